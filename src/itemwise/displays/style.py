@@ -1,0 +1,174 @@
+"""The house style: quiet axes, and colours that colour-blind readers can tell apart.
+
+It is applied to one axes at a time. Global settings of matplotlib are neither read for
+colours nor changed, so a figure looks the same in every notebook, script and thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+    from itemwise.numerics.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Style:
+    """Colours and sizes of a figure; the palette is that of Okabe and Ito (2008), less yellow."""
+
+    positive: str = "#0072B2"
+    negative: str = "#D55E00"
+    neutral: str = "#8A8A8A"
+    ink: str = "#333333"
+    faint: str = "#E3E3E3"
+    paper: str = "#FFFFFF"
+    palette: tuple[str, ...] = (
+        "#0072B2",
+        "#D55E00",
+        "#009E73",
+        "#CC79A7",
+        "#E69F00",
+        "#56B4E9",
+        "#000000",
+        "#8A8A8A",
+    )
+    font_size: float = 9.0
+
+    @property
+    def small(self) -> float:
+        """Font size of notes and of labels inside the plot."""
+        return 0.88 * self.font_size
+
+
+STYLE = Style()
+
+
+def styled(changes: dict[str, Any]) -> Style:
+    """The house style with some of its entries changed."""
+    known = [field.name for field in fields(Style)]
+    unknown = [name for name in changes if name not in known]
+    if unknown:
+        raise InputError(
+            f"plot() got the unknown style {_listed(unknown)}. It knows: {_listed(known)}."
+        )
+    return replace(STYLE, **changes)
+
+
+def apply(style: Style, ax: Axes) -> None:
+    """Quieten an axes, before or after its content is drawn."""
+    ax.set_axisbelow(True)
+    for side, spine in ax.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(style.neutral)
+    ax.tick_params(labelsize=style.font_size, color=style.neutral, labelcolor=style.ink, length=3)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.label.set(size=1.1 * style.font_size, color=style.ink)
+
+
+def grid(style: Style, ax: Axes, axis: str = "both") -> None:
+    """Lay light lines under the content."""
+    ax.grid(visible=True, axis=axis, color=style.faint, linewidth=0.7)  # type: ignore[arg-type]
+
+
+def footnote(style: Style, ax: Axes, notes: Sequence[str]) -> None:
+    """Write notes under the label of the horizontal axis, wherever the layout puts that label."""
+    if not notes:
+        return
+    ax.annotate(
+        "\n".join(fill(note, signs_that_fit(ax, style.small)) for note in notes),
+        xy=(0.5, 0.0),
+        xycoords=ax.xaxis.label,
+        xytext=(0.0, -5.0),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=style.small,
+        color=style.ink,
+        annotation_clip=False,
+    )
+
+
+def legend_beside(style: Style, ax: Axes, handles: Sequence[Artist], texts: Sequence[str]) -> None:
+    """Put the legend to the right of the axes, where it covers nothing."""
+    # Matplotlib drops entries whose label begins with "_"; a name may, so texts are set afterwards.
+    legend = ax.legend(
+        handles,
+        [str(i) for i in range(len(texts))],
+        loc="upper left",
+        bbox_to_anchor=(1.02, 1.0),
+        borderaxespad=0.0,
+        frameon=False,
+        fontsize=style.font_size,
+        labelcolor=style.ink,
+    )
+    for entry, text in zip(legend.get_texts(), texts, strict=True):
+        entry.set_text(text)
+
+
+def label(name: object, width: int = 32) -> str:
+    r"""A name as one short line that matplotlib shows as it is written.
+
+    Names come from files: they may hold ``$`` (mathematics to matplotlib), line breaks or a
+    whole prompt. A long name loses its middle, since versions and sizes stand at the end.
+    """
+    text = "".join(sign if sign.isprintable() else " " for sign in str(name)).strip()
+    if len(text) > width:
+        tail = (width - 1) // 2
+        text = f"{text[: width - 1 - tail]}…{text[-tail:]}"
+    return text.replace("$", r"\$")
+
+
+def counted(count: int, singular: str, plural: str | None = None) -> str:
+    """A number with its noun: "1 row", "1,200 rows"."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def lines_that_fit(ax: Axes, font_size: float) -> int:
+    """How many lines of text can stand above each other along an axes."""
+    inches = ax.get_window_extent().height / ax.figure.dpi
+    return int(72.0 * inches / (1.25 * font_size))
+
+
+def signs_that_fit(ax: Axes, font_size: float) -> int:
+    """How many signs of text can stand beside each other along an axes, at least twenty."""
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    return max(20, int(72.0 * inches / (0.5 * font_size)))
+
+
+def name_width(ax: Axes, style: Style) -> int:
+    """How long names beside an axes may be without pressing it together."""
+    return min(32, max(18, int(0.45 * signs_that_fit(ax, style.font_size))))
+
+
+def spread(positions: Floats, gap: float, low: float, high: float) -> Floats:
+    """Ascending positions, moved as little as needed to stand `gap` apart within the limits.
+
+    Least squares by pooling neighbours: a cluster moves apart around its own middle.
+    """
+    steps = gap * np.arange(len(positions))
+    pools: list[tuple[float, int]] = []
+    for value in np.asarray(positions, dtype=float) - steps:
+        mean, size = float(value), 1
+        while pools and pools[-1][0] > mean:
+            before, count = pools.pop()
+            mean, size = (before * count + mean * size) / (count + size), count + size
+        pools.append((mean, size))
+    pooled = np.repeat([mean for mean, _ in pools], [size for _, size in pools])
+    last = steps[-1] if len(steps) else 0.0
+    # Where even the whole height is too short, the lower end wins.
+    placed: Floats = np.clip(pooled, low, max(low, high - last)) + steps
+    return placed
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

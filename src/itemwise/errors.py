@@ -1,0 +1,25 @@
+"""What can go wrong in a way that a caller can act on."""
+
+from __future__ import annotations
+
+
+class ItemwiseError(Exception):
+    """Base of every error that Itemwise raises on purpose."""
+
+
+class InputError(ItemwiseError, ValueError):
+    """A value that was given cannot be used; the message says which and what to do."""
+
+
+class FileError(ItemwiseError, OSError):
+    """A file cannot be read or written; the message names it."""
+
+
+class MissingExtraError(ItemwiseError, ImportError):
+    """A part of Itemwise needs a package that is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"This needs the package '{package}', which is not installed. "
+            f"Install it with: pip install 'itemwise[{extra}]'"
+        )

@@ -1,0 +1,80 @@
+"""Origin and unit of the latent scale: two directions that all items share.
+
+EM learns them slowly, because each item waits for the others. They are also where priors on
+hundreds of items would gang up on a few respondents and stretch the scale. So both directions
+are treated apart: with an exact Newton step, and with a prior that counts once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from itemwise.models.base import MeasurementModel
+from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
+
+
+def tangents(model: MeasurementModel, coords: Array) -> Array:
+    """How coordinates change when the origin moves and when the unit grows, (2, n_items, width)."""
+    xp = array_namespace(coords)
+    moved = [model.rescale(coords, 1.0, 1.0), model.rescale(coords, 0.0, 2.0)]
+    return xp.stack([there - coords for there in moved])
+
+
+def once_only(directions: Array, pull: Array, information: Array) -> Array:
+    """The part of the priors' `pull` to take back, so that along the scale they count once.
+
+    Projects in the metric of `information`; of n items' pull along the scale, 1/n is left.
+    """
+    xp = array_namespace(pull)
+    n_items = pull.shape[0]
+    flat = xp.reshape(directions, (2, -1))
+    metric = xp.reshape(_times(information, directions), (2, -1))
+    inner = _regular(as_numpy(flat @ metric.T))
+    along = as_numpy(flat @ xp.reshape(pull, (-1,)))
+    share = (1 - 1 / n_items) * np.linalg.solve(inner, along)
+    return xp.reshape(like(share, pull) @ metric, pull.shape)
+
+
+def scale_step(
+    directions: Array, gradient: Array, information: Array, spread: Array, n_respondents: float
+) -> tuple[Array, float]:
+    """What the items' own steps miss along the scale, and the gain that it promises.
+
+    Observed information of the population's mean and deviation takes the place of the items'
+    complete-data information in these two directions.
+    """
+    xp = array_namespace(gradient)
+    flat = xp.reshape(directions, (2, -1))
+    along = as_numpy(flat @ xp.reshape(gradient, (-1,)))
+    known = _regular(as_numpy(flat @ xp.reshape(_times(information, directions), (2, -1)).T))
+    true = population_information(as_numpy(spread), n_respondents)
+    missed = np.linalg.solve(true, along) - np.linalg.solve(known, along)
+    step = xp.reshape(like(missed, gradient) @ flat, gradient.shape)
+    return step, max(0.0, 0.5 * float(along @ missed))
+
+
+def population_information(spread: Floats, n: float) -> Floats:
+    """Observed information on mean and log-deviation of the abilities (Louis, 1982).
+
+    `spread` is that of an `Expectation`. Far from the maximum it need not be positive; the
+    outer product of the respondents' scores, which always is, then takes its place.
+    """
+    m1, m2, m3, m4, m11, m12, m22 = (float(value) for value in spread)
+    cross = 2 * m1 - m3 + m12
+    louis = np.array([[n - m2 + m11, cross], [cross, 2 * m2 - m4 + m22]])
+    outer = np.array([[m11, m12 - m1], [m12 - m1, m22 - 2 * m2 + n]])
+    if np.linalg.eigvalsh(louis)[0] > 0.1 * np.linalg.eigvalsh(outer)[0]:
+        return _regular(louis)
+    return outer + 1e-3 * n * np.eye(2)
+
+
+def _times(information: Array, directions: Array) -> Array:
+    """Each item's information times its part of each direction."""
+    xp = array_namespace(information)
+    return xp.stack([(information @ direction[..., None])[..., 0] for direction in directions])
+
+
+def _regular(matrix: Floats) -> Floats:
+    """`matrix` with a ridge of rounding size: items without slope leave it singular."""
+    ridge: Floats = matrix + (1e-9 * np.trace(matrix) + 1e-12) * np.eye(2)
+    return ridge

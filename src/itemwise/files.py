@@ -1,0 +1,266 @@
+"""Files that are whole or absent, say what they are, and explain why they cannot be read.
+
+Every file is treated as hostile: it is bounded before it is read, and nothing in it is executed.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from itemwise.errors import FileError, InputError
+
+JSON_MAX_BYTES = 1024**3
+GIT_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
+PathLike = str | os.PathLike[str]
+
+
+def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
+    """Let `write` fill a file beside `path`, then rename it: `path` is never half written.
+
+    A file that is replaced keeps its permissions, and a symbolic link keeps pointing where it does.
+    """
+    target = _writable(path)
+    beside = target.with_name(f".itemwise-{secrets.token_hex(6)}.part")
+    try:
+        _fill(beside, write)
+        if target.exists():
+            beside.chmod(stat.S_IMODE(target.stat().st_mode))
+        beside.replace(target)
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(_why_not_written(path, error)) from error
+    finally:
+        beside.unlink(missing_ok=True)
+    _sync_directory(target.parent)
+
+
+def write_json(path: PathLike, kind: str, version: int, payload: Mapping[str, Any]) -> None:
+    """Write `payload` as a document that names its schema, `itemwise/<kind>`, and version.
+
+    JSON knows no NaN or infinity: say None where a number is missing.
+    """
+    reserved = {"schema", "version"} & payload.keys()
+    if reserved:
+        raise InputError(
+            f"The payload has the keys {_listed(sorted(reserved))}, which the document itself "
+            "uses. Rename them."
+        )
+    document = {"schema": f"itemwise/{kind}", "version": version, **payload}
+    try:
+        text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1)
+        content = text.encode("utf-8") + b"\n"
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"This {kind} cannot be written to '{path}' as JSON: {error}. "
+            "Use finite numbers, text, lists and objects, and None for what is missing."
+        ) from error
+    write_atomically(path, lambda file: _write_all(file, content))
+
+
+def read_json(
+    path: PathLike, kind: str, version: int, *, max_bytes: int = JSON_MAX_BYTES
+) -> dict[str, Any]:
+    """Read a document of this `kind`, in any format up to `version`; its own is under "version"."""
+    content = readable_file(path, max_bytes).read_bytes()
+    document = _parsed(path, content)
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(schema, str) or not schema.startswith("itemwise/"):
+        raise FileError(
+            f"'{path}' is JSON, but not a file that Itemwise wrote: it has no "
+            f'"schema": "itemwise/{kind}". Give a file saved by Itemwise.'
+        )
+    if schema != f"itemwise/{kind}":
+        raise FileError(
+            f"'{path}' holds {schema!r:.60}, but 'itemwise/{kind}' is needed here. "
+            f"Give a file that holds a {kind}."
+        )
+    found = document.get("version")
+    if type(found) is not int or found < 1:
+        raise FileError(
+            f"'{path}' has no usable format version: \"version\" is {found!r:.40}, but it should "
+            "be a whole number from 1. Save the file again."
+        )
+    if found > version:
+        raise FileError(
+            f"'{path}' was written by a newer Itemwise (format {found}; this one reads up to "
+            f"{version}): pip install --upgrade itemwise"
+        )
+    return dict(document)
+
+
+def require_keys(path: PathLike, document: Mapping[str, Any], keys: Iterable[str]) -> None:
+    """Refuse a document in which one of `keys` is missing, naming all that are."""
+    missing = [key for key in keys if key not in document]
+    if missing:
+        raise FileError(
+            f"'{path}' is incomplete: it lacks {_listed(missing)}. "
+            "It was cut short or edited; save it again or restore a copy."
+        )
+
+
+def readable_file(path: PathLike, max_bytes: int) -> Path:
+    """The path, once it is known to be a regular file with content, and not too large."""
+    file = Path(path)
+    try:
+        status = file.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise FileError(
+                f"'{path}' is a directory, but a file is needed. Name a file inside it."
+            )
+        if not stat.S_ISREG(status.st_mode):
+            raise FileError(f"'{path}' is a device or a pipe. Save its content to a file first.")
+        with file.open("rb") as stream:
+            beginning = stream.read(len(GIT_LFS_POINTER))
+    except FileError:
+        raise
+    except (OSError, ValueError) as error:
+        raise FileError(_why_not_read(file, error)) from error
+    if not beginning:
+        raise FileError(f"'{path}' is empty (0 bytes). Check how it was made.")
+    if status.st_size > max_bytes:
+        raise FileError(
+            f"'{path}' has {size_for_people(status.st_size)}, and the limit is "
+            f"{size_for_people(max_bytes)}. If you trust the file, pass a larger max_bytes."
+        )
+    if beginning == GIT_LFS_POINTER:
+        raise FileError(
+            f"'{path}' is a Git LFS pointer, not the file itself. Fetch the content: git lfs pull"
+        )
+    return file
+
+
+def size_for_people(n_bytes: float) -> str:
+    """1536 -> '1.5 KiB'."""
+    if n_bytes < 1024:
+        return f"{n_bytes:.0f} bytes"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        n_bytes /= 1024
+        if n_bytes < 1024 or unit == "TiB":
+            break
+    return f"{n_bytes:,.1f} {unit}"
+
+
+def _writable(path: PathLike) -> Path:
+    """Where a write to `path` ends up, links followed, if anything can be written there."""
+    try:
+        target = Path(path).resolve()
+        if target.is_dir():
+            raise FileError(f"'{path}' is a directory, but a file is needed. Add a file name.")
+        if target.exists() and not target.is_file():
+            raise FileError(f"'{path}' is a device or a pipe. Give the path of a plain file.")
+        if not target.parent.is_dir():
+            raise FileError(
+                f"'{path}' cannot be written: there is no directory '{target.parent}'. "
+                "Create it first, or correct the path."
+            )
+        # A rename would replace a write-protected file without asking.
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except FileError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:
+        raise FileError(_why_not_written(path, error)) from error
+    return target
+
+
+def _fill(path: Path, write: Callable[[BinaryIO], None]) -> None:
+    # Opened by hand, so that the umask decides the permissions; tempfile would take all but 0600.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags, 0o666), "w+b") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_all(file: BinaryIO, content: bytes) -> None:
+    file.write(content)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the rename itself durable, where the system allows it."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY)
+    except OSError:  # Windows opens no directories
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:  # some network file systems refuse
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def _parsed(path: PathLike, content: bytes) -> Any:
+    """Strict JSON: no NaN, no infinity by name or by size."""
+    try:
+        return json.loads(
+            content.decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite_float
+        )
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"'{path}' is not UTF-8 text: byte {error.start + 1:,} is "
+            f"0x{content[error.start]:02x}. It is damaged, or not a JSON file. "
+            "Give a file saved by Itemwise."
+        ) from error
+    except json.JSONDecodeError as error:
+        raise FileError(
+            f"'{path}' is not valid JSON: {error.msg} at line {error.lineno:,}, "
+            f"column {error.colno:,}. It was cut short or edited; save it again or restore a copy."
+        ) from error
+    except RecursionError as error:
+        raise FileError(f"'{path}' is nested too deeply to be a file of Itemwise.") from error
+    except ValueError as error:
+        raise FileError(
+            f"'{path}' is not strict JSON: {error}. Numbers must be finite; null means missing."
+        ) from error
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"it holds {name}")
+
+
+def _finite_float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        _refuse(f"{text:.40}, which is too large for a number")
+    return number
+
+
+def _why_not_read(file: Path, error: Exception) -> str:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        parent = file.absolute().parent
+        if not parent.is_dir():
+            return f"There is no file '{file}': the directory '{parent}' does not exist."
+        return f"There is no file '{file.name}' in '{parent}'. Check the spelling of the path."
+    if isinstance(error, PermissionError):
+        return f"'{file}' may not be read by this user. Change its permissions or copy it."
+    return f"'{file}' cannot be read: {error}. Check the path."
+
+
+def _why_not_written(path: PathLike, error: Exception) -> str:
+    code = error.errno if isinstance(error, OSError) else None
+    if code in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"There is no space left on the disk for '{path}'; nothing was changed. "
+            "Free some space or write elsewhere."
+        )
+    if code in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return (
+            f"'{path}' may not be written by this user; nothing was changed. "
+            "Change the permissions of the file or its directory, or write elsewhere."
+        )
+    return f"'{path}' cannot be written: {error}. Check the path, or write elsewhere."
+
+
+def _listed(keys: Iterable[str]) -> str:
+    return ", ".join(f'"{key}"' for key in keys)

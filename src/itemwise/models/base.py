@@ -1,0 +1,134 @@
+"""What an engine may ask of a model; no engine knows a model by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from itemwise.models.priors import Prior
+from itemwise.numerics.arrays import Array, Floats, array_namespace, like
+from itemwise.numerics.newton import symmetric
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One number of an item that engines move.
+
+    `shared` coordinates are the same for all items. `longest` bounds one step of an engine.
+    """
+
+    name: str
+    prior: Prior | None = None
+    low: float = -np.inf
+    high: float = np.inf
+    longest: float = np.inf
+    shared: bool = False
+
+
+class MeasurementModel(ABC):
+    """The response function of an item, in the coordinates in which engines move.
+
+    Arrays: `coords` is (n_items, width), `abilities` (n_abilities,); what depends on both has
+    the items first. Response categories come first of all: wrong, right for a binary model.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[str]  # the kind of responses that the model explains
+    n_categories: int
+    coordinates: tuple[Coordinate, ...]
+    linear: ClassVar[bool] = False  # the log-odds are coords[:, 0] * ability + coords[:, 1]
+
+    @property
+    def width(self) -> int:
+        """How many coordinates an item has."""
+        return len(self.coordinates)
+
+    @abstractmethod
+    def log_prob(self, coords: Array, abilities: Array) -> Array:
+        """Log-probability of each category, (n_categories, n_items, n_abilities)."""
+
+    @abstractmethod
+    def ability_derivatives(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
+        """Probabilities and their first and second derivatives in ability, shaped as log_prob."""
+
+    @abstractmethod
+    def start(self, easiness: Array, loading: Array) -> Array:
+        """Coordinates to begin with.
+
+        `easiness` is the log-odds of the mean response, `loading` the correlation of the item
+        with the first principal component of the responses.
+        """
+
+    @abstractmethod
+    def rescale(self, coords: Array, shift: float, scale: float) -> Array:
+        """Coordinates that give ability (x - shift) / scale the curve that x had; scale may be < 0."""
+
+    @abstractmethod
+    def parameters(self, coords: Floats) -> Mapping[str, Floats]:
+        """Public parameters by name, in the form of the documentation."""
+
+    @abstractmethod
+    def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
+        """Coordinates of items with these public parameters."""
+
+    @abstractmethod
+    def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
+        """Derivative of each public parameter in the coordinates, (n_items, width)."""
+
+    @abstractmethod
+    def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
+        """Plausible public parameters of `n_items` items, for simulations."""
+
+    def unit(self, coords: Floats) -> float:
+        """The deviation of the population in units of the scale on which items are reported."""
+        del coords
+        return 1.0
+
+    def regularised(self) -> Self:
+        """The same model with its default priors."""
+        return replace(self, coordinates=type(self)().coordinates)  # type: ignore[type-var]
+
+    def slopes(self, coords: Array, abilities: Array) -> Array:
+        """Derivatives of `log_prob` in the coordinates, (width, n_categories, n_items, n_abilities).
+
+        A family with closed forms overrides these central differences.
+        """
+        xp = array_namespace(coords)
+        nudges = like(1e-5 * np.eye(self.width), coords)
+        ups = [self.log_prob(coords + nudge, abilities) for nudge in nudges]
+        downs = [self.log_prob(coords - nudge, abilities) for nudge in nudges]
+        return xp.stack([(up - down) / 2e-5 for up, down in zip(ups, downs, strict=True)])
+
+    def curvature(
+        self, coords: Array, abilities: Array, counts: Array, totals: Array
+    ) -> tuple[Array, Array, Array]:
+        """Gradient (n_items, width), Fisher and observed information (n_items, width, width).
+
+        They belong to the sum of counts x log_prob, where `counts` (n_categories - 1, n_items,
+        n_abilities) leaves the first category to `totals` (n_items or 1, n_abilities).
+        A family with closed forms overrides this; here the observed information is the Fisher
+        information too.
+        """
+        xp = array_namespace(coords)
+        slopes, prob = self.slopes(coords, abilities), xp.exp(self.log_prob(coords, abilities))
+        first = totals - xp.sum(counts, axis=0)
+        counted = xp.concat([first[None], counts])
+        gradient = xp.sum(counted * slopes, axis=(1, 3)).T
+        pairs = [
+            xp.sum(totals * xp.sum(prob * slopes[i] * slopes[k], axis=0), axis=1)
+            for i in range(self.width)
+            for k in range(i, self.width)
+        ]
+        information = symmetric(pairs)
+        return gradient, information, information
+
+    def information(self, coords: Array, abilities: Array) -> Array:
+        """Fisher information on ability, (n_items, n_abilities)."""
+        xp = array_namespace(coords)
+        prob, first, _ = self.ability_derivatives(coords, abilities)
+        tiny = like(np.finfo(float).tiny, coords)
+        return xp.sum(first**2 / xp.maximum(prob, tiny), axis=0)

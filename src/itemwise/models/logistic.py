@@ -1,0 +1,240 @@
+"""Right or wrong: the logistic family, P = c + (d - c) σ(a(θ - b)), slip = 1 - d.
+
+Engines move slope a, intercept -ab, guessing c and slip 1 - d; unlike difficulty b, the
+intercept stays finite where an item discriminates nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from itemwise.models.base import Coordinate, MeasurementModel
+from itemwise.models.priors import Beta, Normal
+from itemwise.numerics.arrays import Array, Floats, array_namespace, like
+from itemwise.numerics.newton import symmetric
+from itemwise.numerics.special import log_sigmoid, sigmoid_pair
+
+# Weak and without a sign: three times the slope of a good item, so that only separation and
+# constant items feel it. Intercepts of useful items lie within five.
+SLOPE = Coordinate("discrimination", Normal(0, 3), low=-20.0, high=20.0, longest=1.5)
+INTERCEPT = Coordinate("intercept", Normal(0, 5), longest=2.0)
+# Hardly any response tells guessing from a flatter curve, so its prior is worth 20 of them, at
+# the mode 0.2; slip likewise, at 0.05. The bounds keep the upper asymptote above the lower.
+GUESSING = Coordinate("guessing", Beta(5, 17), low=0.0, high=0.95, longest=0.1)
+SLIP = Coordinate("slip", Beta(2, 20), low=0.0, high=0.475, longest=0.1)
+
+PARAMETERS = ("discrimination", "difficulty", "guessing", "slip")
+FLATTEST = 1e-6  # a slope nearer to zero is taken as this when difficulty is computed
+
+_TINY = 1e-12  # a probability below this is as good as none when it divides
+
+
+class Logistic(MeasurementModel):
+    """What the members of the family share; they differ in their coordinates."""
+
+    kind: ClassVar[str] = "binary"
+    n_categories: int = 2
+
+    def log_prob(self, coords: Array, abilities: Array) -> Array:
+        """Log-probability of wrong and right, (2, n_items, n_abilities)."""
+        xp = array_namespace(coords)
+        z = coords[:, :1] * abilities + coords[:, 1:2]
+        if self.width == 2:
+            right = log_sigmoid(z)
+            return xp.stack([right - z, right])
+        rise, fall = sigmoid_pair(z)
+        low, slip = self._asymptotes(coords)
+        span = 1 - slip - low
+        right = xp.where(low > 0, xp.log(low + span * rise + _TINY), xp.log1p(-slip) + log_sigmoid(z))
+        wrong = xp.where(slip > 0, xp.log(slip + span * fall + _TINY), xp.log1p(-low) + log_sigmoid(-z))
+        return xp.stack([wrong, right])
+
+    def slopes(self, coords: Array, abilities: Array) -> Array:
+        """Derivatives of the log-probabilities, (width, 2, n_items, n_abilities)."""
+        xp = array_namespace(coords)
+        rise, fall = sigmoid_pair(coords[:, :1] * abilities + coords[:, 1:2])
+        low, slip = self._asymptotes(coords)
+        span = 1 - slip - low
+        right, wrong = low + span * rise + _TINY, slip + span * fall + _TINY
+        bell = span * rise * fall
+        rows = [bell * abilities, bell, fall, -rise][: self.width]
+        return xp.stack([xp.stack([-row / wrong, row / right]) for row in rows])
+
+    def curvature(
+        self, coords: Array, abilities: Array, counts: Array, totals: Array
+    ) -> tuple[Array, Array, Array]:
+        """Gradient, Fisher and observed information of the expected log-likelihood."""
+        xp = array_namespace(coords)
+        rise, fall = sigmoid_pair(coords[:, :1] * abilities + coords[:, 1:2])
+        bell = rise * fall
+        if self.width == 2:
+            residual, weight = counts[0] - totals * rise, totals * bell
+            gradient = xp.stack([residual @ abilities, xp.sum(residual, axis=1)], axis=1)
+            information = symmetric(
+                [weight @ abilities**2, weight @ abilities, xp.sum(weight, axis=1)]
+            )
+            return gradient, information, information
+        low, slip = self._asymptotes(coords)
+        span = 1 - slip - low
+        right, wrong = low + span * rise + _TINY, slip + span * fall + _TINY
+        per_right, per_wrong = counts[0] / right, (totals - counts[0]) / wrong
+        pull = per_right - per_wrong
+        slopes = [span * bell, fall, -rise][: self.width - 1]
+        gradient = _sums([pull * slope for slope in slopes], abilities)
+        fisher = totals / (right * wrong)
+        expected = [fisher * s * t for i, s in enumerate(slopes) for t in slopes[i:]]
+        stiff = per_right / right + per_wrong / wrong
+        observed = [stiff * s * t for i, s in enumerate(slopes) for t in slopes[i:]]
+        observed[0] = observed[0] - pull * span * bell * (fall - rise)
+        for k in range(1, len(slopes)):  # how an asymptote changes the slope of the curve
+            observed[k] = observed[k] + pull * bell
+        return (
+            xp.stack(gradient, axis=1),
+            symmetric(_pair_sums(expected, abilities, len(slopes))),
+            symmetric(_pair_sums(observed, abilities, len(slopes))),
+        )
+
+    def ability_derivatives(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
+        """Probabilities of wrong and right with two derivatives in ability."""
+        xp = array_namespace(coords)
+        slope = coords[:, :1]
+        rise, fall = sigmoid_pair(slope * abilities + coords[:, 1:2])
+        low, slip = self._asymptotes(coords)
+        span = 1 - slip - low
+        right, wrong = low + span * rise, slip + span * fall
+        first = span * slope * rise * fall
+        second = first * slope * (fall - rise)
+        return xp.stack([wrong, right]), xp.stack([-first, first]), xp.stack([-second, second])
+
+    def start(self, easiness: Array, loading: Array) -> Array:
+        """Slope from the loading, intercept from the share of right responses."""
+        xp = array_namespace(easiness)
+        loading = xp.clip(loading, -0.9, 0.9)
+        slope = 1.7 * loading / xp.sqrt(1 - loading**2)
+        if self.coordinates[0].shared:
+            slope = xp.mean(slope) + 0 * slope
+        columns = [slope, easiness * xp.sqrt(1 + (slope / 1.7) ** 2), 0 * slope + 0.1, 0 * slope + 0.03]
+        return xp.stack(columns[: self.width], axis=1)
+
+    def rescale(self, coords: Array, shift: float, scale: float) -> Array:
+        """Move the origin of the scale to `shift` and its unit to `scale`."""
+        xp = array_namespace(coords)
+        slope, intercept = coords[:, :1], coords[:, 1:2]
+        return xp.concat([slope * scale, intercept + slope * shift, coords[:, 2:]], axis=1)
+
+    def parameters(self, coords: Floats) -> Mapping[str, Floats]:
+        """Discrimination, difficulty, guessing and slip."""
+        slope, intercept = _divisible(coords[:, 0]), coords[:, 1]
+        low, slip = (column[:, 0] + 0 * slope for column in self._asymptotes(coords))
+        return {
+            "discrimination": coords[:, 0].copy(),
+            "difficulty": -intercept / slope,
+            "guessing": low,
+            "slip": slip,
+        }
+
+    def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
+        """Coordinates of items with these public parameters."""
+        slope = np.asarray(parameters["discrimination"], dtype=float)
+        columns = [slope, -slope * parameters["difficulty"]]
+        columns += [np.asarray(parameters[c.name], dtype=float) for c in self.coordinates[2:]]
+        return np.stack(columns, axis=1)
+
+    def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
+        """Derivatives of the public parameters in the coordinates."""
+        slope = _divisible(coords[:, 0])
+        jacobian = {name: np.zeros(coords.shape) for name in PARAMETERS}
+        jacobian["discrimination"][:, 0] = 1
+        jacobian["difficulty"][:, 0] = coords[:, 1] / slope**2
+        jacobian["difficulty"][:, 1] = -1 / slope
+        for k, coordinate in enumerate(self.coordinates[2:], start=2):
+            jacobian[coordinate.name][:, k] = 1
+        return jacobian
+
+    def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
+        """Log-normal discrimination, normal difficulty, uniform guessing and slip."""
+        drawn = {
+            "discrimination": np.exp(random.normal(0.2, 0.3, n_items)),
+            "difficulty": random.normal(0.0, 1.0, n_items),
+            "guessing": random.uniform(0.05, 0.30, n_items),
+            "slip": random.uniform(0.0, 0.10, n_items),
+        }
+        if self.coordinates[0].shared:
+            drawn["discrimination"][:] = 1.0
+        moved = {coordinate.name for coordinate in self.coordinates}
+        fixed = {name for name in ("guessing", "slip") if name not in moved}
+        return {name: 0 * x if name in fixed else x for name, x in drawn.items()}
+
+    def _asymptotes(self, coords: Array) -> tuple[Array, Array]:
+        """Guessing and slip as columns; zero where the model has none."""
+        low = coords[:, 2:3] if self.width > 2 else like([[0.0]], coords)
+        slip = coords[:, 3:4] if self.width > 3 else like([[0.0]], coords)
+        return low, slip
+
+
+@dataclass(frozen=True)
+class OnePL(Logistic):
+    """One discrimination for all items.
+
+    With `slope` given, discrimination is that number and the deviation of the population is
+    estimated in its place: the Rasch model, the same curves in another unit.
+    """
+
+    name: ClassVar[str] = "1pl"
+    linear: ClassVar[bool] = True
+    coordinates: tuple[Coordinate, ...] = (replace(SLOPE, shared=True), INTERCEPT)
+    slope: float | None = None
+
+    def unit(self, coords: Floats) -> float:
+        """How many population deviations one unit of the wanted scale has."""
+        if self.slope is None or coords[0, 0] == 0:
+            return 1.0
+        return abs(float(coords[0, 0])) / self.slope
+
+
+@dataclass(frozen=True)
+class TwoPL(Logistic):
+    """Discrimination and difficulty."""
+
+    name: ClassVar[str] = "2pl"
+    linear: ClassVar[bool] = True
+    coordinates: tuple[Coordinate, ...] = (SLOPE, INTERCEPT)
+
+
+@dataclass(frozen=True)
+class ThreePL(Logistic):
+    """Discrimination, difficulty and guessing."""
+
+    name: ClassVar[str] = "3pl"
+    coordinates: tuple[Coordinate, ...] = (SLOPE, INTERCEPT, GUESSING)
+
+
+@dataclass(frozen=True)
+class FourPL(Logistic):
+    """Discrimination, difficulty, guessing and slip."""
+
+    name: ClassVar[str] = "4pl"
+    coordinates: tuple[Coordinate, ...] = (SLOPE, INTERCEPT, replace(GUESSING, high=0.475), SLIP)
+
+
+def _divisible(slope: Floats) -> Floats:
+    """Slopes with a tiny number in place of zero, so that difficulty is large, not infinite."""
+    return np.where(np.abs(slope) < FLATTEST, np.copysign(FLATTEST, slope), slope)
+
+
+def _sums(terms: list[Array], abilities: Array) -> list[Array]:
+    """Sums over nodes of a gradient whose first term belongs to slope and intercept both."""
+    xp = array_namespace(abilities)
+    return [terms[0] @ abilities, *(xp.sum(term, axis=1) for term in terms)]
+
+
+def _pair_sums(terms: list[Array], abilities: Array, n: int) -> list[Array]:
+    """The same for the upper triangle of a matrix, row by row."""
+    xp = array_namespace(abilities)
+    first, rest = terms[:n], terms[n:]
+    of_slope = [first[0] @ abilities**2, *(term @ abilities for term in first)]
+    return [*of_slope, *(xp.sum(term, axis=1) for term in [*first, *rest])]

@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: the numerical ground that everything else stands on."""

@@ -1,0 +1,69 @@
+"""Work over blocks of rows in threads, with results that do not depend on their number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+
+
+def row_blocks(n_rows: int, rows: int) -> list[slice]:
+    """Cut `n_rows` into slices of `rows`; the cut never depends on the number of workers."""
+    return [slice(first, min(first + rows, n_rows)) for first in range(0, n_rows, rows)]
+
+
+@contextmanager
+def workers(n_jobs: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Give a `map` that runs in threads and keeps the order of its results.
+
+    BLAS is held to one thread meanwhile: its own threads wait in a spin for each other and
+    collapse when the machine has other work.
+    """
+    n_jobs = n_jobs or available_cores()
+    with _blas_controller().limit(limits=1, user_api="blas"):
+        if n_jobs == 1:
+            yield map
+            return
+        with ThreadPoolExecutor(n_jobs) as pool:
+            yield pool.map
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@lru_cache(maxsize=1)
+def _blas_controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def fold(
+    run: Callable[..., Any], blocks: list[slice], work: Callable[[slice], Any], lanes: int = 16
+) -> list[Any]:
+    """Sum what `work` returns (a tuple of arrays) over `blocks`, in an order that is fixed.
+
+    Blocks are dealt to `lanes`, each summed by one worker; the lanes are then summed in turn.
+    """
+
+    def sum_lane(lane: list[slice]) -> list[Any]:
+        total = list(work(lane[0]))
+        for rows in lane[1:]:
+            total = [old + new for old, new in zip(total, work(rows), strict=True)]
+        return total
+
+    dealt = [blocks[first::lanes] for first in range(min(lanes, len(blocks)))]
+    parts = run(sum_lane, dealt)
+    total = next(parts)
+    for part in parts:
+        total = [old + new for old, new in zip(total, part, strict=True)]
+    return total

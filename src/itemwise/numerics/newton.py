@@ -1,0 +1,56 @@
+"""Newton steps for many small problems at once."""
+
+from __future__ import annotations
+
+from itemwise.numerics.arrays import Array, array_namespace
+
+
+def solve_blocks(information: Array, gradient: Array, shared: tuple[bool, ...]) -> Array:
+    """Solve information @ step = gradient for every item.
+
+    `information` is (n_items, width, width), `gradient` (n_items, width). A `shared` coordinate
+    is one number for all items: it is solved for first, with the others eliminated item by item.
+    """
+    xp = array_namespace(gradient)
+    if not any(shared):
+        return xp.linalg.solve(information, gradient[..., None])[..., 0]
+    ours = [k for k, common in enumerate(shared) if common]
+    own = [k for k, common in enumerate(shared) if not common]
+    cross = information[:, own, :][:, :, ours]
+    inner = information[:, own, :][:, :, own]
+    eliminated = xp.linalg.solve(inner, xp.concat([cross, gradient[:, own, None]], axis=2))
+    back = xp.permute_dims(cross, (0, 2, 1)) @ eliminated
+    outer = xp.sum(information[:, ours, :][:, :, ours] - back[:, :, :-1], axis=0)
+    common = xp.linalg.solve(outer, xp.sum(gradient[:, ours] - back[:, :, -1], axis=0)[:, None])
+    step = 0 * gradient
+    step[:, ours] = common[:, 0]
+    step[:, own] = eliminated[:, :, -1] - (eliminated[:, :, :-1] @ common)[..., 0]
+    return step
+
+
+def symmetric(upper: list[Array]) -> Array:
+    """Stack (n_items,) entries of an upper triangle, row by row, into (n_items, width, width)."""
+    xp = array_namespace(upper[0])
+    width = int((8 * len(upper) + 1) ** 0.5 - 1) // 2
+    place = {}
+    for i in range(width):
+        for k in range(i, width):
+            place[i, k] = place[k, i] = len(place) - sum(1 for a, b in place if a > b)
+    rows = [xp.stack([upper[place[i, k]] for k in range(width)], axis=-1) for i in range(width)]
+    return xp.stack(rows, axis=-2)
+
+
+def safe_information(observed: Array, expected: Array) -> Array:
+    """Observed information where it is safely positive, the expected one elsewhere.
+
+    Observed information is the better guide near the maximum, but far from it, or with few
+    responses, it need not be positive. Its leading minors are held against the expected ones.
+    """
+    xp = array_namespace(observed)
+    if observed is expected:
+        return expected
+    safe = observed[:, 0, 0] > 0.1 * expected[:, 0, 0]
+    for k in range(2, observed.shape[-1] + 1):
+        ours, theirs = xp.linalg.det(observed[:, :k, :k]), xp.linalg.det(expected[:, :k, :k])
+        safe = safe & (ours > 0.1 * theirs)
+    return xp.where(safe[:, None, None], observed, expected)

@@ -1,0 +1,9 @@
+"""What was observed: the table of responses, and the files it is read from and written to."""
+
+from __future__ import annotations
+
+from itemwise.responses.reading import read_responses
+from itemwise.responses.table import Responses
+from itemwise.responses.writing import write_responses
+
+__all__ = ["Responses", "read_responses", "write_responses"]

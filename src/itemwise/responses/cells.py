@@ -1,0 +1,246 @@
+"""How a response is stored: its kind, its range, its code for "never asked"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import InputError
+
+Kind = Literal["binary", "graded", "continuous"]
+Where = Callable[[int], str]  # position in C order -> the cell, in words
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+NEVER_ASKED = -1  # in binary and graded cells; continuous cells hold NaN
+HIGHEST_INFERRED_GRADE = 20
+HIGHEST_GRADE = int(np.iinfo(np.int16).max)
+
+_BLOCK_CELLS = 1 << 20  # 8 MiB as float64: what a pass over a large table needs beside it
+_EXPECTED = {
+    "binary": "binary responses are 0 or 1",
+    "graded": f"grades are whole numbers from 0 to {HIGHEST_GRADE:,}",
+}
+_HOW_TO_MISS = "Use NaN where an item was never asked"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What the observed responses span."""
+
+    low: float = math.inf
+    high: float = -math.inf
+    whole: bool = True
+
+
+def checked_kind(kind: str | None) -> Kind | None:
+    """The kind as given, if there is such a kind."""
+    for known in KINDS:
+        if kind == known:
+            return known
+    if kind is None:
+        return None
+    raise InputError(
+        f"kind is {shown(kind)}, but it should be 'binary', 'graded' or 'continuous'. "
+        "Leave it out to have it inferred."
+    )
+
+
+def as_numbers(values: NDArray[Any], where: Where) -> NDArray[Any]:
+    """Numeric arrays as they are; objects and text parsed cell by cell."""
+    if values.dtype.kind in "biuf":
+        # On some machines there are wider floats; what they hold beyond float64 is infinite.
+        with np.errstate(over="ignore"):
+            return values.astype(np.float64) if values.dtype.itemsize > 8 else values
+    if values.dtype.kind not in "OUST":
+        raise InputError(
+            f"The responses are of type {values.dtype}, but they should be numbers. "
+            f"Give 0 and 1, grades or scores. {_HOW_TO_MISS}."
+        )
+    parsed = np.frompyfunc(number, 1, 1)(values)
+    wrong = np.flatnonzero(parsed == np.array(None))
+    if wrong.size:
+        refuse_text(where(int(wrong[0])), values.flat[wrong[0]], wrong.size - 1)
+    return np.asarray(parsed, dtype=np.float64)
+
+
+def number(cell: object) -> float | None:
+    """The cell as a float, NaN if it is missing, None if it is no number at all."""
+    if cell is None or type(cell).__name__ in ("NAType", "MaskedConstant"):
+        return math.nan
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def refuse_text(cell: str, value: object, n_more: int = 0) -> NoReturn:
+    """Raise: this cell holds something that is not a number."""
+    raise InputError(
+        f"{cell} holds {shown(value)}, which is not a number{_and_more(n_more)}. "
+        f"Give 0 and 1, grades or scores as numbers. {_HOW_TO_MISS}."
+    )
+
+
+def coded(values: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArray[Any], Kind]:
+    """Numbers as stored cells, and their kind; NaN is what was never asked.
+
+    Goes through the table block by block, so that nothing of its size is made
+    but the cells; C-contiguous float64 of the continuous kind is not even copied.
+    """
+    extent = _extent(values, where)
+    kind = kind or _inferred(extent, values, where)
+    if kind == "continuous":
+        return np.ascontiguousarray(values, dtype=np.float64), kind
+    _check_range(extent, values, kind, where)
+    cells = np.empty(values.shape, dtype=_grade_type(extent.high))
+    for rows, block in _blocks(values):
+        if block.dtype.kind == "f":
+            block = np.where(np.isnan(block), NEVER_ASKED, block)
+        cells[rows] = block
+    return cells, kind
+
+
+def recoded(compact: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArray[Any], Kind]:
+    """Like `coded`, for whole numbers in which -1 already says never asked; they are kept."""
+    extent = Extent(0.0, float(compact.max(initial=0)), True)
+    kind = kind or _inferred(extent, compact, where)
+    if kind == "continuous":
+        return as_floats(compact), kind
+    if kind == "binary" and extent.high > 1:
+        _check_range(extent, as_floats(compact), kind, where)
+    return compact.astype(_grade_type(extent.high), order="C", copy=False), kind
+
+
+def as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
+    """A new float64 array in which NaN says never asked."""
+    floats = cells.astype(np.float64)
+    if cells.dtype.kind != "f":
+        floats[cells == NEVER_ASKED] = np.nan
+    return floats
+
+
+def compact(block: NDArray[np.float64]) -> NDArray[Any]:
+    """Floats as int8 with -1 for NaN, if that loses nothing; as they are otherwise."""
+    missing = np.isnan(block)
+    filled = np.where(missing, 0.0, block)
+    if ((filled >= 0) & (filled <= 127) & (filled == np.floor(filled))).all():
+        return np.where(missing, NEVER_ASKED, filled).astype(np.int8)
+    return block
+
+
+def stacked(blocks: list[NDArray[Any]], *, columns: bool = False) -> NDArray[Any]:
+    """Blocks of rows (or of columns, lying down) that `compact` made, as one; empties the list."""
+    small = all(block.dtype == np.int8 for block in blocks)
+    end = sum(map(len, blocks))
+    shape = end, blocks[0].shape[1]
+    table = np.empty(shape[::-1] if columns else shape, np.int8 if small else np.float64)
+    lines = table.T if columns else table
+    while blocks:
+        block = blocks.pop()  # freed as the table fills, so that memory holds one copy
+        lines[end - len(block) : end] = block if small else as_floats(block)
+        end -= len(block)
+    return table
+
+
+def shown(value: object) -> str:
+    """A value of unknown origin, short and without control characters."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def cell_finder(respondents: Sequence[str], items: Sequence[str]) -> Where:
+    """Says which cell of a table stands at a position."""
+
+    def where(position: int) -> str:
+        row, column = divmod(position, len(items))
+        return pair_in_words(respondents[row], items[column])
+
+    return where
+
+
+def pair_in_words(respondent: str, item: str) -> str:
+    """One cell, by its names."""
+    return f"The cell of respondent {shown(respondent)} and item {shown(item)}"
+
+
+def _blocks(values: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
+    step = max(1, _BLOCK_CELLS * len(values) // max(1, values.size))
+    for start in range(0, len(values), step):
+        rows = slice(start, start + step)
+        yield rows, values[rows]
+
+
+def _extent(values: NDArray[Any], where: Where) -> Extent:
+    if values.dtype.kind != "f":
+        return Extent(float(values.min()), float(values.max()), True) if values.size else Extent()
+    low, high, whole = math.inf, -math.inf, True
+    for _, block in _blocks(values):
+        low = min(low, float(np.fmin.reduce(block, axis=None, initial=math.inf)))
+        high = max(high, float(np.fmax.reduce(block, axis=None, initial=-math.inf)))
+        whole = whole and bool(((block == np.floor(block)) | np.isnan(block)).all())
+    if low == -math.inf or high == math.inf:
+        first, n_more = _first(values, np.isinf)
+        raise InputError(
+            f"{where(first)} is infinite{_and_more(n_more)}, but responses are finite. "
+            f"Correct the cell. {_HOW_TO_MISS}."
+        )
+    return Extent(low, high, whole)
+
+
+def _inferred(extent: Extent, values: NDArray[Any], where: Where) -> Kind:
+    if not extent.whole or extent.high > HIGHEST_INFERRED_GRADE:
+        return "continuous"
+    if extent.low < 0:
+        first, n_more = _first(values, lambda block: block < 0)
+        raise InputError(
+            f"{where(first)} holds {values.flat[first]:.10g}{_and_more(n_more)}, "
+            "but grades are not negative. "
+            f"{_HOW_TO_MISS}, or pass kind='continuous' if these are scores."
+        )
+    return "binary" if extent.high <= 1 else "graded"
+
+
+def _check_range(extent: Extent, values: NDArray[Any], kind: Kind, where: Where) -> None:
+    highest = 1 if kind == "binary" else HIGHEST_GRADE
+    if extent.whole and extent.low >= 0 and extent.high <= highest:
+        return
+
+    def outside(block: NDArray[Any]) -> NDArray[np.bool_]:
+        inside = (block >= 0) & (block <= highest) & (block == np.floor(block))
+        return np.asarray(~inside & ~np.isnan(block))
+
+    first, n_more = _first(values, outside)
+    gradable = extent.whole and extent.low >= 0 and extent.high <= HIGHEST_GRADE
+    raise InputError(
+        f"{where(first)} holds {values.flat[first]:.10g}{_and_more(n_more)}, "
+        f"but {_EXPECTED[kind]}. Correct the cell, or pass "
+        f"kind='{'graded' if gradable else 'continuous'}'. {_HOW_TO_MISS}."
+    )
+
+
+def _first(
+    values: NDArray[Any], test: Callable[[NDArray[Any]], NDArray[np.bool_]]
+) -> tuple[int, int]:
+    """Where in C order the test first holds, and how many more times it does."""
+    first, count = -1, 0
+    for rows, block in _blocks(values):
+        found = np.flatnonzero(test(block))
+        if found.size and first < 0:
+            first = rows.start * (values.size // len(values)) + int(found[0])
+        count += found.size
+    return first, count - 1
+
+
+def _and_more(count: int) -> str:
+    if count < 1:
+        return ""
+    return f" (and {count:,} more cell{'s' if count > 1 else ''})"
+
+
+def _grade_type(high: float) -> type[np.signedinteger[Any]]:
+    return np.int8 if high <= np.iinfo(np.int8).max else np.int16

@@ -1,0 +1,199 @@
+"""CSV and its relatives, wide or long, one row in memory at a time.
+
+A row becomes a vector of int8 as soon as it is read, so that a table of 5,000 × 20,000 binary
+responses needs some hundred megabytes. Cells are numbers or nothing: nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from array import array
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import FileError, InputError
+from itemwise.responses.cells import as_floats, compact, refuse_text, shown, stacked
+from itemwise.responses.layouts import LongColumns, long_columns, names_respondents
+from itemwise.responses.table import Responses
+from itemwise.responses.text import text_lines
+from itemwise.responses.triples import Collector
+
+_DELIMITERS = ",;\t"
+_BLOCK_CELLS = 1 << 16
+_SAMPLE_LINES = 10  # names in quotes may run over several
+_WORDS = {
+    **dict.fromkeys(["", "na", "n/a", "null", "none", "<na>"], math.nan),
+    "true": 1.0,
+    "false": 0.0,
+}
+
+
+class Numerals(dict[str, float]):
+    """What a text stands for as a number, NaN for missing; remembers what it has met.
+
+    Raises ValueError for a text that is no number.
+    """
+
+    def __missing__(self, text: str) -> float:
+        value: float | None
+        try:
+            value = float(text)
+        except ValueError:
+            value = _WORDS.get(text.strip().lower())
+        else:  # Python reads 1_0, too, and the digits of every script
+            value = value if text.isascii() and "_" not in text else None
+        if value is None:
+            raise ValueError(text)
+        if len(self) < 10_000:  # tables of scores may hold a different text in every cell
+            self[text] = value
+        return value
+
+    def know(self, text: str) -> bool:
+        """Whether the text is a number or missing."""
+        try:
+            self[text]
+        except ValueError:
+            return False
+        return True
+
+
+def read_delimited(path: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
+    """Read a wide or long table; see `read_responses` for the rules."""
+    with text_lines(path, max_bytes) as lines:
+        rows = _rows(path, lines)
+        _, header = next(rows)
+        columns = long_columns(header, layout)
+        if columns is not None:
+            triples = _collected(header, columns, rows).triples(max_bytes)
+            return Responses.from_triples(triples, kind)
+        return _wide(path, header, rows, kind)
+
+
+def _rows(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of every row that is not blank, all of one length."""
+    start = list(itertools.islice(lines, _SAMPLE_LINES))
+    tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
+    delimiter = "\t" if tabs else _delimiter(start)
+    reader = csv.reader(itertools.chain(start, lines), delimiter=delimiter, strict=True)
+    width = 0
+    try:
+        for row in reader:
+            if not row:
+                continue
+            width = width or len(row)
+            if len(row) != width:
+                raise FileError(
+                    f"'{path}', line {reader.line_num:,} has {len(row):,} fields, but the first "
+                    f"line has {width:,}. Complete the row, and put quotes around text that "
+                    f"holds {shown(delimiter)}."
+                )
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise FileError(
+            f"'{path}', line {reader.line_num:,} is not valid CSV: {error}. "
+            "Check that every quote is closed."
+        ) from error
+    if not width:
+        raise FileError(f"'{path}' holds nothing but blank lines. Check how it was made.")
+
+
+def _delimiter(start: list[str]) -> str:
+    """The one that cuts the first two rows into equally many fields, and the most."""
+
+    def fit(delimiter: str) -> tuple[bool, int]:
+        rows = filter(None, csv.reader(start, delimiter=delimiter, strict=True))
+        counts: list[int] = []
+        with suppress(csv.Error):  # what was counted before the error stays
+            counts.extend(len(row) for row in itertools.islice(rows, 2))
+        most = max(counts, default=0)
+        return (min(counts) == most, most) if most > 1 else (False, 0)
+
+    return max(_DELIMITERS, key=fit)
+
+
+def _wide(
+    path: Path, header: list[str], rows: Iterator[tuple[int, list[str]]], kind: str | None
+) -> Responses:
+    numerals = Numerals()
+    first, table = _first_and_table(header, rows, numerals)
+    if not first:
+        raise FileError(
+            f"'{path}' has a line of names, but no row below it. Check how it was made."
+        )
+    if len(set(header)) < len(header) and all(map(numerals.know, header)):
+        raise FileError(
+            f"'{path}' begins with a line of numbers, but its first line should name the items. "
+            "Add a line of names."
+        )
+    if names_respondents(header[0]) or not all(map(numerals.know, first)):
+        return _responses(table, first, header[1:], kind)
+    return _responses(_with_first(first, numerals, table), None, header, kind)
+
+
+def _first_and_table(
+    header: list[str], rows: Iterator[tuple[int, list[str]]], numerals: Numerals
+) -> tuple[list[str], NDArray[Any]]:
+    """The first column as text, all others as numbers."""
+    first: list[str] = []
+    blocks: list[NDArray[Any]] = []
+    width = len(header) - 1
+    cells = array("d")
+
+    def close_block() -> None:
+        n_rows = len(first) - sum(map(len, blocks))
+        blocks.append(compact(np.array(cells).reshape(n_rows, width)))
+        del cells[:]
+
+    for line, row in rows:
+        try:
+            cells.extend(map(numerals.__getitem__, row[1:]))
+        except ValueError:
+            wrong = next(at for at, text in enumerate(row) if at and not numerals.know(text))
+            cell = f"Line {line:,} (respondent {shown(row[0])}), column {shown(header[wrong])}"
+            refuse_text(cell, row[wrong])
+        first.append(row[0])
+        if len(cells) > _BLOCK_CELLS:
+            close_block()
+    close_block()
+    return first, stacked(blocks)
+
+
+def _with_first(first: list[str], numerals: Numerals, table: NDArray[Any]) -> NDArray[Any]:
+    """The table with its first column, which turned out to hold responses."""
+    column = compact(np.fromiter((numerals[text] for text in first), np.float64))[:, None]
+    if column.dtype == table.dtype:
+        return np.hstack([column, table])
+    return np.hstack([as_floats(column), as_floats(table)])
+
+
+def _responses(
+    table: NDArray[Any], respondents: list[str] | None, items: list[str], kind: str | None
+) -> Responses:
+    if table.dtype == np.int8:
+        return Responses.from_codes(table, respondents, items, kind)
+    return Responses(table, respondents, items, kind)
+
+
+def _collected(
+    header: list[str], columns: LongColumns, rows: Iterator[tuple[int, list[str]]]
+) -> Collector:
+    numerals, collector = Numerals(), Collector()
+    for line, row in rows:
+        respondent, item, text = (row[column] for column in columns)
+        if not numerals.know(text):
+            refuse_text(f"Line {line:,}, column {shown(header[columns.response])}", text)
+        if not respondent or not item:
+            lacking = header[columns.item if respondent else columns.respondent]
+            raise InputError(
+                f"Line {line:,} has nothing in column {shown(lacking)}. "
+                "Every response needs a respondent and an item."
+            )
+        collector.add(respondent, item, numerals[text])
+    return collector

@@ -1,0 +1,93 @@
+"""Responses as the engines read them: compact rows, weighted, on one device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from itemwise.numerics.arrays import Array, Floats, array_namespace, as_array
+from itemwise.numerics.blocks import row_blocks
+
+FEW_ITEMS = 20  # up to here, equal rows are so common that collapsing them pays
+STREAMED_CELLS = 1 << 17  # a float64 block that lies in a core's cache: read once or twice
+PRODUCT_CELLS = 1 << 18  # a block that keeps matrix products busy
+DEVICE_CELLS = 1 << 28  # what a GPU takes at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows as float64 tables: for each category past the first, 1 where the response is in it.
+
+    `observed` is 1 where there is a response; None where all are there.
+    """
+
+    indicators: list[Array]  # each (n_rows, n_items)
+    observed: Array | None
+
+    @property
+    def asked(self) -> Array:
+        """1 where there is a response, (n_rows, n_items)."""
+        return self.indicators[0] ** 0 if self.observed is None else self.observed
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Rows of category codes, -1 where never asked, each standing for `weights` respondents."""
+
+    cells: Array  # (n_rows, n_items), int8; on a GPU of a complete table also float32
+    weights: Array  # (n_rows,)
+    complete: bool
+    n_categories: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and items."""
+        return self.cells.shape[0], self.cells.shape[1]
+
+    @cached_property
+    def right_counts(self) -> Array:
+        """Weighted number of right responses to each item of a binary table."""
+        return sum(self.weights[rows] @ self.rights(rows) for rows in self.blocks(1))
+
+    def blocks(self, width: int) -> list[slice]:
+        """Slices of rows for work that holds `width` numbers a row beside its responses."""
+        n_rows, n_items = self.shape
+        if not isinstance(self.cells, np.ndarray):
+            return row_blocks(n_rows, max(1, DEVICE_CELLS // (n_items + width)))
+        cells = STREAMED_CELLS if width == 1 else PRODUCT_CELLS
+        return row_blocks(n_rows, min(4096, max(64, cells // n_items)))
+
+    def rights(self, rows: slice) -> Array:
+        """The float64 table of a complete binary block: 1 where the response is right."""
+        xp = array_namespace(self.cells)
+        return xp.astype(self.cells[rows], xp.float64)
+
+    def block(self, rows: slice) -> Block:
+        """The responses of some rows as float64 tables."""
+        xp = array_namespace(self.cells)
+        cells = self.cells[rows]
+        if self.complete and self.n_categories == 2:
+            return Block([self.rights(rows)], None)
+        indicators = [xp.astype(cells == k, xp.float64) for k in range(1, self.n_categories)]
+        return Block(indicators, None if self.complete else xp.astype(cells >= 0, xp.float64))
+
+
+def encode(
+    cells: Array, n_categories: int, weights: Floats | None = None, device: str | None = None
+) -> Encoded:
+    """Collapse equal rows where that pays, and put the table on `device`."""
+    n_rows, n_items = cells.shape
+    if weights is None:
+        weights = np.ones(n_rows)
+    if n_items <= FEW_ITEMS:
+        cells, weights = collapse(cells, weights)
+    complete = bool(cells.min() >= 0)
+    return Encoded(as_array(cells, device), as_array(weights, device), complete, n_categories)
+
+
+def collapse(cells: Array, weights: Floats) -> tuple[Array, Floats]:
+    """Distinct rows and the total weight of each."""
+    distinct, place = np.unique(cells, axis=0, return_inverse=True)
+    return distinct, np.bincount(place.reshape(-1), weights)

@@ -1,0 +1,71 @@
+"""Tables of responses from files: CSV, TSV, Parquet, JSON Lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from itemwise.errors import FileError, InputError
+from itemwise.files import readable_file
+from itemwise.responses.cells import checked_kind, shown
+from itemwise.responses.delimited import read_delimited
+from itemwise.responses.jsonlines import read_json_lines
+from itemwise.responses.layouts import LAYOUTS
+from itemwise.responses.parquet import read_parquet
+from itemwise.responses.table import Responses
+
+if TYPE_CHECKING:
+    from itemwise.files import PathLike
+
+_DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_JSON_LINES = (".jsonl", ".ndjson", ".jsonlines", ".jsonl.gz")
+_PARQUET = (".parquet", ".pq")
+
+
+def read_responses(
+    path: PathLike,
+    *,
+    kind: str | None = None,
+    layout: str = "auto",
+    max_bytes: int = 2 * 1024**3,
+) -> Responses:
+    """Read responses; the end of the file name says how.
+
+    `.csv` and `.tsv` (also with `.gz`) and `.parquet` hold a wide or a long table, whose first line
+    names the columns; fields are separated by commas, semicolons or tabs, whichever fits.
+    `.jsonl` holds one respondent a line, as py-irt writes them. Text is UTF-8. An empty cell, NA,
+    NaN, null or None was never asked; True and False are 1 and 0.
+
+    *Long* is a table with the columns respondent (or model, subject, ... also with _id), item (or
+    question, instance, also with _id) and response (or score, correct, value, grade); other
+    columns are ignored. Every other table is *wide*: a row per respondent, a column per item.
+    Its first column names the respondents if its heading is one of the above, name, id or empty,
+    or if anything in it is not a number (in Parquet: if it is not of a numeric type, or if it is
+    the index that pandas stored); otherwise they are named respondent_1, respondent_2, ...
+    `layout` decides where the columns mislead.
+
+    `max_bytes` bounds the file, what it unpacks to, and the cells of its table.
+    """
+    checked_kind(kind)
+    if layout not in LAYOUTS:
+        raise InputError(f"layout is {shown(layout)}, but it should be 'auto', 'wide' or 'long'.")
+    file = readable_file(path, max_bytes)
+    name = file.name.lower()
+    try:
+        if name.endswith(_DELIMITED):
+            return read_delimited(file, kind, layout, max_bytes)
+        if name.endswith(_JSON_LINES):
+            return read_json_lines(file, kind, max_bytes)
+        if name.endswith(_PARQUET):
+            return read_parquet(file, kind, layout, max_bytes)
+    except InputError as error:
+        raise InputError(f"In '{path}': {error}") from error
+    raise _unknown_suffix(file)
+
+
+def _unknown_suffix(path: Path) -> FileError:
+    known = ", ".join((*_DELIMITED, *_PARQUET, _JSON_LINES[0]))
+    return FileError(
+        f"'{path}' ends in {shown(path.suffix)}, but responses are read from {known}. "
+        "Convert the file, or rename it if it is one of these."
+    )

@@ -1,0 +1,310 @@
+"""What was observed: the table of responses, respondents by items."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from itemwise.errors import InputError
+from itemwise.responses import frames
+from itemwise.responses.cells import (
+    NEVER_ASKED,
+    Kind,
+    as_floats,
+    as_numbers,
+    cell_finder,
+    checked_kind,
+    coded,
+    recoded,
+)
+from itemwise.responses.naming import Selection, named, positions
+from itemwise.responses.triples import Triples
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.files import PathLike
+
+_PREVIEW_ROWS, _PREVIEW_COLUMNS = 8, 10
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Responses:
+    """Respondents × items, immutable; NaN in `values` means that the item was never asked.
+
+    `kind` is "binary" (0 or 1), "graded" (whole numbers from 0) or "continuous" (any finite score).
+    Left out, it is inferred from what was observed: only 0 and 1, or nothing at all, is binary;
+    other whole numbers from 0 to 20 are graded; everything else is continuous. Negative whole
+    numbers up to 20 are refused unless `kind` is given: they are as likely a code for "missing".
+
+    Text that spells a number is read as one. A C-contiguous float64 table of continuous
+    responses is shared, not copied: leave the array alone afterwards, or give a copy.
+    """
+
+    cells: NDArray[Any]  # int8 or int16 with -1, or float64 with NaN, for never asked; read-only
+    respondents: tuple[str, ...]
+    items: tuple[str, ...]
+    kind: Kind
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        respondents: Iterable[object] | None = None,
+        items: Iterable[object] | None = None,
+        kind: str | None = None,
+    ) -> None:
+        wanted = checked_kind(kind)
+        table = _as_table(values)
+        rows = named(respondents, table.shape[0], "respondent")
+        columns = named(items, table.shape[1], "item")
+        where = cell_finder(rows, columns)
+        cells, found = coded(as_numbers(table, where), wanted, where)
+        _hold(self, cells, found, rows, columns)
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, kind: str | None = None) -> Self:
+        """The index names the respondents, the columns name the items."""
+        wide = frames.from_wide(frame)
+        if wide.compact:
+            return cls.from_codes(wide.values, wide.respondents, wide.items, kind)
+        new = cls(wide.values, wide.respondents, wide.items, kind)
+        if np.may_share_memory(new.cells, wide.values):  # the frame may change, a table may not
+            return cls._of(new.cells.copy(), new.kind, new.respondents, new.items)
+        return new
+
+    @classmethod
+    def from_long(
+        cls,
+        frame: pd.DataFrame,
+        respondent: str = "respondent",
+        item: str = "item",
+        response: str = "response",
+        kind: str | None = None,
+    ) -> Self:
+        """One row per response, in columns of these names; a pair that has no row was never asked.
+
+        Respondents and items come in the order in which they first appear.
+        """
+        return cls.from_triples(frames.from_long(frame, respondent, item, response), kind)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        predictions: Mapping[str, ArrayLike] | pd.DataFrame,
+        items: Iterable[object] | None = None,
+    ) -> Self:
+        """1 where a model predicts the true label; where it predicts nothing, it was never asked.
+
+        `predictions` maps each model to its labels; as a frame, it has a column per model.
+        Labels are compared by position.
+        """
+        cells, respondents = frames.from_predictions(y_true, predictions)
+        return cls.from_codes(cells, respondents, items, "binary")
+
+    @classmethod
+    def from_codes(
+        cls,
+        cells: NDArray[np.int8] | NDArray[np.int16],
+        respondents: Iterable[object] | None = None,
+        items: Iterable[object] | None = None,
+        kind: str | None = None,
+    ) -> Self:
+        """From cells as they are stored, -1 for never asked; the array is shared, not copied."""
+        wanted = checked_kind(kind)
+        _check_codes(cells)
+        rows = named(respondents, cells.shape[0], "respondent")
+        columns = named(items, cells.shape[1], "item")
+        return cls._of(*recoded(cells, wanted, cell_finder(rows, columns)), rows, columns)
+
+    @classmethod
+    def from_triples(cls, triples: Triples, kind: str | None = None) -> Self:
+        """From one (respondent, item, response) after the other."""
+        wanted = checked_kind(kind)
+        rows = named(triples.respondents, len(triples.respondents), "respondent")
+        columns = named(triples.items, len(triples.items), "item")
+        _check_shape((len(rows), len(columns)))
+        codes, found = coded(as_numbers(triples.responses, triples.where), wanted, triples.where)
+        return cls._of(triples.placed(codes), found, rows, columns)
+
+    @classmethod
+    def _of(
+        cls, cells: NDArray[Any], kind: Kind, respondents: tuple[str, ...], items: tuple[str, ...]
+    ) -> Self:
+        new = cls.__new__(cls)
+        _hold(new, cells, kind, respondents, items)
+        return new
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Respondents, items."""
+        return len(self.respondents), len(self.items)
+
+    @property
+    def n_respondents(self) -> int:
+        """How many rows there are."""
+        return len(self.respondents)
+
+    @property
+    def n_items(self) -> int:
+        """How many columns there are."""
+        return len(self.items)
+
+    @property
+    def observed(self) -> NDArray[np.bool_]:
+        """Where an item was asked; a new mask of the full shape."""
+        asked: NDArray[np.bool_]
+        asked = ~np.isnan(self.cells) if self.kind == "continuous" else self.cells >= 0
+        return asked
+
+    @cached_property
+    def n_missing(self) -> int:
+        """How many cells were never asked."""
+        return self.cells.size - int(np.count_nonzero(self.observed))
+
+    @property
+    def complete(self) -> bool:
+        """Whether everybody was asked everything."""
+        return self.n_missing == 0
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Float64 with NaN for never asked; a full copy, eight bytes a cell, at every call."""
+        return as_floats(self.cells)
+
+    def select(
+        self, respondents: Selection | None = None, items: Selection | None = None
+    ) -> Responses:
+        """The part with these respondents and items, in the order given; the kind stays.
+
+        Each is a list of names, of positions from 0, or of True and False; or one name, or a slice.
+        """
+        rows = positions(self.respondents, respondents, "respondent")
+        columns = positions(self.items, items, "item")
+        _check_shape((rows.size, columns.size))
+        return Responses._of(
+            self.cells[np.ix_(rows, columns)],
+            self.kind,
+            named([self.respondents[row] for row in rows], rows.size, "respondent"),
+            named([self.items[column] for column in columns], columns.size, "item"),
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per respondent, a column per item; float64 with NaN for never asked."""
+        return frames.wide(self.values, self.respondents, self.items)
+
+    def to_long(self) -> pd.DataFrame:
+        """A row per observed response: respondent and item (as categories), response."""
+        return frames.long(self.cells, self.observed, self.respondents, self.items)
+
+    def save(self, path: PathLike) -> None:
+        """Write a CSV (also .csv.gz, .tsv) or Parquet file; see `write_responses`."""
+        from itemwise.responses.writing import write_responses
+
+        write_responses(self, path)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Responses):
+            return NotImplemented
+        return (
+            self.kind == other.kind
+            and self.respondents == other.respondents
+            and self.items == other.items
+            and np.array_equal(self.cells, other.cells, equal_nan=self.kind == "continuous")
+        )
+
+    def __repr__(self) -> str:
+        missing = (
+            f"{_counted(self.n_missing, 'cell')} never asked" if self.n_missing else "complete"
+        )
+        return (
+            f"Responses: {_counted(self.n_respondents, 'respondent')} × "
+            f"{_counted(self.n_items, 'item')}, {self.kind}, {missing}"
+        )
+
+    def _repr_html_(self) -> str:
+        columns = self.items[:_PREVIEW_COLUMNS]
+        corner = as_floats(self.cells[:_PREVIEW_ROWS, :_PREVIEW_COLUMNS])
+        head = "".join(f"<th>{html.escape(item)}</th>" for item in columns)
+        body = "".join(
+            f"<tr><th>{html.escape(name)}</th>"
+            + "".join(f"<td>{'' if cell != cell else format(cell, '.6g')}</td>" for cell in row)
+            + "</tr>"
+            for name, row in zip(self.respondents, corner.tolist(), strict=False)
+        )
+        whole = corner.shape == self.shape
+        note = "" if whole else f" (the first {corner.shape[0]} × {corner.shape[1]} are shown)"
+        return (
+            f"<table><caption>{html.escape(repr(self))}{note}</caption>"
+            f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+def _hold(
+    responses: Responses,
+    cells: NDArray[Any],
+    kind: Kind,
+    respondents: tuple[str, ...],
+    items: tuple[str, ...],
+) -> None:
+    """Fill a new, frozen object."""
+    cells = cells.view()  # the caller's own array stays writable
+    cells.flags.writeable = False
+    vars(responses).update(cells=cells, respondents=respondents, items=items, kind=kind)
+
+
+def _as_table(values: ArrayLike) -> NDArray[Any]:
+    if hasattr(values, "columns") and hasattr(values, "index"):
+        raise InputError(
+            "values is a DataFrame, whose names would be lost. "
+            "Use Responses.from_frame(frame), or from_long(frame) for one row per response."
+        )
+    if isinstance(values, np.ma.MaskedArray):
+        numeric = values.dtype.kind in "biuf"
+        values = np.ma.filled(values.astype(np.float64 if numeric else object), np.nan)
+    try:
+        table = np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            "The rows of values differ in length, but a table has one column per item. "
+            "Fill the gaps with NaN."
+        ) from error
+    if table.ndim != 2:
+        raise InputError(
+            f"values has shape {table.shape}, which is {table.ndim}-dimensional, "
+            "but a table has two dimensions. Give one row per respondent and one column per item."
+        )
+    _check_shape(table.shape)
+    return table
+
+
+def _check_codes(cells: NDArray[Any]) -> None:
+    if cells.dtype not in (np.int8, np.int16) or cells.ndim != 2:
+        raise InputError(
+            f"cells is {cells.ndim}-dimensional and of type {cells.dtype}, but codes are a table "
+            "of int8 or int16. Give other numbers to Responses(values)."
+        )
+    _check_shape(cells.shape)
+    if cells.min() < NEVER_ASKED:
+        raise InputError(
+            f"cells holds {cells.min()}, but codes are -1 (never asked), 0 and above. "
+            "Use -1 for what is missing."
+        )
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if 0 in shape:
+        raise InputError(
+            f"The table is empty: {shape[0]:,} respondents × {shape[1]:,} items. "
+            "There must be at least one of each."
+        )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

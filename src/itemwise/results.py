@@ -1,0 +1,198 @@
+"""Result: what every study returns. It shows itself as a frame, as a plot and as a page."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from itemwise.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+ROWS_IN_TERMINAL = 5
+ROWS_IN_NOTEBOOK = 10
+COLUMNS_IN_TERMINAL = 6
+WIDEST_CELL = 28
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(ABC):
+    """What was found.
+
+    A result is a frozen dataclass with a named attribute for everything it computed; the first
+    line of its docstring is its title. It says what its frame and its plot are, and gets its
+    notebook view, its short text and its files from here.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # @dataclass writes a __repr__ that prints every array, unless the class has its own.
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """The result as a tidy frame."""
+
+    @abstractmethod
+    def plot(self, **kw: Any) -> Display:
+        """The result as a figure, drawn; `kw` goes to `Display.plot`."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the frame as .csv, .parquet or .json, or frame and figure as an .html page."""
+        from itemwise.files import write_atomically
+
+        target = Path(path)
+        suffix = target.suffix.lower()
+        if suffix not in _WRITERS:
+            raise InputError(
+                f"Cannot save {type(self).__name__} as '{target.name}': its ending is "
+                f"'{target.suffix}'. Use one of: {', '.join(_WRITERS)}."
+            )
+        content = _WRITERS[suffix](self)
+        write_atomically(target, lambda file: _write(file, content))
+        return target
+
+    def _title(self) -> str:
+        return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0]
+
+    def _repr_html_(self) -> str:
+        frame = self.to_frame()
+        more = _said_rows(len(frame), ROWS_IN_NOTEBOOK)
+        return (
+            f"<div><p><strong>{html.escape(self._title())}</strong></p>\n"
+            f"{_table(frame.head(ROWS_IN_NOTEBOOK))}\n<p>{more}</p></div>"
+        )
+
+    def __repr__(self) -> str:
+        frame = self.to_frame()
+        heading = f"{type(self).__name__}: {_said_rows(len(frame), ROWS_IN_TERMINAL)}"
+        if frame.empty:
+            return heading
+        hidden = frame.shape[1] - COLUMNS_IN_TERMINAL
+        lines = [heading, _for_terminal(frame)]
+        if hidden > 0:
+            lines.append(f"... and {hidden} more column{'s' if hidden > 1 else ''}")
+        return "\n".join(lines)
+
+
+def _said_rows(count: int, shown: int) -> str:
+    rows = f"{count:,} row{'' if count == 1 else 's'}"
+    return f"{rows}, the first {shown} here" if count > shown else rows
+
+
+def _for_terminal(frame: pd.DataFrame) -> str:
+    """The first rows, a line each, whatever the names hold: no line breaks, no escape codes."""
+    top = frame.iloc[:ROWS_IN_TERMINAL, :COLUMNS_IN_TERMINAL]
+    index = ["" if top.index.name is None else _cell(top.index.name), *map(_cell, top.index)]
+    columns = [index]
+    columns += [
+        [_cell(name), *map(_cell, top.iloc[:, i].tolist())] for i, name in enumerate(top.columns)
+    ]
+    widths = [max(map(len, column)) for column in columns]
+    rows = []
+    for name, *cells in zip(*columns, strict=True):
+        padded = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+        rows.append("  ".join([name.ljust(widths[0]), *padded]).rstrip())
+    return "\n".join(rows)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in str(value)[: 2 * WIDEST_CELL]
+    )
+    return text if len(text) <= WIDEST_CELL else f"{text[: WIDEST_CELL - 1]}…"
+
+
+def _table(frame: pd.DataFrame) -> str:
+    """The frame as HTML, in which names are text and never markup."""
+    return str(frame.to_html(escape=True, border=0, float_format="{:.4g}".format, na_rep="–"))
+
+
+def _flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its index as columns, so that no format loses the names."""
+    import pandas as pd
+
+    if isinstance(frame.index, pd.RangeIndex) and frame.index.name is None:
+        return frame
+    if frame.index.nlevels == 1 and frame.index.name is None and "name" not in frame.columns:
+        frame = frame.rename_axis("name")
+    return frame.reset_index()
+
+
+def _csv(result: Result) -> bytes:
+    return _flat(result.to_frame()).to_csv(index=False, lineterminator="\n").encode()
+
+
+def _parquet(result: Result) -> bytes:
+    return _flat(result.to_frame()).to_parquet(index=False)
+
+
+def _json(result: Result) -> bytes:
+    records = [
+        {str(name): _plain(value) for name, value in record.items()}
+        for record in _flat(result.to_frame()).to_dict("records")
+    ]
+    return (json.dumps(records, indent=1, allow_nan=False) + "\n").encode("ascii")
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON can hold. It knows no infinity, so that one is written as text."""
+    import pandas as pd
+
+    if isinstance(value, list | tuple | dict):
+        return str(value)
+    if pd.isna(value):
+        return None
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def _html(result: Result) -> bytes:
+    title = html.escape(result._title())  # noqa: SLF001
+    frame = result.to_frame()
+    try:
+        figure = result.plot()._repr_html_() or ""
+    except InputError as error:  # a frame with nothing to draw is still worth its page
+        figure = f"<p>No figure: {html.escape(str(error))}</p>"
+    page = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>{title}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{title}</h1>\n{figure}\n<p>{_said_rows(len(frame), len(frame))}</p>\n"
+        f"{_table(frame)}\n</body>\n</html>\n"
+    )
+    return page.encode()
+
+
+def _write(file: BinaryIO, content: bytes) -> None:
+    file.write(content)
+
+
+_PAGE_STYLE = (
+    "body{font-family:system-ui,sans-serif;color:#333;max-width:60rem;margin:2rem auto;"
+    "padding:0 1rem}table{border-collapse:collapse}th,td{padding:.2rem .8rem;text-align:right;"
+    "border-bottom:1px solid #e3e3e3}tbody th{text-align:left;font-weight:normal}"
+)
+
+_WRITERS: dict[str, Callable[[Result], bytes]] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".json": _json,
+    ".html": _html,
+}

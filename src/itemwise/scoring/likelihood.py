@@ -1,0 +1,82 @@
+"""How likely responses are at given abilities, and what that says of the respondents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.models.base import MeasurementModel
+from itemwise.numerics.arrays import Array, array_namespace, like
+from itemwise.numerics.quadrature import REACH, Nodes, normal_nodes
+from itemwise.responses.encoding import Block
+
+PROBES = 121  # where information is looked at; a steep item must not hide between two
+
+
+@dataclass(frozen=True)
+class Population:
+    """Where respondents come from: a normal distribution of abilities."""
+
+    mean: float = 0.0
+    sd: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mean) and np.isfinite(self.sd) and self.sd > 0):
+            raise InputError(
+                f"The population has mean {self.mean} and sd {self.sd}; "
+                "give a finite mean and an sd above 0."
+            )
+
+    def reach(self, deviations: float = REACH) -> tuple[float, float]:
+        """The ends of the scale, that many deviations from the mean."""
+        return self.mean - deviations * self.sd, self.mean + deviations * self.sd
+
+
+STANDARD = Population()
+
+
+class LogLikelihood:
+    """Log-likelihood of rows at fixed abilities, as matrix products.
+
+    `log_prob` is what the model says of the items, (n_categories, n_items, n_abilities).
+    """
+
+    def __init__(self, log_prob: Array) -> None:
+        xp = array_namespace(log_prob)
+        self._first = log_prob[0]
+        self._all_first = xp.sum(log_prob[0], axis=0)
+        self._gains = [log_prob[k] - log_prob[0] for k in range(1, log_prob.shape[0])]
+
+    def __call__(self, block: Block) -> Array:
+        """Log-likelihood of each row at each ability, (n_rows, n_abilities)."""
+        total = self._all_first if block.observed is None else block.observed @ self._first
+        for indicator, gain in zip(block.indicators, self._gains, strict=True):
+            total = total + indicator @ gain
+        return total
+
+
+def normalised(joint: Array) -> tuple[Array, Array]:
+    """Rows of log weights into rows that sum to one, and the log of what they summed to."""
+    xp = array_namespace(joint)
+    top = xp.max(joint, axis=1, keepdims=True)
+    weights = xp.exp(joint - top)
+    total = xp.sum(weights, axis=1, keepdims=True)
+    return weights / total, (top + xp.log(total))[:, 0]
+
+
+def plan_nodes(
+    model: MeasurementModel,
+    coords: Array,
+    population: Population = STANDARD,
+    reach: tuple[float, float] | None = None,
+) -> Nodes:
+    """Nodes fine enough for the narrowest posterior that these items can give."""
+    xp = array_namespace(coords)
+    low, high = reach or population.reach()
+    probe = like(np.linspace(low, high, PROBES), coords)
+    information = float(xp.max(xp.sum(model.information(coords, probe), axis=0)))
+    narrowest = 1 / sqrt(1 / population.sd**2 + information)
+    return normal_nodes(narrowest, low, high, population.mean, population.sd)

@@ -1,0 +1,486 @@
+import csv
+import gzip
+import io
+import json
+import tracemalloc
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from itemwise.errors import FileError, InputError, ItemwiseError
+from itemwise.responses import Responses, read_responses, write_responses
+from itemwise.responses import text as text_module
+
+NAN = float("nan")
+WIDE = "model,q1,q2\na,1,0\nb,,1\n"
+LONG = "respondent,item,response\na,q1,1\na,q2,0\nb,q2,1\n"
+EXPECTED = Responses([[1, 0], [NAN, 1]], respondents=["a", "b"], items=["q1", "q2"])
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="scores.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+# What is understood
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        WIDE,
+        WIDE.replace(",", ";"),
+        WIDE.replace(",", "\t"),
+        WIDE.replace("\n", "\r\n"),
+        WIDE.replace("\n", "\r"),
+        "\ufeff" + WIDE,
+        WIDE.rstrip("\n"),
+        WIDE + "\n\n",
+        "\n" + WIDE,
+        WIDE.replace("model", ""),
+        WIDE.replace("model", "Unnamed: 0"),
+        WIDE.replace("model", " Subject "),
+        WIDE.replace("model", "whatever"),
+        WIDE.replace("1", "1.0").replace("q1.0", "q1"),
+        WIDE.replace("a,1,0", "a,True,FALSE"),
+        WIDE.replace("b,,1", "b,NA,1"),
+        WIDE.replace("b,,1", '"b", nan ,1'),
+        LONG,
+        LONG.replace(",", ";"),
+        LONG.replace("respondent,item,response", "Subject_ID,question,correct"),
+        LONG.replace("respondent,item,response", "model,item_id,score"),
+        "when,response,item,respondent\nmon,1,q1,a\ntue,0,q2,a\nwed,1,q2,b\n",
+    ],
+)
+def test_csv_is_understood(write, content):
+    assert read_responses(write(content)) == EXPECTED
+
+
+@pytest.mark.parametrize("name", ["SCORES.CSV", "scores.tsv.csv"])
+def test_the_suffix_is_all_that_counts(write, name):
+    assert read_responses(write(WIDE, name)) == EXPECTED
+
+
+def test_tab_separated_names_may_hold_commas(write):
+    path = write("model\tq,1\tq,2\na\t1\t0\n", "scores.tsv")
+    assert read_responses(path).items == ("q,1", "q,2")
+
+
+@pytest.mark.parametrize("content", [WIDE, LONG])
+def test_gzip_is_unpacked(write, content):
+    assert read_responses(write(gzip.compress(content.encode()), "scores.csv.gz")) == EXPECTED
+
+
+def test_the_delimiter_is_the_one_that_fits_both_lines(write):
+    path = write("model;Is it a, b or c?;x\na;1;0\n")
+    assert read_responses(path).items == ("Is it a, b or c?", "x")
+
+
+def test_names_may_hold_anything_quoted(write):
+    path = write('model,"a ""b"", c","two\nlines"\n"m,1",1,0\n')
+    responses = read_responses(path)
+    assert responses.items == ('a "b", c', "two\nlines")
+    assert responses.respondents == ("m,1",)
+
+
+def test_names_may_run_over_many_lines(write):
+    name = "line\n" * 30
+    assert read_responses(write(f'model;q\n"{name}";1\n')).respondents == (name,)
+    assert read_responses(write(f'model,"{name}"\na,1\n')).items == (name,)
+
+
+def test_formulas_are_names_and_nothing_more(write):
+    formula = '=HYPERLINK("http://evil","x")'
+    quoted = '"' + formula.replace('"', '""') + '"'
+    responses = read_responses(write(f"model,=1+1\n{quoted},1\n"))
+    assert responses.respondents == (formula,)
+    assert responses.items == ("=1+1",)
+    with pytest.raises(InputError, match="not a number"):
+        read_responses(write("model,q\na,=1+1\n"))
+
+
+def test_a_numeric_first_column_is_an_item_unless_its_heading_says_otherwise(write):
+    unnamed = read_responses(write("q1,q2\n1,0\n,1\n"))
+    assert unnamed.respondents == ("respondent_1", "respondent_2")
+    np.testing.assert_array_equal(unnamed.values, EXPECTED.values)
+    assert read_responses(write("id,q1\n7,1\n8,0\n")).respondents == ("7", "8")
+
+
+def test_a_first_column_of_scores_joins_grades(write):
+    responses = read_responses(write("q1,q2\n0.5,1\n,0\n"))
+    np.testing.assert_array_equal(responses.values, [[0.5, 1], [NAN, 0]])
+
+
+def test_a_single_column_is_a_single_item(write):
+    assert read_responses(write("q1\n1\n0\n")).items == ("q1",)
+
+
+def test_kinds_are_inferred_or_given(write):
+    path = write("model,q1,q2\na,0,3\n")
+    assert read_responses(path).kind == "graded"
+    assert read_responses(path, kind="continuous").kind == "continuous"
+    with pytest.raises(InputError, match=r"In '.*scores\.csv': .*'q2' holds 3, but binary"):
+        read_responses(path, kind="binary")
+    assert read_responses(write("model,q1\na,0.25\nb,1\n")).kind == "continuous"
+
+
+def test_the_layout_can_be_forced(write):
+    path = write("model,item,score\na,1,0\nb,0,1\n")
+    assert read_responses(path).items == ("1", "0")
+    assert read_responses(path, layout="wide").items == ("item", "score")
+    with pytest.raises(InputError, match="columns are 'model', 'q1', 'q2', but a long table has"):
+        read_responses(write(WIDE), layout="long")
+    with pytest.raises(InputError, match="layout is 'tall'"):
+        read_responses(path, layout="tall")
+
+
+def py_irt(*records):
+    return "\n".join(json.dumps({"subject_id": s, "responses": r}) for s, r in records)
+
+
+def test_json_lines_of_py_irt_are_understood(write):
+    content = py_irt(("a", {"q1": 1, "q2": 0}), ("b", {"q2": True, "q1": None}))
+    assert read_responses(write(content, "scores.jsonlines")) == EXPECTED
+    packed = gzip.compress((content + "\n\n").encode())
+    assert read_responses(write(packed, "scores.jsonl.gz")) == EXPECTED
+
+
+def test_a_respondent_without_responses_is_kept(write):
+    responses = read_responses(write(py_irt((1, {"q": 1}), (2, {})), "scores.jsonl"))
+    assert responses.cells.tolist() == [[1], [-1]]
+    assert responses.respondents == ("1", "2")
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_wide_parquet_is_understood(tmp_path, index):
+    frame = EXPECTED.to_frame() if index else EXPECTED.to_frame().rename_axis("who").reset_index()
+    frame.to_parquet(tmp_path / "scores.parquet")
+    assert read_responses(tmp_path / "scores.parquet") == EXPECTED
+
+
+def test_parquet_without_names_gets_default_names(tmp_path):
+    pd.DataFrame({"q1": [True, False], "q2": [True, None]}).to_parquet(tmp_path / "scores.pq")
+    responses = read_responses(tmp_path / "scores.pq")
+    assert responses.respondents == ("respondent_1", "respondent_2")
+    assert responses.cells.tolist() == [[1, 1], [0, -1]]
+
+
+def test_long_parquet_is_understood(tmp_path):
+    pd.read_csv(io.StringIO(LONG)).to_parquet(tmp_path / "scores.parquet")
+    assert read_responses(tmp_path / "scores.parquet") == EXPECTED
+    EXPECTED.to_long().rename(columns={"respondent": "model"}).to_parquet(tmp_path / "a.parquet")
+    # The pair that was never asked has no row, so the order of items is that of appearance.
+    assert read_responses(tmp_path / "a.parquet") == EXPECTED
+
+
+def test_other_columns_of_a_long_parquet_file_are_ignored(tmp_path):
+    table = pa.table(
+        {"score": [1, 0], "tags": [["x"], []], "item": ["q", "q"], "model": ["a", "b"]}
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    expected = Responses([[1], [0]], respondents=["a", "b"], items=["q"])
+    assert read_responses(tmp_path / "a.parquet") == expected
+
+
+# What is refused
+
+
+CSV_ERRORS = {
+    "empty": (b"", FileError, "is empty"),
+    "blank": (b"\n\n \n", ItemwiseError, r"."),
+    "only blank lines": (b"\n\n\n", FileError, "nothing but blank lines"),
+    "no rows": (b"model,q1\n", FileError, "no row below it"),
+    "no rows, long": (b"respondent,item,response\n", InputError, "empty"),
+    "no items": (b"model\na\nb\n", InputError, "2 respondents × 0 items"),
+    "utf-16": (WIDE.encode("utf-16"), FileError, "is UTF-16 text.*Save it as UTF-8"),
+    "utf-16 without mark": (WIDE.encode("utf-16-le"), FileError, "binary file or UTF-16"),
+    "latin-1": (WIDE.replace("a,", "é,").encode("latin-1"), FileError, "byte 0xe9.*iconv"),
+    "binary": (bytes(range(256)) * 20, FileError, "binary file"),
+    "noise": (np.random.default_rng(1).bytes(5000), ItemwiseError, r"."),
+    "zip": (b"PK\x03\x04rest", FileError, "Excel workbook.*Export it as CSV"),
+    "gzip by content": (gzip.compress(b"x"), FileError, r"compressed with gzip.*\.gz"),
+    "parquet by content": (b"PAR1....", FileError, r"name end in \.parquet"),
+    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid x\n", FileError, "git lfs pull"),
+    "short row": (b"model,q1,q2\na,1,0\nb,1\n", FileError, "line 3 has 2 fields.*line has 3"),
+    "long row": (b"model,q1\na,1\nb,1,0\n", FileError, "line 3 has 3 fields"),
+    "short row, semicolons": (b"model;q1;q2\na;1\n", FileError, "line 2 has 2 fields"),
+    "other digits": ("model,q1\na,١\n".encode(), InputError, "not a number"),
+    "open quote": (b'model,q1\n"a,1\n', FileError, "Check that every quote is closed"),
+    "text after quote": (b'model,q1\n"a"b,1\n', FileError, "line 2 is not valid CSV"),
+    "huge field": (b"model,q1\n" + b"a" * 200_000 + b",1\n", FileError, "field limit"),
+    "text": (
+        b"model,q1,q2\na,1,0\nb,1,oops\n",
+        InputError,
+        r"Line 3 .respondent 'b'., column 'q2' .*'oops'",
+    ),
+    "text, long": (
+        b"model,item,score\na,q,1\nb,q,oops\n",
+        InputError,
+        "Line 3, column 'score' holds 'oops'",
+    ),
+    "decimal comma": (b"model;q1\na;0,5\n", InputError, "'0,5', which is not a number"),
+    "underscore": (b"model,q1\na,1_0\n", InputError, "not a number"),
+    "infinite": (b"model,q1\na,inf\n", InputError, "item 'q1' is infinite"),
+    "infinite by size": (b"model,q1\na,1e999\n", InputError, "item 'q1' is infinite"),
+    "negative": (b"model,q1\na,-1\n", InputError, "holds -1, but grades are not negative"),
+    "same item twice": (b"model,q,q\na,1,1\n", InputError, r"In '.*csv'.*'q' stands at pos"),
+    "same respondent twice": (b"model,q\na,1\na,1\n", InputError, "'a' stands at positions 1, 2"),
+    "no heading": (b"1,0,1\n0,0,1\n", FileError, "should name the items"),
+    "same pair twice": (
+        b"model,item,score\na,q,1\na,q,0\n",
+        InputError,
+        "'a' has 2 responses to item 'q'",
+    ),
+    "nobody": (b"model,item,score\n,q,1\n", InputError, "Line 2 has nothing in column 'model'"),
+    "nothing asked": (b"model,item,score\na,,1\n", InputError, "nothing in column 'item'"),
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"), CSV_ERRORS.values(), ids=CSV_ERRORS.keys()
+)
+def test_broken_csv_is_explained(write, content, error, message):
+    with pytest.raises(error, match=message) as caught:
+        read_responses(write(content))
+    assert "scores.csv" in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+def test_lines_are_counted_from_the_first_even_when_some_are_blank(write):
+    with pytest.raises(InputError, match="Line 5 "):
+        read_responses(write("\nmodel,q1\n\na,1\nb,x\n"))
+
+
+def test_places_without_a_file_are_explained(tmp_path, write):
+    with pytest.raises(FileError, match=r"no file 'a\.csv' in"):
+        read_responses(tmp_path / "a.csv")
+    with pytest.raises(FileError, match="is a directory"):
+        read_responses(tmp_path)
+    with pytest.raises(FileError, match=r"ends in '\.xlsx', but responses are read from \.csv"):
+        read_responses(write("x", "scores.xlsx"))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
+def test_a_file_beyond_the_limit_is_not_read(tmp_path, name):
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(3 * 1024**3)
+    with pytest.raises(FileError, match=r"has 3\.0 GiB, and the limit is 2\.0 GiB.*max_bytes"):
+        read_responses(tmp_path / name)
+
+
+def test_an_archive_that_unpacks_without_end_is_stopped(write):
+    bomb = gzip.compress(b"model,q1\n" + b"a,1\n" * 1_000_000)
+    path = write(bomb, "bomb.csv.gz")
+    assert path.stat().st_size < 50_000
+    with pytest.raises(FileError, match=r"unpacks to more than 1\.0 MiB.*max_bytes"):
+        read_responses(path, max_bytes=1024**2)
+
+
+def test_a_line_without_end_is_stopped(write, monkeypatch):
+    monkeypatch.setattr(text_module, "MAX_LINE", 1000)
+    with pytest.raises(FileError, match="line of more than 1,000 characters"):
+        read_responses(write("model,q1\n" + "1" * 5000))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda packed: packed[:-12], "cut short"),
+        (lambda packed: packed[:20] + b"\xff" * 20 + packed[40:], "no intact gzip file"),
+        (lambda packed: b"plain text, no gzip", "no intact gzip file"),
+        (lambda packed: gzip.compress(b""), "holds nothing"),
+    ],
+)
+def test_damaged_gzip_is_explained(write, damage, message):
+    packed = gzip.compress((WIDE + "c,0,1\n" * 50).encode())
+    with pytest.raises(FileError, match=message):
+        read_responses(write(damage(packed), "scores.csv.gz"))
+
+
+def test_a_small_file_cannot_ask_for_a_huge_table(write):
+    rows = "".join(f"m{n},q{n},1\n" for n in range(2000))
+    lines = py_irt(*((f"m{n}", {f"q{n}": 1}) for n in range(2000)))
+    for content, name in [("model,item,score\n" + rows, "a.csv"), (lines, "a.jsonl")]:
+        with pytest.raises(InputError, match=r"2,000 respondents and 2,000 items.*max_bytes"):
+            read_responses(write(content, name), max_bytes=1024**2)
+
+
+JSON_ERRORS = {
+    "broken line": ('{"subject_id": "a", "responses": {}}\n{"subj', "line 2 is not valid JSON"),
+    "no object": ("[1]", "line 1 lacks subject_id or responses"),
+    "no responses": ('{"subject_id": "a"}', "line 1 lacks"),
+    "responses as list": ('{"subject_id": "a", "responses": [1]}', "wrong type"),
+    "subject as list": ('{"subject_id": ["a"], "responses": {}}', "wrong type"),
+    "text": ('{"subject_id": "a", "responses": {"q": "1"}}', "Line 1, item 'q' holds '1'"),
+    "nested": ('{"subject_id": "a", "responses": {"q": [1]}}', "Line 1, item 'q' holds"),
+    "same subject": (py_irt(("a", {"q": 1}), ("a", {"r": 1})), "Line 2 gives respondent 'a'"),
+    "same item": ('{"subject_id": "a", "responses": {"q": 1, "q": 0}}', "'q' stands there twice"),
+    "deep": ("[" * 100_000, "line 1 is not valid JSON"),
+    "nobody asked anything": (py_irt(("a", {})), "1 respondents × 0 items"),
+    "infinite": ('{"subject_id": "a", "responses": {"q": Infinity}}', "item 'q' is infinite"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), JSON_ERRORS.values(), ids=JSON_ERRORS.keys())
+def test_broken_json_lines_are_explained(write, content, message):
+    with pytest.raises(ItemwiseError, match=message) as caught:
+        read_responses(write(content, "scores.jsonl"))
+    assert "scores.jsonl" in str(caught.value)
+
+
+def parquet_bytes(table):
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+INTACT = parquet_bytes(pa.table({"model": ["a", "b"], "q": [1, 0]}))
+PARQUET_ERRORS = {
+    "text": (b"model,q\na,1\n", "no intact Parquet file"),
+    "cut short": (INTACT[:-20], "no intact Parquet file"),
+    "cut in the middle": (INTACT[:100] + INTACT[-8:], "no intact Parquet file"),
+    "nested": (parquet_bytes(pa.table({"model": ["a"], "q": [[1]]})), "Column 'q' is of type"),
+    "text in cells": (
+        parquet_bytes(pa.table({"model": ["a", "b"], "p": [1, 0], "q": ["1", "oops"]})),
+        "respondent 'b' and item 'q' holds 'oops'",
+    ),
+    "same column twice": (
+        parquet_bytes(
+            pa.Table.from_arrays([pa.array([1])] * 4, names=["model", "item", "item", "score"])
+        ),
+        "there twice",
+    ),
+    "no columns": (parquet_bytes(pa.table({})), "no columns"),
+    "no rows": (parquet_bytes(pa.table({"model": pa.array([], "string"), "q": [[]][0]})), "empty"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), PARQUET_ERRORS.values(), ids=PARQUET_ERRORS.keys())
+def test_broken_parquet_is_explained(write, content, message):
+    with pytest.raises(ItemwiseError, match=message) as caught:
+        read_responses(write(content, "scores.parquet"))
+    assert "scores.parquet" in str(caught.value)
+
+
+@pytest.mark.parametrize("position", [10, 24, 29, *range(31, len(INTACT), 31)])
+def test_parquet_with_a_flipped_byte_never_escapes_as_another_error(write, position):
+    damaged = bytearray(INTACT)
+    damaged[position] ^= 0x80
+    with suppress(ItemwiseError):
+        read_responses(write(bytes(damaged), "scores.parquet"))
+
+
+def test_a_parquet_file_that_unpacks_without_end_is_stopped(write):
+    zeros = pa.table({f"q{n}": np.zeros(2_000_000, np.int8) for n in range(2)})
+    path = write(parquet_bytes(zeros), "bomb.parquet")
+    with pytest.raises(InputError, match="max_bytes"):
+        read_responses(path, max_bytes=1024**2)
+
+
+@settings(max_examples=150, deadline=None)
+@given(content=st.binary(min_size=1, max_size=200) | st.text(max_size=100).map(str.encode))
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.csv.gz"])
+def test_no_bytes_escape_as_another_error(tmp_path_factory, name, content):
+    path = tmp_path_factory.getbasetemp() / name
+    path.write_bytes(content)
+    with suppress(ItemwiseError):
+        read_responses(path)
+
+
+# There and back
+
+
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+cells = {
+    "binary": st.sampled_from([0, 1, NAN]),
+    "graded": st.sampled_from([0, 1, 4, 127, 128, 1000, NAN]),
+    "continuous": st.floats(allow_infinity=False),
+}
+
+
+@st.composite
+def tables(draw):
+    kind = draw(st.sampled_from(sorted(cells)))
+    rows = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    columns = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    values = draw(
+        st.lists(
+            st.lists(cells[kind], min_size=len(columns), max_size=len(columns)),
+            min_size=len(rows),
+            max_size=len(rows),
+        )
+    )
+    return Responses(np.array(values, dtype=float), rows, columns, kind=kind)
+
+
+@settings(max_examples=40, deadline=None)
+@given(responses=tables())
+@pytest.mark.parametrize("suffix", [".csv", ".tsv.gz", ".parquet"])
+def test_what_is_written_is_read_back(tmp_path_factory, suffix, responses):
+    path = tmp_path_factory.getbasetemp() / f"there-and-back{suffix}"
+    write_responses(responses, path)
+    # Parquet remembers the kind, text does not.
+    kind = None if suffix == ".parquet" else responses.kind
+    again = read_responses(path, kind=kind)
+    assert again == responses
+    assert again.cells.dtype == responses.cells.dtype
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("items", [["item", "response", "model"], ["respondents"], [""]])
+def test_items_may_be_called_like_columns_of_a_long_table(tmp_path, suffix, items):
+    responses = Responses([[1] * len(items), [0] * len(items)], items=items)
+    responses.save(tmp_path / f"a{suffix}")
+    assert read_responses(tmp_path / f"a{suffix}") == responses
+
+
+def test_other_tools_read_what_is_written(tmp_path):
+    EXPECTED.save(tmp_path / "a.csv")
+    frame = pd.read_csv(tmp_path / "a.csv", index_col="respondents")
+    assert Responses.from_frame(frame) == EXPECTED
+    with (tmp_path / "a.csv").open(newline="") as file:
+        assert next(csv.reader(file)) == ["respondents", "q1", "q2"]
+
+
+def test_the_same_responses_are_the_same_bytes(tmp_path):
+    for name in ("a.csv.gz", "b.csv.gz"):
+        EXPECTED.save(tmp_path / name)
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
+
+
+def test_a_write_that_cannot_be_is_explained(tmp_path):
+    with pytest.raises(FileError, match=r"ends in '\.pkl'"):
+        EXPECTED.save(tmp_path / "a.pkl")
+    with pytest.raises(FileError, match="there is no directory"):
+        EXPECTED.save(tmp_path / "nowhere" / "a.csv")
+    for suffix in (".csv", ".csv.gz", ".parquet"):
+        with pytest.raises(InputError, match="half a character"):
+            Responses([[1]], items=["\ud800"]).save(tmp_path / f"a{suffix}")
+    with pytest.raises(InputError, match="null character"):
+        Responses([[1]], items=["a\0"]).save(tmp_path / "a.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wide_csv_is_read_in_little_memory(tmp_path):
+    values = np.random.default_rng(0).integers(0, 2, (50, 20_000), dtype=np.int8)
+    responses = Responses(values)
+    responses.save(tmp_path / "wide.csv")
+    tracemalloc.start()
+    try:
+        again = read_responses(tmp_path / "wide.csv")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert again == responses
+    assert peak < 20_000_000  # a million cells and twenty thousand names
