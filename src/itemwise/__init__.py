@@ -1,5 +1,60 @@
-"""Item Response Theory for machine-learning models, algorithm portfolios and language models."""
+"""Item Response Theory for machine-learning models, algorithm portfolios and language models.
+
+Names are imported when they are used, so that `import itemwise` itself loads nothing.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from itemwise.calibration import Calibration as Calibration
+    from itemwise.calibration import load as load
+    from itemwise.errors import ItemwiseError as ItemwiseError
+    from itemwise.estimation import EM as EM
+    from itemwise.estimation import Joint as Joint
+    from itemwise.estimation import calibrate as calibrate
+    from itemwise.estimation import simulate as simulate
+    from itemwise.models import Beta as Beta
+    from itemwise.models import FourPL as FourPL
+    from itemwise.models import Normal as Normal
+    from itemwise.models import OnePL as OnePL
+    from itemwise.models import ThreePL as ThreePL
+    from itemwise.models import TwoPL as TwoPL
+    from itemwise.responses import Responses as Responses
+    from itemwise.responses import read_responses as read_responses
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Beta": "models",
+    "Calibration": "calibration",
+    "EM": "estimation",
+    "FourPL": "models",
+    "ItemwiseError": "errors",
+    "Joint": "estimation",
+    "Normal": "models",
+    "OnePL": "models",
+    "Responses": "responses",
+    "ThreePL": "models",
+    "TwoPL": "models",
+    "calibrate": "estimation",
+    "load": "calibration",
+    "read_responses": "responses",
+    "simulate": "estimation",
+}
+
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'itemwise' has no attribute {name!r}")
+    value = getattr(import_module(f"itemwise.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -44,6 +44,11 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
     _sync_directory(target.parent)
 
 
+def write_bytes(path: PathLike, content: bytes) -> None:
+    """Write `content` as a whole file, atomically."""
+    write_atomically(path, lambda file: _write_all(file, content))
+
+
 def write_json(path: PathLike, kind: str, version: int, payload: Mapping[str, Any]) -> None:
     """Write `payload` as a document that names its schema, `itemwise/<kind>`, and version.
 
@@ -64,14 +69,18 @@ def write_json(path: PathLike, kind: str, version: int, payload: Mapping[str, An
             f"This {kind} cannot be written to '{path}' as JSON: {error}. "
             "Use finite numbers, text, lists and objects, and None for what is missing."
         ) from error
-    write_atomically(path, lambda file: _write_all(file, content))
+    write_bytes(path, content)
 
 
 def read_json(
     path: PathLike, kind: str, version: int, *, max_bytes: int = JSON_MAX_BYTES
 ) -> dict[str, Any]:
     """Read a document of this `kind`, in any format up to `version`; its own is under "version"."""
-    content = readable_file(path, max_bytes).read_bytes()
+    return checked_document(path, readable_file(path, max_bytes).read_bytes(), kind, version)
+
+
+def checked_document(path: PathLike, content: bytes, kind: str, version: int) -> dict[str, Any]:
+    """Parse a document, wherever it stood, and refuse another kind or a newer version."""
     document = _parsed(path, content)
     schema = document.get("schema") if isinstance(document, dict) else None
     if not isinstance(schema, str) or not schema.startswith("itemwise/"):

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import InputError
 
@@ -50,7 +50,7 @@ class Result(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the frame as .csv, .parquet or .json, or frame and figure as an .html page."""
-        from itemwise.files import write_atomically
+        from itemwise.files import write_bytes
 
         target = Path(path)
         suffix = target.suffix.lower()
@@ -59,8 +59,7 @@ class Result(ABC):
                 f"Cannot save {type(self).__name__} as '{target.name}': its ending is "
                 f"'{target.suffix}'. Use one of: {', '.join(_WRITERS)}."
             )
-        content = _WRITERS[suffix](self)
-        write_atomically(target, lambda file: _write(file, content))
+        write_bytes(target, _WRITERS[suffix](self))
         return target
 
     def _title(self) -> str:
@@ -178,10 +177,6 @@ def _html(result: Result) -> bytes:
         f"{_table(frame)}\n</body>\n</html>\n"
     )
     return page.encode()
-
-
-def _write(file: BinaryIO, content: bytes) -> None:
-    file.write(content)
 
 
 _PAGE_STYLE = (

@@ -6,8 +6,6 @@ import base64
 import html
 import io
 import os
-import secrets
-import stat
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from itemwise.displays.style import Style, apply, styled
-from itemwise.errors import FileError, InputError
+from itemwise.errors import InputError
+from itemwise.files import write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +71,7 @@ class Display(ABC):
                 f"Cannot save a figure as '{target.name}': its ending is '{target.suffix}'. "
                 "Use '.png', '.svg' or '.pdf'."
             )
-        _replace(target, self._rendered(target.suffix.lower(), dpi))
+        write_bytes(target, self._rendered(target.suffix.lower(), dpi))
         return target
 
     def _rendered(self, suffix: str, dpi: float) -> bytes:
@@ -157,21 +156,3 @@ def _new_axes(size: tuple[float, float], style: Style) -> Axes:
     figure = Figure(figsize=size, layout="constrained", facecolor=style.paper)
     FigureCanvasAgg(figure)
     return figure.add_subplot(facecolor=style.paper)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the file, then rename: a reader sees the old one or the new, never half."""
-    target = path.resolve()  # a link keeps pointing where it does
-    beside = target.with_name(f".itemwise-{secrets.token_hex(6)}.part")
-    try:
-        beside.write_bytes(content)
-        if target.exists():
-            beside.chmod(stat.S_IMODE(target.stat().st_mode))
-        beside.replace(target)
-    except OSError as error:
-        raise FileError(
-            f"'{path}' cannot be written: {error.strerror or error}. "
-            "Check the path, or write elsewhere."
-        ) from error
-    finally:
-        beside.unlink(missing_ok=True)

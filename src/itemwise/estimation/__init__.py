@@ -1,1 +1,10 @@
 """How items are found."""
+
+from __future__ import annotations
+
+from itemwise.estimation.calibrate import ENGINES, calibrate
+from itemwise.estimation.em import EM
+from itemwise.estimation.joint import Joint
+from itemwise.estimation.simulation import Simulation, Truth, simulate
+
+__all__ = ["EM", "ENGINES", "Joint", "Simulation", "Truth", "calibrate", "simulate"]

@@ -1,133 +1,120 @@
-"""Marginal maximum likelihood by an accelerated EM (Bock and Aitkin, 1981).
-
-An iteration is one E-step, one climb of every item, and one exact step along the two
-directions that all items share (`scale`). Anderson's mixing over iterations takes what is left.
-"""
+"""The EM engine: marginal maximum likelihood, or its penalised form with priors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from itemwise.responses.encoding import Encoded
-from itemwise.estimation.expectation import Expectation, Run, expect
-from itemwise.estimation.maximization import (
-    Slopes,
-    add_diagonal,
-    climb_items,
-    hold,
-    keep_inside,
-    newton_step,
-    penalty_slopes,
-    shorten,
-)
-from itemwise.estimation.scale import once_only, scale_step, tangents
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import InputError
+from itemwise.estimation.ascent import Ascent, ascend
+from itemwise.estimation.engine import Fit, Progress
+from itemwise.estimation.expectation import Run
+from itemwise.estimation.information import InUnit, ObservedInformation
+from itemwise.estimation.start import start
 from itemwise.models.base import MeasurementModel
-from itemwise.numerics.anderson import Anderson
-from itemwise.numerics.arrays import Array, array_namespace
-from itemwise.numerics.newton import safe_information
-from itemwise.numerics.quadrature import Nodes
-from itemwise.scoring.likelihood import plan_nodes
+from itemwise.numerics.arrays import Floats, array_namespace, as_numpy
+from itemwise.numerics.blocks import workers
+from itemwise.responses.encoding import Encoded, encode
+from itemwise.scoring.likelihood import Population, plan_nodes
 
-Progress = Callable[[int, float, float], None]  # iteration, log-likelihood, decrement
-
-EDGE_MASS = 1e-6  # posterior mass at an end node that calls for a wider range
-WIDENING = 1.5
+ROUGH = 1.0  # Newton decrement at which a start with priors is good enough to drop them
 
 
-@dataclass(frozen=True, eq=False)
-class Ascent:
-    """Where the iterations ended."""
+@dataclass(frozen=True)
+class EM:
+    """Settings of the EM engine; nothing is stored while it runs.
 
-    coords: Array
-    nodes: Nodes
-    expectation: Expectation
-    iterations: int
-    decrement: float
-    converged: bool
+    It stops when the Newton decrement, the log-likelihood still to be gained in nats, is at
+    most `tolerance`. `device` is None for NumPy, or a torch device such as "cuda". `n_jobs`
+    threads share the rows; the result does not depend on their number.
+    """
+
+    name: ClassVar[str] = "em"
+
+    tolerance: float = 1e-6
+    max_iterations: int = 200
+    device: str | None = None
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.tolerance > 0:
+            raise InputError(f"tolerance is {self.tolerance}; give a number above 0.")
+        if self.max_iterations < 1:
+            raise InputError(f"max_iterations is {self.max_iterations}; give 1 or more.")
+
+    def fit(
+        self,
+        cells: NDArray[np.signedinteger],
+        model: MeasurementModel,
+        weights: Floats | None = None,
+        progress: Progress | None = None,
+    ) -> Fit:
+        """Encode the responses, climb, and fix sign and unit of the scale."""
+        data = encode(cells, model.n_categories, weights, self.device)
+        with workers(self.n_jobs) as run:
+            found = upright(model, self.climb(data, model, run, progress))
+        return self._expressed(data, model, found)
+
+    def climb(
+        self, data: Encoded, model: MeasurementModel, run: Run, progress: Progress | None = None
+    ) -> Ascent:
+        """Go up from the first principal component.
+
+        Without priors, a curve with asymptotes has many maxima, most of them worthless; those
+        near the penalised maximum are good, so the way leads past it.
+        """
+        begin = start(data, model, self.device)
+        before = 0
+        regular = model.regularised()
+        if not model.linear and regular != model:
+            past = ascend(
+                data, regular, begin, tolerance=ROUGH, most=self.max_iterations, run=run,
+                progress=progress,
+            )  # fmt: skip
+            begin, before = past.coords, past.iterations
+        found = ascend(
+            data, model, begin, tolerance=self.tolerance, most=self.max_iterations, run=run,
+            progress=progress,
+        )  # fmt: skip
+        return replace(found, iterations=before + found.iterations)
+
+    def _expressed(self, data: Encoded, model: MeasurementModel, found: Ascent) -> Fit:
+        """The fit on the scale on which the model reports its items."""
+        coords = as_numpy(found.coords)
+        information = ObservedInformation(data, model, found.coords, found.nodes, self.n_jobs)
+        unit = model.unit(coords)
+        if unit != 1.0:
+            coords = model.rescale(coords, 0.0, 1 / unit)
+        return Fit(
+            coords=coords,
+            uncertainty=information if unit == 1.0 else InUnit(information, model),
+            population=Population(0.0, unit),
+            log_likelihood=found.expectation.log_likelihood,
+            iterations=found.iterations,
+            converged=found.converged,
+            notes=() if found.converged else (_unfinished(found),),
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class Move:
-    """A step from `coords`, what it promises, and the metric to compare it in."""
+def upright(model: MeasurementModel, found: Ascent) -> Ascent:
+    """Turn the scale so that higher ability goes with more right responses.
 
-    coords: Array
-    step: Array
-    decrement: float
-    metric: Array
-    log_likelihood: float
-
-
-def ascend(
-    data: Encoded, model: MeasurementModel, begin: Array, *, tolerance: float, most: int,
-    run: Run = map, progress: Progress | None = None,
-) -> Ascent:  # fmt: skip
-    """Iterate from `begin` until the Newton decrement, in nats, is at most `tolerance`."""
-    nodes, coords = plan_nodes(model, begin), begin
-    anderson, rough = Anderson(), True
-    last: Move | None = None
-    damping = 1.0
-    for iteration in range(1, most + 1):
-        found = expect(data, model, coords, nodes, run)
-        move = propose(data, model, coords, found)
-        if progress is not None:
-            progress(iteration, found.log_likelihood, move.decrement)
-        if move.decrement <= tolerance or (rough and move.decrement < 1):
-            rough = False
-            better = replan_nodes(model, coords, nodes, found)
-            if better is not nodes:
-                nodes, last = better, None
-                anderson.forget()
-            elif move.decrement <= tolerance:
-                return Ascent(coords, nodes, found, iteration, move.decrement, True)
-        if last is not None and _went_wrong(last, move):
-            damping /= 2
-            anderson.forget()
-            coords = keep_inside(model, last.coords, last.coords + damping * last.step)
-            continue
-        damping, last = 1.0, move
-        ahead = anderson.advance(coords, move.step, move.metric)
-        coords = keep_inside(model, coords, ahead)
-    return Ascent(coords, nodes, found, most, move.decrement, False)
+    The responses as a whole decide; no single item does.
+    """
+    xp = array_namespace(found.coords)
+    if float(xp.sum(found.expectation.products)) >= 0:
+        return found
+    coords = model.rescale(found.coords, 0.0, -1.0)
+    low, high = float(found.nodes.fine[0]), float(found.nodes.fine[-1])
+    return replace(found, coords=coords, nodes=plan_nodes(model, coords, reach=(-high, -low)))
 
 
-def propose(data: Encoded, model: MeasurementModel, coords: Array, found: Expectation) -> Move:
-    """The step of one iteration."""
-    xp = array_namespace(coords)
-    pull, stiffness = penalty_slopes(model, coords)
-    directions = tangents(model, coords)
-    tilt = -once_only(directions, pull, add_diagonal(found.expected, stiffness))
-    information = add_diagonal(safe_information(found.observed, found.expected), stiffness)
-    slopes = hold(model, coords, Slopes(found.gradient + pull + tilt, information))
-    step = newton_step(model, slopes)
-    gains = 0.5 * xp.sum(slopes.gradient * step, axis=1)
-    if found.tables is not None:
-        step = climb_items(model, coords, step, gains, found.tables, tilt) - coords
-    common, gain = scale_step(
-        directions, slopes.gradient, slopes.information, found.spread, float(xp.sum(data.weights))
+def _unfinished(found: Ascent) -> str:
+    return (
+        f"Not converged: after {found.iterations} iterations about {found.decrement:.1g} of "
+        "log-likelihood is still to be gained. Some items are nearly undetermined; use priors, "
+        "a model with fewer parameters, or more respondents. Raising max_iterations seldom helps."
     )
-    return Move(
-        coords,
-        shorten(model, step + common),
-        float(xp.sum(gains)) + gain,
-        xp.linalg.diagonal(slopes.information),
-        found.log_likelihood,
-    )
-
-
-def replan_nodes(
-    model: MeasurementModel, coords: Array, nodes: Nodes, found: Expectation
-) -> Nodes:
-    """`nodes` again where they still serve, else finer or wider ones."""
-    low, high = float(nodes.fine[0]), float(nodes.fine[-1])
-    wider_low = low - WIDENING * (found.edges[0] > EDGE_MASS)
-    wider_high = high + WIDENING * (found.edges[1] > EDGE_MASS)
-    better = plan_nodes(model, coords, reach=(wider_low, wider_high))
-    serves = better.step > 0.9 * nodes.step and (wider_low, wider_high) == (low, high)
-    return nodes if serves else better
-
-
-def _went_wrong(last: Move, move: Move) -> bool:
-    """Likelihood fell and the way to go grew: a priori both may happen, together they may not."""
-    fell = not move.log_likelihood > last.log_likelihood - 1.0
-    return fell and not move.decrement < 2 * last.decrement

@@ -38,7 +38,8 @@ class Expectation:
     observed: Array  # (n_items, width, width), minus the second derivatives
     spread: Array  # (7,)
     edges: tuple[float, float]  # largest posterior mass at the first and the last node
-    tables: tuple[Array, Array, Array] | None = None  # abilities, counts, totals
+    products: Array  # (n_items,), the sum over respondents of E[θ] times the response
+    tables: tuple[Array, Array, Array] | None = None  # abilities, counts, totals of the general way
 
 
 def expect(
@@ -133,11 +134,9 @@ class _LinearCurves:
         gradient = xp.stack([products - expected[:, 0], data.right_counts - expected[:, 1]], axis=1)
         second = (self.rise * self.fall) @ (first[:, :1] * self.powers[:, :1])
         weighted = (self.rise * self.fall) @ first
-        information = xp.stack(
-            [xp.stack([second[:, 0], weighted[:, 0]], axis=1), weighted], axis=1
-        )
+        information = xp.stack([xp.stack([second[:, 0], weighted[:, 0]], axis=1), weighted], axis=1)
         value = float(log_norm + coords[:, 1] @ data.right_counts)
-        return Expectation(value, gradient, information, information, spread, edges)
+        return Expectation(value, gradient, information, information, spread, edges, products)
 
 
 def _expect_general(
@@ -170,14 +169,15 @@ def _expect_general(
 
     n_cells = max(1, model.n_categories * coords.shape[0] * coarse.shape[0])
     lanes = min(16, max(2, (1 << 25) // n_cells))
-    value, spread, edges, totals, *counts = fold(
-        run, data.blocks(fine.shape[0]), pass_over, lanes
-    )
+    value, spread, edges, totals, *counts = fold(run, data.blocks(fine.shape[0]), pass_over, lanes)
     totals = totals[None, :] if data.complete else totals.T
     tables = coarse, xp.stack([count.T for count in counts]), totals
     gradient, expected, observed = model.curvature(coords, *tables)
     ends = float(edges[0]), float(edges[1])
-    return Expectation(float(value), gradient, expected, observed, spread, ends, tables)
+    graded = sum(k * count for k, count in enumerate(counts, start=1))
+    return Expectation(
+        float(value), gradient, expected, observed, spread, ends, coarse @ graded, tables
+    )
 
 
 def _powers(abilities: Array) -> Array:

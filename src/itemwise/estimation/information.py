@@ -66,12 +66,24 @@ class ObservedInformation:
         return free
 
 
+@dataclass(frozen=True, eq=False)
+class InUnit:
+    """Covariances after the shared slope became the unit of the scale: known, without error."""
+
+    base: ObservedInformation
+    model: MeasurementModel
+
+    @cached_property
+    def covariances(self) -> Floats:
+        """Covariance of each item's coordinates, (n_items, width, width)."""
+        known = np.array([c.shared for c in self.model.coordinates])
+        return np.where(known[:, None] | known, 0.0, self.base.covariances)
+
+
 class _Scores:
     """The items' scores, projected on polynomials of the posterior."""
 
-    def __init__(
-        self, data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes
-    ) -> None:
+    def __init__(self, data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes) -> None:
         xp = array_namespace(coords)
         self.data, self.nodes = data, nodes
         coarse = like(nodes.coarse, coords)
@@ -116,7 +128,9 @@ class _Scores:
         """How many polynomials are worth their while, judged by the first rows."""
         sizes = [float((score**2).sum()) for score in self._projections(rows, MOST_ORDERS)]
         total = sum(sizes)
-        return next((k for k in range(1, len(sizes)) if sum(sizes[k:]) <= NEGLIGIBLE * total), len(sizes))
+        return next(
+            (k for k in range(1, len(sizes)) if sum(sizes[k:]) <= NEGLIGIBLE * total), len(sizes)
+        )
 
     def _projections(self, rows: slice, orders: int) -> list[Array]:
         """Scores of all coordinates along each polynomial, (n_rows, n_items x width) each."""

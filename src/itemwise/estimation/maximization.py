@@ -61,7 +61,9 @@ def hold(model: MeasurementModel, coords: Array, slopes: Slopes) -> Slopes:
     xp = array_namespace(coords)
     low = like([c.low for c in model.coordinates], coords)
     high = like([c.high for c in model.coordinates], coords)
-    pressing = ((coords <= low) & (slopes.gradient < 0)) | ((coords >= high) & (slopes.gradient > 0))
+    pressing = ((coords <= low) & (slopes.gradient < 0)) | (
+        (coords >= high) & (slopes.gradient > 0)
+    )
     if not bool(xp.any(pressing)):
         return slopes
     free = xp.astype(~pressing, coords.dtype)
@@ -132,7 +134,7 @@ def climb_items(
         here, value = xp.where(up[:, None], ahead, here), xp.where(up, reached, value)
         damping = xp.where(up, damping / 4, 4 * damping + 1)
         found[items] = here
-        slopes = _slopes(model, here, own, tilt[items])
+        slopes = item_slopes(model, here, own, tilt[items])
         step = newton_step(model, slopes, damping[:, None])
         open_gain = 0.5 * xp.sum(slopes.gradient * step, axis=1)
         go = (open_gain > ENOUGH * gain[items]) & (open_gain > 1e-11)
@@ -153,7 +155,8 @@ def _value(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) 
     return likelihood + log_penalty(model, coords) + xp.sum(tilt * coords, axis=1)
 
 
-def _slopes(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) -> Slopes:
+def item_slopes(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) -> Slopes:
+    """Gradient and information of what an item climbs, coordinates at a bound taken out."""
     gradient, expected, observed = model.curvature(coords, *tables)
     pull, stiffness = penalty_slopes(model, coords)
     information = add_diagonal(safe_information(observed, expected), stiffness)

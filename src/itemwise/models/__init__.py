@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from itemwise.errors import InputError
 from itemwise.models.base import Coordinate, MeasurementModel
@@ -40,7 +39,9 @@ def find_model(model: str | MeasurementModel) -> MeasurementModel:
     raise InputError(f"There is no model {model!r}. Models are: {', '.join(MODELS)}.")
 
 
-def with_priors(model: MeasurementModel, priors: Mapping[str, Prior | None] | None) -> Any:
+def with_priors(
+    model: MeasurementModel, priors: Mapping[str, Prior | None] | None
+) -> MeasurementModel:
     """`model` with other priors: None for none at all, a mapping to replace single ones."""
     names = [coordinate.name for coordinate in model.coordinates]
     if priors is None:
@@ -54,4 +55,4 @@ def with_priors(model: MeasurementModel, priors: Mapping[str, Prior | None] | No
     moved = tuple(
         replace(c, prior=priors[c.name]) if c.name in priors else c for c in model.coordinates
     )
-    return replace(model, coordinates=moved)  # type: ignore[type-var]
+    return model.with_coordinates(moved)

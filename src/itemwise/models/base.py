@@ -65,7 +65,10 @@ class MeasurementModel(ABC):
 
     @abstractmethod
     def rescale(self, coords: Array, shift: float, scale: float) -> Array:
-        """Coordinates that give ability (x - shift) / scale the curve that x had; scale may be < 0."""
+        """Coordinates that give ability (x - shift) / scale the curve that x had.
+
+        They are linear in `shift` and in `scale`, which may be negative.
+        """
 
     @abstractmethod
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
@@ -90,10 +93,14 @@ class MeasurementModel(ABC):
 
     def regularised(self) -> Self:
         """The same model with its default priors."""
-        return replace(self, coordinates=type(self)().coordinates)  # type: ignore[type-var]
+        return self.with_coordinates(type(self)().coordinates)
+
+    def with_coordinates(self, coordinates: tuple[Coordinate, ...]) -> Self:
+        """The same model with other coordinates: other priors, say."""
+        return replace(self, coordinates=coordinates)  # type: ignore[type-var]
 
     def slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `log_prob` in the coordinates, (width, n_categories, n_items, n_abilities).
+        """Derivatives of `log_prob` in the coordinates: (width, *shape of log_prob).
 
         A family with closed forms overrides these central differences.
         """

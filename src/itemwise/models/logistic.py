@@ -28,7 +28,7 @@ GUESSING = Coordinate("guessing", Beta(5, 17), low=0.0, high=0.95, longest=0.1)
 SLIP = Coordinate("slip", Beta(2, 20), low=0.0, high=0.475, longest=0.1)
 
 PARAMETERS = ("discrimination", "difficulty", "guessing", "slip")
-FLATTEST = 1e-6  # a slope nearer to zero is taken as this when difficulty is computed
+FLATTEST = 1e-3  # a slope nearer to zero is taken as this when difficulty is computed
 
 _TINY = 1e-12  # a probability below this is as good as none when it divides
 
@@ -49,8 +49,12 @@ class Logistic(MeasurementModel):
         rise, fall = sigmoid_pair(z)
         low, slip = self._asymptotes(coords)
         span = 1 - slip - low
-        right = xp.where(low > 0, xp.log(low + span * rise + _TINY), xp.log1p(-slip) + log_sigmoid(z))
-        wrong = xp.where(slip > 0, xp.log(slip + span * fall + _TINY), xp.log1p(-low) + log_sigmoid(-z))
+        right = xp.where(
+            low > 0, xp.log(low + span * rise + _TINY), xp.log1p(-slip) + log_sigmoid(z)
+        )
+        wrong = xp.where(
+            slip > 0, xp.log(slip + span * fall + _TINY), xp.log1p(-low) + log_sigmoid(-z)
+        )
         return xp.stack([wrong, right])
 
     def slopes(self, coords: Array, abilities: Array) -> Array:
@@ -117,7 +121,12 @@ class Logistic(MeasurementModel):
         slope = 1.7 * loading / xp.sqrt(1 - loading**2)
         if self.coordinates[0].shared:
             slope = xp.mean(slope) + 0 * slope
-        columns = [slope, easiness * xp.sqrt(1 + (slope / 1.7) ** 2), 0 * slope + 0.1, 0 * slope + 0.03]
+        columns = [
+            slope,
+            easiness * xp.sqrt(1 + (slope / 1.7) ** 2),
+            0 * slope + 0.1,
+            0 * slope + 0.03,
+        ]
         return xp.stack(columns[: self.width], axis=1)
 
     def rescale(self, coords: Array, shift: float, scale: float) -> Array:

@@ -63,7 +63,7 @@ def fold(
 
     dealt = [blocks[first::lanes] for first in range(min(lanes, len(blocks)))]
     parts = run(sum_lane, dealt)
-    total = next(parts)
+    total: list[Any] = next(parts)
     for part in parts:
         total = [old + new for old, new in zip(total, part, strict=True)]
     return total

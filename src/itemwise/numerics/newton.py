@@ -32,11 +32,12 @@ def symmetric(upper: list[Array]) -> Array:
     """Stack (n_items,) entries of an upper triangle, row by row, into (n_items, width, width)."""
     xp = array_namespace(upper[0])
     width = int((8 * len(upper) + 1) ** 0.5 - 1) // 2
-    place = {}
-    for i in range(width):
-        for k in range(i, width):
-            place[i, k] = place[k, i] = len(place) - sum(1 for a, b in place if a > b)
-    rows = [xp.stack([upper[place[i, k]] for k in range(width)], axis=-1) for i in range(width)]
+    pairs = [(i, k) for i in range(width) for k in range(i, width)]
+    entry = dict(zip(pairs, upper, strict=True))
+    rows = [
+        xp.stack([entry[min(i, k), max(i, k)] for k in range(width)], axis=-1)
+        for i in range(width)
+    ]
     return xp.stack(rows, axis=-2)
 
 

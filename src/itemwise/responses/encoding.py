@@ -75,13 +75,18 @@ class Encoded:
 
 
 def encode(
-    cells: Array, n_categories: int, weights: Floats | None = None, device: str | None = None
+    cells: Array,
+    n_categories: int,
+    weights: Floats | None = None,
+    device: str | None = None,
+    *,
+    collapsing: bool = True,
 ) -> Encoded:
     """Collapse equal rows where that pays, and put the table on `device`."""
     n_rows, n_items = cells.shape
     if weights is None:
         weights = np.ones(n_rows)
-    if n_items <= FEW_ITEMS:
+    if collapsing and n_items <= FEW_ITEMS:
         cells, weights = collapse(cells, weights)
     complete = bool(cells.min() >= 0)
     return Encoded(as_array(cells, device), as_array(weights, device), complete, n_categories)
@@ -90,4 +95,4 @@ def encode(
 def collapse(cells: Array, weights: Floats) -> tuple[Array, Floats]:
     """Distinct rows and the total weight of each."""
     distinct, place = np.unique(cells, axis=0, return_inverse=True)
-    return distinct, np.bincount(place.reshape(-1), weights)
+    return distinct, np.bincount(place.reshape(-1), weights).astype(np.float64)

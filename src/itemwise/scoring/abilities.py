@@ -53,12 +53,13 @@ def score_abilities(
     population: Population = STANDARD,
     method: str = "eap",
     n_jobs: int | None = None,
+    farthest: float = FARTHEST,
 ) -> Abilities:
     """Estimate the ability of every row of `data` by `method`."""
     if method not in METHODS:
         raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}.")
     work = _eap(data, model, coords, population) if method == "eap" else _mode(
-        data, model, coords, population, method
+        data, model, coords, population, method, farthest
     )  # fmt: skip
     with workers(n_jobs) as run:
         parts = list(run(work, data.blocks(GRID)))
@@ -69,9 +70,7 @@ def score_abilities(
 Work = Callable[[slice], tuple[Floats, Floats, np.ndarray]]
 
 
-def _eap(
-    data: Encoded, model: MeasurementModel, coords: Floats, population: Population
-) -> Work:
+def _eap(data: Encoded, model: MeasurementModel, coords: Floats, population: Population) -> Work:
     # Ten deviations, not six: a perfect row of a long test lies far out.
     nodes = plan_nodes(model, coords, population, population.reach(FARTHEST))
     likelihood = LogLikelihood(model.log_prob(coords, nodes.coarse))
@@ -84,15 +83,20 @@ def _eap(
         posterior, _ = normalised(joint + nodes.log_weights)
         mean = posterior @ nodes.fine
         spread = posterior @ powers[:, 1] - mean**2
-        return mean, np.sqrt(np.maximum(spread, 0.0)), posterior[:, 0] + posterior[:, -1] > EDGE_MASS
+        return (
+            mean,
+            np.sqrt(np.maximum(spread, 0.0)),
+            posterior[:, 0] + posterior[:, -1] > EDGE_MASS,
+        )
 
     return work
 
 
 def _mode(
-    data: Encoded, model: MeasurementModel, coords: Floats, population: Population, method: str
-) -> Work:
-    low, high = population.reach(FARTHEST)
+    data: Encoded, model: MeasurementModel, coords: Floats, population: Population, method: str,
+    farthest: float,
+) -> Work:  # fmt: skip
+    low, high = population.reach(farthest)
     grid = np.linspace(low, high, GRID)
     likelihood = LogLikelihood(model.log_prob(coords, grid))
     info_table, bias_table = _information_and_bias(*model.ability_derivatives(coords, grid))
@@ -122,9 +126,7 @@ def _mode(
         asked = block.asked.sum(axis=1) > 0
         at_bound = (best == 0) | (best == GRID - 1) | ~(asked | (method == "map"))
         start = np.where(asked, grid[best], population.mean)
-        ability = _polish(
-            lambda x: slope(block, x), start, grid[1] - grid[0], at_bound | ~asked
-        )
+        ability = _polish(lambda x: slope(block, x), start, grid[1] - grid[0], at_bound | ~asked)
         information = _bend(lambda x: slope(block, x), ability)
         return ability, 1 / np.sqrt(np.maximum(information, LEAST_INFORMATION)), at_bound
 

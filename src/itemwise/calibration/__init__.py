@@ -1,0 +1,16 @@
+"""Calibration: a model, its items on a scale, and what is needed to score respondents."""
+
+from __future__ import annotations
+
+from itemwise.calibration.bank import load
+from itemwise.calibration.calibration import Calibration, KnownCovariances, Uncertainty
+from itemwise.calibration.curves import Curves, TestInformation
+
+__all__ = [
+    "Calibration",
+    "Curves",
+    "KnownCovariances",
+    "TestInformation",
+    "Uncertainty",
+    "load",
+]

@@ -1,0 +1,334 @@
+"""The Calibration itself: what was found about the items, and what can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from itemwise.calibration.curves import Curves, TestInformation
+from itemwise.errors import InputError
+from itemwise.models.base import MeasurementModel
+from itemwise.numerics.arrays import Floats
+from itemwise.responses import Responses
+from itemwise.responses.encoding import Encoded
+from itemwise.results import Result
+from itemwise.scoring import Population, score_abilities
+from itemwise.scoring.scores import ScoreSums, total_scores, true_scores
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+CURVE_POINTS = 161
+CURVE_REACH = 4.0
+
+
+class Uncertainty(Protocol):
+    """Whatever knows the covariances of the items' coordinates."""
+
+    @property
+    def covariances(self) -> Floats:
+        """(n_items, width, width)."""
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCovariances:
+    """Covariances that were computed before."""
+
+    covariances: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Result):
+    """Items on a scale.
+
+    `coords` are the numbers that engines move (see the model); `items` shows them as
+    discrimination, difficulty, guessing and slip. Standard errors are computed when first
+    asked for. Saved, a calibration is an item bank: it keeps the items, not the responses.
+    """
+
+    model: MeasurementModel
+    item_names: tuple[str, ...]
+    coords: Floats  # (n_items, width)
+    uncertainty: Uncertainty
+    population: Population
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    engine: str
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  # one an item; empty where there is nothing to say
+    responses: Responses | None = None
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """One row an item: the model's parameters, <name>_se of each, and `flag`."""
+        import pandas as pd
+
+        parameters = self.model.parameters(self.coords)
+        errors = self._standard_errors()
+        columns: dict[str, Any] = dict(parameters)
+        columns.update({f"{name}_se": errors[name] for name in parameters})
+        columns["flag"] = list(self.flags or [""] * len(self.item_names))
+        return pd.DataFrame(columns, index=pd.Index(self.item_names, name="item"))
+
+    def abilities(self, method: str = "eap") -> pd.DataFrame:
+        """Ability of each respondent of the calibration, with its standard error.
+
+        `method` is "eap", "map", "ml" or "wle". `at_bound` marks respondents for whom no finite
+        estimate exists (all right, all wrong, nothing asked): they stand at the end of the scale.
+        """
+        return self.score(self._own_responses(), method)
+
+    def score(self, responses: Responses, method: str = "eap") -> pd.DataFrame:
+        """Ability of respondents who answered some items of this bank, known by item name."""
+        import pandas as pd
+
+        found = score_abilities(
+            self._encode(responses), self.model, self.coords, self.population, method
+        )
+        columns = {"ability": found.ability, "se": found.se, "at_bound": found.at_bound}
+        return pd.DataFrame(columns, index=pd.Index(responses.respondents, name="respondent"))
+
+    def true_scores(
+        self, responses: Responses | None = None, *, method: str = "eap", negative: bool = True
+    ) -> pd.DataFrame:
+        """Expected number right on all items, Σ P, and its mean over items.
+
+        With `negative=False`, items of negative discrimination are left out of the sum.
+        """
+        who = self._own_responses() if responses is None else responses
+        scored, keep = self.score(who, method), self._kept(negative)
+        ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
+        return _sums_frame(
+            "true_score", true_scores(self.model, self.coords[keep], ability, se), who
+        )
+
+    def total_scores(
+        self, responses: Responses | None = None, *, method: str = "eap", negative: bool = True
+    ) -> pd.DataFrame:
+        """Σ P over right responses minus Σ (1 - P) over wrong ones, and its mean over items.
+
+        With `negative=False`, items of negative discrimination are left out of the sum.
+        """
+        who = self._own_responses() if responses is None else responses
+        scored, keep = self.score(who, method), self._kept(negative)
+        ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
+        data = self._encode(who)
+        part = Encoded(data.cells[:, keep], data.weights, data.complete, data.n_categories)
+        return _sums_frame(
+            "total_score", total_scores(part, self.model, self.coords[keep], ability, se), who
+        )
+
+    def probability(self, abilities: Any) -> pd.DataFrame:
+        """Expected response, for a binary model the chance to be right: abilities × items."""
+        import pandas as pd
+
+        ability, index = _as_abilities(abilities)
+        prob = self.model.ability_derivatives(self.coords, ability)[0]
+        expected = np.tensordot(np.arange(prob.shape[0], dtype=float), prob, axes=1)
+        return pd.DataFrame(expected.T, index=index, columns=pd.Index(self.item_names, name="item"))
+
+    def information(self, abilities: Any) -> pd.DataFrame:
+        """Fisher information of each item on ability: abilities × items."""
+        import pandas as pd
+
+        ability, index = _as_abilities(abilities)
+        found = self.model.information(self.coords, ability)
+        return pd.DataFrame(found.T, index=index, columns=pd.Index(self.item_names, name="item"))
+
+    def curves(self, items: str | Sequence[str] | None = None, abilities: Any = None) -> Curves:
+        """Item characteristic curves with pointwise standard errors, ready to plot."""
+        chosen = self._positions(items)
+        coords, ability = self.coords[chosen], self._axis(abilities)
+        prob = self.model.ability_derivatives(coords, ability)[0]
+        grades = np.arange(prob.shape[0], dtype=float)
+        slopes = np.einsum("k,wkji,kji->wji", grades, self.model.slopes(coords, ability), prob)
+        variance = np.einsum(
+            "wji,jwv,vji->ji", slopes, self.uncertainty.covariances[chosen], slopes
+        )
+        return Curves(
+            items=tuple(self.item_names[k] for k in chosen),
+            abilities=ability,
+            probability=np.tensordot(grades, prob, axes=1),
+            probability_se=np.sqrt(np.maximum(variance, 0.0)),
+            information=self.model.information(coords, ability),
+            discrimination=self.model.parameters(coords)["discrimination"],
+        )
+
+    def test_information(self, abilities: Any = None) -> TestInformation:
+        """Information of all items together along the scale, ready to plot."""
+        ability = self._axis(abilities)
+        return TestInformation(ability, self.model.information(self.coords, ability).sum(axis=0))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The items."""
+        return self.items
+
+    def plot(self, **kw: Any) -> Display:
+        """Respondents and items on one scale."""
+        import pandas as pd
+
+        from itemwise.displays import DISPLAYS
+
+        rows = [
+            pd.DataFrame(
+                {
+                    "kind": "item",
+                    "name": list(self.item_names),
+                    "position": self.items["difficulty"].to_numpy(),
+                    "se": self.items["difficulty_se"].to_numpy(),
+                }
+            )
+        ]
+        if self.responses is not None:
+            scored = self.abilities()
+            columns = {"kind": "respondent", "name": list(scored.index)}
+            rows.append(pd.DataFrame(columns).assign(
+                position=scored["ability"].to_numpy(), se=scored["se"].to_numpy()
+            ))  # fmt: skip
+        return DISPLAYS["item_map"](pd.concat(rows, ignore_index=True)).plot(**kw)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the item bank: .json, or .parquet for many items; `itemwise.load` reads both."""
+        from itemwise.calibration.bank import save
+
+        return save(self, path)
+
+    def __repr__(self) -> str:
+        state = "converged" if self.converged else "NOT converged"
+        return (
+            f"Calibration: {self.model.name}, {len(self.item_names):,} items, "
+            f"log-likelihood {self.log_likelihood:,.2f}, {state} after {self.iterations} iterations"
+            + "".join(f"\n  - {note}" for note in self.notes)
+        )
+
+    def _standard_errors(self) -> dict[str, Floats]:
+        """By the delta method; NaN for a parameter at its bound, where there is none."""
+        covariances = self.uncertainty.covariances
+        jacobian = self.model.parameter_jacobian(self.coords)
+        errors = {}
+        for name, slope in jacobian.items():
+            variance = np.einsum("ni,nij,nj->n", slope, covariances, slope)
+            errors[name] = np.sqrt(np.maximum(variance, 0.0))
+        for k, coordinate in enumerate(self.model.coordinates):
+            if coordinate.name in errors:
+                x = self.coords[:, k]
+                bound = (x <= coordinate.low) | (x >= coordinate.high)
+                errors[coordinate.name] = np.where(bound, np.nan, errors[coordinate.name])
+        return errors
+
+    def _own_responses(self) -> Responses:
+        if self.responses is None:
+            raise InputError(
+                "This calibration holds items, not responses: it was loaded from a file. "
+                "Give the responses, as in cal.score(responses)."
+            )
+        return self.responses
+
+    def _encode(self, responses: Responses) -> Encoded:
+        """Responses in the order of this bank; items that were not asked stay empty."""
+        if not isinstance(responses, Responses):
+            raise InputError(
+                f"Scoring needs Responses, not {type(responses).__name__}. Make them with "
+                "itemwise.Responses(...), Responses.from_frame or itemwise.read_responses."
+            )
+        if responses.kind != self.model.kind:
+            raise InputError(
+                f"The responses are {responses.kind}; the {self.model.name} model of this "
+                f"calibration explains {self.model.kind} responses."
+            )
+        cells = responses.cells
+        if responses.items != self.item_names:
+            cells = self._placed(responses)
+        weights = np.ones(cells.shape[0])
+        return Encoded(cells, weights, bool((cells >= 0).all()), self.model.n_categories)
+
+    def _placed(self, responses: Responses) -> np.ndarray:
+        place = {name: k for k, name in enumerate(self.item_names)}
+        unknown = [name for name in responses.items if name not in place]
+        if unknown:
+            raise InputError(
+                f"{len(unknown)} of {responses.n_items} items are not in this calibration, "
+                f"for example {unknown[0]!r}. Leave them out with responses.select(items=[...]); "
+                "items are known by name."
+            )
+        cells = np.full((responses.n_respondents, len(self.item_names)), -1, dtype=np.int8)
+        cells[:, [place[name] for name in responses.items]] = responses.cells
+        return cells
+
+    def _kept(self, negative: bool) -> np.ndarray:
+        """Positions of the items that count; negative ones only where they are wanted."""
+        slope = self.model.parameters(self.coords)["discrimination"]
+        keep = np.flatnonzero((slope >= 0) | negative)
+        if keep.size == 0:
+            raise InputError(
+                "All items discriminate negatively, so none is left to score. Use negative=True."
+            )
+        return keep
+
+    def _positions(self, items: str | Sequence[str] | None) -> np.ndarray:
+        if items is None:
+            return np.arange(len(self.item_names))
+        place = {name: k for k, name in enumerate(self.item_names)}
+        wanted = [items] if isinstance(items, str) else list(items)
+        unknown = [name for name in wanted if name not in place]
+        if unknown:
+            raise InputError(
+                f"There is no item {unknown[0]!r} in this calibration. "
+                f"Its items are {', '.join(self.item_names[:5])}, ..."
+            )
+        return np.array([place[name] for name in wanted], dtype=int)
+
+    def _axis(self, abilities: Any) -> Floats:
+        """Points along the scale: those given, or four population deviations each way."""
+        if abilities is None:
+            return np.linspace(*self.population.reach(CURVE_REACH), CURVE_POINTS)
+        return _as_abilities(abilities)[0]
+
+
+def _as_abilities(abilities: Any) -> tuple[Floats, Any]:
+    """Abilities as an array, and the names to show beside them."""
+    import pandas as pd
+
+    if isinstance(abilities, pd.DataFrame):
+        if "ability" not in abilities:
+            raise InputError(
+                f"The frame of abilities has columns {', '.join(map(str, abilities.columns))}; "
+                "it needs one called 'ability', as cal.abilities() gives."
+            )
+        abilities = abilities["ability"]
+    index = abilities.index if isinstance(abilities, pd.Series) else None
+    try:
+        ability = np.atleast_1d(np.asarray(abilities, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Abilities must be numbers: {error}.") from error
+    if ability.ndim != 1 or not np.isfinite(ability).all():
+        raise InputError(
+            "Abilities must be one list of finite numbers; "
+            f"got an array of shape {ability.shape}"
+            + ("." if np.isfinite(ability).all() else " with infinite or missing values.")
+        )
+    return ability, pd.Index(ability, name="ability") if index is None else index
+
+
+def _sums_frame(name: str, sums: ScoreSums, responses: Responses) -> pd.DataFrame:
+    """A score, its mean over items, and the standard errors of both."""
+    import pandas as pd
+
+    per_item = np.where(sums.n_items > 0, sums.n_items, 1.0)
+    columns = {
+        name: sums.total,
+        f"{name}_se": sums.se,
+        f"{name}_mean": sums.total / per_item,
+        f"{name}_mean_se": sums.se / per_item,
+    }
+    return pd.DataFrame(columns, index=pd.Index(responses.respondents, name="respondent"))

@@ -1,0 +1,131 @@
+"""Marginal maximum likelihood by an accelerated EM (Bock and Aitkin, 1981).
+
+An iteration is one E-step, one climb of every item, and one exact step along the two
+directions that all items share (`scale`). Anderson's mixing over iterations takes what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from itemwise.responses.encoding import Encoded
+from itemwise.estimation.expectation import Expectation, Run, expect
+from itemwise.estimation.maximization import (
+    Slopes,
+    add_diagonal,
+    climb_items,
+    hold,
+    keep_inside,
+    newton_step,
+    penalty_slopes,
+    shorten,
+)
+from itemwise.estimation.scale import once_only, scale_step, tangents
+from itemwise.models.base import MeasurementModel
+from itemwise.numerics.anderson import Anderson
+from itemwise.numerics.arrays import Array, array_namespace
+from itemwise.numerics.newton import safe_information
+from itemwise.numerics.quadrature import Nodes
+from itemwise.scoring.likelihood import plan_nodes
+
+Progress = Callable[[int, float, float], None]  # iteration, log-likelihood, decrement
+
+EDGE_MASS = 1e-6  # posterior mass at an end node that calls for a wider range
+WIDENING = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """Where the iterations ended."""
+
+    coords: Array
+    nodes: Nodes
+    expectation: Expectation
+    iterations: int
+    decrement: float
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A step from `coords`, what it promises, and the metric to compare it in."""
+
+    coords: Array
+    step: Array
+    decrement: float
+    metric: Array
+    log_likelihood: float
+
+
+def ascend(
+    data: Encoded, model: MeasurementModel, begin: Array, *, tolerance: float, most: int,
+    run: Run = map, progress: Progress | None = None,
+) -> Ascent:  # fmt: skip
+    """Iterate from `begin` until the Newton decrement, in nats, is at most `tolerance`."""
+    nodes, coords = plan_nodes(model, begin), begin
+    anderson, rough = Anderson(), True
+    last: Move | None = None
+    damping = 1.0
+    for iteration in range(1, most + 1):
+        found = expect(data, model, coords, nodes, run)
+        move = propose(data, model, coords, found)
+        if progress is not None:
+            progress(iteration, found.log_likelihood, move.decrement)
+        if move.decrement <= tolerance or (rough and move.decrement < 1):
+            rough = False
+            better = replan_nodes(model, coords, nodes, found)
+            if better is not nodes:
+                nodes, last = better, None
+                anderson.forget()
+            elif move.decrement <= tolerance:
+                return Ascent(coords, nodes, found, iteration, move.decrement, True)
+        if last is not None and _went_wrong(last, move):
+            damping /= 2
+            anderson.forget()
+            coords = keep_inside(model, last.coords, last.coords + damping * last.step)
+            continue
+        damping, last = 1.0, move
+        ahead = anderson.advance(coords, move.step, move.metric)
+        coords = keep_inside(model, coords, ahead)
+    return Ascent(coords, nodes, found, most, move.decrement, False)
+
+
+def propose(data: Encoded, model: MeasurementModel, coords: Array, found: Expectation) -> Move:
+    """The step of one iteration."""
+    xp = array_namespace(coords)
+    pull, stiffness = penalty_slopes(model, coords)
+    directions = tangents(model, coords)
+    tilt = -once_only(directions, pull, add_diagonal(found.expected, stiffness))
+    information = add_diagonal(safe_information(found.observed, found.expected), stiffness)
+    slopes = hold(model, coords, Slopes(found.gradient + pull + tilt, information))
+    step = newton_step(model, slopes)
+    gains = 0.5 * xp.sum(slopes.gradient * step, axis=1)
+    if found.tables is not None:
+        step = climb_items(model, coords, step, gains, found.tables, tilt) - coords
+    common, gain = scale_step(
+        directions, slopes.gradient, slopes.information, found.spread, float(xp.sum(data.weights))
+    )
+    return Move(
+        coords,
+        shorten(model, step + common),
+        float(xp.sum(gains)) + gain,
+        xp.linalg.diagonal(slopes.information),
+        found.log_likelihood,
+    )
+
+
+def replan_nodes(model: MeasurementModel, coords: Array, nodes: Nodes, found: Expectation) -> Nodes:
+    """`nodes` again where they still serve, else finer or wider ones."""
+    low, high = float(nodes.fine[0]), float(nodes.fine[-1])
+    wider_low = low - WIDENING * (found.edges[0] > EDGE_MASS)
+    wider_high = high + WIDENING * (found.edges[1] > EDGE_MASS)
+    better = plan_nodes(model, coords, reach=(wider_low, wider_high))
+    serves = better.step > 0.9 * nodes.step and (wider_low, wider_high) == (low, high)
+    return nodes if serves else better
+
+
+def _went_wrong(last: Move, move: Move) -> bool:
+    """Likelihood fell and the way to go grew: a priori both may happen, together they may not."""
+    fell = not move.log_likelihood > last.log_likelihood - 1.0
+    return fell and not move.decrement < 2 * last.decrement

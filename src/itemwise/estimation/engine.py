@@ -1,0 +1,47 @@
+"""What every engine takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.calibration import Uncertainty
+from itemwise.models.base import MeasurementModel
+from itemwise.numerics.arrays import Floats
+from itemwise.scoring import Population
+
+Progress = Callable[[int, float, float], None]  # iteration, log-likelihood, Newton decrement
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Items as an engine found them."""
+
+    coords: Floats  # (n_items, width)
+    uncertainty: Uncertainty
+    population: Population
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    notes: tuple[str, ...] = ()
+
+
+class Engine(Protocol):
+    """How item parameters are found; an engine knows no model by name."""
+
+    @property
+    def name(self) -> str:
+        """Name in the registry."""
+
+    def fit(
+        self,
+        cells: NDArray[np.signedinteger],
+        model: MeasurementModel,
+        weights: Floats | None = None,
+        progress: Progress | None = None,
+    ) -> Fit:
+        """Find the items of a table of category codes, -1 where never asked."""

@@ -1,0 +1,161 @@
+"""Joint maximum likelihood: items and abilities in turn (Birnbaum, 1968).
+
+The method of the decoding papers. It is simple and needs no population, but its estimates are
+biased outwards, and the bias does not vanish with more respondents; prefer EM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.calibration import KnownCovariances
+from itemwise.errors import InputError
+from itemwise.estimation.engine import Fit, Progress
+from itemwise.estimation.maximization import (
+    add_diagonal,
+    climb_items,
+    item_slopes,
+    newton_step,
+)
+from itemwise.estimation.start import start
+from itemwise.models.base import MeasurementModel
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.blocks import row_blocks
+from itemwise.responses.encoding import Encoded, encode
+from itemwise.scoring import Population, score_abilities
+from itemwise.scoring.likelihood import STANDARD
+
+FARTHEST = 5.0  # deviations; a perfect respondent would go to infinity
+TABLE_CELLS = 1 << 21
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Settings of the joint engine: stop when the log-likelihood gains less than `tolerance`."""
+
+    name: ClassVar[str] = "joint"
+
+    tolerance: float = 1e-2
+    max_iterations: int = 100
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.tolerance > 0:
+            raise InputError(f"tolerance is {self.tolerance}; give a number above 0.")
+        if self.max_iterations < 1:
+            raise InputError(f"max_iterations is {self.max_iterations}; give 1 or more.")
+
+    def fit(
+        self,
+        cells: NDArray[np.signedinteger],
+        model: MeasurementModel,
+        weights: Floats | None = None,
+        progress: Progress | None = None,
+    ) -> Fit:
+        """Start abilities from the share of right responses; then items, abilities, in turn."""
+        if any(c.shared for c in model.coordinates):
+            raise InputError(
+                f"The joint engine fits every item by itself, but the {model.name} model shares "
+                "a parameter among items. Use engine='em'."
+            )
+        data = encode(cells, model.n_categories, weights, collapsing=False)
+        abilities, coords = accuracy_start(data), start(data, model)
+        value = -np.inf
+        for iteration in range(1, self.max_iterations + 1):
+            coords = fit_items(data, model, coords, abilities)
+            abilities = score_abilities(
+                data, model, coords, STANDARD, "ml", self.n_jobs, FARTHEST
+            ).ability
+            mean, sd = standard(abilities, data.weights)
+            abilities, coords = (abilities - mean) / sd, model.rescale(coords, mean, sd)
+            last, value = value, joint_log_likelihood(data, model, coords, abilities)
+            if progress is not None:
+                progress(iteration, value, value - last)
+            if abs(value - last) < self.tolerance:
+                break
+        return Fit(
+            coords=coords,
+            uncertainty=KnownCovariances(item_covariances(data, model, coords, abilities)),
+            population=Population(),
+            log_likelihood=value,
+            iterations=iteration,
+            converged=bool(abs(value - last) < self.tolerance),
+            notes=(
+                "Joint maximum likelihood: log_likelihood is that of items and abilities "
+                "together, and standard errors take the abilities as known.",
+            ),
+        )
+
+
+def accuracy_start(data: Encoded) -> Floats:
+    """Standardised log-odds of the share of right responses."""
+    observed = data.cells >= 0
+    asked = observed.sum(axis=1)
+    top = data.n_categories - 1
+    share = (np.where(observed, data.cells, 0).sum(axis=1) + 0.5 * top) / (asked * top + top)
+    odds = np.log(share / (1 - share))
+    mean, sd = standard(odds, data.weights)
+    abilities: Floats = (odds - mean) / sd
+    return abilities
+
+
+def standard(values: Floats, weights: Floats) -> tuple[float, float]:
+    """Mean and deviation; the deviation is 1 where all values are the same."""
+    mean = float(np.average(values, weights=weights))
+    sd = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+    return mean, sd if sd > 1e-9 else 1.0
+
+
+def fit_items(data: Encoded, model: MeasurementModel, coords: Floats, abilities: Floats) -> Floats:
+    """Maximise every item at the respondents' abilities: each respondent is a node."""
+    parts = []
+    for items in _item_blocks(data):
+        tables = _tables(data, items, abilities)
+        own = coords[items]
+        slopes = item_slopes(model, own, tables, 0 * own)
+        step = newton_step(model, slopes)
+        gain = 0.5 * np.sum(slopes.gradient * step, axis=1)
+        parts.append(climb_items(model, own, step, gain, tables, 0 * own))
+    return np.concatenate(parts)
+
+
+def item_covariances(
+    data: Encoded, model: MeasurementModel, coords: Floats, abilities: Floats
+) -> Floats:
+    """Inverse information of each item, abilities taken as known."""
+    parts = []
+    for items in _item_blocks(data):
+        own = coords[items]
+        slopes = item_slopes(model, own, _tables(data, items, abilities), 0 * own)
+        ridge = 1e-9 * np.einsum("nii->ni", slopes.information) + 1e-12
+        parts.append(np.linalg.inv(add_diagonal(slopes.information, ridge)))
+    return np.concatenate(parts)
+
+
+def joint_log_likelihood(
+    data: Encoded, model: MeasurementModel, coords: Floats, abilities: Floats
+) -> float:
+    """Log-likelihood of all responses at these items and abilities."""
+    total = 0.0
+    for items in _item_blocks(data):
+        where, counts, totals = _tables(data, items, abilities)
+        log_prob = model.log_prob(coords[items], where)
+        first = totals - counts.sum(axis=0)
+        total += float((first * log_prob[0]).sum() + (counts * log_prob[1:]).sum())
+    return total
+
+
+def _item_blocks(data: Encoded) -> list[slice]:
+    n_rows, n_items = data.shape
+    return row_blocks(n_items, max(1, TABLE_CELLS // n_rows))
+
+
+def _tables(data: Encoded, items: slice, abilities: Floats) -> tuple[Floats, Floats, Floats]:
+    """Weighted responses of some items, with one node a respondent."""
+    cells = data.cells[:, items].T
+    counts = [data.weights * (cells == k) for k in range(1, data.n_categories)]
+    return abilities, np.stack(counts), data.weights * (cells >= 0)
