@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from itemwise.responses.encoding import Encoded
 from itemwise.estimation.expectation import Expectation, Run, expect
 from itemwise.estimation.maximization import (
     Slopes,
@@ -27,6 +26,7 @@ from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, array_namespace
 from itemwise.numerics.newton import safe_information
 from itemwise.numerics.quadrature import Nodes
+from itemwise.responses.encoding import Encoded
 from itemwise.scoring.likelihood import plan_nodes
 
 Progress = Callable[[int, float, float], None]  # iteration, log-likelihood, decrement

@@ -15,9 +15,9 @@ from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, histogram, like
 from itemwise.numerics.blocks import fold
 from itemwise.numerics.quadrature import Nodes
+from itemwise.numerics.special import log_fall, sigmoid_pair
 from itemwise.responses.encoding import Encoded
 from itemwise.scoring.likelihood import LogLikelihood, normalised
-from itemwise.numerics.special import log_fall, sigmoid_pair
 
 Run = Callable[..., Any]  # a `map` that may use threads
 

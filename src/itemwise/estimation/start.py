@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from itemwise.responses.encoding import Encoded
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, as_array, as_numpy
+from itemwise.responses.encoding import Encoded
 
 MOST_ROWS = 2_000  # a sample this large finds the direction
 MOST_TURNS = 30

@@ -35,8 +35,7 @@ def symmetric(upper: list[Array]) -> Array:
     pairs = [(i, k) for i in range(width) for k in range(i, width)]
     entry = dict(zip(pairs, upper, strict=True))
     rows = [
-        xp.stack([entry[min(i, k), max(i, k)] for k in range(width)], axis=-1)
-        for i in range(width)
+        xp.stack([entry[min(i, k), max(i, k)] for k in range(width)], axis=-1) for i in range(width)
     ]
     return xp.stack(rows, axis=-2)
 
