@@ -106,7 +106,7 @@ class Calibration(Result):
         With `negative=False`, items of negative discrimination are left out of the sum.
         """
         who = self._own_responses() if responses is None else responses
-        scored, keep = self.score(who, method), self._kept(negative)
+        scored, keep = self.score(who, method), self._kept(negative=negative)
         ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
         return _sums_frame(
             "true_score", true_scores(self.model, self.coords[keep], ability, se), who
@@ -120,7 +120,7 @@ class Calibration(Result):
         With `negative=False`, items of negative discrimination are left out of the sum.
         """
         who = self._own_responses() if responses is None else responses
-        scored, keep = self.score(who, method), self._kept(negative)
+        scored, keep = self.score(who, method), self._kept(negative=negative)
         ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
         data = self._encode(who)
         part = Encoded(data.cells[:, keep], data.weights, data.complete, data.n_categories)
@@ -265,7 +265,7 @@ class Calibration(Result):
         cells[:, [place[name] for name in responses.items]] = responses.cells
         return cells
 
-    def _kept(self, negative: bool) -> np.ndarray:
+    def _kept(self, *, negative: bool) -> np.ndarray:
         """Positions of the items that count; negative ones only where they are wanted."""
         slope = self.model.parameters(self.coords)["discrimination"]
         keep = np.flatnonzero((slope >= 0) | negative)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from itemwise.estimation.expectation import Expectation, Run, expect
+from itemwise.estimation.expectation import Expectation, Run, Tables, expect, of_items
 from itemwise.estimation.maximization import (
     Slopes,
     add_diagonal,
@@ -24,6 +24,7 @@ from itemwise.estimation.scale import once_only, scale_step, tangents
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, array_namespace
+from itemwise.numerics.blocks import by_items
 from itemwise.numerics.newton import safe_information
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses.encoding import Encoded
@@ -69,7 +70,7 @@ def ascend(
     damping = 1.0
     for iteration in range(1, most + 1):
         found = expect(data, model, coords, nodes, run)
-        move = propose(data, model, coords, found)
+        move = propose(data, model, coords, found, run)
         if progress is not None:
             progress(iteration, found.log_likelihood, move.decrement)
         if move.decrement <= tolerance or (rough and move.decrement < 1):
@@ -91,7 +92,9 @@ def ascend(
     return Ascent(coords, nodes, found, most, move.decrement, False)
 
 
-def propose(data: Encoded, model: MeasurementModel, coords: Array, found: Expectation) -> Move:
+def propose(
+    data: Encoded, model: MeasurementModel, coords: Array, found: Expectation, run: Run = map
+) -> Move:
     """The step of one iteration."""
     xp = array_namespace(coords)
     pull, stiffness = penalty_slopes(model, coords)
@@ -101,8 +104,8 @@ def propose(data: Encoded, model: MeasurementModel, coords: Array, found: Expect
     slopes = hold(model, coords, Slopes(found.gradient + pull + tilt, information))
     step = newton_step(model, slopes)
     gains = 0.5 * xp.sum(slopes.gradient * step, axis=1)
-    if found.tables is not None:
-        step = climb_items(model, coords, step, gains, found.tables, tilt) - coords
+    if found.tables is not None and not any(c.shared for c in model.coordinates):
+        step = _climb(model, coords, step, gains, found.tables, tilt, run) - coords
     common, gain = scale_step(
         directions, slopes.gradient, slopes.information, found.spread, float(xp.sum(data.weights))
     )
@@ -113,6 +116,20 @@ def propose(data: Encoded, model: MeasurementModel, coords: Array, found: Expect
         xp.linalg.diagonal(slopes.information),
         found.log_likelihood,
     )
+
+
+def _climb(
+    model: MeasurementModel, coords: Array, step: Array, gains: Array, tables: Tables,
+    tilt: Array, run: Run,
+) -> Array:  # fmt: skip
+    """Every item by itself, in blocks."""
+
+    def climb(items: slice) -> tuple[Array]:
+        own = of_items(tables, items)
+        return (climb_items(model, coords[items], step[items], gains[items], own, tilt[items]),)
+
+    (found,) = by_items(run, coords, tables[0].shape[0], climb)
+    return found
 
 
 def replan_nodes(model: MeasurementModel, coords: Array, nodes: Nodes, found: Expectation) -> Nodes:

@@ -66,7 +66,7 @@ class EM:
         Without priors, a curve with asymptotes has many maxima, most of them worthless; those
         near the penalised maximum are good, so the way leads past it.
         """
-        begin = start(data, model, self.device)
+        begin = start(data, model)
         before = 0
         regular = model.regularised()
         if not model.linear and regular != model:

@@ -13,13 +13,14 @@ from typing import Any
 
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, histogram, like
-from itemwise.numerics.blocks import fold
+from itemwise.numerics.blocks import by_items, fold
 from itemwise.numerics.quadrature import Nodes
 from itemwise.numerics.special import log_fall, sigmoid_pair
 from itemwise.responses.encoding import Encoded
 from itemwise.scoring.likelihood import LogLikelihood, normalised
 
 Run = Callable[..., Any]  # a `map` that may use threads
+Tables = tuple[Array, Array, Array]  # abilities, counts, totals: see MeasurementModel.curvature
 
 TABLE_STEP = 0.0625  # in s; cubic interpolation between is then exact to 1e-9 a respondent
 
@@ -39,7 +40,7 @@ class Expectation:
     spread: Array  # (7,)
     edges: tuple[float, float]  # largest posterior mass at the first and the last node
     products: Array  # (n_items,), the sum over respondents of E[θ] times the response
-    tables: tuple[Array, Array, Array] | None = None  # abilities, counts, totals of the general way
+    tables: Tables | None = None  # of the general way only
 
 
 def expect(
@@ -129,12 +130,11 @@ class _LinearCurves:
     ) -> Expectation:  # fmt: skip
         """Finish the step: `products` is Σ E[θ] x, `mass` the posterior mass on the nodes."""
         xp = array_namespace(coords)
-        first = xp.stack([mass * self.abilities, mass], axis=1)
-        expected = self.rise @ first
+        moments = xp.stack([mass * self.powers[:, 1], mass * self.abilities, mass], axis=1)
+        expected = self.rise @ moments[:, 1:]
         gradient = xp.stack([products - expected[:, 0], data.right_counts - expected[:, 1]], axis=1)
-        second = (self.rise * self.fall) @ (first[:, :1] * self.powers[:, :1])
-        weighted = (self.rise * self.fall) @ first
-        information = xp.stack([xp.stack([second[:, 0], weighted[:, 0]], axis=1), weighted], axis=1)
+        weighted = (self.rise * self.fall) @ moments
+        information = xp.stack([weighted[:, :2], weighted[:, 1:]], axis=1)
         value = float(log_norm + coords[:, 1] @ data.right_counts)
         return Expectation(value, gradient, information, information, spread, edges, products)
 
@@ -147,7 +147,13 @@ def _expect_general(
     coarse, fine = like(nodes.coarse, coords), like(nodes.fine, coords)
     log_weights, powers = like(nodes.log_weights, coords), _powers(fine)
     refine = None if nodes.interpolation is None else like(nodes.interpolation, coords)
-    likelihood = LogLikelihood(model.log_prob(coords, coarse))
+    n_nodes = coarse.shape[0]
+
+    def item_log_prob(items: slice) -> tuple[Array]:
+        return (xp.permute_dims(model.log_prob(coords[items], coarse), (1, 0, 2)),)
+
+    (log_prob,) = by_items(run, coords, n_nodes, item_log_prob)
+    likelihood = LogLikelihood(xp.permute_dims(log_prob, (1, 0, 2)))
 
     def pass_over(rows: slice) -> tuple[Array, ...]:
         block, weights = data.block(rows), data.weights[rows]
@@ -167,17 +173,25 @@ def _expect_general(
         edges = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
         return weights @ log_norm, spread, edges, totals, *counts
 
-    n_cells = max(1, model.n_categories * coords.shape[0] * coarse.shape[0])
+    n_cells = max(1, model.n_categories * coords.shape[0] * n_nodes)
     lanes = min(16, max(2, (1 << 25) // n_cells))
     value, spread, edges, totals, *counts = fold(run, data.blocks(fine.shape[0]), pass_over, lanes)
     totals = totals[None, :] if data.complete else totals.T
     tables = coarse, xp.stack([count.T for count in counts]), totals
-    gradient, expected, observed = model.curvature(coords, *tables)
+    gradient, expected, observed = by_items(
+        run, coords, n_nodes, lambda items: model.curvature(coords[items], *of_items(tables, items))
+    )
     ends = float(edges[0]), float(edges[1])
     graded = sum(k * count for k, count in enumerate(counts, start=1))
     return Expectation(
         float(value), gradient, expected, observed, spread, ends, coarse @ graded, tables
     )
+
+
+def of_items(tables: Tables, items: slice | Array) -> Tables:
+    """The tables of some items; totals that all items share stay as they are."""
+    abilities, counts, totals = tables
+    return abilities, counts[:, items], totals if totals.shape[0] == 1 else totals[items]
 
 
 def _powers(abilities: Array) -> Array:

@@ -2,8 +2,11 @@
 
 Observed information is what complete data would tell, less what is missing because abilities
 are not seen. The missing part is, for each respondent, the covariance of the items' scores over
-the posterior. A score is a smooth function of ability, so that a few polynomials, orthogonal
-under the posterior, carry all of it: each adds one low-rank product.
+the posterior.
+
+With few items the whole matrix is built and inverted. With many, items have nothing in common
+but the origin and the unit of their scale: each item's own block is exact, and what the scale
+adds follows from the information on the population.
 """
 
 from __future__ import annotations
@@ -19,14 +22,16 @@ from itemwise.estimation.scale import population_information, tangents
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import fold, row_blocks, workers
+from itemwise.numerics.newton import positive_inverse, symmetric
 from itemwise.numerics.quadrature import Nodes
-from itemwise.responses.encoding import Encoded
+from itemwise.responses.encoding import Block, Encoded
 from itemwise.scoring.likelihood import LogLikelihood, normalised
 
-MOST_EXACT = 3_000  # free numbers up to which the whole matrix is inverted
+MOST_EXACT = 200  # coordinates of all items together, up to which the whole matrix is inverted
 MOST_ROWS = 20_000  # respondents that settle the missing part; more only repeat it
 MOST_ORDERS = 8
-NEGLIGIBLE = 1e-4  # of an item's complete-data information
+NEGLIGIBLE = 1e-4  # part of the missing information that may be left out
+BLOCK_CELLS = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +54,13 @@ class ObservedInformation:
             scores = _Scores(self.data, self.model, self.coords, self.nodes)
             free = self._free()
             if self.coords.shape[0] * self.model.width <= MOST_EXACT:
-                missing = scores.missing(run, whole=True)
-                return _invert_whole(self.model, as_numpy(complete), as_numpy(missing), free)
-            own = complete - scores.missing(run, whole=False)
+                missing = as_numpy(scores.missing_of_all(run))
+                return _invert_whole(self.model, as_numpy(complete), missing, free)
+            own = complete - scores.missing_of_each(run)
             weight = float(self.data.weights.sum())
             population = population_information(as_numpy(found.spread), weight)
             directions = as_numpy(tangents(self.model, self.coords))
-            return _invert_structured(as_numpy(own), directions, population, free)
+            return _invert_structured(self.model, as_numpy(own), directions, population, free)
 
     def _free(self) -> np.ndarray:
         """Which coordinates are not at a bound, (n_items, width)."""
@@ -81,77 +86,109 @@ class InUnit:
 
 
 class _Scores:
-    """The items' scores, projected on polynomials of the posterior."""
+    """The derivatives of each respondent's log-likelihood in the items' coordinates."""
 
     def __init__(self, data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes) -> None:
-        xp = array_namespace(coords)
-        self.data, self.nodes = data, nodes
+        self.data = data
         coarse = like(nodes.coarse, coords)
         self.likelihood = LogLikelihood(model.log_prob(coords, coarse))
         self.fine = like(nodes.fine, coords)
         self.log_weights = like(nodes.log_weights, coords)
         self.refine = None if nodes.interpolation is None else like(nodes.interpolation, coords)
-        self.shape = coords.shape[0], model.width
-        slopes = model.slopes(coords, coarse)  # (width, n_categories, n_items, n_nodes)
-        # Item-major, so that an item's coordinates stand together.
-        tables = xp.permute_dims(slopes, (1, 3, 2, 0))
-        self.tables = xp.reshape(tables, (tables.shape[0], coarse.shape[0], -1))
+        self.slopes = model.slopes(coords, coarse)  # (width, n_categories, n_items, n_nodes)
 
-    def missing(self, run: Run, *, whole: bool) -> Array:
-        """Missing information: of all coordinates together, or of each item with itself."""
-        xp = array_namespace(self.tables)
+    def missing_of_all(self, run: Run) -> Array:
+        """Missing information of all coordinates together, item by item.
+
+        A score is a smooth function of ability: a few polynomials, orthogonal under the
+        posterior, carry its covariance, and each adds one product.
+        """
+        xp = array_namespace(self.slopes)
+        width, _, n_items, _ = self.slopes.shape
+        blocks, scale = self._sample(width * n_items)
+        orders = self._orders(blocks[0])
+
+        def pass_over(rows: slice) -> tuple[Array]:
+            root = xp.sqrt(self.data.weights[rows])[:, None]
+            block, posterior = self._posterior(rows)
+            total = 0
+            for polynomial in _orthogonal(posterior, self.fine, orders):
+                scores = self._scores(block, posterior * polynomial)
+                flat = xp.reshape(xp.stack(scores, axis=2), (root.shape[0], -1)) * root
+                total = total + flat.T @ flat
+            return (total,)
+
+        return fold(run, blocks, pass_over, lanes=4)[0] * scale
+
+    def missing_of_each(self, run: Run) -> Array:
+        """Missing information of each item with itself, (n_items, width, width)."""
+        xp = array_namespace(self.slopes)
+        width, n_categories, n_items, _ = self.slopes.shape
+        pairs = [(i, k) for i in range(width) for k in range(i, width)]
+        blocks, scale = self._sample(n_items)
+
+        def pass_over(rows: slice) -> tuple[Array, ...]:
+            weights = self.data.weights[rows]
+            block, posterior = self._posterior(rows)
+            scores = self._scores(block, posterior)
+            outer = xp.stack([weights @ (scores[i] * scores[k]) for i, k in pairs])
+            mass = self._on_coarse(posterior) * weights[:, None]
+            counts = [mass.T @ indicator for indicator in block.indicators]
+            asked = (
+                xp.sum(mass, axis=0)[:, None] if block.observed is None else mass.T @ block.observed
+            )
+            return outer, asked, *counts
+
+        outer, asked, *counts = fold(run, blocks, pass_over, lanes=4)
+        weights = [asked - sum(counts), *counts]
+        square = [
+            sum(
+                xp.sum(weights[c].T * self.slopes[i, c] * self.slopes[k, c], axis=1)
+                for c in range(n_categories)
+            )
+            for i, k in pairs
+        ]
+        return symmetric([(s - o) * scale for s, o in zip(square, outer, strict=True)])
+
+    def _sample(self, width: int) -> tuple[list[slice], float]:
+        """Evenly spaced rows in blocks, and how many times their weight is that of all."""
         n_rows = self.data.shape[0]
         stride = max(1, n_rows // MOST_ROWS)
-        blocks = [
-            slice(rows.start * stride, rows.stop * stride, stride)
-            for rows in row_blocks(n_rows // stride, max(64, (1 << 19) // self.tables.shape[2]))
-        ]
-        orders = self._orders(blocks[0])
-        n_items, width = self.shape
-
-        def pass_over(rows: slice) -> tuple[Array, Array]:
-            weights = self.data.weights[rows]
-            total = 0
-            for score in self._projections(rows, orders):
-                root = score * xp.sqrt(weights)[:, None]
-                if whole:
-                    total = total + root.T @ root
-                else:
-                    apart = xp.reshape(root, (-1, n_items, width))
-                    total = total + xp.sum(apart[:, :, :, None] * apart[:, :, None, :], axis=0)
-            return total, xp.sum(weights)
-
-        total, weight = fold(run, blocks, pass_over, lanes=4)
-        return total * (float(xp.sum(self.data.weights)) / float(weight))
+        chosen = row_blocks(-(-n_rows // stride), max(64, BLOCK_CELLS // width))
+        blocks = [slice(b.start * stride, min(b.stop * stride, n_rows), stride) for b in chosen]
+        weights = self.data.weights
+        return blocks, float(weights.sum()) / float(weights[::stride].sum())
 
     def _orders(self, rows: slice) -> int:
         """How many polynomials are worth their while, judged by the first rows."""
-        sizes = [float((score**2).sum()) for score in self._projections(rows, MOST_ORDERS)]
-        total = sum(sizes)
-        return next(
-            (k for k in range(1, len(sizes)) if sum(sizes[k:]) <= NEGLIGIBLE * total), len(sizes)
-        )
+        block, posterior = self._posterior(rows)
+        sizes = [
+            sum(float((score**2).sum()) for score in self._scores(block, posterior * polynomial))
+            for polynomial in _orthogonal(posterior, self.fine, MOST_ORDERS)
+        ]
+        enough = (1 - NEGLIGIBLE) * sum(sizes)
+        return int(np.searchsorted(np.cumsum(sizes), enough)) + 1
 
-    def _projections(self, rows: slice, orders: int) -> list[Array]:
-        """Scores of all coordinates along each polynomial, (n_rows, n_items x width) each."""
-        xp = array_namespace(self.tables)
+    def _posterior(self, rows: slice) -> tuple[Block, Array]:
         block = self.data.block(rows)
         joint = self.likelihood(block)
-        joint = self.log_weights + (joint if self.refine is None else joint @ self.refine)
-        posterior, _ = normalised(joint)
-        width = self.shape[1]
-        observed = None if block.observed is None else xp.repeat(block.observed, width, axis=1)
-        indicators = [xp.repeat(table, width, axis=1) for table in block.indicators]
-        projections = []
-        for polynomial in _orthogonal(posterior, self.fine, orders):
-            along = posterior * polynomial
-            along = along if self.refine is None else along @ self.refine.T
-            first = along @ self.tables[0]
-            score = first if observed is None else observed * first
-            for k, indicator in enumerate(indicators, start=1):
-                score = score + indicator * (along @ self.tables[k] - first)
-            projections.append(score)
-        return projections
+        joint = joint if self.refine is None else joint @ self.refine
+        return block, normalised(joint + self.log_weights)[0]
+
+    def _on_coarse(self, weights: Array) -> Array:
+        return weights if self.refine is None else weights @ self.refine.T
+
+    def _scores(self, block: Block, weights: Array) -> list[Array]:
+        """Scores averaged with `weights` on the fine nodes, one (n_rows, n_items) a coordinate."""
+        coarse = self._on_coarse(weights)
+        found = []
+        for slope in self.slopes:
+            first = coarse @ slope[0].T
+            score = first if block.observed is None else block.observed * first
+            for k, indicator in enumerate(block.indicators, start=1):
+                score = score + indicator * (coarse @ (slope[k] - slope[0]).T)
+            found.append(score)
+        return found
 
 
 def _orthogonal(posterior: Array, points: Array, orders: int) -> list[Array]:
@@ -179,7 +216,7 @@ def _invert_whole(
         own = slice(k * width, (k + 1) * width)
         matrix[own, own] += complete[k]
     spread = _spread_out(model, free)
-    inverse = spread @ _positive_inverse(spread.T @ matrix @ spread) @ spread.T
+    inverse = spread @ positive_inverse(spread.T @ matrix @ spread) @ spread.T
     cube = inverse.reshape(n_items, width, n_items, width)
     return np.stack([cube[k, :, k, :] for k in range(n_items)])
 
@@ -198,37 +235,19 @@ def _spread_out(model: MeasurementModel, free: np.ndarray) -> Floats:
     return np.concatenate(columns, axis=1)
 
 
-def _positive_inverse(matrix: Floats) -> Floats:
-    """Inverse of a matrix that should be positive; flat directions get a very large variance."""
-    scale = 1 / np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300))
-    scaled = matrix * scale[:, None] * scale
-    try:
-        np.linalg.cholesky(scaled)
-        inverse = np.linalg.inv(scaled)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(scaled)
-        inverse = (vectors / np.maximum(values, FLATTEST)) @ vectors.T
-    result: Floats = inverse * scale[:, None] * scale
-    return result
-
-
-FLATTEST = 1e-8  # eigenvalue of a scaled information below which a direction is called flat
-
-
 def _invert_structured(
-    own: Floats, directions: Floats, population: Floats, free: np.ndarray
+    model: MeasurementModel, own: Floats, directions: Floats, population: Floats, free: np.ndarray
 ) -> Floats:
-    """Each item's own inverse, plus what the shared origin and unit of the scale add.
-
-    With thousands of items, the scale is all that items have in common.
-    """
-    mask = free[:, :, None] & free[:, None, :]
-    eye = np.eye(own.shape[1])
-    blocks = np.where(mask, own, eye)
-    inverse = np.stack([_positive_inverse(block) for block in blocks]) * mask
+    """Each item's own inverse, plus what the shared origin and unit of the scale add."""
+    shared = np.array([c.shared for c in model.coordinates])
+    alone = free & ~shared
+    mask = alone[:, :, None] & alone[:, None, :]
+    blocks = np.where(mask, own, np.eye(own.shape[1]))
+    inverse = positive_inverse(blocks) * mask
     flat = directions.reshape(2, -1)
-    known = flat @ np.einsum("nij,knj->kni", np.where(mask, own, 0.0), directions).reshape(2, -1).T
-    extra = np.linalg.inv(population) - np.linalg.inv(known)
+    own_alone = np.where(mask, own, 0.0)
+    known = flat @ np.einsum("nij,knj->kni", own_alone, directions).reshape(2, -1).T
+    extra = np.linalg.inv(population) - np.linalg.pinv(known)
     shift = np.einsum("kni,kl,lnj->nij", directions, extra, directions)
     result: Floats = inverse + shift
     return result

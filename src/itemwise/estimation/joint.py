@@ -31,6 +31,10 @@ from itemwise.scoring.likelihood import STANDARD
 
 FARTHEST = 5.0  # deviations; a perfect respondent would go to infinity
 TABLE_CELLS = 1 << 21
+WHAT_IT_SAYS = (
+    "Joint maximum likelihood: log_likelihood is that of items and abilities together, and "
+    "standard errors take the abilities as known."
+)
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,7 @@ class Joint:
             log_likelihood=value,
             iterations=iteration,
             converged=bool(abs(value - last) < self.tolerance),
-            notes=(
-                "Joint maximum likelihood: log_likelihood is that of items and abilities "
-                "together, and standard errors take the abilities as known.",
-            ),
+            notes=(WHAT_IT_SAYS,),
         )
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itemwise.estimation.expectation import Tables, of_items
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, like
 from itemwise.numerics.newton import safe_information, solve_blocks
-
-Tables = tuple[Array, Array, Array]  # abilities, counts, totals: see MeasurementModel.curvature
 
 MOST_TURNS = 8  # Newton converges quadratically; more only chases items that run away
 AT_BOUND = 1e-5  # nearer than this part of its range to a bound is at the bound
@@ -121,14 +120,13 @@ def climb_items(
     constant part of the gradient. An item that would fall is damped and tries again.
     """
     xp = array_namespace(coords)
-    abilities, counts, totals = tables
     found = coords + 0
     items = xp.arange(coords.shape[0], device=coords.device)
     here, step, damping = coords, first, 0 * gain
     value = _value(model, coords, tables, tilt)
     for _ in range(MOST_TURNS):
         ahead = keep_inside(model, coords[items], here + shorten(model, step))
-        own = abilities, counts[:, items], totals if totals.shape[0] == 1 else totals[items]
+        own = of_items(tables, items)
         reached = _value(model, ahead, own, tilt[items])
         up = reached >= value
         here, value = xp.where(up[:, None], ahead, here), xp.where(up, reached, value)

@@ -30,6 +30,7 @@ SLIP = Coordinate("slip", Beta(2, 20), low=0.0, high=0.475, longest=0.1)
 PARAMETERS = ("discrimination", "difficulty", "guessing", "slip")
 FLATTEST = 1e-3  # a slope nearer to zero is taken as this when difficulty is computed
 
+_TINEST = 1e-300
 _TINY = 1e-12  # a probability below this is as good as none when it divides
 
 
@@ -113,6 +114,17 @@ class Logistic(MeasurementModel):
         first = span * slope * rise * fall
         second = first * slope * (fall - rise)
         return xp.stack([wrong, right]), xp.stack([-first, first]), xp.stack([-second, second])
+
+    def information(self, coords: Array, abilities: Array) -> Array:
+        """Fisher information on ability, (n_items, n_abilities)."""
+        slope = coords[:, :1]
+        rise, fall = sigmoid_pair(slope * abilities + coords[:, 1:2])
+        bell = rise * fall
+        if self.width == 2:
+            return slope**2 * bell
+        low, slip = self._asymptotes(coords)
+        span = 1 - slip - low
+        return (span * slope * bell) ** 2 / ((low + span * rise) * (slip + span * fall) + _TINEST)
 
     def start(self, easiness: Array, loading: Array) -> Array:
         """Slope from the loading, intercept from the share of right responses."""

@@ -26,7 +26,8 @@ def as_array(values: Array, device: str | None) -> Array:
     if device is None:
         return values
     xp = _torch_namespace()
-    return xp.asarray(values, device=checked_device(device))
+    writable = values if values.flags.writeable else values.copy()  # torch cannot promise not to
+    return xp.asarray(writable, device=checked_device(device))
 
 
 def as_numpy(array: Array) -> NDArray[Any]:

@@ -9,7 +9,11 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
+import numpy as np
+
 Value = TypeVar("Value")
+
+ITEM_CELLS = 1 << 15
 
 
 def row_blocks(n_rows: int, rows: int) -> list[slice]:
@@ -29,8 +33,12 @@ def workers(n_jobs: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]
         if n_jobs == 1:
             yield map
             return
-        with ThreadPoolExecutor(n_jobs) as pool:
-            yield pool.map
+        with ThreadPoolExecutor(n_jobs) as pool:  # its threads start when there is work for two
+
+            def run(work: Callable[[Any], Value], parts: list[Any]) -> Iterator[Value]:
+                return map(work, parts) if len(parts) == 1 else pool.map(work, parts)
+
+            yield run
 
 
 def available_cores() -> int:
@@ -45,6 +53,19 @@ def _blas_controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def by_items(run: Callable[..., Any], coords: Any, nodes: int, work: Callable[[slice], Any]) -> Any:
+    """Do `work` on blocks of items whose tables over `nodes` lie in a core's cache, and join them.
+
+    `work` returns a tuple of arrays with the items on their first axis. On a GPU, one block.
+    """
+    n_items = coords.shape[0]
+    size = max(32, ITEM_CELLS // nodes) if isinstance(coords, np.ndarray) else n_items
+    parts = list(run(work, row_blocks(n_items, size)))
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
 def fold(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from itemwise.numerics.arrays import Array, array_namespace
+import numpy as np
+
+from itemwise.numerics.arrays import Array, Floats, array_namespace
+
+FLATTEST = 1e-8  # eigenvalue of a scaled information below which a direction is called flat
 
 
 def solve_blocks(information: Array, gradient: Array, shared: tuple[bool, ...]) -> Array:
@@ -54,3 +58,17 @@ def safe_information(observed: Array, expected: Array) -> Array:
         ours, theirs = xp.linalg.det(observed[:, :k, :k]), xp.linalg.det(expected[:, :k, :k])
         safe = safe & (ours > 0.1 * theirs)
     return xp.where(safe[:, None, None], observed, expected)
+
+
+def positive_inverse(matrices: Floats) -> Floats:
+    """Inverse of one or more matrices that should be positive.
+
+    A flat direction, which rounding may even have turned negative, gets a very large variance.
+    """
+    diagonal = np.abs(np.diagonal(matrices, axis1=-2, axis2=-1))
+    scale = 1 / np.sqrt(np.maximum(diagonal, 1e-300))
+    both = scale[..., :, None] * scale[..., None, :]
+    values, vectors = np.linalg.eigh(matrices * both)
+    values = np.maximum(values, FLATTEST)
+    inverse: Floats = (vectors / values[..., None, :]) @ np.swapaxes(vectors, -1, -2) * both
+    return inverse

@@ -1,0 +1,83 @@
+"""Calibration on one CUDA GPU, from the moment that the responses lie on it.
+
+python benchmarks/gpu.py
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from common import best_of, print_table
+from itemwise.estimation.em import EM
+from itemwise.models import find_model
+from itemwise.numerics.arrays import as_numpy
+from itemwise.numerics.blocks import workers
+from itemwise.responses.encoding import Encoded
+
+JOBS = [("2pl", 1_000_000, 1_000), ("2pl", 200_000, 5_000), ("3pl", 100_000, 1_000)]
+
+
+def draw(name: str, n_respondents: int, n_items: int, device: str) -> Encoded:
+    """Simulated responses, made on the device."""
+    import torch
+
+    model = find_model(name)
+    coords = torch.asarray(
+        model.from_parameters(model.sample(n_items, np.random.default_rng(1))), device=device
+    )
+    torch.manual_seed(1)
+    ability = torch.randn(n_respondents, device=device, dtype=torch.float64)
+    cells = torch.empty((n_respondents, n_items), dtype=torch.int8, device=device)
+    for rows in torch.arange(n_respondents, device=device).split(50_000):
+        chance = model.log_prob(coords, ability[rows])[1].exp().T
+        cells[rows] = (torch.rand_like(chance) < chance).to(torch.int8)
+    weights = torch.ones(n_respondents, dtype=torch.float64, device=device)
+    return Encoded(cells, weights, True, 2)
+
+
+def measure(name: str, n_respondents: int, n_items: int, device: str) -> tuple[object, ...]:
+    import torch
+
+    model = find_model(name)
+    data = draw(name, n_respondents, n_items, device)
+    engine, fits = EM(device=device, tolerance=1e-5), []
+
+    def fit() -> None:
+        fits.append(engine.climb(data, model, map))
+        torch.cuda.synchronize()
+
+    fit()
+    time = best_of(5, fit)
+    found = fits[-1]
+    host = Encoded(as_numpy(data.cells), as_numpy(data.weights), True, 2)
+    with workers() as run:
+        beside = EM(tolerance=1e-5).climb(host, model, run)
+    apart = float(np.abs(as_numpy(found.coords) - beside.coords).max())
+    return (
+        f"{name.upper()} {n_respondents:,} × {n_items:,}",
+        f"{time:.3f}",
+        found.iterations,
+        found.converged,
+        f"{apart:.1e}",
+        f"{torch.cuda.max_memory_allocated() / 1e9:.1f}",
+    )
+
+
+def main() -> None:
+    import torch
+
+    if not torch.cuda.is_available():
+        sys.exit("There is no CUDA device here.")
+    name = torch.cuda.get_device_name()
+    print(f"\n## GPU\n\n{name}, torch {torch.__version__}. Responses already lie on the GPU.")
+    print_table(
+        "Calibration to a Newton decrement of 1e-5, default priors",
+        ("job", "s", "E-steps", "converged", "largest difference from the CPU", "peak GB"),
+        [measure(*job, "cuda") for job in JOBS],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Time and log-likelihood beside packages from PyPI, on the same responses in the same run.
+
+    python benchmarks/peers.py
+
+Every package runs with its defaults and with standard errors where it has them. The
+log-likelihood is marginal under a standard normal population, computed here for everybody's
+items by one rule, a grid fine enough for the narrowest posterior.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import itemwise as iw
+from common import machine, print_table
+from itemwise.estimation.expectation import _expect_general
+from itemwise.models import MeasurementModel, find_model
+from itemwise.responses.encoding import encode
+from itemwise.scoring.likelihood import plan_nodes
+
+Items = dict[str, NDArray[np.float64]]
+JOBS = [("2pl", 1_000, 100), ("2pl", 200, 500), ("3pl", 10_000, 100)]
+GIRTH_ITEMS = 200  # girth takes minutes beyond
+
+
+def by_itemwise(responses: iw.Responses, model: str) -> Items:
+    items = iw.calibrate(responses, model).items  # the frame carries the standard errors
+    return {name: items[name].to_numpy() for name in ("discrimination", "difficulty", "guessing")}
+
+
+def by_mirt(responses: iw.Responses, model: str) -> Items:
+    import mirt
+
+    fit = mirt.fit_mirt(responses.cells.astype(np.int64), model.upper())
+    found = fit.model.parameters
+    guessing = found.get("guessing", np.zeros(responses.n_items))
+    return {
+        "discrimination": np.ravel(found["discrimination"]),
+        "difficulty": np.ravel(found["difficulty"]),
+        "guessing": np.ravel(guessing),
+    }
+
+
+def by_girth(responses: iw.Responses, model: str) -> Items:
+    import girth
+
+    if model != "2pl" or responses.n_items > GIRTH_ITEMS:
+        raise NotImplementedError("3PL fails on NumPy 2" if model != "2pl" else "takes minutes")
+    found = girth.twopl_mml(responses.cells.T.astype(int))
+    return {
+        "discrimination": found["Discrimination"],
+        "difficulty": found["Difficulty"],
+        "guessing": np.zeros(responses.n_items),
+    }
+
+
+def by_py_irt(responses: iw.Responses, model: str) -> Items:
+    if model != "2pl":
+        raise NotImplementedError("its 3PL has no difficulty on this scale")
+    import pandas as pd
+    from py_irt.config import IrtConfig
+    from py_irt.dataset import Dataset
+    from py_irt.training import IrtModelTrainer
+
+    frame = pd.DataFrame(responses.cells, columns=list(responses.items))
+    frame.insert(0, "subject_id", list(responses.respondents))
+    data = Dataset.from_pandas(
+        frame, subject_column="subject_id", item_columns=list(responses.items)
+    )
+    trainer = IrtModelTrainer(
+        config=IrtConfig(model_type="2pl", priors="hierarchical"), data_path=None, dataset=data
+    )
+    trainer.train(device="cpu")
+    found = trainer.irt_model.export()
+    return {
+        "discrimination": np.exp(np.array(found["disc"])),
+        "difficulty": np.array(found["diff"]),
+        "guessing": np.zeros(responses.n_items),
+    }
+
+
+PEERS: dict[str, Callable[[iw.Responses, str], Items]] = {
+    "itemwise": by_itemwise,
+    "mirt": by_mirt,
+    "girth": by_girth,
+    "py-irt": by_py_irt,
+}
+
+
+def log_likelihood(responses: iw.Responses, model: MeasurementModel, items: Items) -> float:
+    coords = model.from_parameters({**items, "slip": 0 * items["difficulty"]})
+    data = encode(responses.cells, 2)
+    return _expect_general(data, model, coords, plan_nodes(model, coords), map).log_likelihood
+
+
+def measure(name: str, n_respondents: int, n_items: int) -> list[tuple[object, ...]]:
+    model = find_model(name)
+    responses, truth = iw.simulate(name, n_respondents, n_items, random_state=1)
+    rows, own = [], 0.0
+    for peer, work in PEERS.items():
+        label = f"{name.upper()} {n_respondents:,} × {n_items:,}"
+        try:
+            time, items = _timed(work, responses, name, 5 if peer == "itemwise" else 1)
+        except (ImportError, NotImplementedError) as reason:
+            why = "not installed" if isinstance(reason, ImportError) else reason
+            rows.append((label, peer, "–", "–", "–", "–", why))
+            continue
+        own = own or time
+        error = np.sqrt(np.mean((items["difficulty"] - truth.items["difficulty"].to_numpy()) ** 2))
+        value = log_likelihood(responses, model, items)
+        rows.append(
+            (
+                label,
+                f"{peer} {version(peer)}",
+                f"{time:.3f}",
+                f"{time / own:.1f}",
+                f"{value:.2f}",
+                f"{error:.3f}",
+                "",
+            )
+        )
+    return rows
+
+
+def _timed(
+    work: Callable[[iw.Responses, str], Items], responses: iw.Responses, model: str, repeats: int
+) -> tuple[float, Any]:
+    times, items = [], None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(repeats + (repeats > 1)):
+            begin = perf_counter()
+            items = work(responses, model)
+            times.append(perf_counter() - begin)
+    return min(times), items
+
+
+def main() -> None:
+    print(f"\n## Peers\n\n{machine()}.")
+    print_table(
+        "Same responses, defaults, with standard errors",
+        ("job", "package", "s", "× itemwise", "log-likelihood", "RMSE difficulty", ""),
+        [row for job in JOBS for row in measure(*job)],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""All benchmarks, one after the other, as Markdown.
+
+python benchmarks/run.py [--quick]
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPTS = ["speed.py", "estep.py", "peers.py", "coverage.py"]
+
+
+def main() -> None:
+    here = Path(__file__).parent
+    for script in SCRIPTS:
+        arguments = ["20"] if "--quick" in sys.argv and script == "coverage.py" else []
+        subprocess.run([sys.executable, str(here / script), *arguments], check=True)
+
+
+if __name__ == "__main__":
+    main()
