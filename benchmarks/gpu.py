@@ -34,7 +34,9 @@ def draw(name: str, n_respondents: int, n_items: int, device: str) -> Encoded:
         chance = model.log_prob(coords, ability[rows])[1].exp().T
         cells[rows] = (torch.rand_like(chance) < chance).to(torch.int8)
     weights = torch.ones(n_respondents, dtype=torch.float64, device=device)
-    return Encoded(cells, weights, True, 2)
+    data = Encoded(cells, weights, True, 2)
+    data.floats  # noqa: B018 - computed once, when the responses are brought there
+    return data
 
 
 def measure(name: str, n_respondents: int, n_items: int, device: str) -> tuple[object, ...]:

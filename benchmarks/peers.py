@@ -9,6 +9,8 @@ items by one rule, a grid fine enough for the narrowest posterior.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
@@ -63,7 +65,7 @@ def by_girth(responses: iw.Responses, model: str) -> Items:
 
 def by_py_irt(responses: iw.Responses, model: str) -> Items:
     if model != "2pl":
-        raise NotImplementedError("its 3PL has no difficulty on this scale")
+        raise NotImplementedError("no 3PL")
     import pandas as pd
     from py_irt.config import IrtConfig
     from py_irt.dataset import Dataset
@@ -71,17 +73,16 @@ def by_py_irt(responses: iw.Responses, model: str) -> Items:
 
     frame = pd.DataFrame(responses.cells, columns=list(responses.items))
     frame.insert(0, "subject_id", list(responses.respondents))
-    data = Dataset.from_pandas(
-        frame, subject_column="subject_id", item_columns=list(responses.items)
-    )
-    trainer = IrtModelTrainer(
-        config=IrtConfig(model_type="2pl", priors="hierarchical"), data_path=None, dataset=data
-    )
-    trainer.train(device="cpu")
-    found = trainer.irt_model.export()
+    data = Dataset.from_pandas(frame, "subject_id", list(responses.items))
+    config = IrtConfig(model_type="2pl", seed=0)
+    trainer = IrtModelTrainer(config=config, data_path=None, dataset=data)
+    with contextlib.redirect_stdout(io.StringIO()):
+        trainer.train(device="cpu")
+    found = {name: np.array(column) for name, column in trainer.irt_model.export().items()}
+    mean, sd = found["ability"].mean(), found["ability"].std()  # it leaves the scale free
     return {
-        "discrimination": np.exp(np.array(found["disc"])),
-        "difficulty": np.array(found["diff"]),
+        "discrimination": found["disc"] * sd,
+        "difficulty": (found["diff"] - mean) / sd,
         "guessing": np.zeros(responses.n_items),
     }
 

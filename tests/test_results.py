@@ -178,7 +178,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = standing(2).save(tmp_path / "saved.csv")
     before = path.read_bytes()
     monkeypatch.setattr(
-        "itemwise.results._write", lambda *_: (_ for _ in ()).throw(OSError("full"))
+        "itemwise.files._write_all", lambda *_: (_ for _ in ()).throw(OSError("full"))
     )
     with pytest.raises(FileError):
         standing(9).save(path)

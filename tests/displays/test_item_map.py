@@ -64,6 +64,8 @@ def test_what_lies_beyond_six_is_drawn_at_the_edge_and_said():
     assert ax.get_ylim()[1] < 7
     assert "arrow: 1 respondent and 2 items beyond ±6" in texts(ax)
     assert {line.get_marker() for line in ax.lines} >= {"^", "v"}
+    assert "item 1  above 6" in texts(ax)
+    assert "item 2  below -6" in texts(ax)
 
 
 def test_rows_without_a_position_are_said():

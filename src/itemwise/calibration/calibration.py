@@ -205,11 +205,12 @@ class Calibration(Result):
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "NOT converged"
-        return (
-            f"Calibration: {self.model.name}, {len(self.item_names):,} items, "
-            f"log-likelihood {self.log_likelihood:,.2f}, {state} after {self.iterations} iterations"
-            + "".join(f"\n  - {note}" for note in self.notes)
+        heading = (
+            f"Calibration: {self.model.name}, {counted(len(self.item_names), 'item')}, "
+            f"log-likelihood {self.log_likelihood:,.2f}, "
+            f"{state} after {counted(self.iterations, 'iteration')}"
         )
+        return "\n  - ".join([heading, *self.notes])
 
     def _standard_errors(self) -> dict[str, Floats]:
         """By the delta method; NaN for a parameter at its bound, where there is none."""
@@ -293,6 +294,11 @@ class Calibration(Result):
         if abilities is None:
             return np.linspace(*self.population.reach(CURVE_REACH), CURVE_POINTS)
         return _as_abilities(abilities)[0]
+
+
+def counted(n: int, noun: str) -> str:
+    """A number and its noun, in the right number."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _as_abilities(abilities: Any) -> tuple[Floats, Any]:

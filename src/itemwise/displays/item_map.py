@@ -142,9 +142,8 @@ def _name_ends(ax: Axes, style: Style, items: pd.DataFrame, edges: Floats, lengt
     for (_, row), at, text_at, length in zip(
         rows.iterrows(), heights, placed, lengths[bins], strict=True
     ):
-        sure = f" ± {row['se']:.2f}" if np.isfinite(row["se"]) else ""
         ax.annotate(
-            f"{label(row['name'], width)}  {row['position']:.2f}{sure}",
+            f"{label(row['name'], width)}  {_said(row['position'], row['se'])}",
             xy=(length + 0.03, at),
             xytext=(1.18, text_at),
             va="center",
@@ -160,3 +159,10 @@ def _name_ends(ax: Axes, style: Style, items: pd.DataFrame, edges: Floats, lengt
                 "shrinkB": 0.0,
             },
         )
+
+
+def _said(position: float, se: float) -> str:
+    """A position with its standard error; far out, where both say nothing, only the side."""
+    if abs(position) > FARTHEST:
+        return f"{'above' if position > 0 else 'below'} {np.copysign(FARTHEST, position):g}"
+    return f"{position:.2f}{f' ± {se:.2f}' if np.isfinite(se) else ''}"

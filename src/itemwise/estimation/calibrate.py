@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -104,7 +105,7 @@ def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
     if engine.lower() not in ENGINES:
         raise InputError(f"There is no engine {engine!r}. Engines are: {', '.join(ENGINES)}.")
     family = ENGINES[engine.lower()]
-    known = list(family.__dataclass_fields__)
+    known = [field.name for field in fields(family)]
     unknown = [name for name in settings if name not in known]
     if unknown:
         raise InputError(
@@ -175,8 +176,8 @@ def flag_notes(table: Responses, flags: tuple[str, ...]) -> list[str]:
     """One sentence for each kind of flag."""
     sentences = {
         "never asked": "no response tells anything of them; they stand at their prior.",
-        "all right": "easier than the table can tell; only the prior keeps them finite.",
-        "all wrong": "harder than the table can tell; only the prior keeps them finite.",
+        "all right": "easier than the table can tell; their difficulty is nominal.",
+        "all wrong": "harder than the table can tell; their difficulty is nominal.",
         "negative discrimination": "better respondents fail them more often; look at their labels.",
         "at bound": "the estimate went as far as it may; it has no standard error.",
     }

@@ -29,7 +29,10 @@ def once_only(directions: Array, pull: Array, information: Array) -> Array:
     n_items = pull.shape[0]
     flat = xp.reshape(directions, (2, -1))
     metric = xp.reshape(_times(information, directions), (2, -1))
-    inner = _regular(as_numpy(flat @ metric.T))
+    inner = as_numpy(flat @ metric.T)
+    if np.trace(inner) < 1e-6 * n_items:  # items that tell nothing have no scale
+        return 0 * pull
+    inner = _regular(inner)
     along = as_numpy(flat @ xp.reshape(pull, (-1,)))
     share = (1 - 1 / n_items) * np.linalg.solve(inner, along)
     return xp.reshape(like(share, pull) @ metric, pull.shape)
@@ -48,6 +51,8 @@ def scale_step(
     along = as_numpy(flat @ xp.reshape(gradient, (-1,)))
     known = _regular(as_numpy(flat @ xp.reshape(_times(information, directions), (2, -1)).T))
     true = population_information(as_numpy(spread), n_respondents)
+    if np.trace(known) < 1e-3 * np.trace(true):  # items that tell nothing have no scale
+        return 0 * gradient, 0.0
     missed = np.linalg.solve(true, along) - np.linalg.solve(known, along)
     step = xp.reshape(like(missed, gradient) @ flat, gradient.shape)
     return step, max(0.0, 0.5 * float(along @ missed))

@@ -24,10 +24,12 @@ def start(data: Encoded, model: MeasurementModel) -> Array:
     table, observed = xp.astype(cells, xp.float64), xp.astype(cells >= 0, xp.float64)
     asked = weights @ observed
     top = data.n_categories - 1
-    # Half a response in either direction keeps the log-odds of constant items finite.
-    mean = (weights @ (table * observed) + 0.5 * top) / (asked + 1.0)
+    total = weights @ (table * observed)
+    mean = total / xp.clip(asked, 1e-300, None)
     loading = loadings((table - mean) * observed, weights)
-    return model.start(xp.log(mean / (top - mean)), loading)
+    # Half a response in either direction keeps the log-odds of constant items finite.
+    shrunk = (total + 0.5 * top) / (asked + 1.0)
+    return model.start(xp.log(shrunk / (top - shrunk)), loading)
 
 
 def loadings(table: Array, weights: Array) -> Array:

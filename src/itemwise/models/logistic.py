@@ -28,7 +28,7 @@ GUESSING = Coordinate("guessing", Beta(5, 17), low=0.0, high=0.95, longest=0.1)
 SLIP = Coordinate("slip", Beta(2, 20), low=0.0, high=0.475, longest=0.1)
 
 PARAMETERS = ("discrimination", "difficulty", "guessing", "slip")
-FLATTEST = 1e-3  # a slope nearer to zero is taken as this when difficulty is computed
+FLATTEST = 0.01  # a slope nearer to zero is taken as this when difficulty is computed
 
 _TINEST = 1e-300
 _TINY = 1e-12  # a probability below this is as good as none when it divides
@@ -243,8 +243,12 @@ class FourPL(Logistic):
 
 
 def _divisible(slope: Floats) -> Floats:
-    """Slopes with a tiny number in place of zero, so that difficulty is large, not infinite."""
-    return np.where(np.abs(slope) < FLATTEST, np.copysign(FLATTEST, slope), slope)
+    """Slopes with a small positive number in place of zero.
+
+    Difficulty is then large, not infinite, and hard where everybody fails, whatever sign rounding
+    gave the slope.
+    """
+    return np.where(np.abs(slope) < FLATTEST, FLATTEST, slope)
 
 
 def _sums(terms: list[Array], abilities: Array) -> list[Array]:

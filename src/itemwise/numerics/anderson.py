@@ -35,7 +35,8 @@ class Anderson:
         scaled = turns * xp.reshape(metric, (-1,))
         gram = scaled @ turns.T
         # A ridge of rounding size keeps nearly parallel memories from cancelling violently.
-        ridge = 1e-10 * xp.linalg.trace(gram) * xp.eye(n, dtype=gram.dtype, device=gram.device)
+        size = 1e-10 * xp.linalg.trace(gram) + 1e-300
+        ridge = size * xp.eye(n, dtype=gram.dtype, device=gram.device)
         against = -(scaled @ xp.reshape(step, (-1,)))
         mix = xp.linalg.solve(gram + ridge, against[:, None])[:, 0]
         return x + step + xp.reshape(mix @ (moves + turns), x.shape)

@@ -47,13 +47,29 @@ def histogram(index: Array, weights: Array, size: int) -> Array:
     """Sum `weights` that share an `index`; the Array API has no bincount."""
     if isinstance(index, np.ndarray):
         return np.bincount(index, weights, minlength=size)
-    return index.bincount(weights, minlength=size)
+    return weights.new_zeros(size).index_add_(0, index, weights)  # bincount would wait for the GPU
+
+
+def free_bytes(array: Array) -> int:
+    """Memory that is free on the GPU on which `array` lies; 0 where it lies on none."""
+    if isinstance(array, np.ndarray) or not array.is_cuda:
+        return 0
+    import torch
+
+    return int(torch.cuda.mem_get_info(array.device)[0])
 
 
 def checked_device(device: str) -> str:
     """Return `device` when torch can use it; explain what to do when it cannot."""
     import torch
 
+    try:
+        torch.device(device)
+    except RuntimeError as error:
+        raise InputError(
+            f"device is {device!r}, which torch does not know. Use 'cpu' or 'cuda', or leave "
+            "device out to run on NumPy."
+        ) from error
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise InputError(
             f"device is '{device}', but torch sees no CUDA device here. "

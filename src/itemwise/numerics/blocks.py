@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from itemwise.errors import InputError
+
 Value = TypeVar("Value")
 
 ITEM_CELLS = 1 << 15
@@ -28,7 +30,10 @@ def workers(n_jobs: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]
     BLAS is held to one thread meanwhile: its own threads wait in a spin for each other and
     collapse when the machine has other work.
     """
-    n_jobs = n_jobs or available_cores()
+    if n_jobs is None or n_jobs == -1:
+        n_jobs = available_cores()
+    if n_jobs < 1:
+        raise InputError(f"n_jobs is {n_jobs}; give 1 or more, or None or -1 for all cores.")
     with _blas_controller().limit(limits=1, user_api="blas"):
         if n_jobs == 1:
             yield map

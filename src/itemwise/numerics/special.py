@@ -29,7 +29,7 @@ def log_sigmoid(x: Array) -> Array:
 def log_fall(x: Array, rise: Array) -> Array:
     """Log of 1 - sigmoid(x) to 1e-13, where the sigmoid itself, `rise`, is known already."""
     xp = array_namespace(x)
-    return xp.log(rise) - xp.clip(x, -FARTHEST, FARTHEST)
+    return xp.log(rise) - xp.clip(x, -FARTHEST, None)
 
 
 def logit(p: Array) -> Array:

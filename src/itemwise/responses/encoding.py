@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from itemwise.numerics.arrays import Array, Floats, array_namespace, as_array
+from itemwise.numerics.arrays import Array, Floats, array_namespace, as_array, free_bytes
 from itemwise.numerics.blocks import row_blocks
 
 FEW_ITEMS = 20  # up to here, equal rows are so common that collapsing them pays
@@ -36,7 +36,7 @@ class Block:
 class Encoded:
     """Rows of category codes, -1 where never asked, each standing for `weights` respondents."""
 
-    cells: Array  # (n_rows, n_items), int8; on a GPU of a complete table also float32
+    cells: Array  # (n_rows, n_items), int8 or int16
     weights: Array  # (n_rows,)
     complete: bool
     n_categories: int
@@ -55,14 +55,26 @@ class Encoded:
         """Slices of rows for work that holds `width` numbers a row beside its responses."""
         n_rows, n_items = self.shape
         if not isinstance(self.cells, np.ndarray):
-            return row_blocks(n_rows, max(1, DEVICE_CELLS // (n_items + width)))
+            at_a_time = width if self.floats is not None else n_items + width
+            return row_blocks(n_rows, max(1, DEVICE_CELLS // at_a_time))
         cells = STREAMED_CELLS if width == 1 else PRODUCT_CELLS
         return row_blocks(n_rows, min(4096, max(64, cells // n_items)))
 
     def rights(self, rows: slice) -> Array:
         """The float64 table of a complete binary block: 1 where the response is right."""
+        if self.floats is not None:
+            return self.floats[rows]
         xp = array_namespace(self.cells)
         return xp.astype(self.cells[rows], xp.float64)
+
+    @cached_property
+    def floats(self) -> Array | None:
+        """All of `cells` as float64, where a GPU has the room: it then reads them once a pass."""
+        n_rows, n_items = self.shape
+        if not self.complete or 16 * n_rows * n_items > free_bytes(self.cells):
+            return None
+        xp = array_namespace(self.cells)
+        return xp.astype(self.cells, xp.float64)
 
     def block(self, rows: slice) -> Block:
         """The responses of some rows as float64 tables."""

@@ -31,6 +31,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 FARTHEST = 10.0  # population deviations; where no finite estimate exists, it stands here
 GRID = 161
 MOST_TURNS = 60
+LEAST_TELLING = 1e-3  # items that tell less, anywhere on the scale, tell nothing
 LEAST_INFORMATION = 1e-12  # less is none: the standard error would only grow without meaning
 EDGE_MASS = 1e-6
 NUDGE = 1e-4
@@ -123,14 +124,23 @@ def _mode(
     def work(rows: slice) -> tuple[Floats, Floats, np.ndarray]:
         block = data.block(rows)
         best = np.argmax(objective(block), axis=1)
-        asked = block.asked.sum(axis=1) > 0
-        at_bound = (best == 0) | (best == GRID - 1) | ~(asked | (method == "map"))
-        start = np.where(asked, grid[best], population.mean)
-        ability = _polish(lambda x: slope(block, x), start, grid[1] - grid[0], at_bound | ~asked)
+        told = _most_information(block, info_table) > LEAST_TELLING
+        lost = ~told & (method != "map")  # nothing to estimate from: at the mean, and said so
+        at_bound = lost | (told & ((best == 0) | (best == GRID - 1)))
+        start = np.where(told, grid[best], population.mean)
+        ability = _polish(lambda x: slope(block, x), start, grid[1] - grid[0], at_bound | ~told)
         information = _bend(lambda x: slope(block, x), ability)
         return ability, 1 / np.sqrt(np.maximum(information, LEAST_INFORMATION)), at_bound
 
     return work
+
+
+def _most_information(block: Block, information: Floats) -> Floats:
+    """The most that a row's items could tell of any ability on the grid."""
+    if block.observed is None:
+        return np.full(block.indicators[0].shape[0], information.sum(axis=0).max())
+    found: Floats = (block.observed @ information).max(axis=1)
+    return found
 
 
 def _polish(

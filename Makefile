@@ -1,0 +1,41 @@
+# Needs only make and python3 (3.11 or newer); everything else goes into .venv.
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+DEMO ?= itemwise-demo
+comma := ,
+DEV := dev$(if $(filter 1,$(ITEMWISE_TORCH)),$(comma)torch)
+SETUP := @PYTHON="$(PYTHON)" sh scripts/venv.sh "$(VENV)"
+
+.DEFAULT_GOAL := help
+.PHONY: help demo check test test-all bench clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+demo: ## Calibrate sixty classifiers on handwritten digits; tables and figures in itemwise-demo/
+	$(SETUP)
+	@$(BIN)/itemwise demo --out "$(DEMO)"
+	@echo "All output lies in $(abspath $(DEMO))"
+
+check: ## Style, types and the direction of imports
+	$(SETUP) $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check ## All checks and the tests that take seconds (ITEMWISE_TORCH=1: those of torch, too)
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: check ## All checks and all tests
+	$(BIN)/python -m pytest -n 2
+
+bench: ## Speed beside accuracy, against peers in the same run
+	$(SETUP) bench
+	$(BIN)/python benchmarks/run.py
+
+clean: ## Remove the environment, caches and what the demo wrote
+	rm -rf "$(VENV)" "$(DEMO)" build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,97 @@
+"""What single decisions of the engine are worth, each switched off in turn.
+
+python benchmarks/choices.py
+"""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+
+import itemwise as iw
+from common import machine, print_table
+from itemwise.estimation import ascent, information
+
+ITERATIONS = 200
+
+
+def climbing(n_respondents: int, n_items: int) -> tuple[object, ...]:
+    """Iterations of a 3PL when items climb to the top, and with one Newton step an iteration."""
+    responses, _ = iw.simulate("3pl", n_respondents, n_items, random_state=3)
+    climbed = iw.calibrate(responses, "3pl", max_iterations=ITERATIONS)
+
+    def one_step(_model, coords, step, *_):  # type: ignore[no-untyped-def]
+        return coords + step
+
+    with patch.object(ascent, "_climb", one_step):
+        stepped = iw.calibrate(responses, "3pl", max_iterations=ITERATIONS)
+    shown = (
+        f"{f.iterations}{'' if f.converged else ', not converged'}" for f in (climbed, stepped)
+    )
+    return f"3PL {n_respondents:,} × {n_items:,}", *shown
+
+
+def priors_once(n_respondents: int, n_items: int) -> tuple[object, ...]:
+    """Spread of abilities and error of difficulties, with priors once and in full on the scale."""
+    responses, truth = iw.simulate("2pl", n_respondents, n_items, random_state=3)
+    once = iw.calibrate(responses, "2pl")
+    with patch.object(ascent, "once_only", lambda _directions, pull, _information: 0 * pull):
+        full = iw.calibrate(responses, "2pl")
+    figures: list[str] = []
+    for fit in (once, full):
+        found = fit.abilities()
+        spread = np.sqrt(found["ability"].var(ddof=0) + (found["se"] ** 2).mean())
+        error = fit.items["difficulty"] - truth.items["difficulty"]
+        middle = np.abs(fit.items["difficulty"]) < 6
+        figures += [f"{spread:.2f}", f"{np.sqrt((error[middle] ** 2).mean()):.3f}"]
+    return f"2PL {n_respondents:,} × {n_items:,}", *figures
+
+
+def structure(model: str, n_respondents: int, n_items: int) -> tuple[object, ...]:
+    """Standard errors of difficulty: by structure against the whole matrix."""
+    responses, _ = iw.simulate(model, n_respondents, n_items, random_state=3)
+    errors = []
+    for most in (0, 10_000):
+        with patch.object(information, "MOST_EXACT", most):
+            errors.append(iw.calibrate(responses, model).items["difficulty_se"].to_numpy())
+    off = np.abs(errors[0] / errors[1] - 1)
+    label = f"{model.upper()} {n_respondents:,} × {n_items:,}"
+    return label, f"{np.median(off):.2%}", f"{off.max():.2%}"
+
+
+def main() -> None:
+    print(f"\n## Choices\n\n{machine()}. Default priors, simulated responses.")
+    print_table(
+        "Iterations: items climb to the top of their M-step, or take one Newton step",
+        ("job", "climb", "one step"),
+        [climbing(*size) for size in [(1_000, 100), (200, 500), (50, 500)]],
+    )
+    print_table(
+        "Priors along the scale: once, or once for every item",
+        (
+            "job",
+            "sd of abilities, once",
+            "RMSE difficulty",
+            "sd of abilities, full",
+            "RMSE difficulty",
+        ),
+        [priors_once(*size) for size in [(1_000, 100), (200, 500), (100, 2_000)]],
+    )
+    print_table(
+        "Standard errors of difficulty by structure, off the whole matrix",
+        ("job", "median", "largest"),
+        [
+            structure(*size)
+            for size in [
+                ("2pl", 3_000, 100),
+                ("2pl", 2_000, 400),
+                ("3pl", 2_000, 400),
+                ("2pl", 200, 500),
+            ]
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

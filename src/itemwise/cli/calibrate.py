@@ -1,0 +1,98 @@
+"""`itemwise calibrate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.files import BANK, TABLE, check_targets, write_table
+from itemwise.cli.options import Engine, Json, Layout, Method, Model, Priors, Quiet, Scores
+
+
+def calibrate(
+    scores: Scores,
+    model: Model = "2pl",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Item bank to write, .json or .parquet."),
+    ] = None,
+    abilities: Annotated[
+        Path | None, typer.Option(help="Table of abilities to write, .csv or .parquet.")
+    ] = None,
+    method: Method = "eap",
+    engine: Engine = "em",
+    priors: Priors = "default",
+    tolerance: Annotated[
+        float | None, typer.Option(help="Log-likelihood still to be gained at which to stop.")
+    ] = None,
+    max_iterations: Annotated[int | None, typer.Option(min=1, help="Most iterations.")] = None,
+    n_jobs: Annotated[
+        int | None, typer.Option(min=1, help="Threads; the result is the same.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu or cuda: run on torch. Default: NumPy.")
+    ] = None,
+    layout: Layout = "auto",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Put the items and respondents of a table on one scale.
+
+    Without --out, the items are printed as CSV.
+    """
+    check_targets({"--out": (out, BANK), "--abilities": (abilities, TABLE)}, sources=[scores])
+    import itemwise as iw
+
+    console = Console(quiet, json)
+    given = {
+        "tolerance": tolerance,
+        "max_iterations": max_iterations,
+        "n_jobs": n_jobs,
+        "device": device,
+    }
+    settings = {name: value for name, value in given.items() if value is not None}
+    responses = iw.read_responses(scores, layout=layout)
+    with console.progress(f"Calibrating {scores.name}") as report:
+        found = iw.calibrate(
+            responses,
+            model,
+            engine=engine,
+            priors=None if priors == "none" else "default",
+            progress=lambda step, value, _left: report(
+                step, f"iteration {step}, log-likelihood {value:,.2f}"
+            ),
+            **settings,
+        )
+    if out is not None:
+        found.save(out)
+    if abilities is not None:
+        write_table(found.abilities(method), abilities)
+
+    if out is None:
+        console.table(found.items)
+    else:
+        console.say(repr(responses))
+        console.say(repr(found))
+        console.say(f"Items: {out}")
+    if abilities is not None and out is not None:
+        console.say(f"Abilities: {abilities}")
+    console.document(
+        {
+            "model": found.model.name,
+            "engine": found.engine,
+            "respondents": responses.n_respondents,
+            "log_likelihood": found.log_likelihood,
+            "iterations": found.iterations,
+            "converged": found.converged,
+            "notes": found.notes,
+            "out": out,
+            "abilities": abilities,
+            "items": found.items,
+        }
+    )
+    if not found.converged:
+        raise typer.Exit(NOT_CONVERGED)

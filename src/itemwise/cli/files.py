@@ -1,0 +1,64 @@
+"""Files that a command writes: checked before the work begins, not after it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from itemwise.errors import FileError, InputError
+from itemwise.files import write_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WRITERS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {
+    ".csv": lambda frame: frame.to_csv(lineterminator="\n").encode(),
+    ".parquet": lambda frame: frame.reset_index().to_parquet(index=False),
+}
+
+BANK = (".json", ".parquet")
+TABLE = tuple(_WRITERS)
+RESPONSES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
+
+
+def check_targets(
+    targets: Mapping[str, tuple[Path | None, Sequence[str]]], sources: Sequence[Path] = ()
+) -> None:
+    """Refuse what could not be written, or would destroy what is read.
+
+    `targets` maps an option to its path, if it was given, and the endings it may have.
+    """
+    taken = {source.resolve(): "the input" for source in sources}
+    for option, (path, endings) in targets.items():
+        if path is None:
+            continue
+        if not path.name.lower().endswith(tuple(endings)):
+            raise InputError(
+                f"{option} is '{path}', but it must end in {' or '.join(endings)}. "
+                "Change its ending."
+            )
+        _check_place(option, path)
+        if path.resolve() in taken:
+            raise InputError(
+                f"{option} is '{path}', which is also {taken[path.resolve()]}. Name another file."
+            )
+        taken[path.resolve()] = option
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame with its index, whole or not at all."""
+    write_bytes(path, _WRITERS[path.suffix.lower()](frame))
+
+
+def _check_place(option: str, path: Path) -> None:
+    if path.is_dir():
+        raise FileError(f"{option} is '{path}', which is a directory. Add a file name.")
+    if not path.parent.is_dir():
+        raise FileError(
+            f"{option} is '{path}', but there is no directory '{path.parent}'. "
+            "Create it first, or correct the path."
+        )
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise FileError(f"{option} is '{path}', which may not be written by this user.")

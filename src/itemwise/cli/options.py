@@ -1,0 +1,51 @@
+"""Options that commands share. Choices come from the registries: a new model appears by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from itemwise.estimation.calibrate import ENGINES
+from itemwise.models import MODELS
+from itemwise.responses.layouts import LAYOUTS
+from itemwise.scoring import METHODS
+
+
+def _one_of(names: Collection[str]) -> Callable[[str], str]:
+    def checked(value: str) -> str:
+        if value.lower() not in names:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(names)}.")
+        return value.lower()
+
+    return checked
+
+
+def _choice(*flags: str, names: Collection[str], text: str) -> Any:
+    return typer.Option(
+        *flags,
+        metavar="|".join(names),
+        callback=_one_of(names),
+        autocompletion=lambda: list(names),
+        help=text,
+    )
+
+
+Scores = Annotated[
+    Path, typer.Argument(help="Responses: .csv, .tsv, .parquet or .jsonl; wide or long.")
+]
+Bank = Annotated[Path, typer.Argument(help="Item bank that `itemwise calibrate` wrote.")]
+Model = Annotated[str, _choice("--model", "-m", names=MODELS, text="Response function of items.")]
+Engine = Annotated[str, _choice("--engine", names=ENGINES, text="How items are found.")]
+Priors = Annotated[
+    str,
+    _choice("--priors", names=("default", "none"), text="none: plain maximum likelihood."),
+]
+Method = Annotated[str, _choice("--method", names=METHODS, text="Estimate of ability.")]
+Layout = Annotated[
+    str, _choice("--layout", names=LAYOUTS, text="How the table is laid out, if its names mislead.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]

@@ -1,0 +1,46 @@
+"""`itemwise score`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.files import TABLE, check_targets, write_table
+from itemwise.cli.options import Bank, Json, Layout, Method, Quiet, Scores
+
+
+def score(
+    bank: Bank,
+    scores: Scores,
+    method: Method = "eap",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Table of abilities to write, .csv or .parquet."),
+    ] = None,
+    layout: Layout = "auto",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Place new respondents on the scale of an item bank.
+
+    Items are known by name; those that were not asked are left out. Without --out, the abilities
+    are printed as CSV.
+    """
+    check_targets({"--out": (out, TABLE)}, sources=[bank, scores])
+    import itemwise as iw
+
+    console = Console(quiet, json)
+    calibration = iw.load(bank)
+    responses = iw.read_responses(scores, layout=layout)
+    with console.progress(f"Scoring {scores.name}"):
+        found = calibration.score(responses, method)
+    if out is None:
+        console.table(found)
+    else:
+        write_table(found, out)
+        console.say(repr(responses))
+        console.say(f"Abilities: {out}")
+    console.document({"method": method, "out": out, "abilities": found})

@@ -1,0 +1,28 @@
+import pytest
+from typer.testing import CliRunner
+
+import itemwise as iw
+from itemwise.cli import app
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*words):
+        return CliRunner().invoke(app, [str(word) for word in words])
+
+    return invoke
+
+
+@pytest.fixture
+def scores(tmp_path):
+    path = tmp_path / "scores.csv"
+    iw.simulate("2pl", 120, 8, missing=0.1, random_state=1).responses.save(path)
+    return path
+
+
+@pytest.fixture
+def bank(tmp_path, scores):
+    return iw.calibrate(iw.read_responses(scores)).save(tmp_path / "bank.json")

@@ -1,0 +1,55 @@
+import sys
+
+import pandas as pd
+import pytest
+
+from itemwise.cli import console as module
+from itemwise.cli.console import Console
+
+
+def test_progress_is_plain_lines_where_there_is_no_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0.0)
+    with Console().progress("Working", 3) as report:
+        report(1, "one")
+    assert capsys.readouterr().err == "Working ...\nWorking: 1 of 3, one\n"
+
+
+def test_lines_come_seldom(capsys):
+    with Console().progress("Working") as report:
+        for step in range(1000):
+            report(step, "")
+    assert capsys.readouterr().err == "Working ...\n"
+
+
+def test_a_terminal_gets_a_bar_that_leaves_nothing_on_stdout(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with Console().progress("Working on [bold].csv", 3) as report:
+        report(1, "one")
+    said = capsys.readouterr()
+    assert "[bold]" in said.err
+    assert said.out == ""
+
+
+def test_quiet_shows_no_progress(capsys):
+    with Console(quiet=True).progress("Working") as report:
+        report(1, "one")
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("console", [Console(quiet=True), Console(json=True)])
+def test_people_are_not_spoken_to_when_they_do_not_listen(capsys, console):
+    console.say("hello")
+    console.show(pd.DataFrame({"a": [1]}))
+    assert capsys.readouterr().out == ""
+
+
+def test_names_cannot_write_escape_codes(capsys):
+    Console().show(pd.DataFrame({"a": [1.0]}, index=["\x1b[31mred\nnext"]))
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert len(said.splitlines()) == 2
+
+
+def test_what_json_lacks_becomes_null(capsys):
+    Console(json=True).document({"items": pd.DataFrame({"a": [float("nan"), float("inf")]})})
+    assert "NaN" not in capsys.readouterr().out

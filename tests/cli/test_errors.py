@@ -1,0 +1,115 @@
+"""What a hurried person does: a message, an exit code, and never a traceback."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from itemwise.cli.errors import explained
+
+COMMAND = [sys.executable, "-c", "from itemwise.cli import main; main()"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("calibrate", "nope.csv"), "There is no file 'nope.csv'"),
+        (("calibrate", "."), "is a directory"),
+        (("calibrate", "scores.csv", "--out", "b.txt"), "must end in .json or .parquet"),
+        (("calibrate", "scores.csv", "--out", "no/b.json"), "there is no directory 'no'"),
+        (("calibrate", "scores.csv", "--abilities", "a.json"), "must end in .csv or .parquet"),
+        (("calibrate", "scores.csv", "--abilities", "scores.csv"), "is also the input"),
+        (("calibrate", "scores.csv", "--out", "dir.json"), "is a directory"),
+        (("calibrate", "scores.csv", "--tolerance", "0"), "tolerance is 0.0"),
+        (("calibrate", "bank.json"), "responses are read from"),
+        (("score", "scores.csv", "scores.csv"), "not valid JSON"),
+        (("score", "nope.json", "scores.csv"), "There is no file"),
+        (("simulate", "--missing", "2"), "missing is 2.0"),
+    ],
+)
+def test_bad_input_is_explained(run, scores, bank, tmp_path, words, message):
+    (tmp_path / "dir.json").mkdir()
+    done = run(*words)
+    assert done.exit_code == 3
+    assert done.stderr.splitlines()[-1].startswith("Error: ")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("nonsense",),
+        ("calibrate",),
+        ("calibrate", "scores.csv", "--model", "9pl"),
+        ("calibrate", "scores.csv", "--engine", "steam"),
+        ("calibrate", "scores.csv", "--n-jobs", "0"),
+        ("score", "bank.json", "scores.csv", "--method", "guess"),
+        ("simulate", "--items", "many"),
+    ],
+)
+def test_wrong_usage_has_its_exit_code(run, scores, words):
+    assert run(*words).exit_code == 2
+
+
+def test_two_outputs_may_not_be_one_file(run, scores):
+    done = run("calibrate", scores, "--out", "a.parquet", "--abilities", "a.parquet")
+    assert done.exit_code == 3
+    assert "is also --out" in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may write anywhere")
+def test_a_directory_without_permission_is_refused_before_the_work(run, scores, tmp_path):
+    (tmp_path / "locked").mkdir(mode=0o500)
+    done = run("calibrate", scores, "--out", "locked/b.json")
+    assert done.exit_code == 3
+    assert "may not be written" in done.stderr
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (MemoryError, 3)])
+def test_interruption_and_lack_of_memory_have_exit_codes(capsys, error, code):
+    with pytest.raises(Exception) as stop, explained():  # noqa: PT011  typer.Exit has no base
+        raise error
+    assert stop.value.exit_code == code
+    assert capsys.readouterr().err
+
+
+def test_version_and_help(run):
+    assert run("--version").stdout.startswith("itemwise 0.")
+    words = run("--help").stdout
+    assert all(command in words for command in ("calibrate", "score", "simulate", "demo"))
+    assert "130 interrupted" in words
+
+
+def test_a_reader_that_stops_early_is_no_error(scores):
+    words = [*COMMAND, "simulate", "--respondents", "3000", "--items", "200"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline().startswith(b"respondent,item_1,")
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=20) == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a child")
+def test_ctrl_c_ends_with_130(tmp_path):
+    words = [*COMMAND, "demo", "--out", str(tmp_path / "demo")]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stderr.readline().startswith(b"Training")
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert b"Interrupted." in said
+
+
+def test_the_command_line_starts_without_the_heavy_parts():
+    heavy = {"pandas", "matplotlib", "sklearn", "scipy", "pyarrow", "torch"}
+    code = f"import sys, itemwise.cli; print({heavy!r} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,33 @@
+import json
+
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.scoring import METHODS
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_abilities_are_those_of_the_package(run, bank, scores, method):
+    assert run("score", bank, scores, "--method", method, "--out", "ab.csv").exit_code == 0
+    wanted = iw.load(bank).score(iw.read_responses(scores), method)
+    pd.testing.assert_frame_equal(pd.read_csv("ab.csv", index_col="respondent"), wanted)
+
+
+def test_without_a_file_the_abilities_are_printed_as_csv(run, bank, scores):
+    lines = run("score", bank, scores).stdout.splitlines()
+    assert lines[0] == "respondent,ability,se,at_bound"
+    assert len(lines) == 1 + 120
+
+
+def test_json_is_one_document(run, bank, scores):
+    document = json.loads(run("score", bank, scores, "--json").stdout)
+    assert document["method"] == "eap"
+    assert len(document["abilities"]) == 120
+
+
+def test_items_that_the_bank_lacks_are_named(run, bank):
+    assert run("simulate", "--items", 9, "--out", "nine.csv").exit_code == 0
+    done = run("score", bank, "nine.csv")
+    assert done.exit_code == 3
+    assert "item_9" in done.stderr
