@@ -38,8 +38,14 @@ MOST_BYTES = 4 * 1024**3
 PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
 HEAD_KEY = b"itemwise.calibration"
 HEAD = (
-    "model", "population", "log_likelihood", "iterations", "converged", "engine", "notes",
-)  # fmt: skip
+    "model",
+    "population",
+    "log_likelihood",
+    "iterations",
+    "converged",
+    "engine",
+    "notes",
+)
 
 
 def save(calibration: Calibration, path: str | os.PathLike[str]) -> Path:

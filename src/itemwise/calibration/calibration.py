@@ -192,9 +192,11 @@ class Calibration(Result):
         if self.responses is not None:
             scored = self.abilities()
             columns = {"kind": "respondent", "name": list(scored.index)}
-            rows.append(pd.DataFrame(columns).assign(
-                position=scored["ability"].to_numpy(), se=scored["se"].to_numpy()
-            ))  # fmt: skip
+            rows.append(
+                pd.DataFrame(columns).assign(
+                    position=scored["ability"].to_numpy(), se=scored["se"].to_numpy()
+                )
+            )
         return DISPLAYS["item_map"](pd.concat(rows, ignore_index=True)).plot(**kw)
 
     def save(self, path: str | os.PathLike[str]) -> Path:

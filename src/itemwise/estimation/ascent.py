@@ -6,9 +6,9 @@ directions that all items share (`scale`). Anderson's mixing over iterations tak
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from itemwise.estimation.engine import Progress
 from itemwise.estimation.expectation import Expectation, Run, Tables, expect, of_items
 from itemwise.estimation.maximization import (
     Slopes,
@@ -16,6 +16,7 @@ from itemwise.estimation.maximization import (
     climb_items,
     hold,
     keep_inside,
+    log_penalty,
     newton_step,
     penalty_slopes,
     shorten,
@@ -29,8 +30,6 @@ from itemwise.numerics.newton import safe_information
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses.encoding import Encoded
 from itemwise.scoring.likelihood import plan_nodes
-
-Progress = Callable[[int, float, float], None]  # iteration, log-likelihood, decrement
 
 EDGE_MASS = 1e-6  # posterior mass at an end node that calls for a wider range
 WIDENING = 1.5
@@ -54,30 +53,43 @@ class Move:
 
     coords: Array
     step: Array
-    decrement: float
+    decrement: float  # log-likelihood still to be gained, in nats
     metric: Array
     log_likelihood: float
+    log_posterior: float
 
 
 def ascend(
-    data: Encoded, model: MeasurementModel, begin: Array, *, tolerance: float, most: int,
-    run: Run = map, progress: Progress | None = None,
-) -> Ascent:  # fmt: skip
-    """Iterate from `begin` until the Newton decrement, in nats, is at most `tolerance`."""
+    data: Encoded,
+    model: MeasurementModel,
+    begin: Array,
+    *,
+    tolerance: float,
+    most: int,
+    run: Run = map,
+    progress: Progress | None = None,
+) -> Ascent:
+    """Iterate from `begin` until the Newton decrement, in nats, is at most `tolerance`.
+
+    Where it does not get there, the best point that it saw is returned.
+    """
     nodes, coords = plan_nodes(model, begin), begin
     anderson, rough = Anderson(), True
     last: Move | None = None
+    best: tuple[Move, Nodes, Expectation] | None = None
     damping = 1.0
     for iteration in range(1, most + 1):
         found = expect(data, model, coords, nodes, run)
         move = propose(data, model, coords, found, run)
+        if best is None or move.log_posterior > best[0].log_posterior:
+            best = move, nodes, found
         if progress is not None:
             progress(iteration, found.log_likelihood, move.decrement)
         if move.decrement <= tolerance or (rough and move.decrement < 1):
             rough = False
             better = replan_nodes(model, coords, nodes, found)
             if better is not nodes:
-                nodes, last = better, None
+                nodes, last, best = better, None, None
                 anderson.forget()
             elif move.decrement <= tolerance:
                 return Ascent(coords, nodes, found, iteration, move.decrement, True)
@@ -89,7 +101,8 @@ def ascend(
         damping, last = 1.0, move
         ahead = anderson.advance(coords, move.step, move.metric)
         coords = keep_inside(model, coords, ahead)
-    return Ascent(coords, nodes, found, most, move.decrement, False)
+    top, nodes, found = best or (move, nodes, found)
+    return Ascent(top.coords, nodes, found, most, top.decrement, False)
 
 
 def propose(
@@ -115,13 +128,19 @@ def propose(
         float(xp.sum(gains)) + gain,
         xp.linalg.diagonal(slopes.information),
         found.log_likelihood,
+        found.log_likelihood + float(xp.sum(log_penalty(model, coords))),
     )
 
 
 def _climb(
-    model: MeasurementModel, coords: Array, step: Array, gains: Array, tables: Tables,
-    tilt: Array, run: Run,
-) -> Array:  # fmt: skip
+    model: MeasurementModel,
+    coords: Array,
+    step: Array,
+    gains: Array,
+    tables: Tables,
+    tilt: Array,
+    run: Run,
+) -> Array:
     """Every item by itself, in blocks."""
 
     def climb(items: slice) -> tuple[Array]:
@@ -143,6 +162,6 @@ def replan_nodes(model: MeasurementModel, coords: Array, nodes: Nodes, found: Ex
 
 
 def _went_wrong(last: Move, move: Move) -> bool:
-    """Likelihood fell and the way to go grew: a priori both may happen, together they may not."""
+    """Likelihood fell and the way to go grew: either may happen on a good way, not both."""
     fell = not move.log_likelihood > last.log_likelihood - 1.0
     return fell and not move.decrement < 2 * last.decrement

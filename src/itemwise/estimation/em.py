@@ -71,14 +71,24 @@ class EM:
         regular = model.regularised()
         if not model.linear and regular != model:
             past = ascend(
-                data, regular, begin, tolerance=ROUGH, most=self.max_iterations, run=run,
+                data,
+                regular,
+                begin,
+                tolerance=ROUGH,
+                most=self.max_iterations,
+                run=run,
                 progress=progress,
-            )  # fmt: skip
+            )
             begin, before = past.coords, past.iterations
         found = ascend(
-            data, model, begin, tolerance=self.tolerance, most=self.max_iterations, run=run,
+            data,
+            model,
+            begin,
+            tolerance=self.tolerance,
+            most=self.max_iterations,
+            run=run,
             progress=progress,
-        )  # fmt: skip
+        )
         return replace(found, iterations=before + found.iterations)
 
     def _expressed(self, data: Encoded, model: MeasurementModel, found: Ascent) -> Fit:

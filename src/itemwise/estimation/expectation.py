@@ -68,9 +68,14 @@ def _expect_by_row(data: Encoded, coords: Array, nodes: Nodes, run: Run) -> Expe
     means = moments[:, 0] * data.weights
     (products,) = fold(run, blocks, lambda rows: (means[rows] @ data.rights(rows),))
     return curves.expectation(
-        data, coords, products, mass, data.weights @ log_norm,
-        _spread(mass @ curves.powers, moments, data.weights), _edges(posterior),
-    )  # fmt: skip
+        data,
+        coords,
+        products,
+        mass,
+        data.weights @ log_norm,
+        _spread(mass @ curves.powers, moments, data.weights),
+        _edges(posterior),
+    )
 
 
 def _expect_by_table(data: Encoded, coords: Array, nodes: Nodes, run: Run) -> Expectation:
@@ -87,7 +92,7 @@ def _expect_by_table(data: Encoded, coords: Array, nodes: Nodes, run: Run) -> Ex
 
     def pass_over(rows: slice) -> tuple[Array, Array]:
         rights, weights = data.rights(rows), data.weights[rows]
-        place = (xp.astype(rights @ slope, coords.dtype) - low) / TABLE_STEP
+        place = (rights @ slope - low) / TABLE_STEP
         index = xp.astype(place, xp.int64)
         u = place - xp.astype(index, coords.dtype)
         bins, mean = 0, 0
@@ -95,14 +100,19 @@ def _expect_by_table(data: Encoded, coords: Array, nodes: Nodes, run: Run) -> Ex
             near = index + offset
             bins = bins + histogram(near, weight * weights, size)
             mean = mean + weight * xp.take(means, near)
-        return bins, xp.astype(xp.astype(mean * weights, rights.dtype) @ rights, coords.dtype)
+        return bins, (mean * weights) @ rights
 
     bins, products = fold(run, data.blocks(1), pass_over)
     mass = bins @ posterior
     return curves.expectation(
-        data, coords, products, mass, bins @ log_norm,
-        _spread(mass @ curves.powers, moments, bins), _edges(posterior[bins > 0.5]),
-    )  # fmt: skip
+        data,
+        coords,
+        products,
+        mass,
+        bins @ log_norm,
+        _spread(mass @ curves.powers, moments, bins),
+        _edges(posterior[bins > 1e-6 * xp.max(bins)]),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +135,15 @@ class _LinearCurves:
         return cls(abilities, _powers(abilities), rise, fall, log_base)
 
     def expectation(
-        self, data: Encoded, coords: Array, products: Array, mass: Array,
-        log_norm: Array, spread: Array, edges: tuple[float, float],
-    ) -> Expectation:  # fmt: skip
+        self,
+        data: Encoded,
+        coords: Array,
+        products: Array,
+        mass: Array,
+        log_norm: Array,
+        spread: Array,
+        edges: tuple[float, float],
+    ) -> Expectation:
         """Finish the step: `products` is Σ E[θ] x, `mass` the posterior mass on the nodes."""
         xp = array_namespace(coords)
         moments = xp.stack([mass * self.powers[:, 1], mass * self.abilities, mass], axis=1)

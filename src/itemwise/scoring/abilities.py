@@ -59,9 +59,11 @@ def score_abilities(
     """Estimate the ability of every row of `data` by `method`."""
     if method not in METHODS:
         raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}.")
-    work = _eap(data, model, coords, population) if method == "eap" else _mode(
-        data, model, coords, population, method, farthest
-    )  # fmt: skip
+    work = (
+        _eap(data, model, coords, population)
+        if method == "eap"
+        else _mode(data, model, coords, population, method, farthest)
+    )
     with workers(n_jobs) as run:
         parts = list(run(work, data.blocks(GRID)))
     ability, se, at_bound = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -94,9 +96,13 @@ def _eap(data: Encoded, model: MeasurementModel, coords: Floats, population: Pop
 
 
 def _mode(
-    data: Encoded, model: MeasurementModel, coords: Floats, population: Population, method: str,
+    data: Encoded,
+    model: MeasurementModel,
+    coords: Floats,
+    population: Population,
+    method: str,
     farthest: float,
-) -> Work:  # fmt: skip
+) -> Work:
     low, high = population.reach(farthest)
     grid = np.linspace(low, high, GRID)
     likelihood = LogLikelihood(model.log_prob(coords, grid))
