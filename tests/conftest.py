@@ -1,0 +1,96 @@
+"""What several tests share: the folder of shared data, and the likelihood in plain NumPy."""
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder of shared data: reference figures and response tables."""
+    path = Path(os.environ.get("ITEMWISE_SHARED", ROOT.parent / "shared"))
+    if not path.is_dir():
+        pytest.skip(f"no shared data at {path}; set ITEMWISE_SHARED to their folder")
+    return path
+
+
+@pytest.fixture(scope="session")
+def plain():
+    """The logistic family and its marginal likelihood on a fixed fine grid: slow, easy to believe.
+
+    Items are rows (slope, intercept[, guessing[, slip]]); responses have NaN where never asked.
+    """
+    return SimpleNamespace(
+        curves=curves, marginal=marginal, posterior=posterior, log_joint=log_joint
+    )
+
+
+def curves(items, abilities):
+    """Probability to be right and to be wrong, (n_items, n_abilities) each."""
+    rise, fall, low, slip = _parts(items, abilities)
+    return low + (1 - slip - low) * rise, slip + (1 - slip - low) * fall
+
+
+def log_joint(items, values, abilities):
+    """Log-likelihood of each row at each ability, (n_respondents, n_abilities)."""
+    right, wrong = curves(items, abilities)
+    with np.errstate(divide="ignore"):  # an impossible response has log-probability -inf
+        return np.array(
+            [
+                np.log(np.where((row == 1)[:, None], right, wrong))[~np.isnan(row)].sum(axis=0)
+                for row in np.asarray(values, dtype=float)
+            ]
+        ).reshape(len(values), len(abilities))
+
+
+def posterior(items, values, mean=0.0, sd=1.0, nodes=4001, reach=12.0):
+    """Mean, deviation and log-probability of each row by brute force."""
+    grid = mean + sd * np.linspace(-reach, reach, nodes)
+    log_density = -0.5 * ((grid - mean) / sd) ** 2 - np.log(np.sqrt(2 * np.pi) * sd)
+    joint = log_joint(items, values, grid) + log_density + np.log(grid[1] - grid[0])
+    top = joint.max(axis=1, keepdims=True)
+    weights = np.exp(joint - top)
+    total = weights.sum(axis=1)
+    found = (weights @ grid) / total
+    spread = np.array(
+        [w @ (grid - m) ** 2 / t for w, m, t in zip(weights, found, total, strict=True)]
+    )
+    return found, np.sqrt(spread), top[:, 0] + np.log(total)
+
+
+def marginal(items, values, weights=None, nodes=401, reach=8.0):
+    """Marginal log-likelihood of standard normal abilities, and its gradient in `items`."""
+    values = np.asarray(values, dtype=float)
+    weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=float)
+    coded = np.where(np.isnan(values), -1, values)
+    patterns, place = np.unique(coded, axis=0, return_inverse=True)
+    weights = np.bincount(place.reshape(-1), weights)
+    is_right, is_wrong = (patterns == 1).astype(float), (patterns == 0).astype(float)
+    grid = np.linspace(-reach, reach, nodes)
+    right, wrong = curves(items, grid)
+    joint = is_right @ np.log(right) + is_wrong @ np.log(wrong)
+    joint += -0.5 * grid**2 - 0.5 * np.log(2 * np.pi) + np.log(grid[1] - grid[0])
+    top = joint.max(axis=1, keepdims=True)
+    density = np.exp(joint - top)
+    total = density.sum(axis=1, keepdims=True)
+    value = weights @ (top + np.log(total))[:, 0]
+    mass = weights[:, None] * density / total
+    pull = (is_right.T @ mass) / right - (is_wrong.T @ mass) / wrong
+    rise, fall, low, slip = _parts(items, grid)
+    bell = (1 - slip - low) * rise * fall
+    slopes = [bell * grid, bell, fall, -rise][: items.shape[1]]
+    return value, np.stack([(pull * slope).sum(axis=1) for slope in slopes], axis=1)
+
+
+def _parts(items, abilities):
+    z = items[:, :1] * abilities + items[:, 1:2]
+    width = items.shape[1]
+    low = items[:, 2:3] if width > 2 else np.zeros((len(items), 1))
+    slip = items[:, 3:4] if width > 3 else np.zeros((len(items), 1))
+    return expit(z), expit(-z), low, slip

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from itemwise import Joint, calibrate, simulate
+from itemwise.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return simulate("2pl", 1000, 40, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def joint(simulated):
+    return calibrate(simulated.responses, engine="joint")
+
+
+def test_joint_converges_on_a_2pl_and_says_what_it_is(joint):
+    assert joint.converged
+    assert joint.engine == "joint"
+    assert any("Joint maximum likelihood" in note for note in joint.notes)
+    assert np.isfinite(joint.items.drop(columns="flag")).all(axis=None)
+
+
+def test_both_engines_order_items_and_respondents_alike(simulated, joint):
+    em = calibrate(simulated.responses)
+    assert spearmanr(joint.items["difficulty"], em.items["difficulty"])[0] > 0.95
+    assert spearmanr(joint.abilities()["ability"], em.abilities()["ability"])[0] > 0.95
+    assert spearmanr(joint.items["difficulty"], simulated.truth.items["difficulty"])[0] > 0.95
+
+
+def test_both_engines_give_the_same_signs(turned):
+    values = turned[:, :20].copy()
+    values[:, 1:10:2] = 1 - values[:, 1:10:2]  # a quarter stays turned
+    em, joint = calibrate(values), calibrate(values, engine="joint")
+    np.testing.assert_array_equal(
+        np.sign(joint.items["discrimination"]), np.sign(em.items["discrimination"])
+    )
+    assert (joint.items["discrimination"] < 0).sum() == 5
+
+
+@pytest.mark.parametrize("model", ["3pl", "4pl"])
+def test_joint_gives_finite_items_with_asymptotes(small, model):
+    cal = calibrate(small, model, engine="joint", max_iterations=20)
+    assert np.isfinite(cal.coords).all()
+    assert cal.converged or cal.notes
+
+
+@pytest.fixture(scope="module")
+def holed():
+    return simulate("2pl", 800, 40, missing=0.1, random_state=2).responses
+
+
+def test_joint_takes_missing_responses(holed):
+    cal, em = calibrate(holed, engine="joint"), calibrate(holed)
+    assert spearmanr(cal.items["difficulty"], em.items["difficulty"])[0] > 0.95
+
+
+def test_joint_does_not_depend_on_the_number_of_workers(simulated):
+    one, two = (calibrate(simulated.responses, engine=Joint(n_jobs=n)) for n in (1, 2))
+    assert one.coords.tobytes() == two.coords.tobytes()
+
+
+def test_joint_weights_stand_for_rows(holed):
+    weights = np.where(np.arange(800) < 300, 2.0, 1.0)
+    twice = np.vstack([holed.values, holed.values[:300]])
+    one = calibrate(holed, engine="joint", weights=weights)
+    other = calibrate(twice, engine="joint")
+    np.testing.assert_allclose(one.coords, other.coords, rtol=1e-6, atol=1e-6)
+
+
+def test_joint_refuses_a_model_that_shares_a_parameter(simulated):
+    with pytest.raises(InputError, match=r"1pl model shares a parameter.*engine='em'"):
+        calibrate(simulated.responses, "1pl", engine="joint")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"tolerance": 0}, {"tolerance": -1}, {"max_iterations": 0}], ids=str
+)
+def test_joint_refuses_settings_that_cannot_be(settings):
+    with pytest.raises(InputError, match=rf"{next(iter(settings))} is"):
+        Joint(**settings)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.ones((5, 4)), np.eye(6), np.tril(np.ones((8, 7))), [[1, 0]], [[0], [1], [1]]],
+    ids=["all right", "one each", "Guttman", "one respondent", "one item"],
+)
+def test_joint_keeps_degenerate_tables_finite(values):
+    cal = calibrate(np.asarray(values, dtype=float), engine="joint")
+    assert np.isfinite(cal.items[["discrimination", "difficulty"]]).all(axis=None)

@@ -1,0 +1,255 @@
+"""Truth is found again, whatever the model, and nothing but the truth decides the result."""
+
+import numpy as np
+import pytest
+
+from itemwise import Responses, calibrate, simulate
+from itemwise.models import MODELS, OnePL
+from itemwise.responses import encoding
+
+PARAMETERS = ["discrimination", "difficulty", "guessing", "slip"]
+# Correlation of difficulty, RMSE of difficulty, RMSE of ability: what 2,000 × 40 should give.
+BOUNDS = {
+    "1pl": (0.99, 0.10, 0.40), "2pl": (0.99, 0.15, 0.35),
+    "3pl": (0.97, 0.30, 0.42), "4pl": (0.95, 0.40, 0.48),
+}  # fmt: skip
+
+
+def rmse(found, truth):
+    return float(np.sqrt(np.mean((np.asarray(found) - np.asarray(truth)) ** 2)))
+
+
+def item_rest(values):
+    """Mean correlation of an item with the sum of the others."""
+    rest = values.sum(axis=1, keepdims=True) - values
+    return np.mean([np.corrcoef(x, y)[0, 1] for x, y in zip(values.T, rest.T, strict=True)])
+
+
+def test_every_model_has_bounds_here():
+    assert BOUNDS.keys() == MODELS.keys()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
+def test_truth_is_recovered(model_name, missing):
+    responses, truth = simulate(model_name, 2000, 40, missing=missing, random_state=1)
+    cal = calibrate(responses, model_name)
+    correlation, difficulty, ability = BOUNDS[model_name]
+    looser = 1 + missing  # the fewer responses, the less is known
+    assert cal.converged
+    assert np.corrcoef(cal.items["difficulty"], truth.items["difficulty"])[0, 1] > correlation
+    assert rmse(cal.items["difficulty"], truth.items["difficulty"]) < difficulty * looser
+    assert rmse(cal.items["discrimination"], truth.items["discrimination"]) < 0.3 * looser
+    assert rmse(cal.abilities()["ability"], truth.abilities["ability"]) < ability * looser
+
+
+@pytest.mark.parametrize("model", ["2pl", "3pl"])
+def test_errors_are_as_large_as_standard_errors_say(model):
+    responses, truth = simulate(model, 2000, 60, random_state=9)
+    cal = calibrate(responses, model)
+    for name in ("discrimination", "difficulty"):
+        z = (cal.items[name] - truth.items[name]) / cal.items[f"{name}_se"]
+        assert 0.7 < np.sqrt(np.mean(z**2)) < 1.3
+    scored = cal.abilities()
+    z = (scored["ability"] - truth.abilities["ability"]) / scored["se"]
+    assert 0.95 < np.sqrt(np.mean(z**2)) < 1.05
+
+
+def test_one_missing_cell_hardly_moves_a_complete_table(model_name):
+    responses = simulate(model_name, 3000, 15, random_state=2).responses
+    values = responses.values
+    values[0, 0] = np.nan
+    whole, holed = calibrate(responses, model_name), calibrate(values, model_name)
+    assert whole.responses.complete
+    assert not holed.responses.complete
+    np.testing.assert_allclose(
+        holed.items[PARAMETERS[:2]], whole.items[PARAMETERS[:2]], rtol=0.01, atol=0.01
+    )
+    assert whole.log_likelihood < holed.log_likelihood < whole.log_likelihood + 5
+
+
+def test_a_row_that_was_never_asked_changes_nothing(small):
+    """The masked way through the engine gives what the way for complete tables gives."""
+    empty = np.vstack([small.values, np.full(small.n_items, np.nan)])
+    for model in ("1pl", "2pl", "3pl"):
+        one = calibrate(small, model, tolerance=1e-10)
+        other = calibrate(empty, model, tolerance=1e-10)
+        np.testing.assert_allclose(other.coords, one.coords, rtol=1e-4, atol=1e-5)
+        assert other.log_likelihood == pytest.approx(one.log_likelihood, rel=1e-8)
+
+
+@pytest.mark.parametrize("n_items", [8, 30])
+def test_a_weight_of_two_is_the_row_given_twice(model_name, n_items):
+    values = simulate(model_name, 200, n_items, random_state=3).responses.values
+    weights = np.where(np.arange(200) < 80, 2.0, 1.0)
+    weighted = calibrate(values, model_name, weights=weights, tolerance=1e-9)
+    twice = calibrate(np.vstack([values, values[:80]]), model_name, tolerance=1e-9)
+    np.testing.assert_allclose(weighted.coords, twice.coords, rtol=1e-4, atol=1e-4)
+    assert weighted.log_likelihood == pytest.approx(twice.log_likelihood, rel=1e-8)
+    np.testing.assert_allclose(
+        weighted.items["difficulty_se"], twice.items["difficulty_se"], rtol=1e-3
+    )
+
+
+def test_a_weight_of_zero_is_a_row_left_out(small):
+    weights = np.where(np.arange(300) < 200, 1.0, 0.0)
+    weighted = calibrate(small, weights=weights, tolerance=1e-9)
+    without = calibrate(small.values[:200], tolerance=1e-9)
+    np.testing.assert_allclose(weighted.coords, without.coords, rtol=1e-5, atol=1e-5)
+
+
+def test_equal_rows_may_be_collapsed_or_not(monkeypatch, model_name):
+    values = simulate(model_name, 500, 6, random_state=3).responses.values
+    collapsed = calibrate(values, model_name, tolerance=1e-9)
+    monkeypatch.setattr(encoding, "FEW_ITEMS", 0)
+    each = calibrate(values, model_name, tolerance=1e-9)
+    np.testing.assert_allclose(each.coords, collapsed.coords, rtol=1e-4, atol=1e-4)
+    assert each.log_likelihood == pytest.approx(collapsed.log_likelihood, rel=1e-8)
+
+
+@pytest.mark.parametrize("source", ["small", "gappy"])
+@pytest.mark.parametrize("model", ["1pl", "2pl", "3pl"])
+def test_the_order_of_respondents_and_items_does_not_matter(request, source, model):
+    responses = request.getfixturevalue(source)
+    random = np.random.default_rng(0)
+    rows, columns = (
+        random.permutation(responses.n_respondents),
+        random.permutation(responses.n_items),
+    )
+    one = calibrate(responses, model, tolerance=1e-10)
+    other = calibrate(responses.select(rows, columns), model, tolerance=1e-10)
+    assert other.log_likelihood == pytest.approx(one.log_likelihood, rel=1e-9)
+    np.testing.assert_allclose(
+        other.items.loc[one.items.index, PARAMETERS], one.items[PARAMETERS], rtol=1e-4, atol=1e-4
+    )
+    np.testing.assert_allclose(
+        other.abilities().loc[list(responses.respondents), "ability"],
+        one.abilities()["ability"],
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "missing"), [("1pl", 0.0), ("2pl", 0.0), ("2pl", 0.1), ("3pl", 0.0), ("4pl", 0.1)]
+)
+def test_the_same_bytes_come_out_whatever_the_number_of_workers(model, missing):
+    responses = simulate(model, 3000, 120, missing=missing, random_state=1).responses
+    one, two, three = (calibrate(responses, model, n_jobs=n, max_iterations=6) for n in (1, 2, 3))
+    assert one.coords.tobytes() == two.coords.tobytes() == three.coords.tobytes()
+    assert one.log_likelihood == two.log_likelihood == three.log_likelihood
+    first, second = (cal.uncertainty.covariances for cal in (one, three))
+    assert first.tobytes() == second.tobytes()
+
+
+def test_the_same_call_gives_the_same_bytes(small):
+    one, two = calibrate(small, "3pl"), calibrate(small, "3pl")
+    assert one.coords.tobytes() == two.coords.tobytes()
+
+
+def test_negative_discrimination_is_found_and_flagged(turned):
+    straight = turned.copy()
+    straight[:, 1::2] = 1 - straight[:, 1::2]
+    expected = calibrate(straight, tolerance=1e-9)
+    found = calibrate(turned, tolerance=1e-9)
+    sign = np.where(np.arange(30) % 2, -1.0, 1.0)
+    if found.items["discrimination"].iloc[0] < 0:  # with half turned, either half may lead
+        sign = -sign
+    np.testing.assert_allclose(
+        found.items["discrimination"], sign * expected.items["discrimination"], atol=1e-3
+    )
+    assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-9)
+    negative = found.items["discrimination"] < 0
+    assert (found.items["flag"] == np.where(negative, "negative discrimination", "")).all()
+    assert any("15 items" in note and "negative discrimination" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("model", ["2pl", "3pl", "4pl"])
+def test_turning_one_item_turns_its_slope_and_nothing_else(model):
+    values = simulate("2pl", 1500, 12, random_state=5).responses.values
+    straight = calibrate(values, model, priors={"discrimination": None})
+    values[:, 0] = 1 - values[:, 0]  # the first item does not decide the direction of the scale
+    turned = calibrate(values, model, priors={"discrimination": None})
+    assert (straight.items["discrimination"] > 0).all()
+    assert turned.items["discrimination"].iloc[0] < 0
+    assert (turned.items["discrimination"].iloc[1:] > 0).all()
+    if model == "2pl":
+        np.testing.assert_allclose(turned.coords[0], -straight.coords[0], rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(turned.coords[1:], straight.coords[1:], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_scale_is_never_reflected(seed, model_name):
+    values = simulate(model_name, 200, 9, random_state=seed).responses.values
+    values[:, : seed % 4] = 1 - values[:, : seed % 4]
+    assert item_rest(values) > 0
+    cal = calibrate(values, model_name)
+    share = values.mean(axis=1)
+    assert np.corrcoef(cal.abilities()["ability"], share)[0, 1] > 0
+
+
+def test_a_rasch_model_is_a_1pl_in_another_unit(small):
+    free, fixed = (
+        calibrate(small, "1pl", priors=None),
+        calibrate(small, OnePL(slope=1), priors=None),
+    )
+    slope = free.items["discrimination"].iloc[0]
+    assert fixed.log_likelihood == pytest.approx(free.log_likelihood)
+    assert (fixed.items["discrimination"] == 1).all()
+    assert fixed.population.sd == pytest.approx(slope)
+    np.testing.assert_allclose(fixed.items["difficulty"], slope * free.items["difficulty"])
+    np.testing.assert_allclose(
+        fixed.abilities()["ability"], slope * free.abilities()["ability"], atol=1e-6
+    )
+    assert (fixed.items["discrimination_se"] == 0).all()
+
+
+def test_a_narrow_posterior_is_integrated_exactly(plain):
+    responses = simulate("2pl", 50, 3000, random_state=3).responses
+    cal = calibrate(responses)
+    mean, sd, _ = plain.posterior(cal.coords, responses.values, nodes=2001, reach=6)
+    scored = cal.abilities("eap")
+    assert scored["se"].median() < 0.05
+    np.testing.assert_allclose(scored["ability"], mean, atol=1e-4)
+    np.testing.assert_allclose(scored["se"], sd, rtol=1e-3)
+
+
+@pytest.mark.parametrize("model", ["1pl", "2pl", "3pl"])
+@pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "missing"])
+def test_torch_on_the_cpu_agrees_with_numpy(model, missing):
+    pytest.importorskip("torch")
+    responses = simulate(model, 400, 25, missing=missing, random_state=4).responses
+    plain, torch = calibrate(responses, model), calibrate(responses, model, device="cpu")
+    np.testing.assert_allclose(torch.coords, plain.coords, rtol=1e-6, atol=1e-6)
+    assert torch.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-6)
+    np.testing.assert_allclose(
+        torch.items["difficulty_se"], plain.items["difficulty_se"], rtol=1e-6
+    )
+
+
+def test_progress_is_told_of_every_iteration(small):
+    told = []
+    cal = calibrate(small, progress=lambda *seen: told.append(seen))
+    assert [number for number, _, _ in told] == list(range(1, cal.iterations + 1))
+    assert told[-1][1] == pytest.approx(cal.log_likelihood)
+    assert told[-1][2] < 1e-6
+
+
+def test_too_few_iterations_are_said(small):
+    cal = calibrate(small, max_iterations=2)
+    assert not cal.converged
+    assert "Not converged: after 2 iterations" in cal.notes[0]
+    assert "NOT converged" in repr(cal)
+
+
+@pytest.mark.parametrize("model", ["2pl", "3pl"])
+def test_the_log_likelihood_is_that_of_the_items_even_where_iterations_ran_out(plain, small, model):
+    cal = calibrate(small, model, max_iterations=2)
+    value, _ = plain.marginal(cal.coords, small.values)
+    assert cal.log_likelihood == pytest.approx(value, rel=1e-6)
+
+
+def test_frames_and_arrays_are_taken_as_they_are(small):
+    frame, array = small.to_frame(), small.values
+    expected = calibrate(small).items
+    assert calibrate(frame).items.equals(expected)
+    np.testing.assert_array_equal(calibrate(array).items[PARAMETERS], expected[PARAMETERS])
+    assert calibrate(Responses(array)).log_likelihood == calibrate(small).log_likelihood

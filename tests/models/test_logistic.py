@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+
+from itemwise.errors import InputError
+from itemwise.models import FourPL, OnePL, ThreePL, TwoPL
+
+ABILITIES = np.linspace(-5.0, 5.0, 41)
+SLOPE = np.array([-2.0, -0.5, 0.0, 0.7, 1.5, 4.0])
+INTERCEPT = np.array([1.0, -3.0, 0.4, 0.0, -2.0, 2.5])
+GUESSING = np.array([0.05, 0.1, 0.2, 0.25, 0.33, 0.5])
+ZERO = np.zeros(6)
+
+
+def same_everywhere(narrow, wide, *columns):
+    """The wider model with its extra coordinates at zero is the narrower one."""
+    few = np.stack(columns, axis=1)
+    many = np.stack([*columns, ZERO], axis=1)
+    np.testing.assert_allclose(
+        wide.log_prob(many, ABILITIES), narrow.log_prob(few, ABILITIES), rtol=1e-10, atol=1e-10
+    )
+    for one, other in zip(
+        wide.ability_derivatives(many, ABILITIES),
+        narrow.ability_derivatives(few, ABILITIES),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-14)
+    np.testing.assert_allclose(
+        wide.slopes(many, ABILITIES)[:-1], narrow.slopes(few, ABILITIES), rtol=1e-7, atol=1e-9
+    )
+
+
+def test_a_3pl_without_guessing_is_a_2pl():
+    same_everywhere(TwoPL(), ThreePL(), SLOPE, INTERCEPT)
+
+
+def test_a_4pl_without_slip_is_a_3pl():
+    same_everywhere(ThreePL(), FourPL(), SLOPE, INTERCEPT, GUESSING)
+
+
+def test_1pl_and_2pl_have_the_same_curve():
+    coords = np.stack([SLOPE, INTERCEPT], axis=1)
+    np.testing.assert_array_equal(
+        OnePL().log_prob(coords, ABILITIES), TwoPL().log_prob(coords, ABILITIES)
+    )
+
+
+def test_the_4pl_is_the_formula_of_the_documentation():
+    a, b, c, slip = 1.3, -0.4, 0.2, 0.07
+    coords = FourPL().from_parameters(
+        {"discrimination": [a], "difficulty": b, "guessing": [c], "slip": [slip]}
+    )
+    expected = c + (1 - slip - c) / (1 + np.exp(-a * (ABILITIES - b)))
+    np.testing.assert_allclose(np.exp(FourPL().log_prob(coords, ABILITIES))[1, 0], expected)
+
+
+def test_tails_without_asymptotes_are_exact():
+    coords = np.array([[1.0, 0.0, 0.0]])
+    wrong, right = ThreePL().log_prob(coords, np.array([-300.0, 300.0]))[:, 0]
+    np.testing.assert_allclose(right[0], -300.0)
+    np.testing.assert_allclose(wrong[1], -300.0)
+
+
+def test_a_wrong_answer_at_a_very_high_ability_is_unlikely_and_not_impossible():
+    coords = np.array([[2.0, 0.0, 0.2]])
+    wrong = ThreePL().log_prob(coords, np.array([800.0]))[0, 0, 0]
+    assert np.isfinite(wrong)
+    assert wrong < -20
+
+
+@pytest.mark.xfail(reason="slopes add 1e-12 to chances, log_prob does not", strict=True)
+@pytest.mark.parametrize("slope", [3.0, 20.0])
+def test_slopes_without_slip_are_exact_in_the_tail(slope):
+    """An able respondent who fails pulls a steep item as hard as its log-probability says."""
+    coords, ability = np.array([[slope, 0.0, 0.2]]), np.array([2.0, 5.0, 9.0])
+    of_wrong = ThreePL().slopes(coords, ability)[:, 0, 0]
+    rise = 1 / (1 + np.exp(-slope * ability))
+    np.testing.assert_allclose(of_wrong[0], -ability * rise, rtol=1e-6)
+    np.testing.assert_allclose(of_wrong[1], -rise, rtol=1e-6)
+    np.testing.assert_allclose(of_wrong[2], -1 / 0.8, rtol=1e-6)
+
+
+@pytest.mark.xfail(reason="curvature adds 1e-12 to chances, log_prob does not", strict=True)
+@pytest.mark.parametrize("slope", [3.0, 20.0])
+def test_the_gradient_without_slip_is_exact_in_the_tail(slope):
+    coords, ability = np.array([[slope, 0.0, 0.2]]), np.array([2.0, 5.0, 9.0])
+    counts, totals = np.zeros((1, 1, 3)), np.ones((1, 3))  # all three fail
+    gradient = ThreePL().curvature(coords, ability, counts, totals)[0][0]
+    rise = 1 / (1 + np.exp(-slope * ability))
+    expected = [-(ability * rise).sum(), -rise.sum(), -3 / 0.8]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+def test_chances_lie_between_guessing_and_slip():
+    coords = np.stack([SLOPE, INTERCEPT, 0.9 * GUESSING, GUESSING / 2], axis=1)
+    right = np.exp(FourPL().log_prob(coords, np.linspace(-50, 50, 101)))[1]
+    assert (right >= 0.9 * GUESSING[:, None] - 1e-12).all()
+    assert (right <= 1 - GUESSING[:, None] / 2 + 1e-12).all()
+
+
+@pytest.mark.parametrize(("slope", "unit"), [(None, 1.0), (1.0, 1.4), (0.7, 2.0)])
+def test_a_given_slope_sets_the_unit_of_the_scale(slope, unit):
+    coords = np.array([[1.4, 0.0], [1.4, 1.0]])
+    assert OnePL(slope=slope).unit(coords) == pytest.approx(unit)
+
+
+@pytest.mark.xfail(reason="OnePL takes any slope; dividing by it fails later", strict=True)
+@pytest.mark.parametrize("slope", [0.0, -1.0, float("nan"), float("inf"), "steep"])
+def test_a_given_slope_must_be_a_number_above_zero(slope):
+    with pytest.raises(InputError, match="slope"):
+        OnePL(slope=slope)
+
+
+def test_bounds_keep_the_upper_asymptote_above_the_lower():
+    guessing, slip = FourPL().coordinates[2:]
+    assert guessing.high + slip.high < 1

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from itemwise.numerics.blocks import available_cores, fold, row_blocks, workers
+
+
+@given(n_rows=st.integers(1, 500), rows=st.integers(1, 600))
+def test_blocks_cover_every_row_once_and_in_order(n_rows, rows):
+    covered = [k for block in row_blocks(n_rows, rows) for k in range(n_rows)[block]]
+    assert covered == list(range(n_rows))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 7])
+def test_sums_do_not_depend_on_the_number_of_workers(n_jobs):
+    # Values of very different size: any other order of addition gives other bytes.
+    values = np.random.default_rng(0).lognormal(0, 12, 5000)
+    blocks = row_blocks(values.size, 37)
+
+    def sums(jobs):
+        with workers(jobs) as run:
+            return fold(run, blocks, lambda rows: (values[rows].sum(), np.sqrt(values[rows]).sum()))
+
+    assert sums(n_jobs) == sums(1)
+    np.testing.assert_allclose(sums(n_jobs), [values.sum(), np.sqrt(values).sum()])
+
+
+def test_another_order_of_addition_would_show():
+    values = np.random.default_rng(0).lognormal(0, 12, 5000)
+    blocks = row_blocks(values.size, 37)
+    one, other = (fold(map, blocks, lambda r: (values[r].sum(),), lanes) for lanes in (16, 3))
+    assert one != other
+    np.testing.assert_allclose(one, other)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 15, 16, 17, 40])
+def test_a_fold_sums_every_block_once(n_blocks):
+    (total,) = fold(map, row_blocks(n_blocks, 1), lambda rows: (10.0 ** (rows.start % 15),))
+    assert total == sum(10.0 ** (k % 15) for k in range(n_blocks))
+
+
+def test_workers_keep_the_order_of_results():
+    with workers(3) as run:
+        assert list(run(lambda k: k * k, range(50))) == [k * k for k in range(50)]
+
+
+def test_an_error_in_a_worker_reaches_the_caller():
+    with pytest.raises(ZeroDivisionError), workers(2) as run:
+        fold(run, row_blocks(4, 1), lambda rows: (1 // 0,))
+
+
+def test_there_is_at_least_one_core():
+    assert available_cores() >= 1

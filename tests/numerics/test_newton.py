@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from itemwise.numerics.newton import safe_information, solve_blocks, symmetric
+
+
+def positive_blocks(random, n_items, width):
+    roots = random.normal(size=(n_items, width, width + 2))
+    return roots @ np.swapaxes(roots, 1, 2)
+
+
+@given(n_items=st.integers(1, 7), width=st.integers(1, 4), seed=st.integers(0, 99))
+def test_items_of_their_own_are_solved_one_by_one(n_items, width, seed):
+    random = np.random.default_rng(seed)
+    blocks, gradient = positive_blocks(random, n_items, width), random.normal(size=(n_items, width))
+    found = solve_blocks(blocks, gradient, (False,) * width)
+    for block, right, step in zip(blocks, gradient, found, strict=True):
+        np.testing.assert_allclose(block @ step, right, atol=1e-8)
+
+
+@given(
+    shared=st.sampled_from([(True, False), (False, True, False), (True, False, True, False)]),
+    n_items=st.integers(1, 7),
+    seed=st.integers(0, 99),
+)
+def test_a_shared_coordinate_agrees_with_the_dense_system(shared, n_items, seed):
+    random = np.random.default_rng(seed)
+    width = len(shared)
+    blocks, gradient = positive_blocks(random, n_items, width), random.normal(size=(n_items, width))
+    common = [k for k in range(width) if shared[k]]
+    own = [(i, k) for i in range(n_items) for k in range(width) if not shared[k]]
+    places = np.zeros((n_items, width), dtype=int)
+    places[:, common] = np.arange(len(common))
+    for number, (i, k) in enumerate(own):
+        places[i, k] = len(common) + number
+    size = len(common) + len(own)
+    matrix, right = np.zeros((size, size)), np.zeros(size)
+    for i in range(n_items):
+        matrix[np.ix_(places[i], places[i])] += blocks[i]
+        right[places[i]] += gradient[i]
+    dense = np.linalg.solve(matrix, right)
+    found = solve_blocks(blocks, gradient, shared)
+    np.testing.assert_allclose(found, dense[places], rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_an_upper_triangle_becomes_symmetric_matrices(width):
+    full = positive_blocks(np.random.default_rng(width), 5, width)
+    upper = [full[:, i, k] for i in range(width) for k in range(i, width)]
+    np.testing.assert_array_equal(symmetric(upper), np.triu(full) + np.triu(full, 1).swapaxes(1, 2))
+
+
+def test_observed_information_is_used_where_it_is_safely_positive():
+    expected = np.stack([np.diag([2.0, 1.0, 3.0])] * 4)
+    observed = expected.copy()
+    observed[0] *= 1.5
+    observed[1, 0, 0] = -1.0
+    observed[2, 2, 2] = -1.0
+    observed[3, 1, 1] = 0.01  # positive, but not safely
+    found = safe_information(observed, expected)
+    np.testing.assert_array_equal(found[0], observed[0])
+    np.testing.assert_array_equal(found[1:], expected[1:])
+
+
+@given(seed=st.integers(0, 200))
+def test_safe_information_is_always_positive_definite(seed):
+    random = np.random.default_rng(seed)
+    expected = positive_blocks(random, 4, 3)
+    noise = random.normal(size=(4, 3, 3))
+    observed = expected + 3 * (noise + noise.swapaxes(1, 2))
+    assert (np.linalg.eigvalsh(safe_information(observed, expected)) > 0).all()

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from itemwise.numerics.quadrature import (
+    MOST_PLAIN_NODES,
+    WIDEST_STEP,
+    interpolation_matrix,
+    normal_nodes,
+)
+
+
+def test_nodes_integrate_the_moments_of_a_normal_population():
+    nodes = normal_nodes(narrowest=1.0)
+    weights = np.exp(nodes.log_weights)
+    moments = [weights @ nodes.fine**k for k in range(5)]
+    np.testing.assert_allclose(moments, [1, 0, 1, 0, 3], atol=1e-5)  # 6 deviations hold the rest
+
+
+def test_nodes_follow_the_mean_and_deviation_of_the_population():
+    nodes = normal_nodes(0.5, low=-16.0, high=20.0, mean=2.0, sd=3.0)
+    weights = np.exp(nodes.log_weights)
+    assert weights.sum() == pytest.approx(1.0, abs=1e-8)
+    assert weights @ nodes.fine == pytest.approx(2.0, abs=1e-6)
+    assert weights @ (nodes.fine - 2.0) ** 2 == pytest.approx(9.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("narrowest", [1.0, 0.3, 0.1, 0.03, 0.01, 0.002])
+def test_steps_are_never_wider_than_the_narrowest_bell_allows(narrowest):
+    assert normal_nodes(narrowest).step <= WIDEST_STEP * narrowest
+
+
+@pytest.mark.parametrize("narrowest", [0.3, 0.1, 0.03, 0.01])
+@given(centre=st.floats(-3, 3))
+def test_a_narrow_bell_is_integrated_to_a_millionth_wherever_it_stands(narrowest, centre):
+    nodes = normal_nodes(narrowest)
+    bell = np.exp(-0.5 * ((nodes.fine - centre) / narrowest) ** 2)
+    area = bell.sum() * nodes.step / (np.sqrt(2 * np.pi) * narrowest)
+    assert area == pytest.approx(1.0, abs=1e-6)
+
+
+def test_few_nodes_need_no_interpolation_and_many_do():
+    few, many = normal_nodes(0.1), normal_nodes(0.02)
+    assert few.interpolation is None
+    assert few.coarse is few.fine
+    assert many.interpolation.shape == (many.coarse.size, many.fine.size)
+    assert many.coarse.size < MOST_PLAIN_NODES < many.fine.size
+
+
+@pytest.mark.parametrize("degree", range(8))
+def test_interpolation_reproduces_polynomials_up_to_degree_seven(degree):
+    coarse = np.linspace(-2, 2, 21)
+    fine = np.linspace(-2, 2, 157)
+    found = coarse**degree @ interpolation_matrix(coarse, fine)
+    np.testing.assert_allclose(found, fine**degree, atol=1e-11)
+
+
+def test_interpolation_does_not_reproduce_degree_eight():
+    coarse, fine = np.linspace(-2, 2, 21), np.linspace(-2, 2, 157)
+    error = np.abs(coarse**8 @ interpolation_matrix(coarse, fine) - fine**8).max()
+    assert 1e-8 < error < 1e-2
+
+
+def test_interpolation_keeps_the_values_at_the_coarse_points():
+    coarse = np.linspace(-6, 6, 121)
+    np.testing.assert_allclose(interpolation_matrix(coarse, coarse), np.eye(121), atol=1e-11)
+
+
+def test_the_adjoint_of_interpolation_keeps_sums_and_means():
+    coarse, fine = np.linspace(-6, 6, 121), np.linspace(-6, 6, 961)
+    matrix = interpolation_matrix(coarse, fine)
+    mass = np.exp(-0.5 * ((fine - 0.37) / 0.05) ** 2)
+    carried = matrix @ mass
+    assert carried.sum() == pytest.approx(mass.sum(), rel=1e-12)
+    assert carried @ coarse == pytest.approx(mass @ fine, rel=1e-12)
+    assert carried @ np.exp(coarse) == pytest.approx(mass @ np.exp(fine), rel=1e-9)

@@ -1,0 +1,298 @@
+"""Abilities against brute force: fine grids, and scipy's scalar minimiser."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from itemwise import Calibration, Responses, calibrate, simulate
+from itemwise.calibration import KnownCovariances
+from itemwise.errors import InputError
+from itemwise.models import MODELS
+from itemwise.scoring import METHODS, Population, score_abilities
+
+GRID = np.linspace(-10, 10, 20_001)
+
+
+def bank(model, parameters, population=None):
+    """A calibration of items that are known."""
+    chosen = MODELS[model]()
+    columns = {name: np.asarray(column, dtype=float) for name, column in parameters.items()}
+    coords = chosen.from_parameters(columns)
+    n_items, width = coords.shape
+    return Calibration(
+        model=chosen,
+        item_names=tuple(f"item_{k + 1}" for k in range(n_items)),
+        coords=coords,
+        uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
+        population=population or Population(),
+        log_likelihood=0.0,
+        iterations=0,
+        converged=True,
+        engine="em",
+    )
+
+
+@pytest.fixture(scope="module", params=["2pl", "3pl", "4pl"])
+def case(request):
+    """A bank, and responses with gaps of respondents it never saw."""
+    responses, truth = simulate(request.param, 60, 20, missing=0.25, random_state=3)
+    parameters = truth.items.to_dict("list")
+    parameters["discrimination"][4] *= -1
+    return bank(request.param, parameters), responses
+
+
+def objective(plain, cal, values, method, ability):
+    """What the method maximises for one respondent, by definition."""
+    ability = np.atleast_1d(ability)
+    value = plain.log_joint(cal.coords, values[None], ability)[0]
+    if method == "map":
+        sd = cal.population.sd
+        value = value - 0.5 * ((ability - cal.population.mean) / sd) ** 2
+    return value
+
+
+def best(plain, cal, values, method):
+    """The highest point: the best of a fine grid, then polished."""
+    centre = GRID[np.argmax(objective(plain, cal, values, method, GRID))]
+    found = minimize_scalar(
+        lambda x: -objective(plain, cal, values, method, x)[0],
+        bounds=(centre - 0.002, centre + 0.002),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    return found.x
+
+
+def test_eap_is_mean_and_deviation_of_the_posterior(plain, case):
+    cal, responses = case
+    mean, sd, _ = plain.posterior(cal.coords, responses.values)
+    scored = cal.score(responses, "eap")
+    np.testing.assert_allclose(scored["ability"], mean, atol=1e-6)
+    np.testing.assert_allclose(scored["se"], sd, rtol=1e-5)
+    assert not scored["at_bound"].any()
+
+
+@pytest.mark.parametrize("method", ["map", "ml"])
+def test_modes_are_the_highest_points(plain, case, method):
+    cal, responses = case
+    scored = cal.score(responses, method)
+    inside = ~scored["at_bound"].to_numpy()
+    assert inside.mean() > 0.9
+    for row in np.flatnonzero(inside)[:25]:
+        expected = best(plain, cal, responses.values[row], method)
+        assert scored["ability"].iloc[row] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["map", "ml"])
+def test_standard_errors_of_modes_are_the_bend_of_what_was_maximised(plain, case, method):
+    cal, responses = case
+    scored = cal.score(responses, method)
+    compared = 0
+    for row in np.flatnonzero(~scored["at_bound"])[:25]:
+        at = scored["ability"].iloc[row] + np.array([-1e-3, 0, 1e-3])
+        low, here, high = objective(plain, cal, responses.values[row], method, at)
+        bend = -(low - 2 * here + high) / 1e-6
+        if bend > 0.5:  # elsewhere the expected information stands in
+            assert scored["se"].iloc[row] == pytest.approx(bend**-0.5, rel=1e-3)
+            compared += 1
+    assert compared > 15
+
+
+def warm_weight(plain, cal, asked):
+    """Log of Warm's weight on the grid: the integral of J / 2I, by definition."""
+    right, wrong = plain.curves(cal.coords[asked], GRID)
+    nudge = 1e-4
+    up, down = (plain.curves(cal.coords[asked], GRID + step)[0] for step in (nudge, -nudge))
+    first, second = (up - down) / (2 * nudge), (up - 2 * right + down) / nudge**2
+    spread = right * wrong
+    information, bias = (first**2 / spread).sum(axis=0), (first * second / spread).sum(axis=0)
+    slope = bias / (2 * information)
+    return np.r_[0.0, np.cumsum(0.5 * (slope[1:] + slope[:-1]) * np.diff(GRID))]
+
+
+def test_wle_solves_warms_equation(plain, case):
+    cal, responses = case
+    scored = cal.score(responses, "wle")
+    assert not scored["at_bound"].any()
+    inner = slice(3000, 17_001)  # ±7; farther out differences of chances near 0 and 1 are noise
+    for row in range(20):
+        values = responses.values[row]
+        asked = ~np.isnan(values)
+        weighted = plain.log_joint(cal.coords, values[None], GRID)[0]
+        weighted = (weighted + warm_weight(plain, cal, asked))[inner]
+        expected = GRID[inner][np.argmax(weighted)]
+        assert scored["ability"].iloc[row] == pytest.approx(expected, abs=2e-3)
+
+
+def test_warms_correction_removes_the_bias_of_maximum_likelihood():
+    parameters = {"discrimination": np.full(15, 1.5), "difficulty": np.linspace(-1, 1, 15)}
+    cal = bank("2pl", parameters)
+    drawn = simulate("2pl", abilities=np.full(4000, 1.2), items=parameters, random_state=0)
+    ml, wle = (cal.score(drawn.responses, method) for method in ("ml", "wle"))
+    inside = ~ml["at_bound"]
+    assert abs(wle["ability"].mean() - 1.2) < 0.02
+    assert inside.mean() < 1
+
+
+@pytest.fixture(scope="module")
+def perfect():
+    parameters = {"discrimination": [1.0, 1.5, 2.0], "difficulty": [-1.0, 0.0, 1.0]}
+    return bank("2pl", parameters), Responses(
+        [[1, 1, 1], [0, 0, 0], [np.nan] * 3, [1, 1, 0]],
+        respondents=["all", "none", "empty", "some"],
+    )
+
+
+def test_perfect_rows_have_no_maximum_likelihood_and_stand_at_the_bound(perfect):
+    cal, responses = perfect
+    scored = cal.score(responses, "ml")
+    assert scored["at_bound"].to_dict() == {
+        "all": True, "none": True, "empty": True, "some": False
+    }  # fmt: skip
+    assert scored.loc["all", "ability"] == 10
+    assert scored.loc["none", "ability"] == -10
+    assert np.isfinite(scored["se"]).all()
+
+
+@pytest.mark.parametrize("method", ["eap", "map", "wle"])
+def test_perfect_rows_are_finite_and_inside_by_every_other_method(perfect, method):
+    cal, responses = perfect
+    scored = cal.score(responses, method).loc[["all", "none", "some"]]
+    assert not scored["at_bound"].any()
+    assert (scored["ability"].abs() < 6).all()
+    assert scored.loc["none", "ability"] < scored.loc["some", "ability"]
+    assert scored.loc["some", "ability"] < scored.loc["all", "ability"]
+
+
+@pytest.mark.parametrize("method", ["eap", "map"])
+def test_who_was_asked_nothing_is_the_population(perfect, method):
+    cal, responses = perfect
+    empty = cal.score(responses, method).loc["empty"]
+    assert empty["ability"] == pytest.approx(0.0, abs=1e-8)
+    assert empty["se"] == pytest.approx(1.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("method", ["ml", "wle"])
+def test_who_was_asked_nothing_has_no_estimate_without_a_population(perfect, method):
+    cal, responses = perfect
+    empty = cal.score(responses, method).loc["empty"]
+    assert empty["at_bound"]
+    assert empty["ability"] == 0
+    assert empty["se"] > 1e3
+
+
+def test_the_population_moves_and_widens_the_posterior(plain):
+    parameters = {"discrimination": [1.0, 1.5], "difficulty": [0.0, 1.0]}
+    responses = Responses([[1, 1], [0, 1], [np.nan, np.nan]])
+    for mean, sd in [(1.0, 2.0), (-3.0, 0.5)]:
+        cal = bank("2pl", parameters, Population(mean, sd))
+        found, spread, _ = plain.posterior(cal.coords, responses.values, mean, sd)
+        scored = cal.score(responses, "eap")
+        np.testing.assert_allclose(scored["ability"], found, atol=1e-6)
+        np.testing.assert_allclose(scored["se"], spread, rtol=1e-5)
+        assert cal.score(responses, "map")["ability"].iloc[2] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(np.nan, 1), (0, 0), (0, -1), (0, np.inf)])
+def test_a_population_needs_a_mean_and_a_deviation(mean, sd):
+    with pytest.raises(InputError, match=r"population has mean .* and sd"):
+        Population(mean, sd)
+
+
+@pytest.mark.parametrize("n_hard", [2, 5])
+def test_the_higher_of_two_maxima_is_found(plain, n_hard):
+    """An easy item failed, hard ones guessed or solved: a 3PL likelihood may have two maxima."""
+    items = {
+        "discrimination": [1.0, *[3.0] * n_hard],
+        "difficulty": [-1.0, *[2.0] * n_hard],
+        "guessing": [0.2, *[0.25] * n_hard],
+    }
+    cal = bank("3pl", items)
+    values = np.array([[0.0, *[1.0] * n_hard]])
+    curve = plain.log_joint(cal.coords, values, GRID)[0]
+    peaks = np.flatnonzero((curve[1:-1] > curve[:-2]) & (curve[1:-1] > curve[2:])) + 1
+    assert len(peaks) == 1
+    assert curve[0] > curve[4000]  # and towards the low end it rises again
+    scored = cal.score(Responses(values), "ml").iloc[0]
+    assert scored["at_bound"] == (n_hard == 2)
+    expected = -10 if n_hard == 2 else GRID[peaks[0]]
+    assert scored["ability"] == pytest.approx(expected, abs=2e-3)
+
+
+def test_a_narrow_posterior_far_out_is_still_exact(plain):
+    random = np.random.default_rng(0)
+    parameters = {
+        "discrimination": random.uniform(1, 3, 500),
+        "difficulty": random.normal(2, 1, 500),
+    }
+    cal = bank("2pl", parameters)
+    responses = simulate("2pl", abilities=[3.5, 4.0, -2.0], items=parameters, random_state=1)[0]
+    mean, sd, _ = plain.posterior(cal.coords, responses.values, nodes=20_001)
+    scored = cal.score(responses, "eap")
+    np.testing.assert_allclose(scored["ability"], mean, atol=1e-5)
+    np.testing.assert_allclose(scored["se"], sd, rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_scores_do_not_depend_on_the_number_of_workers(method):
+    from itemwise.responses.encoding import encode
+
+    responses, truth = simulate("3pl", 1500, 30, missing=0.1, random_state=1)
+    coords = truth.model.from_parameters(truth.items)
+    data = encode(responses.cells, 2, collapsing=False)
+    one, two = (score_abilities(data, truth.model, coords, n_jobs=n, method=method) for n in (1, 2))
+    assert one.ability.tobytes() == two.ability.tobytes()
+    assert one.se.tobytes() == two.se.tobytes()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_right_responses_never_lower_a_2pl_ability(method):
+    cal = bank("2pl", {"discrimination": np.full(6, 1.2), "difficulty": np.linspace(-2, 2, 6)})
+    ladder = np.tril(np.ones((7, 6)), -1)
+    assert (np.diff(cal.score(Responses(ladder), method)["ability"]) > 0).all()
+
+
+def test_an_unknown_method_is_refused(perfect):
+    cal, responses = perfect
+    with pytest.raises(InputError, match=r"method is 'mle'.*eap, map, ml, wle"):
+        cal.score(responses, "mle")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    responses, truth = simulate("2pl", 400, 10, random_state=1)
+    return calibrate(responses), simulate("2pl", 30, items=truth.items, random_state=2).responses
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_items_are_known_by_name_and_may_come_in_any_order(fitted, method):
+    cal, new = fitted
+    turned = new.select(items=list(reversed(new.items)))
+    assert cal.score(turned, method).equals(cal.score(new, method))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_subset_of_items_is_the_rest_never_asked(fitted, method):
+    cal, new = fitted
+    values = new.values
+    values[:, 4:] = np.nan
+    few = new.select(items=list(new.items[:4]))
+    holed = Responses(values, new.respondents, new.items)
+    np.testing.assert_allclose(
+        cal.score(few, method)[["ability", "se"]], cal.score(holed, method)[["ability", "se"]]
+    )
+
+
+def test_an_unknown_item_is_named(fitted):
+    cal, new = fitted
+    strange = Responses(new.values[:, :2], items=["item_1", "trick question"])
+    with pytest.raises(InputError, match=r"1 of 2 items are not.*'trick question'.*select"):
+        cal.score(strange)
+
+
+def test_only_responses_of_the_right_kind_are_scored(fitted):
+    cal, new = fitted
+    with pytest.raises(InputError, match=r"Scoring needs Responses, not ndarray"):
+        cal.score(new.values)
+    with pytest.raises(InputError, match=r"responses are graded.*2pl.*binary"):
+        cal.score(Responses([[2, 1]], items=["item_1", "item_2"]))

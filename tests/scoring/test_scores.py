@@ -1,0 +1,97 @@
+"""True scores and total scores against their definitions, written as loops."""
+
+import numpy as np
+import pytest
+
+from itemwise import Responses, calibrate, simulate
+from itemwise.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def cal():
+    values = simulate("3pl", 300, 8, missing=0.2, random_state=1).responses.values
+    values[:, 1] = 1 - values[:, 1]
+    return calibrate(values, "3pl")
+
+
+def chance(item, ability):
+    return item.guessing + (1 - item.slip - item.guessing) / (
+        1 + np.exp(-item.discrimination * (ability - item.difficulty))
+    )
+
+
+def test_one_item_is_negative(cal):
+    assert (cal.items["discrimination"] < 0).tolist() == [k == 1 for k in range(8)]
+
+
+@pytest.mark.parametrize("method", ["eap", "ml"])
+@pytest.mark.parametrize("negative", [True, False])
+def test_a_true_score_is_the_expected_number_right(cal, method, negative):
+    found = cal.true_scores(method=method, negative=negative)
+    abilities = cal.abilities(method)["ability"]
+    counted = [i for i in cal.items.itertuples() if negative or i.discrimination >= 0]
+    assert len(counted) == (8 if negative else 7)
+    for row in range(10):
+        expected = sum(chance(item, abilities.iloc[row]) for item in counted)
+        assert found["true_score"].iloc[row] == pytest.approx(expected)
+        assert found["true_score_mean"].iloc[row] == pytest.approx(expected / len(counted))
+
+
+def test_a_true_score_of_two_items_computed_by_hand():
+    items = {"discrimination": [1.0, 2.0], "difficulty": [0.0, 0.5]}
+    cal = calibrate(simulate("2pl", 50, items=items, random_state=0).responses)
+    object.__setattr__(cal, "coords", np.array([[1.0, 0.0], [2.0, -1.0]]))
+    found = cal.true_scores(Responses([[np.nan, np.nan]], items=cal.item_names))
+    assert found["true_score"].iloc[0] == pytest.approx(0.5 + 0.2689414213699951, abs=1e-6)
+
+
+@pytest.mark.parametrize("negative", [True, False])
+def test_a_total_score_adds_chances_of_hits_and_takes_those_of_misses(cal, negative):
+    found = cal.total_scores(negative=negative)
+    abilities, values = cal.abilities()["ability"], cal.responses.values
+    for row in range(12):
+        total, asked = 0.0, 0
+        for item, response in zip(cal.items.itertuples(), values[row], strict=True):
+            if np.isnan(response) or (item.discrimination < 0 and not negative):
+                continue
+            right = chance(item, abilities.iloc[row])
+            total += right if response == 1 else -(1 - right)
+            asked += 1
+        assert found["total_score"].iloc[row] == pytest.approx(total)
+        assert found["total_score_mean"].iloc[row] == pytest.approx(total / asked)
+
+
+def test_standard_errors_of_scores_follow_from_those_of_ability(cal):
+    scored, nudge = cal.abilities(), 1e-5
+    up, down = (cal.probability(scored["ability"] + s).sum(axis=1) for s in (nudge, -nudge))
+    expected = np.abs(up - down) / (2 * nudge) * scored["se"]
+    found = cal.true_scores()
+    np.testing.assert_allclose(found["true_score_se"], expected, rtol=1e-6)
+    np.testing.assert_allclose(found["true_score_mean_se"], expected / 8, rtol=1e-6)
+
+
+def test_who_was_asked_nothing_has_a_total_score_of_zero(cal):
+    empty = Responses(np.full((1, 8), np.nan), items=cal.item_names)
+    row = cal.total_scores(empty).iloc[0]
+    assert row.tolist() == [0.0, 0.0, 0.0, 0.0]
+
+
+def test_scores_of_new_respondents_are_asked_by_name(cal):
+    new = simulate("3pl", 5, 8, random_state=9).responses
+    turned = new.select(items=list(reversed(new.items)))
+    assert cal.total_scores(turned).equals(cal.total_scores(new))
+    assert list(cal.true_scores(new).index) == list(new.respondents)
+
+
+def test_more_respondents_than_a_block_are_scored_alike(cal):
+    many = simulate("3pl", 2500, 8, random_state=9).responses
+    whole = cal.total_scores(many)
+    part = cal.total_scores(many.select(respondents=slice(1000, 1100)))
+    np.testing.assert_allclose(whole.iloc[1000:1100], part)
+
+
+def test_nothing_left_to_score_is_said(cal):
+    only = calibrate(simulate("2pl", 100, 3, random_state=0).responses)
+    object.__setattr__(only, "coords", -only.coords)
+    with pytest.raises(InputError, match=r"All items discriminate negatively.*negative=True"):
+        only.true_scores(negative=False)
