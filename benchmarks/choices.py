@@ -36,7 +36,9 @@ def priors_once(n_respondents: int, n_items: int) -> tuple[object, ...]:
     """Spread of abilities and error of difficulties, with priors once and in full on the scale."""
     responses, truth = iw.simulate("2pl", n_respondents, n_items, random_state=3)
     once = iw.calibrate(responses, "2pl")
-    with patch.object(ascent, "once_only", lambda _directions, pull, _information: 0 * pull):
+    with patch.object(
+        ascent, "once_only", lambda _model, _directions, pull, _information: 0 * pull
+    ):
         full = iw.calibrate(responses, "2pl")
     figures: list[str] = []
     for fit in (once, full):

@@ -11,7 +11,7 @@ import itemwise as iw
 from common import best_of, machine, print_table
 from itemwise.estimation.ascent import propose
 from itemwise.estimation.em import EM
-from itemwise.estimation.expectation import _expect_general, expect
+from itemwise.estimation.expectation import expect, expect_generally
 from itemwise.models import find_model
 from itemwise.numerics.blocks import workers
 from itemwise.responses.encoding import encode
@@ -36,7 +36,7 @@ def measure(name: str, n_respondents: int, n_items: int) -> tuple[object, ...]:
             weights[k].T @ floats[k]
 
         bare = best_of(7, lambda: list(run(products, list(range(len(blocks))))))
-        general = best_of(7, lambda: _expect_general(data, model, coords, nodes, run))
+        general = best_of(7, lambda: expect_generally(data, model, coords, nodes, run))
         best = best_of(7, lambda: expect(data, model, coords, nodes, run))
         step = expect(data, model, coords, nodes, run)
         rest = best_of(7, lambda: propose(data, model, coords, step, run))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import itemwise as iw
 from common import machine, print_table
-from itemwise.estimation.expectation import _expect_general
+from itemwise.estimation.expectation import expect_generally
 from itemwise.models import MeasurementModel, find_model
 from itemwise.responses.encoding import encode
 from itemwise.scoring.likelihood import plan_nodes
@@ -98,7 +98,7 @@ PEERS: dict[str, Callable[[iw.Responses, str], Items]] = {
 def log_likelihood(responses: iw.Responses, model: MeasurementModel, items: Items) -> float:
     coords = model.from_parameters({**items, "slip": 0 * items["difficulty"]})
     data = encode(responses.cells, 2)
-    return _expect_general(data, model, coords, plan_nodes(model, coords), map).log_likelihood
+    return expect_generally(data, model, coords, plan_nodes(model, coords), map).log_likelihood
 
 
 def measure(name: str, n_respondents: int, n_items: int) -> list[tuple[object, ...]]:

@@ -3,7 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import calibrate, simulate
+from itemwise import Normal, OnePL, calibrate, simulate
 from itemwise.errors import InputError
 from itemwise.models import MODELS
 
@@ -31,7 +31,7 @@ def test_items_have_a_row_each_and_a_standard_error_beside_each_parameter(cal):
     moved = {c.name for c in cal.model.coordinates}
     for name in ("guessing", "slip"):
         assert (cal.items[f"{name}_se"] > 0).all() == (name in moved)
-    assert cal.to_frame() is cal.items
+    assert cal.to_frame().equals(cal.items)
 
 
 def test_abilities_have_a_row_each(cal):
@@ -141,3 +141,75 @@ def test_text_and_page_say_what_it_is(cal):
 def test_a_calibration_is_frozen(cal):
     with pytest.raises(AttributeError):
         cal.converged = False
+
+
+def test_items_are_given_away_as_a_copy(cal):
+    before = cal.items
+    before["difficulty"] = 99.0
+    assert not (cal.items["difficulty"] == 99.0).any()
+    assert cal.items is not cal.items
+
+
+def test_coordinates_are_read_only(cal):
+    with pytest.raises(ValueError, match="read-only"):
+        cal.coords[0, 0] = 1.0
+
+
+def test_flags_are_words_and_the_frame_joins_them():
+    values = simulate("3pl", 200, 5, random_state=1).responses.cells.astype(float)
+    values[:, 2] = 1.0
+    cal = calibrate(values, "3pl", priors=None)
+    assert all(isinstance(words, tuple) for words in cal.flags)
+    assert [";".join(words) for words in cal.flags] == [
+        flag.replace("; ", ";") for flag in cal.items["flag"]
+    ]
+    assert cal.flags[2][0] == "all right"
+    assert any(len(words) > 1 for words in cal.flags)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"), [("1pl", 1 + 6), ("2pl", 2 * 6), ("3pl", 3 * 6), ("4pl", 4 * 6)]
+)
+def test_parameters_are_counted_and_a_shared_one_once(model, expected):
+    cal = calibrate(simulate(model, 300, 6, random_state=1).responses, model)
+    assert cal.n_parameters == expected
+
+
+def test_a_unit_that_was_given_leaves_the_number_of_parameters():
+    """The deviation of the population is estimated in place of the common discrimination."""
+    responses = simulate("1pl", 300, 6, random_state=1).responses
+    free, given = calibrate(responses, "1pl"), calibrate(responses, OnePL(discrimination=1))
+    assert given.n_parameters == free.n_parameters == 7
+    assert given.aic == pytest.approx(free.aic)
+
+
+def test_a_parameter_at_its_bound_was_not_estimated():
+    cal = calibrate(simulate("3pl", 300, 8, random_state=6).responses, "3pl", priors=None)
+    held = int((cal.items["guessing"] == 0).sum())
+    held += int((cal.items["discrimination"].abs() == 20).sum())
+    held += int((cal.items["guessing"] == 0.95).sum())
+    assert held > 0
+    assert cal.n_parameters == 3 * 8 - held
+
+
+def test_information_criteria_are_their_definitions(cal):
+    k, n, value = cal.n_parameters, 300, cal.log_likelihood
+    assert cal.n_respondents == n
+    assert cal.aic == pytest.approx(2 * k - 2 * value)
+    assert cal.bic == pytest.approx(np.log(n) * k - 2 * value)
+
+
+def test_information_criteria_follow_weights():
+    values = simulate("2pl", 100, 6, random_state=1).responses.cells
+    weighted = calibrate(values, weights=np.full(100, 3.0), tolerance=1e-9)
+    thrice = calibrate(np.vstack([values] * 3), tolerance=1e-9)
+    assert weighted.n_respondents == thrice.n_respondents == 300
+    assert weighted.aic == pytest.approx(thrice.aic)
+    assert weighted.bic == pytest.approx(thrice.bic)
+
+
+def test_the_log_likelihood_of_the_criteria_is_without_priors(plain):
+    responses = simulate("2pl", 200, 5, random_state=1).responses
+    cal = calibrate(responses, priors={"intercept": Normal(0, 0.5)})
+    value, _ = plain.marginal(cal.coords, responses.values)
+    assert cal.aic == pytest.approx(20 - 2 * value, rel=1e-6)

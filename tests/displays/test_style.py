@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itemwise.displays.style import counted, label, spread
+from itemwise.displays.style import label, spread
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,6 @@ def test_label_is_never_mathematics():
 
     for name in ("$", "$$", r"\$a$", r"$\frac$", "$a$ $b$ $c$"):
         assert not is_math_text(label(name))
-
-
-def test_counted_agrees_with_its_number():
-    assert [counted(n, "row") for n in (0, 1, 1200)] == ["0 rows", "1 row", "1,200 rows"]
 
 
 def test_spread_leaves_what_is_apart_and_opens_a_cluster_around_its_middle():

@@ -1,10 +1,13 @@
 """What cannot be used is refused, with the place and the remedy named."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
-from itemwise import EM, Beta, Normal, Responses, calibrate, simulate
+from itemwise import EM, Beta, Normal, Responses, TwoPL, calibrate, simulate
 from itemwise.errors import InputError
 
 VALUES = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
@@ -21,7 +24,20 @@ VALUES = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
         ({"tolerance": -1e-6}, r"tolerance is -1e-06.*above 0"),
         ({"tolerance": 0}, r"tolerance is 0.*above 0"),
         ({"tolerance": float("nan")}, r"tolerance is nan.*above 0"),
-        ({"max_iterations": 0}, r"max_iterations is 0.*1 or more"),
+        ({"max_iterations": 0}, r"max_iterations is 0; give a whole number from 1"),
+        ({"max_iterations": 2.5}, r"max_iterations is 2.5; give a whole number from 1"),
+        ({"max_iterations": "9"}, r"max_iterations is '9'; give a whole number from 1"),
+        ({"tolerance": "1"}, r"tolerance is '1'; give a number above 0"),
+        ({"n_jobs": "2"}, r"n_jobs is '2'; give 1 or more"),
+        ({"model": TwoPL}, r"model is the class TwoPL; call it: TwoPL\(\)"),
+        (
+            {"engine": EM},
+            r"engine is <class.*give a name \(em, joint\) or an engine such as EM\(\)",
+        ),
+        ({"engine": 3}, r"engine is 3; give a name \(em, joint\)"),
+        ({"engine": None}, r"engine is None; give a name \(em, joint\)"),
+        ({"priors": "none"}, r"priors is 'none'; give None for none"),
+        ({"priors": {"discrimination": Beta(2, 2)}}, r"prior of discrimination is Beta.*Normal"),
         ({"priors": {"luck": Beta(2, 2)}}, r"priors names 'luck'.*2pl.*discrimination, intercept"),
         ({"priors": {"guessing": Beta(2, 2)}}, r"priors names 'guessing'.*2pl"),
         ({"weights": [1.0, 2.0]}, r"weights has shape \(2,\).*3 respondents"),
@@ -39,18 +55,7 @@ def test_bad_arguments_are_named(arguments, message):
         calibrate(VALUES, **arguments)
 
 
-NOT_CHECKED = pytest.mark.xfail(reason="priors are not checked to be priors", strict=True)
-
-
-@pytest.mark.parametrize(
-    "priors",
-    [
-        "strong",
-        pytest.param(3, marks=NOT_CHECKED),
-        pytest.param({"discrimination": "wide"}, marks=NOT_CHECKED),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("priors", ["strong", 3, {"discrimination": "wide"}], ids=str)
 def test_priors_of_another_kind_are_refused(priors):
     with pytest.raises(InputError, match="prior"):
         calibrate(VALUES, priors=priors)
@@ -76,6 +81,14 @@ def test_a_device_that_torch_does_not_know_is_named():
         calibrate(VALUES, device="abacus")
 
 
+def test_a_device_without_double_precision_is_named():
+    torch = pytest.importorskip("torch")
+    if torch.backends.mps.is_available():
+        pytest.skip("there is an MPS device here")
+    with pytest.raises(InputError, match=r"device is 'mps'.*Use 'cpu' or 'cuda'"):
+        calibrate(VALUES, device="mps")
+
+
 @pytest.mark.parametrize(
     ("values", "kind"), [([[0, 1, 2], [2, 1, 0]], "graded"), ([[0.2, 0.7], [0.1, 1]], "continuous")]
 )
@@ -93,12 +106,18 @@ def test_responses_of_another_kind_are_refused_with_a_remedy(model_name, values,
         (np.zeros((2, 2, 2)), "two dimensions"),
         (np.zeros((0, 3)), "empty"),
         (np.zeros((3, 0)), "empty"),
-        ("responses.csv", "two dimensions"),
+        ("scores.csv", r"not a path. Read it: itemwise.read_responses\('scores.csv'\)"),
+        (Path("scores.csv"), r"not a path. Read it: itemwise.read_responses\('scores.csv'\)"),
+        (simulate("2pl", 5, 3, random_state=0), "not a Simulation; give its attribute 'responses'"),
+        (csr_array(VALUES), r"not a sparse matrix.*matrix.toarray\(\)"),
         (7, "two dimensions"),
         (None, "two dimensions"),
     ],
-    ids=["text", "infinite", "one row", "cube", "no rows", "no columns", "path", "number", "none"],
-)
+    ids=[
+        "text", "infinite", "one row", "cube", "no rows", "no columns", "text path", "path",
+        "simulation", "sparse", "number", "none",
+    ],
+)  # fmt: skip
 def test_what_is_no_table_is_refused(values, message):
     with pytest.raises(InputError, match=message):
         calibrate(values)
@@ -136,6 +155,22 @@ def test_single_priors_are_replaced():
         ({"abilities": [0.0, 1.0], "n_respondents": 3}, "n_respondents is 3, but 2"),
         ({"items": {"difficulty": [0.0]}}, "items lacks discrimination"),
         ({"items": {"discrimination": [1.0], "difficulty": [np.inf]}}, "not finite"),
+        ({"items": {"discrimination": [21.0], "difficulty": [0.0]}}, r"outside the bounds.*2pl"),
+        (
+            {"items": {"discrimination": [1.0], "difficulty": [0.0], "guessing": [0.2]}},
+            "items has guessing, which the 2pl model does not know",
+        ),
+        (
+            {"items": {"discrimination": [1.0], "difficulty": [0.0], "slip": [0.2]}},
+            "items has slip, which the 2pl model does not know",
+        ),
+        (
+            {"items": {"discrimination": [1.0, 2.0, 1.0], "difficulty": [0.0, 1.0]}},
+            "columns of numbers of one length",
+        ),
+        ({"items": {"discrimination": ["a"], "difficulty": [0.0]}}, "columns of numbers"),
+        ({"missing": "some"}, "missing is 'some'"),
+        ({"random_state": "seed"}, "random_state is 'seed'"),
         (
             {"items": {"discrimination": [1.0], "difficulty": [0.0]}, "n_items": 2},
             "n_items is 2, but 1",
@@ -166,3 +201,65 @@ def test_simulated_shares_are_the_models_chances():
     expected = c + (1 - c) / (1 + np.exp(-a * (0.3 - b)))
     np.testing.assert_allclose(np.nanmean(responses.values, axis=0), expected, atol=0.012)
     assert responses.n_missing / responses.cells.size == pytest.approx(0.25, abs=0.006)
+
+
+@pytest.mark.parametrize(
+    "impossible",
+    [
+        {"discrimination": [1.0], "difficulty": [0.0], "guessing": [1.2], "slip": [0.0]},
+        {"discrimination": [1.0], "difficulty": [0.0], "guessing": [-0.1], "slip": [0.0]},
+        {"discrimination": [1.0], "difficulty": [0.0], "guessing": [0.2], "slip": [0.9]},
+        {"discrimination": [-25.0], "difficulty": [0.0], "guessing": [0.2], "slip": [0.0]},
+    ],
+    ids=["guessing above", "guessing below", "slip above", "too steep"],
+)
+def test_impossible_items_are_not_simulated(impossible):
+    with pytest.raises(InputError, match=r"items lie outside the bounds of the 4pl model"):
+        simulate("4pl", 10, items=impossible)
+
+
+def test_a_1pl_is_not_simulated_with_unequal_discriminations():
+    unequal = {"discrimination": [1.0, 2.0], "difficulty": [0.0, 1.0]}
+    with pytest.raises(InputError, match=r"1pl model has one discrimination for all items"):
+        simulate("1pl", 10, items=unequal)
+    equal = {"discrimination": 1.5, "difficulty": [0.0, 1.0]}
+    assert simulate("1pl", 10, items=equal).truth.items["discrimination"].tolist() == [1.5, 1.5]
+
+
+def test_a_simulation_keeps_the_names_of_given_frames():
+    items = pd.DataFrame({"discrimination": [1.0, 2.0], "difficulty": 0.0}, index=["q", "r"])
+    abilities = pd.DataFrame({"ability": [0.0, 1.0, 2.0]}, index=["ann", "bob", "eve"])
+    for given in (abilities, abilities["ability"]):
+        responses, truth = simulate("2pl", abilities=given, items=items, random_state=0)
+        assert responses.items == ("q", "r")
+        assert responses.respondents == ("ann", "bob", "eve")
+        assert list(truth.items.index) == ["q", "r"]
+        assert list(truth.abilities.index) == ["ann", "bob", "eve"]
+        assert truth.abilities["ability"].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_simulation_names_what_has_no_names():
+    items = pd.DataFrame({"discrimination": [1.0, 2.0], "difficulty": 0.0})
+    responses, _ = simulate("2pl", abilities=[0.0, 1.0], items=items, random_state=0)
+    assert responses.items == ("item_1", "item_2")
+    assert responses.respondents == ("respondent_1", "respondent_2")
+
+
+def test_a_truth_can_be_simulated_again():
+    _, truth = simulate("3pl", 20, 4, random_state=1)
+    again = simulate("3pl", abilities=truth.abilities, items=truth.items, random_state=2)
+    pd.testing.assert_frame_equal(again.truth.items, truth.items)
+    pd.testing.assert_frame_equal(again.truth.abilities, truth.abilities)
+
+
+def test_a_series_of_weights_must_name_the_respondents():
+    frame = pd.DataFrame(VALUES, index=["ann", "bob", "eve"])
+    weights = pd.Series([1.0, 2.0, 3.0], index=["ann", "bob", "eve"])
+    for wrong in (weights[::-1], weights.rename({"bob": "bib"}), weights.iloc[:2]):
+        with pytest.raises(InputError, match=r"weights has an index that differs.*reindex"):
+            calibrate(frame, weights=wrong)
+    named = calibrate(frame, weights=weights)
+    plain = calibrate(frame, weights=weights.to_numpy())
+    unnamed = calibrate(frame, weights=weights.reset_index(drop=True))
+    np.testing.assert_array_equal(named.coords, plain.coords)
+    np.testing.assert_array_equal(unnamed.coords, plain.coords)

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from itemwise import calibrate, simulate
+from itemwise import Beta, calibrate, simulate
 from itemwise.models import MODELS
 
 PARAMETERS = ["discrimination", "difficulty", "guessing", "slip"]
@@ -157,19 +157,7 @@ def test_guttman_items_keep_their_order(calibrated):
     assert difficulty.is_monotonic_increasing
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        "column all right",
-        "column all wrong",
-        pytest.param(
-            "column never asked",
-            marks=pytest.mark.xfail(
-                reason="without priors, an item never asked has infinite errors", strict=True
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("table", ["column all right", "column all wrong", "column never asked"])
 def test_constant_items_without_priors_are_finite_and_said(calibrated, model_name, table):
     cal = calibrated(table, model_name, None)
     assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
@@ -184,24 +172,65 @@ def test_hopeless_tables_without_priors_are_finite_and_said(calibrated, model_na
     assert cal.notes
 
 
-@pytest.mark.xfail(
-    reason="with a prior, a slope that presses against its bound never arrives", strict=True
-)
 def test_an_item_that_steps_at_one_ability_ends_at_the_bound_and_converges():
     responses = simulate("2pl", 12_000, 40, random_state=1).responses
     values = responses.values
     values[:, 0] = calibrate(responses).abilities()["ability"] > 0.3
     cal = calibrate(values)
     assert cal.items["discrimination"].iloc[0] == 20
+    assert cal.flags[0] == ("discrimination at bound",)
     assert cal.items["flag"].iloc[0] == "discrimination at bound"
     assert np.isnan(cal.items["discrimination_se"].iloc[0])
     assert cal.converged
 
 
-@pytest.mark.xfail(reason="the determinant of an information that underflows warns", strict=True)
 def test_three_respondents_without_priors_give_no_warning():
     values = np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
     assert np.isfinite(calibrate(values, "3pl", priors=None).coords).all()
+
+
+@pytest.mark.parametrize(("table", "hard"), [("all ones", False), ("all zeros", True)])
+def test_flat_items_are_hard_where_all_were_wrong_and_easy_where_all_were_right(
+    calibrated, model_name, table, hard
+):
+    items = calibrated(table, model_name).items
+    assert ((items["difficulty"] > 0) == hard).all()
+    assert (items["discrimination"].abs() >= 0.01).all()
+
+
+def test_a_beta_prior_from_one_lets_guessing_reach_zero():
+    responses = simulate("2pl", 600, 10, random_state=2).responses
+    cal = calibrate(responses, "3pl", priors={"guessing": Beta(1, 6)})
+    at_zero = cal.items["guessing"] == 0
+    assert cal.converged
+    assert at_zero.any()
+    assert ["guessing at bound" in words for words in cal.flags] == at_zero.tolist()
+    assert cal.items["guessing_se"].isna().tolist() == at_zero.tolist()
+    assert (
+        calibrate(responses, "3pl", priors={"guessing": Beta(2, 6)}).items["guessing"] > 0
+    ).all()
+
+
+def test_flags_follow_weights():
+    """A row of weight zero is not there: what only it answered otherwise is constant."""
+    values = ORDINARY.copy()
+    values[:, 2], values[0, 2] = 1.0, 0.0
+    values[:, 4], values[0, 4] = np.nan, 1.0
+    weights = np.r_[0.0, np.ones(39)]
+    weighted, without = calibrate(values, weights=weights), calibrate(values[1:])
+    assert calibrate(values).flags[2] == ()
+    assert weighted.flags[2] == ("all right",)
+    assert weighted.flags[4] == ("never asked",)
+    assert weighted.flags == without.flags
+
+
+def test_the_number_of_respondents_is_the_sum_of_weights():
+    few = calibrate(ORDINARY, weights=np.full(40, 0.5))
+    assert few.n_respondents == 20
+    assert any("Only 40 respondents, by their weights worth 20:" in note for note in few.notes)
+    many = calibrate(ORDINARY[:20], weights=np.full(20, 2.0))
+    assert many.n_respondents == 40
+    assert not any("Only" in note for note in many.notes)
 
 
 cells = st.sampled_from([0.0, 1.0, np.nan])

@@ -91,3 +91,21 @@ def test_joint_refuses_settings_that_cannot_be(settings):
 def test_joint_keeps_degenerate_tables_finite(values):
     cal = calibrate(np.asarray(values, dtype=float), engine="joint")
     assert np.isfinite(cal.items[["discrimination", "difficulty"]]).all(axis=None)
+
+
+@pytest.mark.parametrize("model", ["2pl", "3pl", "4pl"])
+@pytest.mark.parametrize(
+    "values", [np.tril(np.ones((8, 7))), np.eye(6), np.ones((5, 4))], ids=["Guttman", "eye", "ones"]
+)
+def test_joint_keeps_items_inside_the_bounds_of_their_model(model, values):
+    cal = calibrate(values, model, engine="joint")
+    np.testing.assert_array_equal(cal.model.bounded(cal.coords), cal.coords)
+
+
+def test_joint_says_when_it_did_not_end(simulated):
+    cal = calibrate(simulated.responses, engine="joint", max_iterations=1)
+    assert not cal.converged
+    assert any(
+        note.startswith("Not converged after 1 iterations") and "engine='em'" in note
+        for note in cal.notes
+    )

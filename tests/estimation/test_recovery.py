@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itemwise import Responses, calibrate, simulate
+from itemwise import Normal, Responses, calibrate, simulate
 from itemwise.models import MODELS, OnePL
 from itemwise.responses import encoding
 
@@ -186,10 +186,37 @@ def test_the_scale_is_never_reflected(seed, model_name):
     assert np.corrcoef(cal.abilities()["ability"], share)[0, 1] > 0
 
 
+def shown_to(values, ability, share):
+    """Able respondents were asked fewer items: their share of gaps is `share`, others have none."""
+    random = np.random.default_rng(0)
+    gaps = random.random(values.shape) < share * (np.asarray(ability) > 0)[:, None]
+    return np.where(gaps, np.nan, values)
+
+
+@pytest.mark.parametrize("share", [0.7, 0.8])
+@pytest.mark.parametrize("model", ["1pl", "2pl", "3pl"])
+def test_the_scale_is_not_reflected_where_the_able_were_asked_less(model, share):
+    """They have fewer right responses, and a higher share of them."""
+    responses, truth = simulate(model, 800, 12, random_state=3)
+    values = shown_to(responses.values, truth.abilities["ability"], share)
+    assert np.corrcoef(np.nansum(values, axis=1), truth.abilities["ability"])[0, 1] < 0
+    cal = calibrate(values, model)
+    assert (cal.items["discrimination"] > 0).all()
+    assert np.corrcoef(cal.abilities()["ability"], truth.abilities["ability"])[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("model", ["1pl", "2pl", "3pl"])
+def test_the_scale_is_not_reflected_by_a_strong_prior_on_intercepts(model):
+    responses, truth = simulate(model, 800, 12, random_state=3)
+    cal = calibrate(responses, model, priors={"intercept": Normal(1, 0.05)})
+    assert (cal.items["discrimination"] > 0).all()
+    assert np.corrcoef(cal.abilities()["ability"], truth.abilities["ability"])[0, 1] > 0.5
+
+
 def test_a_rasch_model_is_a_1pl_in_another_unit(small):
     free, fixed = (
         calibrate(small, "1pl", priors=None),
-        calibrate(small, OnePL(slope=1), priors=None),
+        calibrate(small, OnePL(discrimination=1), priors=None),
     )
     slope = free.items["discrimination"].iloc[0]
     assert fixed.log_likelihood == pytest.approx(free.log_likelihood)
@@ -233,10 +260,30 @@ def test_progress_is_told_of_every_iteration(small):
     assert told[-1][2] < 1e-6
 
 
+@pytest.mark.parametrize("model", ["3pl", "4pl"])
+def test_progress_runs_on_through_both_stages_of_a_fit_without_priors(small, model):
+    told = []
+    cal = calibrate(small, model, priors=None, progress=lambda *seen: told.append(seen))
+    assert [number for number, _, _ in told] == list(range(1, len(told) + 1))
+    assert len(told) == cal.iterations
+
+
+@pytest.mark.parametrize("most", [1, 3, 8])
+@pytest.mark.parametrize("model", ["3pl", "4pl"])
+def test_both_stages_of_a_fit_without_priors_share_the_iterations(small, model, most):
+    told = []
+    cal = calibrate(
+        small, model, priors=None, max_iterations=most, progress=lambda *seen: told.append(seen)
+    )
+    assert cal.iterations <= most
+    assert len(told) <= most
+
+
 def test_too_few_iterations_are_said(small):
     cal = calibrate(small, max_iterations=2)
     assert not cal.converged
-    assert "Not converged: after 2 iterations" in cal.notes[0]
+    assert cal.notes[0].startswith("Not converged after 2 iterations: about ")
+    assert "max_iterations" in cal.notes[0]
     assert "NOT converged" in repr(cal)
 
 

@@ -251,6 +251,12 @@ def test_a_prior_on_a_parameter_that_is_not_there_is_refused(model):
         with_priors(model, {"luck": Beta(2, 2)})
 
 
+def test_the_class_of_a_model_is_refused_with_the_call_to_make(model):
+    name = type(model).__name__
+    with pytest.raises(InputError, match=rf"class {name}; call it: {name}\(\)"):
+        find_model(type(model))
+
+
 @pytest.mark.parametrize("unknown", ["5pl", "", "rasch", 3, None, MODELS])
 def test_a_model_that_is_not_there_is_refused(unknown):
     with pytest.raises(InputError, match=r"There is no model .*1pl, 2pl, 3pl, 4pl"):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from itemwise.errors import InputError
-from itemwise.models import FourPL, OnePL, ThreePL, TwoPL
+from itemwise.models import MODELS, FourPL, OnePL, ThreePL, TwoPL
 
 ABILITIES = np.linspace(-5.0, 5.0, 41)
 SLOPE = np.array([-2.0, -0.5, 0.0, 0.7, 1.5, 4.0])
@@ -67,7 +67,6 @@ def test_a_wrong_answer_at_a_very_high_ability_is_unlikely_and_not_impossible():
     assert wrong < -20
 
 
-@pytest.mark.xfail(reason="slopes add 1e-12 to chances, log_prob does not", strict=True)
 @pytest.mark.parametrize("slope", [3.0, 20.0])
 def test_slopes_without_slip_are_exact_in_the_tail(slope):
     """An able respondent who fails pulls a steep item as hard as its log-probability says."""
@@ -76,18 +75,31 @@ def test_slopes_without_slip_are_exact_in_the_tail(slope):
     rise = 1 / (1 + np.exp(-slope * ability))
     np.testing.assert_allclose(of_wrong[0], -ability * rise, rtol=1e-6)
     np.testing.assert_allclose(of_wrong[1], -rise, rtol=1e-6)
-    np.testing.assert_allclose(of_wrong[2], -1 / 0.8, rtol=1e-6)
 
 
-@pytest.mark.xfail(reason="curvature adds 1e-12 to chances, log_prob does not", strict=True)
 @pytest.mark.parametrize("slope", [3.0, 20.0])
 def test_the_gradient_without_slip_is_exact_in_the_tail(slope):
     coords, ability = np.array([[slope, 0.0, 0.2]]), np.array([2.0, 5.0, 9.0])
     counts, totals = np.zeros((1, 1, 3)), np.ones((1, 3))  # all three fail
     gradient = ThreePL().curvature(coords, ability, counts, totals)[0][0]
     rise = 1 / (1 + np.exp(-slope * ability))
-    expected = [-(ability * rise).sum(), -rise.sum(), -3 / 0.8]
-    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+    expected = [-(ability * rise).sum(), -rise.sum()]
+    np.testing.assert_allclose(gradient[:2], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("slope", [3.0, 20.0])
+def test_slopes_in_guessing_are_exact_in_the_tail(slope):
+    coords, ability = np.array([[slope, 0.0, 0.2]]), np.array([2.0, 5.0, 9.0])
+    of_wrong = ThreePL().slopes(coords, ability)[:, 0, 0]
+    np.testing.assert_allclose(of_wrong[2], -1 / 0.8, rtol=1e-6)
+
+
+@pytest.mark.parametrize("slope", [3.0, 20.0])
+def test_the_gradient_in_guessing_is_exact_in_the_tail(slope):
+    coords, ability = np.array([[slope, 0.0, 0.2]]), np.array([2.0, 5.0, 9.0])
+    counts, totals = np.zeros((1, 1, 3)), np.ones((1, 3))  # all three fail
+    gradient = ThreePL().curvature(coords, ability, counts, totals)[0][0]
+    np.testing.assert_allclose(gradient[2], -3 / 0.8, rtol=1e-6)
 
 
 def test_chances_lie_between_guessing_and_slip():
@@ -100,14 +112,42 @@ def test_chances_lie_between_guessing_and_slip():
 @pytest.mark.parametrize(("slope", "unit"), [(None, 1.0), (1.0, 1.4), (0.7, 2.0)])
 def test_a_given_slope_sets_the_unit_of_the_scale(slope, unit):
     coords = np.array([[1.4, 0.0], [1.4, 1.0]])
-    assert OnePL(slope=slope).unit(coords) == pytest.approx(unit)
+    assert OnePL(discrimination=slope).unit(coords) == pytest.approx(unit)
 
 
-@pytest.mark.xfail(reason="OnePL takes any slope; dividing by it fails later", strict=True)
-@pytest.mark.parametrize("slope", [0.0, -1.0, float("nan"), float("inf"), "steep"])
-def test_a_given_slope_must_be_a_number_above_zero(slope):
-    with pytest.raises(InputError, match="slope"):
-        OnePL(slope=slope)
+@pytest.mark.parametrize(
+    "given", [0.0, -1.0, 0.049, 20.1, float("nan"), float("inf"), "steep", True]
+)
+def test_a_given_discrimination_must_be_a_number_that_items_may_have(given):
+    with pytest.raises(InputError, match=rf"discrimination is {given!r}; .*from 0.05 to 20"):
+        OnePL(discrimination=given)
+
+
+@pytest.mark.parametrize("given", [0.05, 1, 20])
+def test_a_given_discrimination_may_lie_at_either_end(given):
+    assert OnePL(discrimination=given).discrimination == given
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_options_of_models_are_given_by_name(model):
+    with pytest.raises(TypeError, match="positional"):
+        model(1.0)
+
+
+@pytest.mark.parametrize("intercept", [3.0, -3.0])
+@pytest.mark.parametrize("slope", [0.0, 0.009, -0.009])
+def test_a_flat_item_is_reported_as_the_flattest_that_still_describes_its_curve(slope, intercept):
+    found = TwoPL().parameters(np.array([[slope, intercept]]))
+    assert found["discrimination"] == [0.01]
+    assert found["difficulty"] == pytest.approx(-intercept / 0.01)
+    assert (found["difficulty"] > 0) == (intercept < 0)  # hard where all were wrong
+
+
+@pytest.mark.parametrize("slope", [0.01, -0.01, 0.5, -2.0])
+def test_an_item_that_is_not_flat_keeps_its_slope(slope):
+    found = TwoPL().parameters(np.array([[slope, 1.0]]))
+    assert found["discrimination"] == [slope]
+    assert found["difficulty"] == [-1 / slope]
 
 
 def test_bounds_keep_the_upper_asymptote_above_the_lower():

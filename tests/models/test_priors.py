@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itemwise.errors import InputError
-from itemwise.models import Beta, Normal
+from itemwise.models import MODELS, Beta, Normal, Prior, with_priors
 from itemwise.models.logistic import GUESSING, INTERCEPT, SLIP, SLOPE
 
 inside = st.floats(0.05, 0.95)
@@ -33,10 +33,16 @@ def test_the_mode_of_a_beta_prior_is_where_its_slope_vanishes():
     assert Beta(5, 17).slope(np.array([4 / 20])) == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize("sd", [0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("sd", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_normal_prior_needs_a_deviation_above_zero(sd):
-    with pytest.raises(InputError, match=r"sd .*give a number above 0"):
+    with pytest.raises(InputError, match=r"sd .*give a finite mean and an sd above 0"):
         Normal(0.0, sd)
+
+
+@pytest.mark.parametrize("mean", [float("nan"), float("inf"), -float("inf")])
+def test_a_normal_prior_needs_a_finite_mean(mean):
+    with pytest.raises(InputError, match=rf"mean {mean} .*finite mean"):
+        Normal(mean, 1.0)
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.5, 2.0), (2.0, 0.0), (float("nan"), 2.0)])
@@ -50,3 +56,43 @@ def test_default_priors_have_no_sign_and_sit_where_they_are_said_to():
     assert INTERCEPT.prior == Normal(0, 5)
     assert GUESSING.prior == Beta(5, 17)
     assert SLIP.prior == Beta(2, 20)
+
+
+def test_only_a_density_that_vanishes_at_zero_keeps_off_it():
+    assert Beta(1.5, 3).keeps_off
+    assert not Beta(1, 3).keeps_off
+    assert not Normal(0, 1).keeps_off
+
+
+def test_a_beta_prior_from_one_is_finite_at_zero():
+    zero, prior = np.zeros(1), Beta(1, 4)
+    assert prior.log_density(zero) == 0
+    assert prior.slope(zero) == -3
+    assert prior.curvature(zero) == 3
+
+
+def test_a_prior_has_two_derivatives_and_says_whether_it_keeps_off():
+    class Bare:
+        def log_density(self, x):
+            return 0 * x
+
+        slope = curvature = log_density
+
+    assert not isinstance(Bare(), Prior)
+    Bare.keeps_off = False
+    assert isinstance(Bare(), Prior)
+    assert isinstance(Normal(), Prior)
+    assert isinstance(Beta(2, 2), Prior)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", ["discrimination", "intercept"])
+def test_a_beta_prior_is_refused_where_the_parameter_may_leave_its_range(model, name):
+    with pytest.raises(InputError, match=rf"prior of {name} is Beta.*\[0, 1\].*Normal"):
+        with_priors(MODELS[model](), {name: Beta(2, 2)})
+
+
+@pytest.mark.parametrize("prior", ["wide", 3, Normal, (0, 1)], ids=str)
+def test_what_is_no_prior_is_refused(prior):
+    with pytest.raises(InputError, match=r"prior of intercept is .*Normal\(mean, sd\)"):
+        with_priors(MODELS["2pl"](), {"intercept": prior})

@@ -49,8 +49,18 @@ def test_a_device_that_is_not_there_is_named():
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device here")
-    with pytest.raises(InputError, match=r"device is 'cuda:3'.*no CUDA device.*device='cpu'"):
+    with pytest.raises(
+        InputError, match=r"device is 'cuda:3', which cannot be used here.*Use 'cpu' or 'cuda'"
+    ):
         checked_device("cuda:3")
+
+
+def test_a_device_without_double_precision_is_named():
+    torch = pytest.importorskip("torch")
+    if torch.backends.mps.is_available():
+        pytest.skip("there is an MPS device here")
+    with pytest.raises(InputError, match=r"device is 'mps', which cannot be used here"):
+        checked_device("mps")
 
 
 def test_without_torch_the_error_says_what_to_install(monkeypatch):

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from itemwise.errors import InputError
 from itemwise.numerics.blocks import available_cores, fold, row_blocks, workers
 
 
@@ -38,6 +39,26 @@ def test_another_order_of_addition_would_show():
 def test_a_fold_sums_every_block_once(n_blocks):
     (total,) = fold(map, row_blocks(n_blocks, 1), lambda rows: (10.0 ** (rows.start % 15),))
     assert total == sum(10.0 ** (k % 15) for k in range(n_blocks))
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 17, 40])
+def test_a_fold_combines_in_the_way_asked(n_blocks):
+    values = np.random.default_rng(1).normal(size=n_blocks)
+
+    def larger_and_sum(old, new):
+        return max(old[0], new[0]), old[1] + new[1]
+
+    largest, total = fold(
+        map, row_blocks(n_blocks, 1), lambda r: (values[r][0],) * 2, combine=larger_and_sum
+    )
+    assert largest == values.max()
+    assert total == pytest.approx(values.sum())
+
+
+@pytest.mark.parametrize("n_jobs", [0, -2, "2", 1.5])
+def test_a_number_of_workers_that_cannot_be_is_refused(n_jobs):
+    with pytest.raises(InputError, match=f"n_jobs is {n_jobs!r}; give 1 or more"), workers(n_jobs):
+        pass
 
 
 def test_workers_keep_the_order_of_results():

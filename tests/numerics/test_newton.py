@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itemwise.numerics.newton import safe_information, solve_blocks, symmetric
+from itemwise.numerics.newton import positive_inverse, safe_information, solve_blocks, symmetric
 
 
 def positive_blocks(random, n_items, width):
@@ -71,3 +71,24 @@ def test_safe_information_is_always_positive_definite(seed):
     noise = random.normal(size=(4, 3, 3))
     observed = expected + 3 * (noise + noise.swapaxes(1, 2))
     assert (np.linalg.eigvalsh(safe_information(observed, expected)) > 0).all()
+
+
+@given(n_items=st.integers(1, 5), width=st.integers(1, 4), seed=st.integers(0, 99))
+def test_the_inverse_of_positive_matrices_is_the_inverse(n_items, width, seed):
+    blocks = positive_blocks(np.random.default_rng(seed), n_items, width)
+    np.testing.assert_allclose(
+        positive_inverse(blocks) @ blocks, np.eye(width) + 0 * blocks, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("least", [0.0, -1e-14, -0.5])
+def test_a_flat_direction_gets_a_large_finite_variance(least):
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    found = positive_inverse(rotation @ np.diag([2.0, 1.0, least]) @ rotation.T)
+    assert np.isfinite(found).all()
+    assert (np.linalg.eigvalsh(found) > 0).all()
+    assert rotation[:, 2] @ found @ rotation[:, 2] > 1e4
+
+
+def test_no_information_at_all_has_a_finite_inverse():
+    assert np.isfinite(positive_inverse(np.zeros((2, 3, 3)))).all()

@@ -2,9 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
+from scipy.stats import norm
 
 from itemwise.numerics.quadrature import (
+    MOST_COARSE_NODES,
     MOST_PLAIN_NODES,
+    STEEPEST_STEP,
     WIDEST_STEP,
     interpolation_matrix,
     normal_nodes,
@@ -38,6 +42,29 @@ def test_a_narrow_bell_is_integrated_to_a_millionth_wherever_it_stands(narrowest
     bell = np.exp(-0.5 * ((nodes.fine - centre) / narrowest) ** 2)
     area = bell.sum() * nodes.step / (np.sqrt(2 * np.pi) * narrowest)
     assert area == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("steepest", [0.1, 1.0, 5.0, 12.0, 20.0])
+def test_steps_are_never_wider_than_the_steepest_curve_allows(steepest):
+    assert normal_nodes(1.0, steepest=steepest).step <= STEEPEST_STEP / steepest
+
+
+@pytest.mark.parametrize("steepest", [5.0, 20.0])
+@pytest.mark.parametrize("place", [-1.0, 0.0123, 0.77])
+def test_a_steep_curve_is_integrated_wherever_it_stands(steepest, place):
+    """The chance to be right of a normal population; smooth nodes alone would miss the step."""
+    nodes = normal_nodes(1.0, steepest=steepest)
+    found = np.exp(nodes.log_weights) @ expit(steepest * (nodes.fine - place))
+    fine = np.linspace(-8, 8, 160_001)
+    expected = np.trapezoid(norm.pdf(fine) * expit(steepest * (fine - place)), fine)
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("narrowest", [0.05, 0.02])
+def test_steep_curves_get_more_coarse_nodes_up_to_a_limit(narrowest):
+    sizes = [normal_nodes(narrowest, steepest=s).coarse.size for s in (1.0, 8.0, 20.0, 500.0)]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] <= MOST_COARSE_NODES
 
 
 def test_few_nodes_need_no_interpolation_and_many_do():

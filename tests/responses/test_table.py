@@ -404,6 +404,28 @@ def test_predictions_may_be_a_frame():
     assert responses.cells.tolist() == [[1, 1], [0, -1]]
 
 
+@pytest.mark.parametrize("n_models", [1, 2, 3, 7])
+@pytest.mark.parametrize("n_items", [1, 2, 5])
+def test_a_frame_of_predictions_may_have_any_shape(n_models, n_items):
+    random = np.random.default_rng(n_models + 10 * n_items)
+    truth = np.array(["a", "b", "a", "b", "a"][:n_items])
+    predicted = random.choice(["a", "b"], (n_items, n_models))
+    predicted[:, 0] = truth
+    frame = pd.DataFrame(predicted, columns=[f"m{k}" for k in range(n_models)])
+    responses = Responses.from_predictions(truth, frame)
+    assert responses.shape == (n_models, n_items)
+    assert responses.respondents == tuple(frame.columns)
+    assert responses == Responses.from_predictions(truth, frame.to_dict("list"))
+    assert responses.cells.tolist() == (truth == predicted.T).astype(int).tolist()
+
+
+@pytest.mark.parametrize("make", [set, frozenset])
+@pytest.mark.parametrize("what", ["respondents", "items"])
+def test_a_set_of_names_is_refused_because_it_has_no_order(make, what):
+    with pytest.raises(InputError, match=rf"{what} is a set, which has no order. Give a list"):
+        Responses([[1, 0], [0, 1]], **{what: make(["a", "b"])})
+
+
 def test_a_model_may_predict_nothing_but_nonsense():
     responses = Responses.from_predictions(["a", "b"], {"m": ["a", "a"], "n": ["?", "!"]})
     assert responses.cells.tolist() == [[1, 0], [0, 0]]

@@ -26,6 +26,7 @@ def bank(model, parameters, population=None):
         uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
         population=population or Population(),
         log_likelihood=0.0,
+        n_respondents=0.0,
         iterations=0,
         converged=True,
         engine="em",
@@ -252,10 +253,11 @@ def test_more_right_responses_never_lower_a_2pl_ability(method):
     assert (np.diff(cal.score(Responses(ladder), method)["ability"]) > 0).all()
 
 
-def test_an_unknown_method_is_refused(perfect):
+@pytest.mark.parametrize("method", ["mle", "", None, 1])
+def test_an_unknown_method_is_refused(perfect, method):
     cal, responses = perfect
-    with pytest.raises(InputError, match=r"method is 'mle'.*eap, map, ml, wle"):
-        cal.score(responses, "mle")
+    with pytest.raises(InputError, match=rf"method is {method!r}.*eap, map, ml, wle"):
+        cal.score(responses, method)
 
 
 @pytest.fixture(scope="module")
@@ -290,9 +292,26 @@ def test_an_unknown_item_is_named(fitted):
         cal.score(strange)
 
 
-def test_only_responses_of_the_right_kind_are_scored(fitted):
+@pytest.mark.parametrize("method", METHODS)
+def test_the_name_of_a_method_may_be_written_large(fitted, method):
     cal, new = fitted
-    with pytest.raises(InputError, match=r"Scoring needs Responses, not ndarray"):
-        cal.score(new.values)
+    assert cal.score(new, method.upper()).equals(cal.score(new, method))
+
+
+def test_frames_and_arrays_are_scored_as_responses_are(fitted):
+    cal, new = fitted
+    expected = cal.score(new)
+    assert cal.score(new.to_frame()).equals(expected)
+    np.testing.assert_array_equal(cal.score(new.values), expected)
+
+
+@pytest.mark.parametrize("given", ["new.csv", None, 3], ids=str)
+def test_what_is_no_table_is_not_scored(fitted, given):
+    with pytest.raises(InputError, match=r"Responses are needed|two dimensions"):
+        fitted[0].score(given)
+
+
+def test_only_responses_of_the_right_kind_are_scored(fitted):
+    cal, _ = fitted
     with pytest.raises(InputError, match=r"responses are graded.*2pl.*binary"):
         cal.score(Responses([[2, 1]], items=["item_1", "item_2"]))

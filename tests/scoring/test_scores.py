@@ -27,7 +27,7 @@ def test_one_item_is_negative(cal):
 @pytest.mark.parametrize("method", ["eap", "ml"])
 @pytest.mark.parametrize("negative", [True, False])
 def test_a_true_score_is_the_expected_number_right(cal, method, negative):
-    found = cal.true_scores(method=method, negative=negative)
+    found = cal.true_scores(method=method, keep_negative=negative)
     abilities = cal.abilities(method)["ability"]
     counted = [i for i in cal.items.itertuples() if negative or i.discrimination >= 0]
     assert len(counted) == (8 if negative else 7)
@@ -47,7 +47,7 @@ def test_a_true_score_of_two_items_computed_by_hand():
 
 @pytest.mark.parametrize("negative", [True, False])
 def test_a_total_score_adds_chances_of_hits_and_takes_those_of_misses(cal, negative):
-    found = cal.total_scores(negative=negative)
+    found = cal.total_scores(keep_negative=negative)
     abilities, values = cal.abilities()["ability"], cal.responses.values
     for row in range(12):
         total, asked = 0.0, 0
@@ -93,5 +93,20 @@ def test_more_respondents_than_a_block_are_scored_alike(cal):
 def test_nothing_left_to_score_is_said(cal):
     only = calibrate(simulate("2pl", 100, 3, random_state=0).responses)
     object.__setattr__(only, "coords", -only.coords)
-    with pytest.raises(InputError, match=r"All items discriminate negatively.*negative=True"):
-        only.true_scores(negative=False)
+    with pytest.raises(InputError, match=r"All items discriminate negatively.*keep_negative=True"):
+        only.true_scores(keep_negative=False)
+
+
+def test_frames_and_arrays_have_scores_as_responses_have(cal):
+    new = simulate("3pl", 5, 8, random_state=9).responses
+    for ask in (cal.true_scores, cal.total_scores):
+        expected = ask(new, "map")
+        assert ask(new.to_frame(), "MAP").equals(expected)
+        np.testing.assert_array_equal(ask(new.values, method="map"), expected)
+
+
+def test_what_to_keep_is_asked_by_name(cal):
+    with pytest.raises(TypeError):
+        cal.true_scores(None, "eap", False)
+    with pytest.raises(TypeError, match="negative"):
+        cal.total_scores(negative=False)

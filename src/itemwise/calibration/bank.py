@@ -26,6 +26,7 @@ from itemwise.files import (
 )
 from itemwise.models import MODELS, with_priors
 from itemwise.models.priors import Beta, Normal, Prior
+from itemwise.numerics.arrays import Floats
 from itemwise.scoring import Population
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ if TYPE_CHECKING:
 KIND = "calibration"
 VERSION = 1
 MOST_BYTES = 4 * 1024**3
+FARTHEST = 1e6  # nothing on a scale that anybody uses lies farther out
 PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
 HEAD_KEY = b"itemwise.calibration"
 HEAD = (
     "model",
     "population",
     "log_likelihood",
+    "n_respondents",
     "iterations",
     "converged",
     "engine",
@@ -76,10 +79,17 @@ def load(path: str | os.PathLike[str]) -> Calibration:
     require_keys(file, document, (*HEAD, "items"))
     try:
         return _calibration(document)
-    except (ItemwiseError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except (
+        ItemwiseError,
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ) as error:
         raise FileError(
-            f"'{file}' is not a valid calibration: {_reason(error)} It was changed after it was "
-            "written; save it anew."
+            f"'{file}' is not a calibration that this Itemwise can use: {_reason(error)} "
+            "If it was edited, restore a copy or save it anew."
         ) from error
 
 
@@ -95,6 +105,7 @@ def _head(calibration: Calibration) -> dict[str, Any]:
         "model": {"name": model.name, "options": options, "priors": priors},
         "population": asdict(calibration.population),
         "log_likelihood": calibration.log_likelihood,
+        "n_respondents": calibration.n_respondents,
         "iterations": calibration.iterations,
         "converged": calibration.converged,
         "engine": calibration.engine,
@@ -109,7 +120,7 @@ def _columns(calibration: Calibration) -> dict[str, list[Any]]:
         columns[coordinate.name] = calibration.coords[:, k].tolist()
     covariances = calibration.uncertainty.covariances
     columns["covariance"] = covariances.reshape(len(covariances), -1).tolist()
-    columns["flag"] = list(calibration.flags or [""] * len(calibration.item_names))
+    columns["flags"] = [list(words) for words in calibration.flags]
     return columns
 
 
@@ -117,44 +128,91 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
     from itemwise.calibration.calibration import Calibration, KnownCovariances
 
     model, items = _model(document["model"]), document["items"]
-    names = [str(name) for name in items["item"]]
+    names = _texts(items["item"], "items' names")
     if len(set(names)) != len(names) or not names:
         raise ValueError("item names must be there, and unique.")
-    width = model.width
-    coords = np.array([items[c.name] for c in model.coordinates], dtype=float).T
-    covariances = np.array(items["covariance"], dtype=float)
-    if coords.shape != (len(names), width) or covariances.shape != (len(names), width**2):
-        raise ValueError("the columns of items have different lengths.")
-    if not (np.isfinite(coords).all() and np.isfinite(covariances).all()):
-        raise ValueError("items have values that are not finite numbers.")
-    for k, c in enumerate(model.coordinates):
-        if not ((coords[:, k] >= c.low) & (coords[:, k] <= c.high)).all():
-            raise ValueError(f"{c.name} lies outside [{c.low:g}, {c.high:g}].")
-    flags = tuple(str(flag) for flag in items["flag"])
+    coords = np.stack([_numbers(items[c.name], c.name, len(names)) for c in model.coordinates], 1)
+    for c, column in zip(model.coordinates, coords.T, strict=True):
+        low, high = max(c.low, -FARTHEST), min(c.high, FARTHEST)
+        if not ((column >= low) & (column <= high)).all():
+            raise ValueError(f"{c.name} lies outside [{low:g}, {high:g}].")
+    flags = tuple(_texts(words, "flags") for words in items["flags"])
     if len(flags) != len(names):
         raise ValueError("the columns of items have different lengths.")
     return Calibration(
         model=model,
-        item_names=tuple(names),
+        item_names=names,
         coords=coords,
-        uncertainty=KnownCovariances(covariances.reshape(-1, width, width)),
-        population=Population(**document["population"]),
-        log_likelihood=float(document["log_likelihood"]),
-        iterations=int(document["iterations"]),
-        converged=bool(document["converged"]),
-        engine=str(document["engine"]),
-        notes=tuple(str(note) for note in document["notes"]),
+        uncertainty=KnownCovariances(_covariances(items["covariance"], *coords.shape)),
+        population=_population(document["population"]),
+        log_likelihood=_number(document["log_likelihood"], "log_likelihood"),
+        n_respondents=_number(document["n_respondents"], "n_respondents", low=0),
+        iterations=int(_number(document["iterations"], "iterations", low=0)),
+        converged=_truth(document["converged"], "converged"),
+        engine=_text(document["engine"], "engine"),
+        notes=_texts(document["notes"], "notes"),
         flags=flags,
     )
 
 
+def _covariances(rows: Any, n_items: int, width: int) -> Floats:
+    flat = [_numbers(row, "covariance", width**2) for row in rows]
+    if len(flat) != n_items:
+        raise ValueError("the columns of items have different lengths.")
+    found = np.array(flat).reshape(n_items, width, width)
+    symmetric = np.allclose(found, np.swapaxes(found, 1, 2), rtol=1e-6, atol=1e-12)
+    if not symmetric or (np.einsum("nii->ni", found) < 0).any():
+        raise ValueError("a covariance is not symmetric, or a variance is negative.")
+    return found
+
+
+def _population(written: Mapping[str, Any]) -> Population:
+    mean = _number(written["mean"], "the population's mean", -FARTHEST, FARTHEST)
+    sd = _number(written["sd"], "the population's sd", 1 / FARTHEST, FARTHEST)
+    return Population(mean, sd)
+
+
+def _number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ValueError(f"{name} is {value!r:.40}, not a number that can be there.")
+    return float(value)
+
+
+def _numbers(values: Any, name: str, n: int) -> Floats:
+    if not isinstance(values, list) or len(values) != n:
+        raise ValueError(f"{name} is not a list of {n} numbers.")
+    found = np.array([_number(value, name) for value in values])
+    if not np.isfinite(found).all():
+        raise ValueError(f"{name} has values that are not finite numbers.")
+    return found
+
+
+def _truth(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r:.40}, neither true nor false.")
+    return value
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is {value!r:.40}, not text.")
+    return value
+
+
+def _texts(values: Any, name: str) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise ValueError(f"{name} is {values!r:.40}, not a list of texts.")
+    return tuple(_text(value, name) for value in values)
+
+
 def _model(written: Mapping[str, Any]) -> MeasurementModel:
-    if written["name"] not in MODELS:
-        raise ValueError(f"there is no model {written['name']!r} here.")
-    model = MODELS[written["name"]]()
+    name = _text(written["name"], "the model's name")
+    if name not in MODELS:
+        raise ValueError(f"there is no model {name!r:.40} here.")
+    model = MODELS[name]()
     known = {field.name for field in fields(model)} - {"coordinates"}  # type: ignore[arg-type]
     if set(written["options"]) - known:
-        raise ValueError(f"the {model.name} model has no option {written['options']!r}.")
+        raise ValueError(f"the {model.name} model has no option {written['options']!r:.60}.")
     model = replace(model, **written["options"])  # type: ignore[type-var]
     priors = {name: _prior(prior) for name, prior in written["priors"].items()}
     return with_priors(model, priors)

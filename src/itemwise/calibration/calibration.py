@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,11 +13,12 @@ from itemwise.calibration.curves import Curves, TestInformation
 from itemwise.errors import InputError
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Floats
-from itemwise.responses import Responses
+from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import Encoded
 from itemwise.results import Result
 from itemwise.scoring import Population, score_abilities
 from itemwise.scoring.scores import ScoreSums, total_scores, true_scores
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import os
@@ -46,6 +47,23 @@ class KnownCovariances:
     covariances: Floats
 
 
+class DeferredCovariances:
+    """Covariances computed when first asked for; what they come from is then let go."""
+
+    def __init__(self, compute: Callable[[], Floats]) -> None:
+        self._compute: Callable[[], Floats] | None = compute
+        self._found: Floats | None = None
+
+    @property
+    def covariances(self) -> Floats:
+        """(n_items, width, width)."""
+        if self._found is None and self._compute is not None:
+            self._found = self._compute()
+            self._compute = None
+        assert self._found is not None  # noqa: S101 - one of the two is always there
+        return self._found
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Result):
     """Items on a scale.
@@ -61,81 +79,113 @@ class Calibration(Result):
     uncertainty: Uncertainty
     population: Population
     log_likelihood: float
+    n_respondents: float  # the sum of their weights
     iterations: int
     converged: bool
     engine: str
     notes: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()  # one an item; empty where there is nothing to say
+    flags: tuple[tuple[str, ...], ...] = ()  # of each item; empty where there is nothing to say
     responses: Responses | None = None
 
-    @cached_property
+    def __post_init__(self) -> None:
+        self.coords.setflags(write=False)
+
+    @property
     def items(self) -> pd.DataFrame:
         """One row an item: the model's parameters, <name>_se of each, and `flag`."""
+        return self._items.copy()
+
+    @cached_property
+    def _items(self) -> pd.DataFrame:
         import pandas as pd
 
         parameters = self.model.parameters(self.coords)
         errors = self._standard_errors()
         columns: dict[str, Any] = dict(parameters)
         columns.update({f"{name}_se": errors[name] for name in parameters})
-        columns["flag"] = list(self.flags or [""] * len(self.item_names))
+        flags = self.flags or [()] * len(self.item_names)
+        columns["flag"] = ["; ".join(words) for words in flags]
         return pd.DataFrame(columns, index=pd.Index(self.item_names, name="item"))
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers that were estimated: a shared one counts once, one at its bound not at all."""
+        free = ~self.model.at_bound(self.coords)
+        shared = [c.shared for c in self.model.coordinates]
+        return sum(1 if common else int(free[:, k].sum()) for k, common in enumerate(shared))
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion; the log-likelihood without priors."""
+        return 2 * self.n_parameters - 2 * self.log_likelihood
+
+    @property
+    def bic(self) -> float:
+        """Schwarz' information criterion; the log-likelihood without priors."""
+        return float(np.log(self.n_respondents)) * self.n_parameters - 2 * self.log_likelihood
 
     def abilities(self, method: str = "eap") -> pd.DataFrame:
         """Ability of each respondent of the calibration, with its standard error.
 
         `method` is "eap", "map", "ml" or "wle". `at_bound` marks respondents for whom no finite
-        estimate exists (all right, all wrong, nothing asked): they stand at the end of the scale.
+        estimate exists (all right, all wrong, nothing asked): they stand at the end of the scale,
+        or where nothing tells of them, at the mean.
         """
         return self.score(self._own_responses(), method)
 
-    def score(self, responses: Responses, method: str = "eap") -> pd.DataFrame:
+    def score(self, responses: Table, method: str = "eap") -> pd.DataFrame:
         """Ability of respondents who answered some items of this bank, known by item name."""
         import pandas as pd
 
+        table = as_responses(responses)
         found = score_abilities(
-            self._encode(responses), self.model, self.coords, self.population, method
+            self._encode(table), self.model, self.coords, self.population, method
         )
         columns = {"ability": found.ability, "se": found.se, "at_bound": found.at_bound}
-        return pd.DataFrame(columns, index=pd.Index(responses.respondents, name="respondent"))
+        return pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
 
     def true_scores(
-        self, responses: Responses | None = None, *, method: str = "eap", negative: bool = True
+        self,
+        responses: Table | None = None,
+        method: str = "eap",
+        *,
+        keep_negative: bool = True,
     ) -> pd.DataFrame:
         """Expected number right on all items, Σ P, and its mean over items.
 
-        With `negative=False`, items of negative discrimination are left out of the sum.
+        With `keep_negative=False`, items of negative discrimination are left out of the sum.
         """
-        who = self._own_responses() if responses is None else responses
-        scored, keep = self.score(who, method), self._kept(negative=negative)
+        table = self._own_responses() if responses is None else as_responses(responses)
+        scored, keep = self.score(table, method), self._kept(keep_negative=keep_negative)
         ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
-        return _sums_frame(
-            "true_score", true_scores(self.model, self.coords[keep], ability, se), who
-        )
+        sums = true_scores(self.model, self.coords[keep], ability, se)
+        return _sums_frame("true_score", sums, table)
 
     def total_scores(
-        self, responses: Responses | None = None, *, method: str = "eap", negative: bool = True
+        self,
+        responses: Table | None = None,
+        method: str = "eap",
+        *,
+        keep_negative: bool = True,
     ) -> pd.DataFrame:
         """Σ P over right responses minus Σ (1 - P) over wrong ones, and its mean over items.
 
-        With `negative=False`, items of negative discrimination are left out of the sum.
+        With `keep_negative=False`, items of negative discrimination are left out of the sum.
         """
-        who = self._own_responses() if responses is None else responses
-        scored, keep = self.score(who, method), self._kept(negative=negative)
+        table = self._own_responses() if responses is None else as_responses(responses)
+        scored, keep = self.score(table, method), self._kept(keep_negative=keep_negative)
         ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
-        data = self._encode(who)
-        part = Encoded(data.cells[:, keep], data.weights, data.complete, data.n_categories)
-        return _sums_frame(
-            "total_score", total_scores(part, self.model, self.coords[keep], ability, se), who
-        )
+        part = self._encode(table).of_items(keep)
+        sums = total_scores(part, self.model, self.coords[keep], ability, se)
+        return _sums_frame("total_score", sums, table)
 
     def probability(self, abilities: Any) -> pd.DataFrame:
         """Expected response, for a binary model the chance to be right: abilities × items."""
         import pandas as pd
 
         ability, index = _as_abilities(abilities)
-        prob = self.model.ability_derivatives(self.coords, ability)[0]
-        expected = np.tensordot(np.arange(prob.shape[0], dtype=float), prob, axes=1)
-        return pd.DataFrame(expected.T, index=index, columns=pd.Index(self.item_names, name="item"))
+        found = self.model.expected(self.coords, ability)
+        return pd.DataFrame(found.T, index=index, columns=pd.Index(self.item_names, name="item"))
 
     def information(self, abilities: Any) -> pd.DataFrame:
         """Fisher information of each item on ability: abilities × items."""
@@ -158,7 +208,7 @@ class Calibration(Result):
         return Curves(
             items=tuple(self.item_names[k] for k in chosen),
             abilities=ability,
-            probability=np.tensordot(grades, prob, axes=1),
+            probability=self.model.expected(coords, ability),
             probability_se=np.sqrt(np.maximum(variance, 0.0)),
             information=self.model.information(coords, ability),
             discrimination=self.model.parameters(coords)["discrimination"],
@@ -222,11 +272,10 @@ class Calibration(Result):
         for name, slope in jacobian.items():
             variance = np.einsum("ni,nij,nj->n", slope, covariances, slope)
             errors[name] = np.sqrt(np.maximum(variance, 0.0))
+        held = self.model.at_bound(self.coords)
         for k, coordinate in enumerate(self.model.coordinates):
-            if coordinate.name in errors:
-                x = self.coords[:, k]
-                bound = (x <= coordinate.low) | (x >= coordinate.high)
-                errors[coordinate.name] = np.where(bound, np.nan, errors[coordinate.name])
+            if coordinate.name in errors and not coordinate.shared:
+                errors[coordinate.name] = np.where(held[:, k], np.nan, errors[coordinate.name])
         return errors
 
     def _own_responses(self) -> Responses:
@@ -239,11 +288,6 @@ class Calibration(Result):
 
     def _encode(self, responses: Responses) -> Encoded:
         """Responses in the order of this bank; items that were not asked stay empty."""
-        if not isinstance(responses, Responses):
-            raise InputError(
-                f"Scoring needs Responses, not {type(responses).__name__}. Make them with "
-                "itemwise.Responses(...), Responses.from_frame or itemwise.read_responses."
-            )
         if responses.kind != self.model.kind:
             raise InputError(
                 f"The responses are {responses.kind}; the {self.model.name} model of this "
@@ -264,17 +308,19 @@ class Calibration(Result):
                 f"for example {unknown[0]!r}. Leave them out with responses.select(items=[...]); "
                 "items are known by name."
             )
-        cells = np.full((responses.n_respondents, len(self.item_names)), -1, dtype=np.int8)
+        shape = responses.n_respondents, len(self.item_names)
+        cells = np.full(shape, -1, dtype=responses.cells.dtype)
         cells[:, [place[name] for name in responses.items]] = responses.cells
         return cells
 
-    def _kept(self, *, negative: bool) -> np.ndarray:
+    def _kept(self, *, keep_negative: bool) -> np.ndarray:
         """Positions of the items that count; negative ones only where they are wanted."""
         slope = self.model.parameters(self.coords)["discrimination"]
-        keep = np.flatnonzero((slope >= 0) | negative)
+        keep = np.arange(slope.size) if keep_negative else np.flatnonzero(slope >= 0)
         if keep.size == 0:
             raise InputError(
-                "All items discriminate negatively, so none is left to score. Use negative=True."
+                "All items discriminate negatively, so none is left to score. "
+                "Use keep_negative=True."
             )
         return keep
 
@@ -296,11 +342,6 @@ class Calibration(Result):
         if abilities is None:
             return np.linspace(*self.population.reach(CURVE_REACH), CURVE_POINTS)
         return _as_abilities(abilities)[0]
-
-
-def counted(n: int, noun: str) -> str:
-    """A number and its noun, in the right number."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _as_abilities(abilities: Any) -> tuple[Floats, Any]:

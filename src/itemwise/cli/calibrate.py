@@ -73,6 +73,7 @@ def calibrate(
         write_table(found.abilities(method), abilities)
 
     if out is None:
+        console.remark(repr(found))
         console.table(found.items)
     else:
         console.say(repr(responses))

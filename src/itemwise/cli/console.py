@@ -33,6 +33,11 @@ class Console:
         if not (self.quiet or self.json):
             typer.echo(text)
 
+    def remark(self, text: str) -> None:
+        """A line for a person while stdout carries a table for the next program."""
+        if not (self.quiet or self.json):
+            typer.echo(text, err=True)
+
     def show(self, frame: pd.DataFrame) -> None:
         """A short table for a person."""
         if not (self.quiet or self.json):

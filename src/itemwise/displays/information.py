@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.displays.base import Display, tidy
-from itemwise.displays.style import Style, apply, counted, footnote, grid
+from itemwise.displays.style import Style, apply, footnote, grid
 from itemwise.errors import InputError
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd

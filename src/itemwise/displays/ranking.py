@@ -9,7 +9,6 @@ import numpy as np
 from itemwise.displays.base import Display, tidy
 from itemwise.displays.style import (
     Style,
-    counted,
     footnote,
     grid,
     label,
@@ -17,6 +16,7 @@ from itemwise.displays.style import (
     name_width,
 )
 from itemwise.errors import InputError
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd

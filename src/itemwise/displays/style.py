@@ -128,11 +128,6 @@ def label(name: object, width: int = 32) -> str:
     return text.replace("$", r"\$")
 
 
-def counted(count: int, singular: str, plural: str | None = None) -> str:
-    """A number with its noun: "1 row", "1,200 rows"."""
-    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
-
-
 def lines_that_fit(ax: Axes, font_size: float) -> int:
     """How many lines of text can stand above each other along an axes."""
     inches = ax.get_window_extent().height / ax.figure.dpi

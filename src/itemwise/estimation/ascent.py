@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from itemwise.estimation.engine import Progress
-from itemwise.estimation.expectation import Expectation, Run, Tables, expect, of_items
+from itemwise.estimation.expectation import Expectation, Tables, expect, of_items
 from itemwise.estimation.maximization import (
     Slopes,
     add_diagonal,
@@ -25,7 +25,7 @@ from itemwise.estimation.scale import once_only, scale_step, tangents
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, array_namespace
-from itemwise.numerics.blocks import by_items
+from itemwise.numerics.blocks import Run, by_items
 from itemwise.numerics.newton import safe_information
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses.encoding import Encoded
@@ -88,10 +88,12 @@ def ascend(
         if move.decrement <= tolerance or (rough and move.decrement < 1):
             rough = False
             better = replan_nodes(model, coords, nodes, found)
-            if better is not nodes:
+            if better is not nodes:  # what was seen on the old nodes does not compare
                 nodes, last, best = better, None, None
                 anderson.forget()
-            elif move.decrement <= tolerance:
+                coords = keep_inside(model, coords, coords + move.step)
+                continue
+            if move.decrement <= tolerance:
                 return Ascent(coords, nodes, found, iteration, move.decrement, True)
         if last is not None and _went_wrong(last, move):
             damping /= 2
@@ -112,7 +114,7 @@ def propose(
     xp = array_namespace(coords)
     pull, stiffness = penalty_slopes(model, coords)
     directions = tangents(model, coords)
-    tilt = -once_only(directions, pull, add_diagonal(found.expected, stiffness))
+    tilt = -once_only(model, directions, pull, add_diagonal(found.expected, stiffness))
     information = add_diagonal(safe_information(found.observed, found.expected), stiffness)
     slopes = hold(model, coords, Slopes(found.gradient + pull + tilt, information))
     step = newton_step(model, slopes)
@@ -157,8 +159,9 @@ def replan_nodes(model: MeasurementModel, coords: Array, nodes: Nodes, found: Ex
     wider_low = low - WIDENING * (found.edges[0] > EDGE_MASS)
     wider_high = high + WIDENING * (found.edges[1] > EDGE_MASS)
     better = plan_nodes(model, coords, reach=(wider_low, wider_high))
-    serves = better.step > 0.9 * nodes.step and (wider_low, wider_high) == (low, high)
-    return nodes if serves else better
+    wide_enough = (wider_low, wider_high) == (low, high)
+    fine_enough = better.step > 0.9 * nodes.step and better.coarse.size < 1.1 * nodes.coarse.size
+    return nodes if wide_enough and fine_enough else better
 
 
 def _went_wrong(last: Move, move: Move) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,18 +15,37 @@ from itemwise.estimation.engine import Engine, Fit, Progress
 from itemwise.estimation.joint import Joint
 from itemwise.models import MeasurementModel, Prior, find_model, with_priors
 from itemwise.numerics.arrays import Floats
-from itemwise.responses import Responses
+from itemwise.responses import Responses, Table, as_responses
+from itemwise.words import counted, listed
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-ENGINES: dict[str, type[Any]] = {engine.name: engine for engine in (EM, Joint)}
+ENGINES: dict[str, type[EM] | type[Joint]] = {engine.name: engine for engine in (EM, Joint)}
 FEW_RESPONDENTS = 30
-NAMES_SHOWN = 3
+
+NEVER_ASKED, ALL_RIGHT, ALL_WRONG = "never asked", "all right", "all wrong"
+NEGATIVE, AT_BOUND = "negative discrimination", "at bound"
+MEANINGS = {
+    NEVER_ASKED: ("never asked", "no response tells anything of them; they stand at their prior."),
+    ALL_RIGHT: (
+        "answered all right",
+        "easier than the table can tell; their difficulty is nominal.",
+    ),
+    ALL_WRONG: (
+        "answered all wrong",
+        "harder than the table can tell; their difficulty is nominal.",
+    ),
+    NEGATIVE: (
+        "with negative discrimination",
+        "better respondents fail them more often; look at their labels.",
+    ),
+    AT_BOUND: (
+        "with a parameter at its bound",
+        "the estimate went as far as it may; it has no standard error.",
+    ),
+}
 
 
 def calibrate(
-    responses: Responses | pd.DataFrame | np.ndarray,
+    responses: Table,
     model: str | MeasurementModel = "2pl",
     *,
     engine: str | Engine = "em",
@@ -42,7 +61,7 @@ def calibrate(
     responses
         Respondents × items: `Responses`, or a frame or array that makes them.
     model
-        "1pl", "2pl", "3pl", "4pl", or a model such as `OnePL(slope=1)`.
+        "1pl", "2pl", "3pl", "4pl", or a model such as `OnePL(discrimination=1)`.
     engine
         "em" for marginal maximum likelihood, "joint" for Birnbaum's alternation, or an engine
         with its settings, such as `EM(tolerance=1e-8)`. `settings` go to an engine named here.
@@ -66,8 +85,9 @@ def calibrate(
             f"ones: {_advice(table)}"
         )
     runner = find_engine(engine, settings)
-    fit = runner.fit(table.cells, chosen, checked_weights(weights, table), progress)
-    flags = item_flags(table, chosen, fit)
+    counts = checked_weights(weights, table)
+    fit = runner.fit(table.cells, chosen, counts, progress)
+    flags = item_flags(table, chosen, fit, counts)
     return Calibration(
         model=chosen,
         item_names=table.items,
@@ -75,26 +95,22 @@ def calibrate(
         uncertainty=fit.uncertainty,
         population=fit.population,
         log_likelihood=fit.log_likelihood,
+        n_respondents=float(table.n_respondents if counts is None else counts.sum()),
         iterations=fit.iterations,
         converged=fit.converged,
         engine=runner.name,
-        notes=(*fit.notes, *table_notes(table), *flag_notes(table, flags)),
+        notes=(*fit.notes, *table_notes(table, counts), *flag_notes(table, flags)),
         flags=flags,
         responses=table,
     )
 
 
-def as_responses(responses: Any) -> Responses:
-    """Responses as they are, or made from a frame or an array."""
-    if isinstance(responses, Responses):
-        return responses
-    if hasattr(responses, "columns"):
-        return Responses.from_frame(responses)
-    return Responses(responses)
-
-
 def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
     """The engine of that name with `settings`, or the engine itself."""
+    if isinstance(engine, type) or not (isinstance(engine, str) or hasattr(engine, "fit")):
+        raise InputError(
+            f"engine is {engine!r}; give a name ({', '.join(ENGINES)}) or an engine such as EM()."
+        )
     if not isinstance(engine, str):
         if settings:
             raise InputError(
@@ -112,14 +128,19 @@ def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
             f"calibrate has no argument {unknown[0]!r}, and neither has the {engine} engine. "
             f"Its settings are: {', '.join(known)}."
         )
-    found: Engine = family(**settings)
-    return found
+    return family(**settings)
 
 
 def checked_weights(weights: Any, table: Responses) -> Floats | None:
     """Weights as numbers, one a respondent."""
     if weights is None:
         return None
+    names = [str(name) for name in getattr(weights, "index", [])] if _has_names(weights) else None
+    if names is not None and names != list(table.respondents):
+        raise InputError(
+            "weights has an index that differs from the respondents. Bring it into their order, "
+            "weights.reindex(responses.respondents), or give plain numbers."
+        )
     try:
         found = np.asarray(weights, dtype=float)
     except (TypeError, ValueError) as error:
@@ -134,70 +155,64 @@ def checked_weights(weights: Any, table: Responses) -> Floats | None:
     return found
 
 
-def item_flags(table: Responses, model: MeasurementModel, fit: Fit) -> tuple[str, ...]:
-    """What a reader should know of single items, in words; empty for most."""
-    cells = table.cells
+def _has_names(weights: Any) -> bool:
+    """Whether weights carry names of their own, as a series with an index of text does."""
+    index = getattr(weights, "index", None)
+    return hasattr(index, "dtype") and type(index).__name__ != "RangeIndex"
+
+
+def item_flags(
+    table: Responses, model: MeasurementModel, fit: Fit, weights: Floats | None
+) -> tuple[tuple[str, ...], ...]:
+    """What a reader should know of single items, in words; nothing for most."""
+    cells = table.cells if weights is None else table.cells[weights > 0]
     asked, right = (cells >= 0).sum(axis=0), (cells > 0).sum(axis=0)
-    parameters = model.parameters(fit.coords)
     masks = {
-        "never asked": asked == 0,
-        "all right": (asked > 0) & (right == asked),
-        "all wrong": (asked > 0) & (right == 0),
+        NEVER_ASKED: asked == 0,
+        ALL_RIGHT: (asked > 0) & (right == asked),
+        ALL_WRONG: (asked > 0) & (right == 0),
     }
     ordinary = ~np.logical_or.reduce(list(masks.values()))
-    masks["negative discrimination"] = ordinary & (parameters["discrimination"] < 0)
-    for k, coordinate in enumerate(model.coordinates):
-        x = fit.coords[:, k]
-        masks[f"{coordinate.name} at bound"] = (x <= coordinate.low) | (x >= coordinate.high)
-    flags = np.full(table.n_items, "", dtype=object)
-    for name, mask in masks.items():
-        flags[mask] = [f"{flag}; {name}" if flag else name for flag in flags[mask]]
-    return tuple(flags)
+    masks[NEGATIVE] = ordinary & (model.parameters(fit.coords)["discrimination"] < 0)
+    for coordinate, held in zip(model.coordinates, model.at_bound(fit.coords).T, strict=True):
+        masks[f"{coordinate.name} {AT_BOUND}"] = held & (not coordinate.shared)
+    return tuple(
+        tuple(name for name, mask in masks.items() if mask[k]) for k in range(table.n_items)
+    )
 
 
-def table_notes(table: Responses) -> list[str]:
+def table_notes(table: Responses, weights: Floats | None) -> list[str]:
     """What the table as a whole cannot support."""
     notes = []
-    if table.n_respondents < FEW_RESPONDENTS:
+    total = table.n_respondents if weights is None else float(weights.sum())
+    if total < FEW_RESPONDENTS:
+        who = counted(table.n_respondents, "respondent")
+        worth = "" if weights is None else f", by their weights worth {total:g}"
         notes.append(
-            f"Only {table.n_respondents} respondent{'s' * (table.n_respondents > 1)}: item "
-            "parameters rest mostly on their priors. Read them with their standard errors."
+            f"Only {who}{worth}: item parameters rest mostly on their priors. "
+            "Read them with their standard errors."
         )
     if table.n_items == 1:
         notes.append("Only one item: its discrimination cannot be told from its difficulty.")
     empty = np.flatnonzero((table.cells < 0).all(axis=1))
     if empty.size:
         names = [table.respondents[k] for k in empty]
-        notes.append(f"{_named(names, 'respondent')} without any response: placed at the mean.")
+        notes.append(f"{listed(names, 'respondent')} without any response: placed at the mean.")
     return notes
 
 
-def flag_notes(table: Responses, flags: tuple[str, ...]) -> list[str]:
+def flag_notes(table: Responses, flags: tuple[tuple[str, ...], ...]) -> list[str]:
     """One sentence for each kind of flag."""
-    sentences = {
-        "never asked": "no response tells anything of them; they stand at their prior.",
-        "all right": "easier than the table can tell; their difficulty is nominal.",
-        "all wrong": "harder than the table can tell; their difficulty is nominal.",
-        "negative discrimination": "better respondents fail them more often; look at their labels.",
-        "at bound": "the estimate went as far as it may; it has no standard error.",
-    }
     notes = []
-    for key, sentence in sentences.items():
-        names = [name for name, flag in zip(table.items, flags, strict=True) if key in flag]
+    for key, (words, meaning) in MEANINGS.items():
+        names = [
+            name
+            for name, said in zip(table.items, flags, strict=True)
+            if any(flag.endswith(key) for flag in said)
+        ]
         if names:
-            notes.append(f"{_named(names, 'item')} {_words(key)}: {sentence}")
+            notes.append(f"{listed(names, 'item')} {words}: {meaning}")
     return notes
-
-
-def _words(key: str) -> str:
-    return {"never asked": "never asked", "at bound": "with a parameter at its bound"}.get(
-        key, f"with {key}" if "discrimination" in key else f"answered {key}"
-    )
-
-
-def _named(names: list[str], noun: str) -> str:
-    shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
-    return f"{len(names):,} {noun}{'s' * (len(names) > 1)} ({shown})"
 
 
 def _advice(table: Responses) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Uncertainty
+from itemwise.errors import InputError
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.scoring import Population
@@ -28,6 +29,14 @@ class Fit:
     iterations: int
     converged: bool
     notes: tuple[str, ...] = ()
+
+
+def check_settings(tolerance: float, max_iterations: int) -> None:
+    """Refuse settings with which no engine ends well."""
+    if isinstance(tolerance, str) or not tolerance > 0:
+        raise InputError(f"tolerance is {tolerance!r}; give a number above 0.")
+    if not isinstance(max_iterations, int) or max_iterations < 1:
+        raise InputError(f"max_iterations is {max_iterations!r}; give a whole number from 1.")
 
 
 class Engine(Protocol):

@@ -1,27 +1,28 @@
 """The E-step: what the responses say of the items, averaged over where respondents may stand.
 
-Two ways to the same sums. Where the log-odds are linear in ability and no response is missing,
+Three ways to the same sums. Where the log-odds are linear in ability and no response is missing,
 s = Σ a x is sufficient for ability: the responses enter through two matrix-vector products, the
-posterior through a table in s. Otherwise two matrix products over all nodes do the work.
+posterior through s, row by row or, for many rows, by a table in s that is interpolated. Otherwise
+two matrix products over all nodes do the work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, histogram, like
-from itemwise.numerics.blocks import by_items, fold
+from itemwise.numerics.blocks import Run, add, by_items, fold
 from itemwise.numerics.quadrature import Nodes
 from itemwise.numerics.special import log_fall, sigmoid_pair
 from itemwise.responses.encoding import Encoded
-from itemwise.scoring.likelihood import LogLikelihood, normalised
+from itemwise.scoring.likelihood import Posterior, normalised
 
-Run = Callable[..., Any]  # a `map` that may use threads
 Tables = tuple[Array, Array, Array]  # abilities, counts, totals: see MeasurementModel.curvature
 
+TABLE_CELLS = 1 << 25  # largest table of posteriors
+LANE_CELLS = 1 << 25  # numbers that all partial sums together may hold
 TABLE_STEP = 0.0625  # in s; cubic interpolation between is then exact to 1e-9 a respondent
 
 
@@ -39,7 +40,7 @@ class Expectation:
     observed: Array  # (n_items, width, width), minus the second derivatives
     spread: Array  # (7,)
     edges: tuple[float, float]  # largest posterior mass at the first and the last node
-    products: Array  # (n_items,), the sum over respondents of E[θ] times the response
+    alignment: float  # covariance of ability with the response, summed over items
     tables: Tables | None = None  # of the general way only
 
 
@@ -48,9 +49,9 @@ def expect(
 ) -> Expectation:
     """One E-step at `coords`; `run` maps a function over blocks of rows."""
     if not (model.linear and data.complete):
-        return _expect_general(data, model, coords, nodes, run)
-    scores_possible = float(array_namespace(coords).sum(abs(coords[:, 0]))) / TABLE_STEP
-    if data.shape[0] > 2 * scores_possible:
+        return expect_generally(data, model, coords, nodes, run)
+    table_rows = float(array_namespace(coords).sum(abs(coords[:, 0]))) / TABLE_STEP
+    if data.shape[0] > 2 * table_rows and table_rows * nodes.fine.size < TABLE_CELLS:
         return _expect_by_table(data, coords, nodes, run)
     return _expect_by_row(data, coords, nodes, run)
 
@@ -59,23 +60,21 @@ def _expect_by_row(data: Encoded, coords: Array, nodes: Nodes, run: Run) -> Expe
     """Sufficient scores, few respondents: the posterior of each."""
     xp = array_namespace(coords)
     curves = _LinearCurves.at(coords, nodes)
-    slope = coords[:, 0]
-    blocks = data.blocks(1)
-    scores = xp.concat(list(run(lambda rows: data.rights(rows) @ slope, blocks)))
-    posterior, log_norm = normalised(scores[:, None] * curves.abilities + curves.log_base)
-    moments = posterior @ curves.powers[:, :2]
-    mass = data.weights @ posterior
-    means = moments[:, 0] * data.weights
-    (products,) = fold(run, blocks, lambda rows: (means[rows] @ data.rights(rows),))
-    return curves.expectation(
-        data,
-        coords,
-        products,
-        mass,
-        data.weights @ log_norm,
-        _spread(mass @ curves.powers, moments, data.weights),
-        _edges(posterior),
+
+    def pass_over(rows: slice) -> tuple[Array, ...]:
+        rights, weights = data.rights(rows), data.weights[rows]
+        scores = rights @ coords[:, 0]
+        posterior, log_norm = normalised(scores[:, None] * curves.abilities + curves.log_base)
+        moments = posterior @ curves.powers[:, :2]
+        ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
+        mass = weights @ posterior
+        spread = _spread(mass @ curves.powers, moments, weights)
+        return ends, weights @ log_norm, mass, (moments[:, 0] * weights) @ rights, spread
+
+    ends, log_norm, mass, products, spread = fold(
+        run, data.blocks(nodes.fine.size), pass_over, combine=_join
     )
+    return curves.expectation(data, coords, products, mass, log_norm, spread, ends)
 
 
 def _expect_by_table(data: Encoded, coords: Array, nodes: Nodes, run: Run) -> Expectation:
@@ -104,15 +103,10 @@ def _expect_by_table(data: Encoded, coords: Array, nodes: Nodes, run: Run) -> Ex
 
     bins, products = fold(run, data.blocks(1), pass_over)
     mass = bins @ posterior
-    return curves.expectation(
-        data,
-        coords,
-        products,
-        mass,
-        bins @ log_norm,
-        _spread(mass @ curves.powers, moments, bins),
-        _edges(posterior[bins > 1e-6 * xp.max(bins)]),
-    )
+    spread = _spread(mass @ curves.powers, moments, bins)
+    seen = posterior[bins > 1e-6 * xp.max(bins)]
+    ends = xp.stack([xp.max(seen[:, 0]), xp.max(seen[:, -1])])
+    return curves.expectation(data, coords, products, mass, bins @ log_norm, spread, ends)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +136,7 @@ class _LinearCurves:
         mass: Array,
         log_norm: Array,
         spread: Array,
-        edges: tuple[float, float],
+        ends: Array,
     ) -> Expectation:
         """Finish the step: `products` is Σ E[θ] x, `mass` the posterior mass on the nodes."""
         xp = array_namespace(coords)
@@ -152,56 +146,82 @@ class _LinearCurves:
         weighted = (self.rise * self.fall) @ moments
         information = xp.stack([weighted[:, :2], weighted[:, 1:]], axis=1)
         value = float(log_norm + coords[:, 1] @ data.right_counts)
-        return Expectation(value, gradient, information, information, spread, edges, products)
+        chance = data.right_counts / xp.sum(data.weights)
+        return Expectation(
+            log_likelihood=value,
+            gradient=gradient,
+            expected=information,
+            observed=information,
+            spread=spread,
+            edges=(float(ends[0]), float(ends[1])),
+            alignment=float(xp.sum(products - chance * (mass @ self.abilities))),
+        )
 
 
-def _expect_general(
-    data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes, run: Run
+def expect_generally(
+    data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes, run: Run = map
 ) -> Expectation:
     """Matrix products of responses with log-probabilities, and of posteriors with responses."""
     xp = array_namespace(coords)
-    coarse, fine = like(nodes.coarse, coords), like(nodes.fine, coords)
-    log_weights, powers = like(nodes.log_weights, coords), _powers(fine)
-    refine = None if nodes.interpolation is None else like(nodes.interpolation, coords)
+    coarse = like(nodes.coarse, coords)
     n_nodes = coarse.shape[0]
 
     def item_log_prob(items: slice) -> tuple[Array]:
         return (xp.permute_dims(model.log_prob(coords[items], coarse), (1, 0, 2)),)
 
     (log_prob,) = by_items(run, coords, n_nodes, item_log_prob)
-    likelihood = LogLikelihood(xp.permute_dims(log_prob, (1, 0, 2)))
+    posterior_of = Posterior(xp.permute_dims(log_prob, (1, 0, 2)), nodes)
+    powers = _powers(posterior_of.abilities)
 
     def pass_over(rows: slice) -> tuple[Array, ...]:
         block, weights = data.block(rows), data.weights[rows]
-        joint = likelihood(block)
-        joint = log_weights + (joint if refine is None else joint @ refine)
-        posterior, log_norm = normalised(joint)
+        posterior, log_norm = posterior_of(block)
         moments = posterior @ powers[:, :2]
         weighted = posterior * weights[:, None]
-        mass = xp.sum(weighted, axis=0)
-        coarse_weights = weighted if refine is None else weighted @ refine.T
-        if block.observed is None:
-            totals = xp.sum(coarse_weights, axis=0)
-        else:
-            totals = coarse_weights.T @ block.observed
-        counts = [coarse_weights.T @ indicator for indicator in block.indicators]
-        spread = _spread(mass @ powers, moments, weights)
-        edges = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
-        return weights @ log_norm, spread, edges, totals, *counts
+        spread = _spread(xp.sum(weighted, axis=0) @ powers, moments, weights)
+        ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
+        carried = posterior_of.on_coarse(weighted)
+        counts = [carried.T @ indicator for indicator in block.indicators]
+        asked = block.observed
+        totals = xp.sum(carried, axis=0) if asked is None else carried.T @ asked
+        return ends, weights @ log_norm, spread, totals, *counts
 
-    n_cells = max(1, model.n_categories * coords.shape[0] * n_nodes)
-    lanes = min(16, max(2, (1 << 25) // n_cells))
-    value, spread, edges, totals, *counts = fold(run, data.blocks(fine.shape[0]), pass_over, lanes)
+    n_cells = model.n_categories * coords.shape[0] * n_nodes
+    lanes = min(16, max(2, LANE_CELLS // n_cells))
+    ends, value, spread, totals, *counts = fold(
+        run, data.blocks(nodes.fine.size), pass_over, lanes, _join
+    )
     totals = totals[None, :] if data.complete else totals.T
     tables = coarse, xp.stack([count.T for count in counts]), totals
     gradient, expected, observed = by_items(
         run, coords, n_nodes, lambda items: model.curvature(coords[items], *of_items(tables, items))
     )
-    ends = float(edges[0]), float(edges[1])
-    graded = sum(k * count for k, count in enumerate(counts, start=1))
     return Expectation(
-        float(value), gradient, expected, observed, spread, ends, coarse @ graded, tables
+        log_likelihood=float(value),
+        gradient=gradient,
+        expected=expected,
+        observed=observed,
+        spread=spread,
+        edges=(float(ends[0]), float(ends[1])),
+        alignment=_alignment(tables),
+        tables=tables,
     )
+
+
+def _join(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:
+    """The larger masses at the ends, and the sum of everything else."""
+    xp = array_namespace(old[0])
+    return [xp.maximum(old[0], new[0]), *add(old[1:], new[1:])]
+
+
+def _alignment(tables: Tables) -> float:
+    """Covariance of ability with the response among those asked, summed over items."""
+    xp = array_namespace(tables[0])
+    abilities, counts, totals = tables
+    graded = sum((k * count for k, count in enumerate(counts, start=1)), 0 * counts[0])
+    asked = xp.clip(xp.sum(totals, axis=1), 1e-300, None)
+    mean = xp.sum(graded, axis=1) / asked
+    return float(xp.sum(graded @ abilities - mean * (totals @ abilities)))
 
 
 def of_items(tables: Tables, items: slice | Array) -> Tables:
@@ -221,11 +241,6 @@ def _spread(raw: Array, moments: Array, weights: Array) -> Array:
     mean, square = moments[:, 0], moments[:, 1]
     products = xp.stack([mean * mean, mean * square, square * square])
     return xp.concat([raw, products @ weights])
-
-
-def _edges(posterior: Array) -> tuple[float, float]:
-    xp = array_namespace(posterior)
-    return float(xp.max(posterior[:, 0])), float(xp.max(posterior[:, -1]))
 
 
 def _cubic_weights(u: Array) -> tuple[Array, Array, Array, Array]:

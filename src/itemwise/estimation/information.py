@@ -12,89 +12,113 @@ adds follows from the information on the population.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from itemwise.estimation.expectation import Run, expect
+from itemwise.estimation.expectation import Expectation, expect
 from itemwise.estimation.maximization import add_diagonal, penalty_slopes
 from itemwise.estimation.scale import population_information, tangents
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
-from itemwise.numerics.blocks import fold, row_blocks, workers
+from itemwise.numerics.blocks import Run, fold, row_blocks, workers
 from itemwise.numerics.newton import positive_inverse, symmetric
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses.encoding import Block, Encoded
-from itemwise.scoring.likelihood import LogLikelihood, normalised
+from itemwise.scoring.likelihood import Posterior
 
 MOST_EXACT = 200  # coordinates of all items together, up to which the whole matrix is inverted
-MOST_ROWS = 20_000  # respondents that settle the missing part; more only repeat it
-MOST_ORDERS = 8
-NEGLIGIBLE = 1e-4  # part of the missing information that may be left out
+MOST_ROWS = 20_000  # respondents that settle a standard error to half a percent
+MOST_ORDERS = 20
+NEGLIGIBLE = 1e-7  # part of the missing information that may be left out
+BENT_UP = 1e-3  # an eigenvalue of the scaled information that is negative beyond rounding
 BLOCK_CELLS = 1 << 17
 
 
-@dataclass(frozen=True, eq=False)
-class ObservedInformation:
-    """Covariances of the items' coordinates, computed when first asked for."""
-
-    data: Encoded
-    model: MeasurementModel
-    coords: Array
-    nodes: Nodes
-    n_jobs: int | None = None
-
-    @cached_property
-    def covariances(self) -> Floats:
-        """Covariance of each item's coordinates, (n_items, width, width)."""
-        with workers(self.n_jobs) as run:
-            found = expect(self.data, self.model, self.coords, self.nodes, run)
-            _, stiffness = penalty_slopes(self.model, self.coords)
-            complete = add_diagonal(found.observed, stiffness)
-            scores = _Scores(self.data, self.model, self.coords, self.nodes)
-            free = self._free()
-            if self.coords.shape[0] * self.model.width <= MOST_EXACT:
-                missing = as_numpy(scores.missing_of_all(run))
-                return _invert_whole(self.model, as_numpy(complete), missing, free)
-            own = complete - scores.missing_of_each(run)
-            weight = float(self.data.weights.sum())
-            population = population_information(as_numpy(found.spread), weight)
-            directions = as_numpy(tangents(self.model, self.coords))
-            return _invert_structured(self.model, as_numpy(own), directions, population, free)
-
-    def _free(self) -> np.ndarray:
-        """Which coordinates are not at a bound, (n_items, width)."""
-        coords = as_numpy(self.coords)
-        low = np.array([c.low for c in self.model.coordinates])
-        high = np.array([c.high for c in self.model.coordinates])
-        free: np.ndarray = (coords > low) & (coords < high)
-        return free
+def observed_covariances(
+    data: Encoded,
+    model: MeasurementModel,
+    coords: Array,
+    nodes: Nodes,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Covariance of each item's coordinates, (n_items, width, width)."""
+    data = data.thinned(MOST_ROWS)
+    with workers(n_jobs) as run:
+        found = expect(data, model, coords, nodes, run)
+        if coords.shape[0] * model.width <= MOST_EXACT:
+            whole = WholeInformation.at(data, model, coords, nodes, found, run)
+            return whole.covariances(coords.shape[0])
+        _, stiffness = penalty_slopes(model, coords)
+        complete = add_diagonal(found.observed, stiffness)
+        scores = _Scores(data, model, coords, nodes)
+        own = as_numpy(complete - scores.missing_of_each(run))
+        free = ~as_numpy(model.at_bound(coords))
+    population = population_information(as_numpy(found.spread), float(data.weights.sum()))
+    directions = as_numpy(tangents(model, coords))
+    return _invert_structured(model, own, directions, population, free)
 
 
 @dataclass(frozen=True, eq=False)
-class InUnit:
-    """Covariances after the shared slope became the unit of the scale: known, without error."""
+class WholeInformation:
+    """Observed information, priors included, on all numbers that were free to move."""
 
-    base: ObservedInformation
-    model: MeasurementModel
+    matrix: Floats  # (n_free, n_free)
+    spread: Floats  # (n_items x width, n_free): from the free numbers to all coordinates
 
-    @cached_property
-    def covariances(self) -> Floats:
-        """Covariance of each item's coordinates, (n_items, width, width)."""
-        known = np.array([c.shared for c in self.model.coordinates])
-        return np.where(known[:, None] | known, 0.0, self.base.covariances)
+    @classmethod
+    def at(
+        cls,
+        data: Encoded,
+        model: MeasurementModel,
+        coords: Array,
+        nodes: Nodes,
+        found: Expectation,
+        run: Run = map,
+    ) -> WholeInformation:
+        """The information at `coords`, where the E-step gave `found`."""
+        _, stiffness = penalty_slopes(model, coords)
+        complete = as_numpy(add_diagonal(found.observed, stiffness))
+        matrix = -as_numpy(_Scores(data, model, coords, nodes).missing_of_all(run))
+        width = model.width
+        for k, block in enumerate(complete):
+            own = slice(k * width, (k + 1) * width)
+            matrix[own, own] += block
+        spread = _spread_out(model, ~as_numpy(model.at_bound(coords)))
+        return cls(spread.T @ matrix @ spread, spread)
+
+    def covariances(self, n_items: int) -> Floats:
+        """Blocks of the inverse, (n_items, width, width)."""
+        inverse = self.spread @ positive_inverse(self.matrix) @ self.spread.T
+        width = self.spread.shape[0] // n_items
+        cube = inverse.reshape(n_items, width, n_items, width)
+        return np.stack([cube[k, :, k, :] for k in range(n_items)])
+
+    def way_up(self) -> Floats | None:
+        """A direction (n_items x width,) in which the likelihood bends upwards; None at a top.
+
+        Its length is one standard error, roughly.
+        """
+        scale = 1 / np.sqrt(np.maximum(np.abs(np.diag(self.matrix)), 1e-12))
+        values, vectors = np.linalg.eigh(self.matrix * scale[:, None] * scale)
+        if values[0] > -BENT_UP:
+            return None
+        way: Floats = self.spread @ (scale * vectors[:, 0])
+        return way
+
+
+def in_unit(covariances: Floats, model: MeasurementModel) -> Floats:
+    """Covariances after the shared coordinates became the unit of the scale: known exactly."""
+    known = np.array([c.shared for c in model.coordinates])
+    return np.where(known[:, None] | known, 0.0, covariances)
 
 
 class _Scores:
     """The derivatives of each respondent's log-likelihood in the items' coordinates."""
 
     def __init__(self, data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes) -> None:
-        self.data = data
         coarse = like(nodes.coarse, coords)
-        self.likelihood = LogLikelihood(model.log_prob(coords, coarse))
-        self.fine = like(nodes.fine, coords)
-        self.log_weights = like(nodes.log_weights, coords)
-        self.refine = None if nodes.interpolation is None else like(nodes.interpolation, coords)
+        self.data = data
+        self.posterior_of = Posterior(model.log_prob(coords, coarse), nodes)
         self.slopes = model.slopes(coords, coarse)  # (width, n_categories, n_items, n_nodes)
 
     def missing_of_all(self, run: Run) -> Array:
@@ -105,82 +129,69 @@ class _Scores:
         """
         xp = array_namespace(self.slopes)
         width, _, n_items, _ = self.slopes.shape
-        blocks, scale = self._sample(width * n_items)
+        blocks = self._blocks(width * n_items)
         orders = self._orders(blocks[0])
 
         def pass_over(rows: slice) -> tuple[Array]:
-            root = xp.sqrt(self.data.weights[rows])[:, None]
-            block, posterior = self._posterior(rows)
+            block, root = self.data.block(rows), xp.sqrt(self.data.weights[rows])[:, None]
+            posterior, _ = self.posterior_of(block)
             total = 0
-            for polynomial in _orthogonal(posterior, self.fine, orders):
+            for polynomial in _orthogonal(posterior, self.posterior_of.abilities, orders):
                 scores = self._scores(block, posterior * polynomial)
                 flat = xp.reshape(xp.stack(scores, axis=2), (root.shape[0], -1)) * root
                 total = total + flat.T @ flat
             return (total,)
 
-        return fold(run, blocks, pass_over, lanes=4)[0] * scale
+        return fold(run, blocks, pass_over, lanes=4)[0]
 
     def missing_of_each(self, run: Run) -> Array:
-        """Missing information of each item with itself, (n_items, width, width)."""
+        """Missing information of each item with itself, (n_items, width, width).
+
+        The mean square of the score over the posterior, less the square of its mean.
+        """
         xp = array_namespace(self.slopes)
         width, n_categories, n_items, _ = self.slopes.shape
         pairs = [(i, k) for i in range(width) for k in range(i, width)]
-        blocks, scale = self._sample(n_items)
 
         def pass_over(rows: slice) -> tuple[Array, ...]:
-            weights = self.data.weights[rows]
-            block, posterior = self._posterior(rows)
+            block, weights = self.data.block(rows), self.data.weights[rows]
+            posterior, _ = self.posterior_of(block)
             scores = self._scores(block, posterior)
             outer = xp.stack([weights @ (scores[i] * scores[k]) for i, k in pairs])
-            mass = self._on_coarse(posterior) * weights[:, None]
+            mass = self.posterior_of.on_coarse(posterior) * weights[:, None]
             counts = [mass.T @ indicator for indicator in block.indicators]
-            asked = (
-                xp.sum(mass, axis=0)[:, None] if block.observed is None else mass.T @ block.observed
-            )
-            return outer, asked, *counts
+            if block.observed is None:
+                return outer, xp.sum(mass, axis=0)[:, None], *counts
+            return outer, mass.T @ block.observed, *counts
 
-        outer, asked, *counts = fold(run, blocks, pass_over, lanes=4)
-        weights = [asked - sum(counts), *counts]
+        outer, asked, *counts = fold(run, self._blocks(n_items), pass_over, lanes=4)
+        mass = [asked - sum(counts), *counts]
         square = [
             sum(
-                xp.sum(weights[c].T * self.slopes[i, c] * self.slopes[k, c], axis=1)
+                xp.sum(mass[c].T * self.slopes[i, c] * self.slopes[k, c], axis=1)
                 for c in range(n_categories)
             )
             for i, k in pairs
         ]
-        return symmetric([(s - o) * scale for s, o in zip(square, outer, strict=True)])
+        return symmetric([s - o for s, o in zip(square, outer, strict=True)])
 
-    def _sample(self, width: int) -> tuple[list[slice], float]:
-        """Evenly spaced rows in blocks, and how many times their weight is that of all."""
-        n_rows = self.data.shape[0]
-        stride = max(1, n_rows // MOST_ROWS)
-        chosen = row_blocks(-(-n_rows // stride), max(64, BLOCK_CELLS // width))
-        blocks = [slice(b.start * stride, min(b.stop * stride, n_rows), stride) for b in chosen]
-        weights = self.data.weights
-        return blocks, float(weights.sum()) / float(weights[::stride].sum())
+    def _blocks(self, width: int) -> list[slice]:
+        return row_blocks(self.data.shape[0], max(64, BLOCK_CELLS // width))
 
     def _orders(self, rows: slice) -> int:
         """How many polynomials are worth their while, judged by the first rows."""
-        block, posterior = self._posterior(rows)
+        block, weights = self.data.block(rows), self.data.weights[rows]
+        posterior, _ = self.posterior_of(block)
         sizes = [
-            sum(float((score**2).sum()) for score in self._scores(block, posterior * polynomial))
-            for polynomial in _orthogonal(posterior, self.fine, MOST_ORDERS)
+            sum(float((weights @ s**2).sum()) for s in self._scores(block, posterior * polynomial))
+            for polynomial in _orthogonal(posterior, self.posterior_of.abilities, MOST_ORDERS)
         ]
         enough = (1 - NEGLIGIBLE) * sum(sizes)
         return int(np.searchsorted(np.cumsum(sizes), enough)) + 1
 
-    def _posterior(self, rows: slice) -> tuple[Block, Array]:
-        block = self.data.block(rows)
-        joint = self.likelihood(block)
-        joint = joint if self.refine is None else joint @ self.refine
-        return block, normalised(joint + self.log_weights)[0]
-
-    def _on_coarse(self, weights: Array) -> Array:
-        return weights if self.refine is None else weights @ self.refine.T
-
     def _scores(self, block: Block, weights: Array) -> list[Array]:
         """Scores averaged with `weights` on the fine nodes, one (n_rows, n_items) a coordinate."""
-        coarse = self._on_coarse(weights)
+        coarse = self.posterior_of.on_coarse(weights)
         found = []
         for slope in self.slopes:
             first = coarse @ slope[0].T
@@ -194,7 +205,7 @@ class _Scores:
 def _orthogonal(posterior: Array, points: Array, orders: int) -> list[Array]:
     """Polynomials of degree 1..orders, orthonormal under each row of `posterior`."""
     xp = array_namespace(posterior)
-    before, now = 0 * posterior, 0 * posterior + 1
+    before, now = xp.zeros_like(posterior), xp.ones_like(posterior)
     found = []
     for _ in range(orders):
         centre = xp.sum(posterior * now * now * points, axis=1, keepdims=True)
@@ -204,21 +215,6 @@ def _orthogonal(posterior: Array, points: Array, orders: int) -> list[Array]:
         before, now = now, ahead / xp.clip(length, 1e-150, None)
         found.append(now)
     return found
-
-
-def _invert_whole(
-    model: MeasurementModel, complete: Floats, missing: Floats, free: np.ndarray
-) -> Floats:
-    """Blocks of the inverse of complete minus missing information, over the free numbers."""
-    n_items, width = free.shape
-    matrix = -missing.copy()
-    for k in range(n_items):
-        own = slice(k * width, (k + 1) * width)
-        matrix[own, own] += complete[k]
-    spread = _spread_out(model, free)
-    inverse = spread @ positive_inverse(spread.T @ matrix @ spread) @ spread.T
-    cube = inverse.reshape(n_items, width, n_items, width)
-    return np.stack([cube[k, :, k, :] for k in range(n_items)])
 
 
 def _spread_out(model: MeasurementModel, free: np.ndarray) -> Floats:
@@ -239,11 +235,9 @@ def _invert_structured(
     model: MeasurementModel, own: Floats, directions: Floats, population: Floats, free: np.ndarray
 ) -> Floats:
     """Each item's own inverse, plus what the shared origin and unit of the scale add."""
-    shared = np.array([c.shared for c in model.coordinates])
-    alone = free & ~shared
+    alone = free & ~np.array([c.shared for c in model.coordinates])
     mask = alone[:, :, None] & alone[:, None, :]
-    blocks = np.where(mask, own, np.eye(own.shape[1]))
-    inverse = positive_inverse(blocks) * mask
+    inverse = positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask
     flat = directions.reshape(2, -1)
     own_alone = np.where(mask, own, 0.0)
     known = flat @ np.einsum("nij,knj->kni", own_alone, directions).reshape(2, -1).T

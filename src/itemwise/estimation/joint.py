@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from itemwise.calibration import KnownCovariances
 from itemwise.errors import InputError
-from itemwise.estimation.engine import Fit, Progress
+from itemwise.estimation.engine import Fit, Progress, check_settings
 from itemwise.estimation.maximization import (
     add_diagonal,
     climb_items,
@@ -25,12 +25,17 @@ from itemwise.estimation.start import start
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.special import logit
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.scoring import Population, score_abilities
 from itemwise.scoring.likelihood import STANDARD
 
 FARTHEST = 5.0  # deviations; a perfect respondent would go to infinity
 TABLE_CELLS = 1 << 21
+NOT_ENDED = (
+    "Not converged after {} iterations: joint maximum likelihood lets steep items run away. "
+    "Use engine='em'."
+)
 WHAT_IT_SAYS = (
     "Joint maximum likelihood: log_likelihood is that of items and abilities together, and "
     "standard errors take the abilities as known."
@@ -48,10 +53,7 @@ class Joint:
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0:
-            raise InputError(f"tolerance is {self.tolerance}; give a number above 0.")
-        if self.max_iterations < 1:
-            raise InputError(f"max_iterations is {self.max_iterations}; give 1 or more.")
+        check_settings(self.tolerance, self.max_iterations)
 
     def fit(
         self,
@@ -75,20 +77,22 @@ class Joint:
                 data, model, coords, STANDARD, "ml", self.n_jobs, FARTHEST
             ).ability
             mean, sd = standard(abilities, data.weights)
-            abilities, coords = (abilities - mean) / sd, model.rescale(coords, mean, sd)
+            abilities = (abilities - mean) / sd
+            coords = model.bounded(model.rescale(coords, mean, sd))
             last, value = value, joint_log_likelihood(data, model, coords, abilities)
             if progress is not None:
                 progress(iteration, value, value - last)
             if abs(value - last) < self.tolerance:
                 break
+        converged = bool(abs(value - last) < self.tolerance)
         return Fit(
             coords=coords,
             uncertainty=KnownCovariances(item_covariances(data, model, coords, abilities)),
             population=Population(),
             log_likelihood=value,
             iterations=iteration,
-            converged=bool(abs(value - last) < self.tolerance),
-            notes=(WHAT_IT_SAYS,),
+            converged=converged,
+            notes=(WHAT_IT_SAYS,) if converged else (WHAT_IT_SAYS, NOT_ENDED.format(iteration)),
         )
 
 
@@ -98,7 +102,7 @@ def accuracy_start(data: Encoded) -> Floats:
     asked = observed.sum(axis=1)
     top = data.n_categories - 1
     share = (np.where(observed, data.cells, 0).sum(axis=1) + 0.5 * top) / (asked * top + top)
-    odds = np.log(share / (1 - share))
+    odds = logit(share)
     mean, sd = standard(odds, data.weights)
     abilities: Floats = (odds - mean) / sd
     return abilities

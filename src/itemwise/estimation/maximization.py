@@ -93,8 +93,8 @@ def shorten(model: MeasurementModel, step: Array) -> Array:
 def keep_inside(model: MeasurementModel, old: Array, new: Array) -> Array:
     """Bound `new`, and let no bounded coordinate come nearer to a bound than by a third at a time.
 
-    Going to zero at once would strand an item that belongs elsewhere; where there is no prior
-    to keep it off, what is nearly zero may become zero.
+    Going to zero at once would strand an item that belongs elsewhere; where no prior keeps it
+    off, what is nearly at a bound may come to lie there.
     """
     xp = array_namespace(new)
     columns = []
@@ -103,7 +103,7 @@ def keep_inside(model: MeasurementModel, old: Array, new: Array) -> Array:
         if np.isfinite(c.low) and np.isfinite(c.high):
             x = xp.maximum(x, c.low + 0.3 * (before - c.low))
             x = xp.minimum(x, c.high - 0.3 * (c.high - before))
-            if c.prior is None:
+            if c.prior is None or not c.prior.keeps_off:
                 near = AT_BOUND * (c.high - c.low)
                 x = xp.where(x - c.low < near, 0 * x + c.low, x)
                 x = xp.where(c.high - x < near, 0 * x + c.high, x)

@@ -20,13 +20,15 @@ def tangents(model: MeasurementModel, coords: Array) -> Array:
     return xp.stack([there - coords for there in moved])
 
 
-def once_only(directions: Array, pull: Array, information: Array) -> Array:
-    """The part of the priors' `pull` to take back, so that along the scale they count once.
+def once_only(model: MeasurementModel, directions: Array, pull: Array, information: Array) -> Array:
+    """The part of the priors' `pull` (n_items, width) to take back, so that it counts once.
 
-    Projects in the metric of `information`; of n items' pull along the scale, 1/n is left.
+    Projects on the scale's two `directions` in the metric of `information`; of n items' pull
+    along the scale, 1/n is left. A shared coordinate has one prior, which counts once already.
     """
     xp = array_namespace(pull)
     n_items = pull.shape[0]
+    pull = pull * like([float(not c.shared) for c in model.coordinates], pull)
     flat = xp.reshape(directions, (2, -1))
     metric = xp.reshape(_times(information, directions), (2, -1))
     inner = as_numpy(flat @ metric.T)

@@ -55,14 +55,20 @@ def simulate(
     import pandas as pd
 
     chosen = find_model(model)
-    random = np.random.default_rng(random_state)
-    if not 0 <= missing < 1:
-        raise InputError(f"missing is {missing}; give a share from 0 up to, not including, 1.")
+    try:
+        random = np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"random_state is {random_state!r}: {error}.") from error
+    if isinstance(missing, str) or missing is None or not 0 <= missing < 1:
+        raise InputError(f"missing is {missing!r}; give a share from 0 up to, not including, 1.")
     ability = _abilities(abilities, n_respondents, random)
     parameters = _parameters(chosen, items, n_items, random)
     coords = chosen.from_parameters(parameters)
+    if not np.array_equal(chosen.bounded(coords), coords):
+        outside = ", ".join(f"{c.name} in [{c.low:g}, {c.high:g}]" for c in chosen.coordinates)
+        raise InputError(f"items lie outside the bounds of the {chosen.name} model: {outside}.")
     cells = _draw(chosen, coords, ability, missing, random)
-    responses = Responses.from_codes(cells, kind=chosen.kind)
+    responses = Responses.from_codes(cells, _names(abilities), _names(items), chosen.kind)
     frame = pd.DataFrame(dict(parameters), index=pd.Index(responses.items, name="item"))
     where = pd.Index(responses.respondents, name="respondent")
     truth = Truth(chosen, frame, pd.DataFrame({"ability": ability}, index=where))
@@ -89,10 +95,39 @@ def _draw(
     return cells
 
 
+def _columns(given: Any, names: list[str]) -> dict[str, Floats]:
+    """Columns of numbers of one length; zero where a name is not given."""
+    try:
+        columns = {
+            name: np.atleast_1d(np.asarray(given[name], dtype=float))
+            for name in names
+            if name in given
+        }
+        size = max(column.size for column in columns.values())
+        found = {
+            name: np.broadcast_to(columns.get(name, np.zeros(1)), size).copy() for name in names
+        }
+    except (TypeError, ValueError) as error:
+        raise InputError(f"items must be columns of numbers of one length: {error}.") from error
+    if not all(np.isfinite(column).all() for column in found.values()):
+        raise InputError("items has values that are not finite numbers.")
+    return found
+
+
+def _names(given: Any) -> Any:
+    """Names from the index of a frame or series; None where there is none."""
+    index = getattr(given, "index", None)
+    return index if hasattr(index, "dtype") and type(index).__name__ != "RangeIndex" else None
+
+
 def _abilities(given: Any, n: int | None, random: np.random.Generator) -> Floats:
     if given is None:
         return random.normal(size=_count(1000 if n is None else n, "n_respondents"))
-    ability = np.asarray(given, dtype=float)
+    given = given["ability"] if hasattr(given, "columns") else given
+    try:
+        ability = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"abilities must be numbers: {error}.") from error
     if ability.ndim != 1 or ability.size == 0 or not np.isfinite(ability).all():
         raise InputError(
             f"abilities must be one list of finite numbers; got shape {ability.shape}."
@@ -109,20 +144,19 @@ def _parameters(
         return model.sample(_count(50 if n is None else n, "n_items"), random)
     names = list(model.sample(1, np.random.default_rng(0)))
     fixed = {"guessing", "slip"} - {c.name for c in model.coordinates}
-    lacking = [name for name in names if name not in given and name not in fixed]
+    needed = [name for name in names if name not in fixed]
+    lacking = [name for name in needed if name not in given]
     if lacking:
         raise InputError(
-            f"items lacks {', '.join(lacking)}; the {model.name} model needs {', '.join(names)}."
+            f"items lacks {', '.join(lacking)}; the {model.name} model needs {', '.join(needed)}."
         )
-    size = len(np.atleast_1d(np.asarray(given[names[0]])))
-    found = {
-        name: np.broadcast_to(np.asarray(given[name], dtype=float), size).copy()
-        if name in given and name not in fixed
-        else np.zeros(size)
-        for name in names
-    }
-    if not all(np.isfinite(column).all() for column in found.values()):
-        raise InputError("items has values that are not finite numbers.")
+    found = _columns(given, names)
+    for name in fixed:
+        if found[name].any():
+            raise InputError(f"items has {name}, which the {model.name} model does not know.")
+    if model.coordinates[0].shared and np.ptp(found[needed[0]]) > 0:
+        raise InputError(f"The {model.name} model has one {needed[0]} for all items; give one.")
+    size = found[names[0]].size
     if n is not None and n != size:
         raise InputError(f"n_items is {n}, but {size} items are given.")
     return found

@@ -10,6 +10,7 @@ import numpy as np
 
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, like
+from itemwise.numerics.special import logit
 from itemwise.responses.encoding import Encoded
 
 MOST_ROWS = 2_000  # a sample this large finds the direction
@@ -29,7 +30,7 @@ def start(data: Encoded, model: MeasurementModel) -> Array:
     loading = loadings((table - mean) * observed, weights)
     # Half a response in either direction keeps the log-odds of constant items finite.
     shrunk = (total + 0.5 * top) / (asked + 1.0)
-    return model.start(xp.log(shrunk / (top - shrunk)), loading)
+    return model.start(logit(shrunk / top), loading)
 
 
 def loadings(table: Array, weights: Array) -> Array:

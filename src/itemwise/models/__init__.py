@@ -36,6 +36,8 @@ def find_model(model: str | MeasurementModel) -> MeasurementModel:
         return model
     if isinstance(model, str) and model.lower() in MODELS:
         return MODELS[model.lower()]()
+    if isinstance(model, type):
+        raise InputError(f"model is the class {model.__name__}; call it: {model.__name__}().")
     raise InputError(f"There is no model {model!r}. Models are: {', '.join(MODELS)}.")
 
 
@@ -46,13 +48,34 @@ def with_priors(
     names = [coordinate.name for coordinate in model.coordinates]
     if priors is None:
         priors = dict.fromkeys(names)
+    if not isinstance(priors, Mapping):
+        raise InputError(
+            f"priors is {priors!r}; give None for none, or a mapping such as "
+            f"{{{names[0]!r}: itemwise.Normal(0, 2)}}."
+        )
     unknown = sorted(set(priors) - set(names))
     if unknown:
         raise InputError(
             f"priors names {', '.join(map(repr, unknown))}, which the {model.name} model does not "
             f"have. Its parameters with a prior are: {', '.join(names)}."
         )
+    for name, prior in priors.items():
+        if not (prior is None or isinstance(prior, Prior)) or isinstance(prior, type):
+            raise InputError(
+                f"The prior of {name} is {prior!r}; give itemwise.Normal(mean, sd), "
+                "itemwise.Beta(a, b) or None."
+            )
+        if isinstance(prior, Beta) and not _is_share(model, name):
+            raise InputError(
+                f"The prior of {name} is {prior!r}, a density on [0, 1], but {name} may lie "
+                "outside. Use itemwise.Normal(mean, sd)."
+            )
     moved = tuple(
         replace(c, prior=priors[c.name]) if c.name in priors else c for c in model.coordinates
     )
     return model.with_coordinates(moved)
+
+
+def _is_share(model: MeasurementModel, name: str) -> bool:
+    """Whether a coordinate lies in [0, 1]."""
+    return any(c.name == name and c.low >= 0 and c.high <= 1 for c in model.coordinates)

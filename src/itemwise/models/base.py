@@ -105,10 +105,11 @@ class MeasurementModel(ABC):
         A family with closed forms overrides these central differences.
         """
         xp = array_namespace(coords)
-        nudges = like(1e-5 * np.eye(self.width), coords)
-        ups = [self.log_prob(coords + nudge, abilities) for nudge in nudges]
-        downs = [self.log_prob(coords - nudge, abilities) for nudge in nudges]
-        return xp.stack([(up - down) / 2e-5 for up, down in zip(ups, downs, strict=True)])
+        found = []
+        for up, down, apart in self._neighbours(coords):
+            rise = self.log_prob(up, abilities) - self.log_prob(down, abilities)
+            found.append(rise / apart[:, None])
+        return xp.stack(found)
 
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
@@ -117,21 +118,55 @@ class MeasurementModel(ABC):
 
         They belong to the sum of counts x log_prob, where `counts` (n_categories - 1, n_items,
         n_abilities) leaves the first category to `totals` (n_items or 1, n_abilities).
-        A family with closed forms overrides this; here the observed information is the Fisher
-        information too.
+        A family with closed forms overrides this; here the observed information comes from
+        differences of the gradient.
         """
         xp = array_namespace(coords)
-        slopes, prob = self.slopes(coords, abilities), xp.exp(self.log_prob(coords, abilities))
         first = totals - xp.sum(counts, axis=0)
-        counted = xp.concat([first[None], counts])
-        gradient = xp.sum(counted * slopes, axis=(1, 3)).T
-        pairs = [
-            xp.sum(totals * xp.sum(prob * slopes[i] * slopes[k], axis=0), axis=1)
-            for i in range(self.width)
-            for k in range(i, self.width)
+        weights = xp.concat([first[None], counts])
+
+        def gradient(where: Array) -> Array:
+            return xp.sum(weights * self.slopes(where, abilities), axis=(1, 3)).T
+
+        slopes, prob = self.slopes(coords, abilities), xp.exp(self.log_prob(coords, abilities))
+        expected = symmetric(
+            [
+                xp.sum(totals * xp.sum(prob * slopes[i] * slopes[k], axis=0), axis=1)
+                for i in range(self.width)
+                for k in range(i, self.width)
+            ]
+        )
+        bends = [
+            (gradient(down) - gradient(up)) / apart[:, None]
+            for up, down, apart in self._neighbours(coords)
         ]
-        information = symmetric(pairs)
-        return gradient, information, information
+        observed = xp.stack(bends, axis=1)
+        return gradient(coords), expected, 0.5 * (observed + xp.permute_dims(observed, (0, 2, 1)))
+
+    def expected(self, coords: Array, abilities: Array) -> Array:
+        """Expected category, for a binary model the chance to be right, (n_items, n_abilities)."""
+        xp = array_namespace(coords)
+        prob = self.ability_derivatives(coords, abilities)[0]
+        return sum((k * prob[k] for k in range(1, prob.shape[0])), xp.zeros_like(prob[0]))
+
+    def at_bound(self, coords: Array) -> Array:
+        """Which coordinates lie at a bound, (n_items, width)."""
+        low = like([c.low for c in self.coordinates], coords)
+        high = like([c.high for c in self.coordinates], coords)
+        return (coords <= low) | (coords >= high)
+
+    def bounded(self, coords: Array) -> Array:
+        """`coords` moved inside the bounds."""
+        xp = array_namespace(coords)
+        low = like([c.low for c in self.coordinates], coords)
+        high = like([c.high for c in self.coordinates], coords)
+        return xp.minimum(xp.maximum(coords, low), high)
+
+    def _neighbours(self, coords: Array, size: float = 1e-5) -> list[tuple[Array, Array, Array]]:
+        """For each coordinate: items nudged up, down, and how far these are apart, (n_items,)."""
+        nudges = like(size * np.eye(self.width), coords)
+        pairs = [(self.bounded(coords + step), self.bounded(coords - step)) for step in nudges]
+        return [(up, down, (up - down)[:, k]) for k, (up, down) in enumerate(pairs)]
 
     def information(self, coords: Array, abilities: Array) -> Array:
         """Fisher information on ability, (n_items, n_abilities)."""

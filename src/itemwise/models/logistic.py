@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from itemwise.errors import InputError
 from itemwise.models.base import Coordinate, MeasurementModel
 from itemwise.models.priors import Beta, Normal
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
@@ -28,10 +29,11 @@ GUESSING = Coordinate("guessing", Beta(5, 17), low=0.0, high=0.95, longest=0.1)
 SLIP = Coordinate("slip", Beta(2, 20), low=0.0, high=0.475, longest=0.1)
 
 PARAMETERS = ("discrimination", "difficulty", "guessing", "slip")
-FLATTEST = 0.01  # a slope nearer to zero is taken as this when difficulty is computed
+FLATTEST = 0.01  # a slope nearer to zero is none: over the whole scale it moves P by a hair
+LEAST_UNIT = 0.05  # a common discrimination below this would look flat
 
-_TINEST = 1e-300
-_TINY = 1e-12  # a probability below this is as good as none when it divides
+_TINIEST = 1e-300
+_TINY = 1e-8  # a probability below this is as good as none when it divides
 
 
 class Logistic(MeasurementModel):
@@ -51,10 +53,10 @@ class Logistic(MeasurementModel):
         low, slip = self._asymptotes(coords)
         span = 1 - slip - low
         right = xp.where(
-            low > 0, xp.log(low + span * rise + _TINY), xp.log1p(-slip) + log_sigmoid(z)
+            low > 0, xp.log(low + span * rise + _TINIEST), xp.log1p(-slip) + log_sigmoid(z)
         )
         wrong = xp.where(
-            slip > 0, xp.log(slip + span * fall + _TINY), xp.log1p(-low) + log_sigmoid(-z)
+            slip > 0, xp.log(slip + span * fall + _TINIEST), xp.log1p(-low) + log_sigmoid(-z)
         )
         return xp.stack([wrong, right])
 
@@ -62,12 +64,10 @@ class Logistic(MeasurementModel):
         """Derivatives of the log-probabilities, (width, 2, n_items, n_abilities)."""
         xp = array_namespace(coords)
         rise, fall = sigmoid_pair(coords[:, :1] * abilities + coords[:, 1:2])
-        low, slip = self._asymptotes(coords)
-        span = 1 - slip - low
-        right, wrong = low + span * rise + _TINY, slip + span * fall + _TINY
-        bell = span * rise * fall
-        rows = [bell * abilities, bell, fall, -rise][: self.width]
-        return xp.stack([xp.stack([-row / wrong, row / right]) for row in rows])
+        ups, downs = self._ratios(coords, rise, fall)
+        pairs = [(-downs[0] * abilities, ups[0] * abilities)]
+        pairs += [(-down, up) for up, down in zip(ups, downs, strict=True)]
+        return xp.stack([xp.stack(pair) for pair in pairs])
 
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
@@ -75,32 +75,27 @@ class Logistic(MeasurementModel):
         """Gradient, Fisher and observed information of the expected log-likelihood."""
         xp = array_namespace(coords)
         rise, fall = sigmoid_pair(coords[:, :1] * abilities + coords[:, 1:2])
-        bell = rise * fall
         if self.width == 2:
-            residual, weight = counts[0] - totals * rise, totals * bell
+            residual, weight = counts[0] - totals * rise, totals * rise * fall
             gradient = xp.stack([residual @ abilities, xp.sum(residual, axis=1)], axis=1)
             information = symmetric(
                 [weight @ abilities**2, weight @ abilities, xp.sum(weight, axis=1)]
             )
             return gradient, information, information
         low, slip = self._asymptotes(coords)
-        span = 1 - slip - low
-        right, wrong = low + span * rise + _TINY, slip + span * fall + _TINY
-        per_right, per_wrong = counts[0] / right, (totals - counts[0]) / wrong
-        pull = per_right - per_wrong
-        slopes = [span * bell, fall, -rise][: self.width - 1]
-        gradient = _sums([pull * slope for slope in slopes], abilities)
-        fisher = totals / (right * wrong)
-        expected = [fisher * s * t for i, s in enumerate(slopes) for t in slopes[i:]]
-        stiff = per_right / right + per_wrong / wrong
-        observed = [stiff * s * t for i, s in enumerate(slopes) for t in slopes[i:]]
-        observed[0] = observed[0] - pull * span * bell * (fall - rise)
-        for k in range(1, len(slopes)):  # how an asymptote changes the slope of the curve
-            observed[k] = observed[k] + pull * bell
+        ups, downs = self._ratios(coords, rise, fall)
+        hits, misses = counts[0], totals - counts[0]
+        gradient = [hits * up - misses * down for up, down in zip(ups, downs, strict=True)]
+        pairs = [(i, k) for i in range(len(ups)) for k in range(i, len(ups))]
+        expected = [totals * ups[i] * downs[k] for i, k in pairs]
+        observed = [hits * ups[i] * ups[k] + misses * downs[i] * downs[k] for i, k in pairs]
+        observed[0] = observed[0] - gradient[0] * (fall - rise)
+        for k in range(1, len(ups)):  # how an asymptote changes the slope of the curve
+            observed[k] = observed[k] + gradient[0] / (1 - slip - low)
         return (
-            xp.stack(gradient, axis=1),
-            symmetric(_pair_sums(expected, abilities, len(slopes))),
-            symmetric(_pair_sums(observed, abilities, len(slopes))),
+            xp.stack(_sums(gradient, abilities), axis=1),
+            symmetric(_pair_sums(expected, abilities, len(ups))),
+            symmetric(_pair_sums(observed, abilities, len(ups))),
         )
 
     def ability_derivatives(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
@@ -124,7 +119,7 @@ class Logistic(MeasurementModel):
             return slope**2 * bell
         low, slip = self._asymptotes(coords)
         span = 1 - slip - low
-        return (span * slope * bell) ** 2 / ((low + span * rise) * (slip + span * fall) + _TINEST)
+        return (span * slope * bell) ** 2 / ((low + span * rise) * (slip + span * fall) + _TINIEST)
 
     def start(self, easiness: Array, loading: Array) -> Array:
         """Slope from the loading, intercept from the share of right responses."""
@@ -132,13 +127,9 @@ class Logistic(MeasurementModel):
         loading = xp.clip(loading, -0.9, 0.9)
         slope = 1.7 * loading / xp.sqrt(1 - loading**2)
         if self.coordinates[0].shared:
-            slope = xp.mean(slope) + 0 * slope
-        columns = [
-            slope,
-            easiness * xp.sqrt(1 + (slope / 1.7) ** 2),
-            0 * slope + 0.1,
-            0 * slope + 0.03,
-        ]
+            slope = xp.full_like(slope, float(xp.mean(slope)))
+        intercept = easiness * xp.sqrt(1 + (slope / 1.7) ** 2)
+        columns = [slope, intercept, xp.full_like(slope, 0.1), xp.full_like(slope, 0.03)]
         return xp.stack(columns[: self.width], axis=1)
 
     def rescale(self, coords: Array, shift: float, scale: float) -> Array:
@@ -148,15 +139,24 @@ class Logistic(MeasurementModel):
         return xp.concat([slope * scale, intercept + slope * shift, coords[:, 2:]], axis=1)
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
-        """Discrimination, difficulty, guessing and slip."""
-        slope, intercept = _divisible(coords[:, 0]), coords[:, 1]
-        low, slip = (column[:, 0] + 0 * slope for column in self._asymptotes(coords))
+        """Discrimination, difficulty, guessing and slip.
+
+        A slope within `FLATTEST` of zero is reported as that: the pair of discrimination and
+        difficulty then still describes the curve, and difficulty is large, not infinite.
+        """
+        slope = np.where(self.flat(coords), FLATTEST, coords[:, 0])
+        low, slip = (column[:, 0] + np.zeros_like(slope) for column in self._asymptotes(coords))
         return {
-            "discrimination": coords[:, 0].copy(),
-            "difficulty": -intercept / slope,
+            "discrimination": slope,
+            "difficulty": -coords[:, 1] / slope,
             "guessing": low,
             "slip": slip,
         }
+
+    def flat(self, coords: Floats) -> np.ndarray:
+        """Which items discriminate nothing, (n_items,)."""
+        nothing: np.ndarray = np.abs(coords[:, 0]) < FLATTEST
+        return nothing
 
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
         """Coordinates of items with these public parameters."""
@@ -167,10 +167,11 @@ class Logistic(MeasurementModel):
 
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
         """Derivatives of the public parameters in the coordinates."""
-        slope = _divisible(coords[:, 0])
+        flat = self.flat(coords)
+        slope = np.where(flat, FLATTEST, coords[:, 0])
         jacobian = {name: np.zeros(coords.shape) for name in PARAMETERS}
         jacobian["discrimination"][:, 0] = 1
-        jacobian["difficulty"][:, 0] = coords[:, 1] / slope**2
+        jacobian["difficulty"][:, 0] = np.where(flat, 0.0, coords[:, 1] / slope**2)
         jacobian["difficulty"][:, 1] = -1 / slope
         for k, coordinate in enumerate(self.coordinates[2:], start=2):
             jacobian[coordinate.name][:, k] = 1
@@ -185,10 +186,25 @@ class Logistic(MeasurementModel):
             "slip": random.uniform(0.0, 0.10, n_items),
         }
         if self.coordinates[0].shared:
-            drawn["discrimination"][:] = 1.0
+            drawn["discrimination"][:] = getattr(self, "discrimination", None) or 1.0
         moved = {coordinate.name for coordinate in self.coordinates}
         fixed = {name for name in ("guessing", "slip") if name not in moved}
         return {name: 0 * x if name in fixed else x for name, x in drawn.items()}
+
+    def _ratios(self, coords: Array, rise: Array, fall: Array) -> tuple[list[Array], list[Array]]:
+        """Derivatives of P in z = aθ - ab, guessing and slip: over P, and over 1 - P.
+
+        Most are ratios of numbers that vanish together, exact far in the tails. Those that are
+        not are cut where a response would be all but impossible.
+        """
+        xp = array_namespace(coords)
+        low, slip = self._asymptotes(coords)
+        span = 1 - slip - low
+        right, wrong = low + span * rise + _TINIEST, slip + span * fall + _TINIEST
+        bell = span * rise * fall
+        ups = [bell / right, fall / xp.clip(right, _TINY, None), -rise / right]
+        downs = [bell / wrong, fall / wrong, -rise / xp.clip(wrong, _TINY, None)]
+        return ups[: self.width - 1], downs[: self.width - 1]
 
     def _asymptotes(self, coords: Array) -> tuple[Array, Array]:
         """Guessing and slip as columns; zero where the model has none."""
@@ -197,27 +213,37 @@ class Logistic(MeasurementModel):
         return low, slip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OnePL(Logistic):
     """One discrimination for all items.
 
-    With `slope` given, discrimination is that number and the deviation of the population is
-    estimated in its place: the Rasch model, the same curves in another unit.
+    With `discrimination` given, it is that number, and the deviation of the population is
+    estimated in its place: with 1 the Rasch model, the same curves in another unit.
     """
 
     name: ClassVar[str] = "1pl"
     linear: ClassVar[bool] = True
     coordinates: tuple[Coordinate, ...] = (replace(SLOPE, shared=True), INTERCEPT)
-    slope: float | None = None
+    discrimination: float | None = None
+
+    def __post_init__(self) -> None:
+        given = self.discrimination
+        if given is None:
+            return
+        if isinstance(given, bool | str) or not LEAST_UNIT <= given <= SLOPE.high:
+            raise InputError(
+                f"discrimination is {given!r}; give a number from {LEAST_UNIT} to "
+                f"{SLOPE.high:g}, such as 1 for the Rasch model."
+            )
 
     def unit(self, coords: Floats) -> float:
-        """How many population deviations one unit of the wanted scale has."""
-        if self.slope is None or coords[0, 0] == 0:
+        """The deviation of the population in the unit in which discrimination is what was given."""
+        if self.discrimination is None or coords[0, 0] == 0:
             return 1.0
-        return abs(float(coords[0, 0])) / self.slope
+        return abs(float(coords[0, 0])) / self.discrimination
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TwoPL(Logistic):
     """Discrimination and difficulty."""
 
@@ -226,7 +252,7 @@ class TwoPL(Logistic):
     coordinates: tuple[Coordinate, ...] = (SLOPE, INTERCEPT)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ThreePL(Logistic):
     """Discrimination, difficulty and guessing."""
 
@@ -234,21 +260,12 @@ class ThreePL(Logistic):
     coordinates: tuple[Coordinate, ...] = (SLOPE, INTERCEPT, GUESSING)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FourPL(Logistic):
     """Discrimination, difficulty, guessing and slip."""
 
     name: ClassVar[str] = "4pl"
     coordinates: tuple[Coordinate, ...] = (SLOPE, INTERCEPT, replace(GUESSING, high=0.475), SLIP)
-
-
-def _divisible(slope: Floats) -> Floats:
-    """Slopes with a small positive number in place of zero.
-
-    Difficulty is then large, not infinite, and hard where everybody fails, whatever sign rounding
-    gave the slope.
-    """
-    return np.where(np.abs(slope) < FLATTEST, FLATTEST, slope)
 
 
 def _sums(terms: list[Array], abilities: Array) -> list[Array]:

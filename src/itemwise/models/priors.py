@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from math import inf, isfinite
+from typing import ClassVar, Protocol, runtime_checkable
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Array, array_namespace
 
 
+@runtime_checkable
 class Prior(Protocol):
-    """A density on one coordinate, known by its logarithm and two derivatives of it."""
+    """A density on one coordinate, known by its logarithm and two derivatives of it.
+
+    `keeps_off` says that the density vanishes at the lower bound of its coordinate, so that no
+    estimate comes to lie there.
+    """
+
+    @property
+    def keeps_off(self) -> bool:
+        """Whether the density vanishes at the lower bound."""
 
     def log_density(self, x: Array) -> Array:
         """Log-density up to a constant."""
@@ -26,12 +36,17 @@ class Prior(Protocol):
 class Normal:
     """Normal prior."""
 
+    keeps_off: ClassVar[bool] = False
+
     mean: float = 0.0
     sd: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.sd > 0:
-            raise InputError(f"A Normal prior has sd {self.sd}; give a number above 0.")
+        if not (isfinite(self.mean) and isfinite(self.sd) and self.sd > 0):
+            raise InputError(
+                f"A Normal prior has mean {self.mean} and sd {self.sd}; "
+                "give a finite mean and an sd above 0."
+            )
 
     def log_density(self, x: Array) -> Array:
         """Log-density up to a constant."""
@@ -53,8 +68,13 @@ class Beta:
     a: float
     b: float
 
+    @property
+    def keeps_off(self) -> bool:
+        """Whether the density vanishes at zero."""
+        return self.a > 1
+
     def __post_init__(self) -> None:
-        if not (self.a >= 1 and self.b >= 1):
+        if not (1 <= self.a < inf and 1 <= self.b < inf):
             raise InputError(
                 f"A Beta prior has a = {self.a} and b = {self.b}; give numbers of at least 1, "
                 "or the density has no maximum inside (0, 1)."
@@ -63,12 +83,15 @@ class Beta:
     def log_density(self, x: Array) -> Array:
         """Log-density up to a constant."""
         xp = array_namespace(x)
-        return (self.a - 1) * xp.log(x) + (self.b - 1) * xp.log1p(-x)
+        upper = (self.b - 1) * xp.log1p(-x)
+        return upper + (self.a - 1) * xp.log(x) if self.a > 1 else upper
 
     def slope(self, x: Array) -> Array:
         """First derivative of the log-density."""
-        return (self.a - 1) / x - (self.b - 1) / (1 - x)
+        upper = -(self.b - 1) / (1 - x)
+        return upper + (self.a - 1) / x if self.a > 1 else upper
 
     def curvature(self, x: Array) -> Array:
         """Minus the second derivative of the log-density."""
-        return (self.a - 1) / x**2 + (self.b - 1) / (1 - x) ** 2
+        upper = (self.b - 1) / (1 - x) ** 2
+        return upper + (self.a - 1) / x**2 if self.a > 1 else upper

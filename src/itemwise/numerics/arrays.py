@@ -64,17 +64,13 @@ def checked_device(device: str) -> str:
     import torch
 
     try:
-        torch.device(device)
-    except RuntimeError as error:
+        torch.ones(1, dtype=torch.float64, device=device).cpu()
+    except (RuntimeError, TypeError, NotImplementedError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
         raise InputError(
-            f"device is {device!r}, which torch does not know. Use 'cpu' or 'cuda', or leave "
-            "device out to run on NumPy."
+            f"device is {device!r}, which cannot be used here ({reason}). "
+            "Use 'cpu' or 'cuda', or leave device out to run on NumPy."
         ) from error
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError(
-            f"device is '{device}', but torch sees no CUDA device here. "
-            "Use device='cpu', or leave device out to run on NumPy."
-        )
     return device
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from itemwise.errors import InputError
 
 Value = TypeVar("Value")
+Run = Callable[..., Any]  # a `map` that may use threads
 
 ITEM_CELLS = 1 << 15
 
@@ -24,7 +25,7 @@ def row_blocks(n_rows: int, rows: int) -> list[slice]:
 
 
 @contextmanager
-def workers(n_jobs: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
+def workers(n_jobs: int | None = None) -> Iterator[Run]:
     """Give a `map` that runs in threads and keeps the order of its results.
 
     BLAS is held to one thread meanwhile: its own threads wait in a spin for each other and
@@ -32,8 +33,8 @@ def workers(n_jobs: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]
     """
     if n_jobs is None or n_jobs == -1:
         n_jobs = available_cores()
-    if n_jobs < 1:
-        raise InputError(f"n_jobs is {n_jobs}; give 1 or more, or None or -1 for all cores.")
+    if not isinstance(n_jobs, int) or n_jobs < 1:
+        raise InputError(f"n_jobs is {n_jobs!r}; give 1 or more, or None or -1 for all cores.")
     with _blas_controller().limit(limits=1, user_api="blas"):
         if n_jobs == 1:
             yield map
@@ -60,7 +61,7 @@ def _blas_controller() -> Any:
     return ThreadpoolController()
 
 
-def by_items(run: Callable[..., Any], coords: Any, nodes: int, work: Callable[[slice], Any]) -> Any:
+def by_items(run: Run, coords: Any, nodes: int, work: Callable[[slice], Any]) -> Any:
     """Do `work` on blocks of items whose tables over `nodes` lie in a core's cache, and join them.
 
     `work` returns a tuple of arrays with the items on their first axis. On a GPU, one block.
@@ -73,23 +74,21 @@ def by_items(run: Callable[..., Any], coords: Any, nodes: int, work: Callable[[s
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
+def add(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+    """Sums, pair by pair."""
+    return [left + right for left, right in zip(old, new, strict=True)]
+
+
 def fold(
-    run: Callable[..., Any], blocks: list[slice], work: Callable[[slice], Any], lanes: int = 16
-) -> list[Any]:
-    """Sum what `work` returns (a tuple of arrays) over `blocks`, in an order that is fixed.
+    run: Run,
+    blocks: list[slice],
+    work: Callable[[slice], Sequence[Any]],
+    lanes: int = 16,
+    combine: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] = add,
+) -> Sequence[Any]:
+    """Combine what `work` returns, a tuple of arrays, over `blocks`, in an order that is fixed.
 
-    Blocks are dealt to `lanes`, each summed by one worker; the lanes are then summed in turn.
+    Blocks are dealt to `lanes`, each combined by one worker; the lanes are then combined in turn.
     """
-
-    def sum_lane(lane: list[slice]) -> list[Any]:
-        total = list(work(lane[0]))
-        for rows in lane[1:]:
-            total = [old + new for old, new in zip(total, work(rows), strict=True)]
-        return total
-
     dealt = [blocks[first::lanes] for first in range(min(lanes, len(blocks)))]
-    parts = run(sum_lane, dealt)
-    total: list[Any] = next(parts)
-    for part in parts:
-        total = [old + new for old, new in zip(total, part, strict=True)]
-    return total
+    return reduce(combine, run(lambda lane: reduce(combine, map(work, lane)), dealt))

@@ -6,6 +6,7 @@ import numpy as np
 
 from itemwise.numerics.arrays import Array, Floats, array_namespace
 
+FAINTEST = 1e-12  # information below this is none; the standard error stays a finite number
 FLATTEST = 1e-8  # eigenvalue of a scaled information below which a direction is called flat
 
 
@@ -53,10 +54,12 @@ def safe_information(observed: Array, expected: Array) -> Array:
     xp = array_namespace(observed)
     if observed is expected:
         return expected
-    safe = observed[:, 0, 0] > 0.1 * expected[:, 0, 0]
+    scale = 1 / xp.sqrt(xp.clip(xp.linalg.diagonal(expected), 1e-100, None))
+    both = scale[:, :, None] * scale[:, None, :]
+    ours, theirs = observed * both, expected * both
+    safe = ours[:, 0, 0] > 0.1 * theirs[:, 0, 0]
     for k in range(2, observed.shape[-1] + 1):
-        ours, theirs = xp.linalg.det(observed[:, :k, :k]), xp.linalg.det(expected[:, :k, :k])
-        safe = safe & (ours > 0.1 * theirs)
+        safe = safe & (xp.linalg.det(ours[:, :k, :k]) > 0.1 * xp.linalg.det(theirs[:, :k, :k]))
     return xp.where(safe[:, None, None], observed, expected)
 
 
@@ -66,7 +69,7 @@ def positive_inverse(matrices: Floats) -> Floats:
     A flat direction, which rounding may even have turned negative, gets a very large variance.
     """
     diagonal = np.abs(np.diagonal(matrices, axis1=-2, axis2=-1))
-    scale = 1 / np.sqrt(np.maximum(diagonal, 1e-300))
+    scale = 1 / np.sqrt(np.maximum(diagonal, FAINTEST))
     both = scale[..., :, None] * scale[..., None, :]
     values, vectors = np.linalg.eigh(matrices * both)
     values = np.maximum(values, FLATTEST)

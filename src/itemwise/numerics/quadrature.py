@@ -18,6 +18,9 @@ from itemwise.numerics.arrays import Floats
 WIDEST_STEP = 1.1  # in standard deviations of the narrowest posterior
 MOST_PLAIN_NODES = 161  # beyond this, interpolation is cheaper than larger matrix products
 COARSE_NODES = 121
+MOST_COARSE_NODES = 321  # for the steepest curves: interpolation wants more of them
+STEEPEST_STEP = 1.2  # in log-odds; a sum over a logistic curve is then exact to 1e-7
+SMOOTHEST_STEP = 0.5  # in log-odds; its logarithm is then interpolated to 1e-5
 REACH = 6.0  # standard normal mass beyond: 2e-9
 STENCIL = 8
 
@@ -41,14 +44,25 @@ class Nodes:
 
 
 def normal_nodes(
-    narrowest: float, low: float = -REACH, high: float = REACH, mean: float = 0.0, sd: float = 1.0
+    narrowest: float,
+    low: float = -REACH,
+    high: float = REACH,
+    mean: float = 0.0,
+    sd: float = 1.0,
+    steepest: float = 1.0,
 ) -> Nodes:
-    """Nodes on [low, high], fine enough for posteriors of deviation `narrowest` or wider."""
-    intervals = max(60, ceil((high - low) / (WIDEST_STEP * narrowest)))
-    if intervals < MOST_PLAIN_NODES:
+    """Nodes on [low, high], fine enough for posteriors of deviation `narrowest` or wider.
+
+    `steepest` is the largest change of log-odds by a unit of ability that a curve has; between
+    nodes too far apart, a steep curve would go unseen.
+    """
+    step = min(WIDEST_STEP * narrowest, STEEPEST_STEP / steepest)
+    intervals = max(60, ceil((high - low) / step))
+    smooth = ceil((high - low) * steepest / SMOOTHEST_STEP)
+    parts = min(max(smooth, COARSE_NODES - 1), MOST_COARSE_NODES - 1)
+    if intervals < max(MOST_PLAIN_NODES, 1.5 * parts):
         fine = np.linspace(low, high, intervals + 1)
         return Nodes(fine, fine, _log_normal_weights(fine, mean, sd))
-    parts = COARSE_NODES - 1
     coarse = np.linspace(low, high, parts + 1)
     fine = np.linspace(low, high, parts * ceil(intervals / parts) + 1)
     weights = _log_normal_weights(fine, mean, sd)

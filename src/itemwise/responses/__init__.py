@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itemwise.responses.reading import read_responses
-from itemwise.responses.table import Responses
+from itemwise.responses.table import Responses, Table, as_responses
 from itemwise.responses.writing import write_responses
 
-__all__ = ["Responses", "read_responses", "write_responses"]
+__all__ = ["Responses", "Table", "as_responses", "read_responses", "write_responses"]

@@ -29,7 +29,9 @@ class Block:
     @property
     def asked(self) -> Array:
         """1 where there is a response, (n_rows, n_items)."""
-        return self.indicators[0] ** 0 if self.observed is None else self.observed
+        if self.observed is not None:
+            return self.observed
+        return array_namespace(self.indicators[0]).ones_like(self.indicators[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,24 @@ class Encoded:
             return row_blocks(n_rows, max(1, DEVICE_CELLS // at_a_time))
         cells = STREAMED_CELLS if width == 1 else PRODUCT_CELLS
         return row_blocks(n_rows, min(4096, max(64, cells // n_items)))
+
+    def thinned(self, most: int) -> Encoded:
+        """Evenly spaced rows, at most about `most`, that stand for all; few items stay as they are.
+
+        Equal rows of few items are collapsed already, and differ too much in weight to thin.
+        """
+        n_rows, n_items = self.shape
+        stride = n_rows // most
+        if stride < 2 or n_items <= FEW_ITEMS:
+            return self
+        weights = self.weights[::stride]
+        scaled = weights * (float(self.weights.sum()) / float(weights.sum()))
+        return Encoded(self.cells[::stride], scaled, self.complete, self.n_categories)
+
+    def of_items(self, items: Array) -> Encoded:
+        """The same rows with some items only."""
+        cells = self.cells[:, items]
+        return Encoded(cells, self.weights, bool((cells >= 0).all()), self.n_categories)
 
     def rights(self, rows: slice) -> Array:
         """The float64 table of a complete binary block: 1 where the response is right."""

@@ -94,9 +94,10 @@ def from_predictions(
             "labels. Give {'model': y_pred} or a DataFrame with one column per model."
         )
     known, met = _distinct(truth, "y_true"), False
-    cells = np.empty((len(predictions), truth.size), dtype=np.int8)
+    pairs = list(predictions.items())  # a frame has a length of its own, that of its columns
+    cells = np.empty((len(pairs), truth.size), dtype=np.int8)
     names = []
-    for row, (name, given) in enumerate(predictions.items()):
+    for row, (name, given) in enumerate(pairs):
         labels = _labels(given, f"the prediction of {shown(name)}")
         if labels.size != truth.size:
             raise InputError(

@@ -25,6 +25,8 @@ def named(names: Iterable[object] | None, count: int, what: str) -> tuple[str, .
             f"{what}s is the text {shown(names)}, but it should be one name per {what}. "
             f"Give a list of {count:,} name{'s' if count != 1 else ''}."
         )
+    if isinstance(names, set | frozenset):
+        raise InputError(f"{what}s is a set, which has no order. Give a list, one name per {what}.")
     given = tuple(name if type(name) is str else str(name) for name in names)
     if len(given) != count:
         raise InputError(

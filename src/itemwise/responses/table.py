@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,7 @@ from itemwise.responses.cells import (
 )
 from itemwise.responses.naming import Selection, named, positions
 from itemwise.responses.triples import Triples
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,12 +222,10 @@ class Responses:
         )
 
     def __repr__(self) -> str:
-        missing = (
-            f"{_counted(self.n_missing, 'cell')} never asked" if self.n_missing else "complete"
-        )
+        missing = f"{counted(self.n_missing, 'cell')} never asked" if self.n_missing else "complete"
         return (
-            f"Responses: {_counted(self.n_respondents, 'respondent')} × "
-            f"{_counted(self.n_items, 'item')}, {self.kind}, {missing}"
+            f"Responses: {counted(self.n_respondents, 'respondent')} × "
+            f"{counted(self.n_items, 'item')}, {self.kind}, {missing}"
         )
 
     def _repr_html_(self) -> str:
@@ -306,5 +306,25 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         )
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def as_responses(table: Table) -> Responses:
+    """Responses as they are, or made from a frame or an array."""
+    if isinstance(table, Responses):
+        return table
+    if isinstance(table, str | os.PathLike):
+        raise InputError(
+            f"Responses are needed, not a path. Read it: itemwise.read_responses({str(table)!r})."
+        )
+    if hasattr(table, "responses"):
+        raise InputError(
+            f"Responses are needed, not a {type(table).__name__}; give its attribute 'responses'."
+        )
+    if hasattr(table, "toarray"):
+        raise InputError(
+            "Responses are needed, not a sparse matrix, in which 0 and never asked are the same. "
+            "Give matrix.toarray(), with NaN where an item was never asked."
+        )
+    frame: Any = table
+    return Responses.from_frame(frame) if hasattr(frame, "columns") else Responses(frame)
+
+
+Table: TypeAlias = "Responses | pd.DataFrame | ArrayLike"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 
@@ -21,17 +20,16 @@ from itemwise.scoring.likelihood import (
     STANDARD,
     LogLikelihood,
     Population,
-    normalised,
+    Posterior,
     plan_nodes,
 )
 
-Method = Literal["eap", "map", "ml", "wle"]
-METHODS: tuple[str, ...] = get_args(Method)
+METHODS = ("eap", "map", "ml", "wle")
 
 FARTHEST = 10.0  # population deviations; where no finite estimate exists, it stands here
 GRID = 161
 MOST_TURNS = 60
-LEAST_TELLING = 1e-3  # items that tell less, anywhere on the scale, tell nothing
+LEAST_TELLING = 1e-3  # of what the population tells; items that tell less tell nothing
 LEAST_INFORMATION = 1e-12  # less is none: the standard error would only grow without meaning
 EDGE_MASS = 1e-6
 NUDGE = 1e-4
@@ -57,6 +55,7 @@ def score_abilities(
     farthest: float = FARTHEST,
 ) -> Abilities:
     """Estimate the ability of every row of `data` by `method`."""
+    method = method.lower() if isinstance(method, str) else method
     if method not in METHODS:
         raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}.")
     work = (
@@ -76,21 +75,14 @@ Work = Callable[[slice], tuple[Floats, Floats, np.ndarray]]
 def _eap(data: Encoded, model: MeasurementModel, coords: Floats, population: Population) -> Work:
     # Ten deviations, not six: a perfect row of a long test lies far out.
     nodes = plan_nodes(model, coords, population, population.reach(FARTHEST))
-    likelihood = LogLikelihood(model.log_prob(coords, nodes.coarse))
-    powers = np.stack([nodes.fine, nodes.fine**2], axis=1)
+    posterior_of = Posterior(model.log_prob(coords, nodes.coarse), nodes)
 
     def work(rows: slice) -> tuple[Floats, Floats, np.ndarray]:
-        joint = likelihood(data.block(rows))
-        if nodes.interpolation is not None:
-            joint = joint @ nodes.interpolation
-        posterior, _ = normalised(joint + nodes.log_weights)
+        posterior, _ = posterior_of(data.block(rows))
         mean = posterior @ nodes.fine
-        spread = posterior @ powers[:, 1] - mean**2
-        return (
-            mean,
-            np.sqrt(np.maximum(spread, 0.0)),
-            posterior[:, 0] + posterior[:, -1] > EDGE_MASS,
-        )
+        variance = posterior @ nodes.fine**2 - mean**2
+        ends = posterior[:, 0] + posterior[:, -1]
+        return mean, np.sqrt(np.maximum(variance, 0.0)), ends > EDGE_MASS
 
     return work
 
@@ -130,7 +122,7 @@ def _mode(
     def work(rows: slice) -> tuple[Floats, Floats, np.ndarray]:
         block = data.block(rows)
         best = np.argmax(objective(block), axis=1)
-        told = _most_information(block, info_table) > LEAST_TELLING
+        told = _most_information(block, info_table) * population.sd**2 > LEAST_TELLING
         lost = ~told & (method != "map")  # nothing to estimate from: at the mean, and said so
         at_bound = lost | (told & ((best == 0) | (best == GRID - 1)))
         start = np.where(told, grid[best], population.mean)

@@ -67,6 +67,29 @@ def normalised(joint: Array) -> tuple[Array, Array]:
     return weights / total, (top + xp.log(total))[:, 0]
 
 
+class Posterior:
+    """Where respondents may stand, on nodes, given the items.
+
+    Responses meet the items on the coarse nodes; the posterior lives on the fine ones.
+    """
+
+    def __init__(self, log_prob: Array, nodes: Nodes) -> None:
+        self.abilities = like(nodes.fine, log_prob)  # (n_fine,)
+        self._likelihood = LogLikelihood(log_prob)
+        self._log_weights = like(nodes.log_weights, log_prob)
+        self._refine = None if nodes.interpolation is None else like(nodes.interpolation, log_prob)
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        """Posterior weights, (n_rows, n_fine), and the log-likelihood of each row."""
+        joint = self._likelihood(block)
+        joint = joint if self._refine is None else joint @ self._refine
+        return normalised(joint + self._log_weights)
+
+    def on_coarse(self, weights: Array) -> Array:
+        """Weights on the fine nodes, (n_rows, n_fine), as the coarse ones carry them."""
+        return weights if self._refine is None else weights @ self._refine.T
+
+
 def plan_nodes(
     model: MeasurementModel,
     coords: Array,
@@ -77,6 +100,7 @@ def plan_nodes(
     xp = array_namespace(coords)
     low, high = reach or population.reach()
     probe = like(np.linspace(low, high, PROBES), coords)
-    information = float(xp.max(xp.sum(model.information(coords, probe), axis=0)))
-    narrowest = 1 / sqrt(1 / population.sd**2 + information)
-    return normal_nodes(narrowest, low, high, population.mean, population.sd)
+    information = model.information(coords, probe)
+    narrowest = 1 / sqrt(1 / population.sd**2 + float(xp.max(xp.sum(information, axis=0))))
+    steepest = 2 * sqrt(float(xp.max(information)))  # a logistic curve tells at most slope² / 4
+    return normal_nodes(narrowest, low, high, population.mean, population.sd, max(steepest, 1e-6))

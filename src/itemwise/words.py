@@ -1,0 +1,16 @@
+"""Numbers and names in sentences for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def counted(n: int, noun: str) -> str:
+    """A number and its noun: 1 item, 2 items, 1,000 items."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def listed(names: Sequence[str], noun: str, shown: int = 3) -> str:
+    """How many there are, and the first of them by name: 5 items (a, b, c, ...)."""
+    first = ", ".join(names[:shown]) + (", ..." if len(names) > shown else "")
+    return f"{counted(len(names), noun)} ({first})"

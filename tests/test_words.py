@@ -1,0 +1,23 @@
+import pytest
+
+from itemwise.words import counted, listed
+
+
+def test_counted_agrees_with_its_number():
+    assert [counted(n, "row") for n in (0, 1, 1200)] == ["0 rows", "1 row", "1,200 rows"]
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["a"], "1 item (a)"),
+        (["a", "b", "c"], "3 items (a, b, c)"),
+        (["a", "b", "c", "d"], "4 items (a, b, c, ...)"),
+    ],
+)
+def test_listed_names_the_first_and_counts_all(names, shown):
+    assert listed(names, "item") == shown
+
+
+def test_listed_shows_as_many_as_asked():
+    assert listed(["a", "b", "c"], "item", shown=1) == "3 items (a, ...)"
