@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import itemwise as iw
-from itemwise.estimation.calibrate import ENGINES
+from itemwise.estimation.calibrating import ENGINES
 from itemwise.models import MODELS
 
 

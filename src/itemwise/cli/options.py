@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from itemwise.estimation.calibrate import ENGINES
+from itemwise.estimation.calibrating import ENGINES
 from itemwise.models import MODELS
 from itemwise.responses.layouts import LAYOUTS
 from itemwise.scoring import METHODS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itemwise.estimation.calibrate import ENGINES, calibrate
+from itemwise.estimation.calibrating import ENGINES, calibrate
 from itemwise.estimation.em import EM
 from itemwise.estimation.joint import Joint
 from itemwise.estimation.simulation import Simulation, Truth, simulate

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from itemwise.estimation.engine import Progress
 from itemwise.estimation.expectation import Expectation, Tables, expect, of_items
+from itemwise.estimation.information import WholeInformation
 from itemwise.estimation.maximization import (
     Slopes,
     add_diagonal,
@@ -45,6 +46,7 @@ class Ascent:
     iterations: int
     decrement: float
     converged: bool
+    information: WholeInformation | None = None  # where a top had to be told from a saddle
 
 
 @dataclass(frozen=True, eq=False)

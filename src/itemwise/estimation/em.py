@@ -26,7 +26,7 @@ from itemwise.numerics.blocks import Run, workers
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.scoring.likelihood import Population, plan_nodes
 
-MOST_CHECKED = 50_000_000  # rows x numbers²: a check this large takes some hundredths of a second
+MOST_CHECKED = 20_000_000  # rows x numbers²: a check this large takes some hundredths of a second
 ROUGH = 1.0  # Newton decrement at which a start with priors is good enough to drop them
 
 
@@ -59,7 +59,7 @@ class EM:
         """Encode the responses, climb, and fix sign and unit of the scale."""
         data = encode(cells, model.n_categories, weights, self.device)
         with workers(self.n_jobs) as run:
-            found = upright(model, self.climb(data, model, run, progress))
+            found = upright(data, model, self.climb(data, model, run, progress), run)
         return self._expressed(data, model, found)
 
     def climb(
@@ -129,7 +129,7 @@ class EM:
         whole = WholeInformation.at(data, model, found.coords, found.nodes, found.expectation, run)
         way = whole.way_up()
         if way is None:
-            return found
+            return replace(found, information=whole)
         begin = highest_along(data, model, found, way, run)
         if begin is None or found.iterations >= self.max_iterations:
             return replace(found, converged=False)
@@ -141,7 +141,12 @@ class EM:
         unit = model.unit(coords)
 
         def covariances() -> Floats:
-            known = observed_covariances(data, model, found.coords, found.nodes, self.n_jobs)
+            if found.information is not None:
+                known = found.information.covariances(coords.shape[0])
+            else:
+                known = observed_covariances(
+                    data, model, found.coords, found.nodes, self.n_jobs, found.expectation
+                )
             return known if unit == 1.0 else in_unit(known, model)
 
         return Fit(
@@ -195,7 +200,7 @@ def nested(model: MeasurementModel, coords: Array) -> Array:
     return xp.stack(columns, axis=1)
 
 
-def upright(model: MeasurementModel, found: Ascent) -> Ascent:
+def upright(data: Encoded, model: MeasurementModel, found: Ascent, run: Run) -> Ascent:
     """Turn the scale so that higher ability goes with more right responses.
 
     The responses as a whole decide, by the covariance of ability with the response among those
@@ -205,7 +210,9 @@ def upright(model: MeasurementModel, found: Ascent) -> Ascent:
         return found
     coords = model.rescale(found.coords, 0.0, -1.0)
     low, high = float(found.nodes.fine[0]), float(found.nodes.fine[-1])
-    return replace(found, coords=coords, nodes=plan_nodes(model, coords, reach=(-high, -low)))
+    nodes = plan_nodes(model, coords, reach=(-high, -low))
+    turned = expect(data, model, coords, nodes, run)
+    return replace(found, coords=coords, nodes=nodes, expectation=turned, information=None)
 
 
 def _unfinished(model: MeasurementModel, found: Ascent) -> str:

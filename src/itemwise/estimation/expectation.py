@@ -177,13 +177,16 @@ def expect_generally(
         block, weights = data.block(rows), data.weights[rows]
         posterior, log_norm = posterior_of(block)
         moments = posterior @ powers[:, :2]
-        weighted = posterior * weights[:, None]
-        spread = _spread(xp.sum(weighted, axis=0) @ powers, moments, weights)
+        weighted = posterior if data.unweighted else posterior * weights[:, None]
+        mass = weights @ posterior
+        spread = _spread(mass @ powers, moments, weights)
         ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
         carried = posterior_of.on_coarse(weighted)
         counts = [carried.T @ indicator for indicator in block.indicators]
-        asked = block.observed
-        totals = xp.sum(carried, axis=0) if asked is None else carried.T @ asked
+        if block.observed is None:
+            totals = mass if carried is weighted else xp.sum(carried, axis=0)
+        else:
+            totals = carried.T @ block.observed
         return ends, weights @ log_norm, spread, totals, *counts
 
     n_cells = model.n_categories * coords.shape[0] * n_nodes

@@ -28,8 +28,8 @@ from itemwise.scoring.likelihood import Posterior
 
 MOST_EXACT = 200  # coordinates of all items together, up to which the whole matrix is inverted
 MOST_ROWS = 20_000  # respondents that settle a standard error to half a percent
-MOST_ORDERS = 20
-NEGLIGIBLE = 1e-7  # part of the missing information that may be left out
+MOST_ORDERS = 12
+NEGLIGIBLE = 1e-5  # part of the missing information that may be left out
 BENT_UP = 1e-3  # an eigenvalue of the scaled information that is negative beyond rounding
 BLOCK_CELLS = 1 << 17
 
@@ -40,11 +40,17 @@ def observed_covariances(
     coords: Array,
     nodes: Nodes,
     n_jobs: int | None = None,
+    found: Expectation | None = None,
 ) -> Floats:
-    """Covariance of each item's coordinates, (n_items, width, width)."""
-    data = data.thinned(MOST_ROWS)
+    """Covariance of each item's coordinates, (n_items, width, width).
+
+    `found` is the E-step at `coords` where it is known already.
+    """
+    thinned = data.thinned(MOST_ROWS)
     with workers(n_jobs) as run:
-        found = expect(data, model, coords, nodes, run)
+        if found is None or thinned is not data:
+            found = expect(thinned, model, coords, nodes, run)
+        data = thinned
         if coords.shape[0] * model.width <= MOST_EXACT:
             whole = WholeInformation.at(data, model, coords, nodes, found, run)
             return whole.covariances(coords.shape[0])

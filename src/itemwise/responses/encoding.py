@@ -13,6 +13,8 @@ from itemwise.numerics.blocks import row_blocks
 FEW_ITEMS = 20  # up to here, equal rows are so common that collapsing them pays
 STREAMED_CELLS = 1 << 17  # a float64 block that lies in a core's cache: read once or twice
 PRODUCT_CELLS = 1 << 18  # a block that keeps matrix products busy
+NODE_CELLS = 1 << 18  # posterior weights of a block
+LEAST_ROWS = 192  # fewer rows leave a matrix product waiting for memory
 DEVICE_CELLS = 1 << 28  # what a GPU takes at a time
 
 
@@ -49,6 +51,11 @@ class Encoded:
         return self.cells.shape[0], self.cells.shape[1]
 
     @cached_property
+    def unweighted(self) -> bool:
+        """Whether every row stands for one respondent."""
+        return bool((self.weights == 1).all())
+
+    @cached_property
     def right_counts(self) -> Array:
         """Weighted number of right responses to each item of a binary table."""
         return sum(self.weights[rows] @ self.rights(rows) for rows in self.blocks(1))
@@ -59,8 +66,10 @@ class Encoded:
         if not isinstance(self.cells, np.ndarray):
             at_a_time = width if self.floats is not None else n_items + width
             return row_blocks(n_rows, max(1, DEVICE_CELLS // at_a_time))
-        cells = STREAMED_CELLS if width == 1 else PRODUCT_CELLS
-        return row_blocks(n_rows, min(4096, max(64, cells // n_items)))
+        if width == 1:
+            return row_blocks(n_rows, min(4096, max(64, STREAMED_CELLS // n_items)))
+        rows = min(PRODUCT_CELLS // n_items, NODE_CELLS // width)
+        return row_blocks(n_rows, max(LEAST_ROWS, rows))
 
     def thinned(self, most: int) -> Encoded:
         """Evenly spaced rows, at most about `most`, that stand for all; few items stay as they are.

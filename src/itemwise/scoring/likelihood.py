@@ -52,19 +52,25 @@ class LogLikelihood:
 
     def __call__(self, block: Block) -> Array:
         """Log-likelihood of each row at each ability, (n_rows, n_abilities)."""
-        total = self._all_first if block.observed is None else block.observed @ self._first
-        for indicator, gain in zip(block.indicators, self._gains, strict=True):
-            total = total + indicator @ gain
+        total = block.indicators[0] @ self._gains[0]
+        for indicator, gain in zip(block.indicators[1:], self._gains[1:], strict=True):
+            total += indicator @ gain
+        total += self._all_first if block.observed is None else block.observed @ self._first
         return total
 
 
 def normalised(joint: Array) -> tuple[Array, Array]:
-    """Rows of log weights into rows that sum to one, and the log of what they summed to."""
+    """Rows of log weights into rows that sum to one, and the log of what they summed to.
+
+    Works in place: `joint` is used up.
+    """
     xp = array_namespace(joint)
     top = xp.max(joint, axis=1, keepdims=True)
-    weights = xp.exp(joint - top)
+    joint -= top
+    weights = np.exp(joint, out=joint) if isinstance(joint, np.ndarray) else joint.exp_()
     total = xp.sum(weights, axis=1, keepdims=True)
-    return weights / total, (top + xp.log(total))[:, 0]
+    weights /= total
+    return weights, (top + xp.log(total))[:, 0]
 
 
 class Posterior:
@@ -83,7 +89,8 @@ class Posterior:
         """Posterior weights, (n_rows, n_fine), and the log-likelihood of each row."""
         joint = self._likelihood(block)
         joint = joint if self._refine is None else joint @ self._refine
-        return normalised(joint + self._log_weights)
+        joint += self._log_weights
+        return normalised(joint)
 
     def on_coarse(self, weights: Array) -> Array:
         """Weights on the fine nodes, (n_rows, n_fine), as the coarse ones carry them."""

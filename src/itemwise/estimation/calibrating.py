@@ -176,9 +176,11 @@ def item_flags(
     masks[NEGATIVE] = ordinary & (model.parameters(fit.coords)["discrimination"] < 0)
     for coordinate, held in zip(model.coordinates, model.at_bound(fit.coords).T, strict=True):
         masks[f"{coordinate.name} {AT_BOUND}"] = held & (not coordinate.shared)
-    return tuple(
-        tuple(name for name, mask in masks.items() if mask[k]) for k in range(table.n_items)
-    )
+    flags: list[tuple[str, ...]] = [()] * table.n_items
+    for name, mask in masks.items():
+        for k in np.flatnonzero(mask):
+            flags[k] = (*flags[k], name)
+    return tuple(flags)
 
 
 def table_notes(table: Responses, weights: Floats | None) -> list[str]:
@@ -203,13 +205,10 @@ def table_notes(table: Responses, weights: Floats | None) -> list[str]:
 
 def flag_notes(table: Responses, flags: tuple[tuple[str, ...], ...]) -> list[str]:
     """One sentence for each kind of flag."""
+    flagged = [(name, said) for name, said in zip(table.items, flags, strict=True) if said]
     notes = []
     for key, (words, meaning) in MEANINGS.items():
-        names = [
-            name
-            for name, said in zip(table.items, flags, strict=True)
-            if any(flag.endswith(key) for flag in said)
-        ]
+        names = [name for name, said in flagged if any(flag.endswith(key) for flag in said)]
         if names:
             notes.append(f"{listed(names, 'item')} {words}: {meaning}")
     return notes
