@@ -4,8 +4,9 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 DEMO ?= itemwise-demo
 comma := ,
-DEV := dev$(if $(filter 1,$(ITEMWISE_TORCH)),$(comma)torch)
-SETUP := @PYTHON="$(PYTHON)" sh scripts/venv.sh "$(VENV)"
+# ITEMWISE_TORCH=1 tests torch as well; ITEMWISE_TORCH=2.13.0, that version of it.
+DEV := dev$(if $(ITEMWISE_TORCH),$(comma)torch)
+SETUP := @PYTHON="$(PYTHON)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test test-all bench clean

@@ -69,5 +69,9 @@ if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
     exit 0
 fi
 say "Installing itemwise${extras:+ with $extras} into $venv; the first time takes a minute or two ..."
+# A version of torch that is asked for goes first; the extra is then content with it.
+if [ -n "${TORCH:-}" ]; then
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "torch==$TORCH"
+fi
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}"
 printf '%s\n' "$wanted" >"$stamp"
