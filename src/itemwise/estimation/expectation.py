@@ -170,11 +170,12 @@ def expect_generally(
         return (xp.permute_dims(model.log_prob(coords[items], coarse), (1, 0, 2)),)
 
     (log_prob,) = by_items(run, coords, n_nodes, item_log_prob)
-    posterior_of = Posterior(xp.permute_dims(log_prob, (1, 0, 2)), nodes)
+    log_prob = xp.astype(xp.permute_dims(log_prob, (1, 0, 2)), data.dtype, copy=False)
+    posterior_of = Posterior(log_prob, nodes)
     powers = _powers(posterior_of.abilities)
 
-    def pass_over(rows: slice) -> tuple[Array, ...]:
-        block, weights = data.block(rows), data.weights[rows]
+    def pass_over(rows: slice) -> list[Array]:
+        block, weights = data.block(rows), xp.astype(data.weights[rows], data.dtype, copy=False)
         posterior, log_norm = posterior_of(block)
         moments = posterior @ powers[:, :2]
         weighted = posterior if data.unweighted else posterior * weights[:, None]
@@ -187,7 +188,8 @@ def expect_generally(
             totals = mass if carried is weighted else xp.sum(carried, axis=0)
         else:
             totals = carried.T @ block.observed
-        return ends, weights @ log_norm, spread, totals, *counts
+        found = [ends, weights @ log_norm, spread, totals, *counts]
+        return [xp.astype(part, xp.float64, copy=False) for part in found]  # sums stay exact
 
     n_cells = model.n_categories * coords.shape[0] * n_nodes
     lanes = min(16, max(2, LANE_CELLS // n_cells))

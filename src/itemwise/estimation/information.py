@@ -56,7 +56,7 @@ def observed_covariances(
             return whole.covariances(coords.shape[0])
         _, stiffness = penalty_slopes(model, coords)
         complete = add_diagonal(found.observed, stiffness)
-        scores = _Scores(data, model, coords, nodes)
+        scores = _Scores(data.in_single(), model, coords, nodes)
         own = as_numpy(complete - scores.missing_of_each(run))
         free = ~as_numpy(model.at_bound(coords))
     population = population_information(as_numpy(found.spread), float(data.weights.sum()))
@@ -122,10 +122,13 @@ class _Scores:
     """The derivatives of each respondent's log-likelihood in the items' coordinates."""
 
     def __init__(self, data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes) -> None:
+        xp = array_namespace(coords)
         coarse = like(nodes.coarse, coords)
         self.data = data
-        self.posterior_of = Posterior(model.log_prob(coords, coarse), nodes)
-        self.slopes = model.slopes(coords, coarse)  # (width, n_categories, n_items, n_nodes)
+        log_prob = xp.astype(model.log_prob(coords, coarse), data.dtype, copy=False)
+        self.posterior_of = Posterior(log_prob, nodes)
+        slopes = model.slopes(coords, coarse)  # (width, n_categories, n_items, n_nodes)
+        self.slopes = xp.astype(slopes, data.dtype, copy=False)
 
     def missing_of_all(self, run: Run) -> Array:
         """Missing information of all coordinates together, item by item.
@@ -159,16 +162,18 @@ class _Scores:
         width, n_categories, n_items, _ = self.slopes.shape
         pairs = [(i, k) for i in range(width) for k in range(i, width)]
 
-        def pass_over(rows: slice) -> tuple[Array, ...]:
-            block, weights = self.data.block(rows), self.data.weights[rows]
+        def pass_over(rows: slice) -> list[Array]:
+            block = self.data.block(rows)
+            weights = xp.astype(self.data.weights[rows], self.data.dtype, copy=False)
             posterior, _ = self.posterior_of(block)
             scores = self._scores(block, posterior)
             outer = xp.stack([weights @ (scores[i] * scores[k]) for i, k in pairs])
             mass = self.posterior_of.on_coarse(posterior) * weights[:, None]
             counts = [mass.T @ indicator for indicator in block.indicators]
-            if block.observed is None:
-                return outer, xp.sum(mass, axis=0)[:, None], *counts
-            return outer, mass.T @ block.observed, *counts
+            asked = block.observed
+            totals = xp.sum(mass, axis=0)[:, None] if asked is None else mass.T @ asked
+            found = [outer, totals, *counts]
+            return [xp.astype(part, xp.float64, copy=False) for part in found]  # sums stay exact
 
         outer, asked, *counts = fold(run, self._blocks(n_items), pass_over, lanes=4)
         mass = [asked - sum(counts), *counts]

@@ -50,14 +50,16 @@ def normal_nodes(
     mean: float = 0.0,
     sd: float = 1.0,
     steepest: float = 1.0,
+    coarsening: float = 1.0,
 ) -> Nodes:
     """Nodes on [low, high], fine enough for posteriors of deviation `narrowest` or wider.
 
     `steepest` is the largest change of log-odds by a unit of ability that a curve has; between
-    nodes too far apart, a steep curve would go unseen.
+    nodes too far apart, a steep curve would go unseen. With a `coarsening` above 1, steps are
+    that much longer: good enough to find the way, not to arrive.
     """
-    step = min(WIDEST_STEP * narrowest, STEEPEST_STEP / steepest)
-    intervals = max(60, ceil((high - low) / step))
+    step = coarsening * min(WIDEST_STEP * narrowest, STEEPEST_STEP / steepest)
+    intervals = ceil(max(60 / coarsening, (high - low) / step))
     smooth = ceil((high - low) * steepest / SMOOTHEST_STEP)
     parts = min(max(smooth, COARSE_NODES - 1), MOST_COARSE_NODES - 1)
     if intervals < max(MOST_PLAIN_NODES, 1.5 * parts):

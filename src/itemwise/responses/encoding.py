@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ DEVICE_CELLS = 1 << 28  # what a GPU takes at a time
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows as float64 tables: for each category past the first, 1 where the response is in it.
+    """Some rows as tables: for each category past the first, 1 where the response is in it.
 
     `observed` is 1 where there is a response; None where all are there.
     """
@@ -44,6 +45,7 @@ class Encoded:
     weights: Array  # (n_rows,)
     complete: bool
     n_categories: int
+    single: bool = False  # tables in float32: half the work, for a way that is still long
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -84,35 +86,44 @@ class Encoded:
         scaled = weights * (float(self.weights.sum()) / float(weights.sum()))
         return Encoded(self.cells[::stride], scaled, self.complete, self.n_categories)
 
+    @property
+    def dtype(self) -> Any:
+        """Precision of the tables that blocks hold."""
+        xp = array_namespace(self.cells)
+        return xp.float32 if self.single else xp.float64
+
+    def in_single(self) -> Encoded:
+        """The same responses, read in float32."""
+        return replace(self, single=True)
+
     def of_items(self, items: Array) -> Encoded:
         """The same rows with some items only."""
         cells = self.cells[:, items]
         return Encoded(cells, self.weights, bool((cells >= 0).all()), self.n_categories)
 
     def rights(self, rows: slice) -> Array:
-        """The float64 table of a complete binary block: 1 where the response is right."""
+        """The table of a complete binary block: 1 where the response is right."""
         if self.floats is not None:
             return self.floats[rows]
-        xp = array_namespace(self.cells)
-        return xp.astype(self.cells[rows], xp.float64)
+        return array_namespace(self.cells).astype(self.cells[rows], self.dtype)
 
     @cached_property
     def floats(self) -> Array | None:
         """All of `cells` as float64, where a GPU has the room: it then reads them once a pass."""
         n_rows, n_items = self.shape
-        if not self.complete or 16 * n_rows * n_items > free_bytes(self.cells):
+        if self.single or not self.complete or 16 * n_rows * n_items > free_bytes(self.cells):
             return None
         xp = array_namespace(self.cells)
         return xp.astype(self.cells, xp.float64)
 
     def block(self, rows: slice) -> Block:
-        """The responses of some rows as float64 tables."""
+        """The responses of some rows as tables of numbers."""
         xp = array_namespace(self.cells)
         cells = self.cells[rows]
         if self.complete and self.n_categories == 2:
             return Block([self.rights(rows)], None)
-        indicators = [xp.astype(cells == k, xp.float64) for k in range(1, self.n_categories)]
-        return Block(indicators, None if self.complete else xp.astype(cells >= 0, xp.float64))
+        indicators = [xp.astype(cells == k, self.dtype) for k in range(1, self.n_categories)]
+        return Block(indicators, None if self.complete else xp.astype(cells >= 0, self.dtype))
 
 
 def encode(

@@ -9,7 +9,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.models.base import MeasurementModel
-from itemwise.numerics.arrays import Array, array_namespace, like
+from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.quadrature import REACH, Nodes, normal_nodes
 from itemwise.responses.encoding import Block
 
@@ -76,14 +76,20 @@ def normalised(joint: Array) -> tuple[Array, Array]:
 class Posterior:
     """Where respondents may stand, on nodes, given the items.
 
-    Responses meet the items on the coarse nodes; the posterior lives on the fine ones.
+    Responses meet the items on the coarse nodes; the posterior lives on the fine ones. All is
+    computed in the precision of `log_prob`.
     """
 
     def __init__(self, log_prob: Array, nodes: Nodes) -> None:
-        self.abilities = like(nodes.fine, log_prob)  # (n_fine,)
+        xp = array_namespace(log_prob)
+
+        def placed(values: Floats) -> Array:
+            return xp.astype(like(values, log_prob), log_prob.dtype, copy=False)
+
+        self.abilities = placed(nodes.fine)  # (n_fine,)
         self._likelihood = LogLikelihood(log_prob)
-        self._log_weights = like(nodes.log_weights, log_prob)
-        self._refine = None if nodes.interpolation is None else like(nodes.interpolation, log_prob)
+        self._log_weights = placed(nodes.log_weights)
+        self._refine = None if nodes.interpolation is None else placed(nodes.interpolation)
 
     def __call__(self, block: Block) -> tuple[Array, Array]:
         """Posterior weights, (n_rows, n_fine), and the log-likelihood of each row."""
@@ -102,6 +108,7 @@ def plan_nodes(
     coords: Array,
     population: Population = STANDARD,
     reach: tuple[float, float] | None = None,
+    coarsening: float = 1.0,
 ) -> Nodes:
     """Nodes fine enough for the narrowest posterior that these items can give."""
     xp = array_namespace(coords)
@@ -110,4 +117,6 @@ def plan_nodes(
     information = model.information(coords, probe)
     narrowest = 1 / sqrt(1 / population.sd**2 + float(xp.max(xp.sum(information, axis=0))))
     steepest = 2 * sqrt(float(xp.max(information)))  # a logistic curve tells at most slope² / 4
-    return normal_nodes(narrowest, low, high, population.mean, population.sd, max(steepest, 1e-6))
+    return normal_nodes(
+        narrowest, low, high, population.mean, population.sd, max(steepest, 1e-6), coarsening
+    )
