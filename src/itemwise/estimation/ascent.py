@@ -22,7 +22,7 @@ from itemwise.estimation.maximization import (
     penalty_slopes,
     shorten,
 )
-from itemwise.estimation.scale import once_only, scale_step, tangents
+from itemwise.estimation.scale import once_only, prior_information, scale_step, tangents
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, array_namespace
@@ -91,6 +91,11 @@ def ascend(
             best = move, nodes, found
         if progress is not None:
             progress(iteration, found.log_likelihood, move.decrement)
+        if last is not None and _went_wrong(last, move):
+            damping /= 2
+            anderson.forget()
+            coords = keep_inside(model, last.coords, last.coords + damping * last.step)
+            continue
         arrived = move.decrement <= tolerance and reading is data
         if arrived or (far and is_near(model, move, last, NEAR)):
             far = False
@@ -103,12 +108,7 @@ def ascend(
             if arrived:
                 return Ascent(coords, nodes, found, iteration, move.decrement, True)
         if reading is not data and is_near(model, move, last, NEARLY_THERE):
-            reading, last, best = data, None, None
-        if last is not None and _went_wrong(last, move):
-            damping /= 2
-            anderson.forget()
-            coords = keep_inside(model, last.coords, last.coords + damping * last.step)
-            continue
+            reading, best = data, None
         damping, last = 1.0, move
         ahead = anderson.advance(coords, move.step, move.metric)
         coords = keep_inside(model, coords, ahead)
@@ -153,7 +153,12 @@ def propose(
     if found.tables is not None and not (on_top or any(c.shared for c in model.coordinates)):
         step = _climb(model, coords, step, gains, found.tables, tilt, run) - coords
     common, gain = scale_step(
-        directions, slopes.gradient, slopes.information, found.spread, n_respondents
+        directions,
+        slopes.gradient,
+        slopes.information,
+        found.spread,
+        n_respondents,
+        prior_information(model, directions, stiffness),
     )
     return Move(
         coords,

@@ -26,7 +26,7 @@ from itemwise.numerics.quadrature import Nodes
 from itemwise.responses.encoding import Block, Encoded
 from itemwise.scoring.likelihood import Posterior
 
-MOST_EXACT = 200  # coordinates of all items together, up to which the whole matrix is inverted
+MOST_EXACT = 150  # coordinates of all items together, up to which the whole matrix is inverted
 MOST_ROWS = 20_000  # respondents that settle a standard error to half a percent
 MOST_ORDERS = 12
 NEGLIGIBLE = 1e-5  # part of the missing information that may be left out

@@ -40,19 +40,35 @@ def once_only(model: MeasurementModel, directions: Array, pull: Array, informati
     return xp.reshape(like(share, pull) @ metric, pull.shape)
 
 
+def prior_information(model: MeasurementModel, directions: Array, stiffness: Array) -> Floats:
+    """What the priors tell of origin and unit, (2, 2), counted as `once_only` leaves them.
+
+    `stiffness` (n_items, width) is minus the second derivative of the log-priors.
+    """
+    xp = array_namespace(stiffness)
+    share = [1.0 if c.shared else 1 / stiffness.shape[0] for c in model.coordinates]
+    weighted = directions * (stiffness * like(share, stiffness))
+    return as_numpy(xp.reshape(weighted, (2, -1)) @ xp.reshape(directions, (2, -1)).T)
+
+
 def scale_step(
-    directions: Array, gradient: Array, information: Array, spread: Array, n_respondents: float
+    directions: Array,
+    gradient: Array,
+    information: Array,
+    spread: Array,
+    n_respondents: float,
+    prior: Floats,
 ) -> tuple[Array, float]:
     """What the items' own steps miss along the scale, and the gain that it promises.
 
-    Observed information of the population's mean and deviation takes the place of the items'
-    complete-data information in these two directions.
+    Observed information of the population's mean and deviation, with that of the `prior`, takes
+    the place of the items' complete-data information in these two directions.
     """
     xp = array_namespace(gradient)
     flat = xp.reshape(directions, (2, -1))
     along = as_numpy(flat @ xp.reshape(gradient, (-1,)))
     known = _regular(as_numpy(flat @ xp.reshape(_times(information, directions), (2, -1)).T))
-    true = population_information(as_numpy(spread), n_respondents)
+    true = population_information(as_numpy(spread), n_respondents) + prior
     if np.trace(known) < 1e-3 * np.trace(true):  # items that tell nothing have no scale
         return 0 * gradient, 0.0
     missed = np.linalg.solve(true, along) - np.linalg.solve(known, along)

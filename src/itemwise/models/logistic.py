@@ -17,7 +17,7 @@ from itemwise.models.base import Coordinate, MeasurementModel
 from itemwise.models.priors import Beta, Normal
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.newton import symmetric
-from itemwise.numerics.special import log_sigmoid, sigmoid_pair
+from itemwise.numerics.special import log_sigmoid, logit, sigmoid_pair
 
 # Weak and without a sign: three times the slope of a good item, so that only separation and
 # constant items feel it. Intercepts of useful items lie within five.
@@ -31,6 +31,8 @@ SLIP = Coordinate("slip", Beta(2, 20), low=0.0, high=0.475, longest=0.1)
 PARAMETERS = ("discrimination", "difficulty", "guessing", "slip")
 FLATTEST = 0.01  # a slope nearer to zero is none: over the whole scale it moves P by a hair
 LEAST_UNIT = 0.05  # a common discrimination below this would look flat
+
+START_LOW, START_SLIP = 0.2, 0.05  # the modes of the priors
 
 _TINIEST = 1e-300
 _TINY = 1e-8  # a probability below this is as good as none when it divides
@@ -128,8 +130,18 @@ class Logistic(MeasurementModel):
         slope = 1.7 * loading / xp.sqrt(1 - loading**2)
         if self.coordinates[0].shared:
             slope = xp.full_like(slope, float(xp.mean(slope)))
+        if self.width > 2:  # asymptotes flatten what is seen of the curve, and lift it
+            slip = START_SLIP if self.width > 3 else 0.0
+            span = 1 - START_LOW - slip
+            right = (sigmoid_pair(easiness)[0] - START_LOW) / span
+            easiness, slope = logit(xp.clip(right, 0.02, 0.98)), slope / span
         intercept = easiness * xp.sqrt(1 + (slope / 1.7) ** 2)
-        columns = [slope, intercept, xp.full_like(slope, 0.1), xp.full_like(slope, 0.03)]
+        columns = [
+            slope,
+            intercept,
+            xp.full_like(slope, START_LOW),
+            xp.full_like(slope, START_SLIP),
+        ]
         return xp.stack(columns[: self.width], axis=1)
 
     def rescale(self, coords: Array, shift: float, scale: float) -> Array:
