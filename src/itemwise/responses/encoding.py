@@ -93,8 +93,8 @@ class Encoded:
         return xp.float32 if self.single else xp.float64
 
     def in_single(self) -> Encoded:
-        """The same responses, read in float32."""
-        return replace(self, single=True)
+        """The same responses, read in float32; not on a GPU, which sums too many rows at once."""
+        return replace(self, single=True) if isinstance(self.cells, np.ndarray) else self
 
     def of_items(self, items: Array) -> Encoded:
         """The same rows with some items only."""
