@@ -1,0 +1,46 @@
+"""Every reference set once against a general optimiser on a likelihood written by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+
+from itemwise import Responses, calibrate
+
+BOUNDS = [(-20, 20), (None, None), (0, 0.95)]
+SETS = ["LSAT6", "LSAT7", "SAT12", "sim2pl_1000x50", "sim3pl_2000x40"]
+
+
+def begins(width, n_items):
+    """Two places to begin with: alike items, and scattered ones."""
+    random = np.random.default_rng(3)
+    alike = np.tile([1.0, 0.0, 0.1][:width], (n_items, 1))
+    scattered = [
+        random.uniform(0.5, 2.0, n_items),
+        random.normal(0.0, 1.0, n_items),
+        random.uniform(0.05, 0.3, n_items),
+    ]
+    return alike, np.stack(scattered[:width], axis=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(("model", "within"), [("2pl", 1e-4), ("3pl", 0.01)])
+def test_a_general_optimiser_finds_nothing_better(shared, plain, name, model, within):
+    frame = pd.read_csv(shared / "reference" / "data" / f"{name}.csv")
+    values, counts = np.unique(frame.to_numpy(dtype=float), axis=0, return_counts=True)
+    cal = calibrate(Responses(frame.to_numpy()), model, priors=None)
+
+    def loss(x):
+        value, slope = plain.marginal(x.reshape(cal.coords.shape), values, counts, nodes=121)
+        return -value, -slope.reshape(-1)
+
+    bounds = BOUNDS[: cal.model.width] * values.shape[1]
+    settings = {"maxiter": 3000, "maxfun": 5000, "ftol": 1e-14, "gtol": 1e-6}
+    ours = plain.marginal(cal.coords, values, counts)[0]
+    for begin in begins(cal.model.width, values.shape[1]):
+        found = minimize(
+            loss, begin.reshape(-1), jac=True, method="L-BFGS-B", bounds=bounds, options=settings
+        )
+        theirs = plain.marginal(found.x.reshape(cal.coords.shape), values, counts)[0]
+        assert ours >= theirs - within
