@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itemwise.numerics.special import log_fall, log_sigmoid, logit, sigmoid, sigmoid_pair
+from itemwise.numerics.special import log_fall, log_sigmoid, logit, sigmoid_pair
 
 # σ(x), 1 - σ(x) and log σ(x), computed with 400 digits and rounded to float64.
 EXACT = [
@@ -21,7 +21,7 @@ EXACT = [
 @pytest.mark.parametrize(("x", "rise", "fall", "log_rise"), EXACT)
 def test_the_logistic_function_is_exact_in_both_tails(x, rise, fall, log_rise):
     at = np.array([x])
-    np.testing.assert_allclose(sigmoid(at), rise, rtol=1e-14)
+    np.testing.assert_allclose(sigmoid_pair(at)[0], rise, rtol=1e-14)
     np.testing.assert_allclose(sigmoid_pair(at), [[rise], [fall]], rtol=1e-14)
     np.testing.assert_allclose(log_sigmoid(at), log_rise, rtol=1e-14)
 
@@ -44,5 +44,5 @@ def test_log_fall_agrees_with_the_log_of_the_other_side(x):
 @given(st.floats(-30, 30))
 def test_logit_undoes_the_logistic_function(x):
     near_one = np.exp(max(x, 0.0)) * 2.3e-16  # what a probability near one cannot hold
-    found = logit(sigmoid(np.array([x])))
+    found = logit(sigmoid_pair(np.array([x]))[0])
     np.testing.assert_allclose(found, x, rtol=1e-12, atol=1e-12 + near_one)

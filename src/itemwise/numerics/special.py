@@ -7,11 +7,6 @@ from itemwise.numerics.arrays import Array, array_namespace
 FARTHEST = 700.0  # the exponential of anything farther leaves the range of float64
 
 
-def sigmoid(x: Array) -> Array:
-    """The logistic function 1 / (1 + exp(-x)), exact in both tails."""
-    return sigmoid_pair(x)[0]
-
-
 def sigmoid_pair(x: Array) -> tuple[Array, Array]:
     """The logistic function and its complement, neither by subtraction from one."""
     xp = array_namespace(x)
