@@ -21,7 +21,6 @@ EXACT = [
 @pytest.mark.parametrize(("x", "rise", "fall", "log_rise"), EXACT)
 def test_the_logistic_function_is_exact_in_both_tails(x, rise, fall, log_rise):
     at = np.array([x])
-    np.testing.assert_allclose(sigmoid_pair(at)[0], rise, rtol=1e-14)
     np.testing.assert_allclose(sigmoid_pair(at), [[rise], [fall]], rtol=1e-14)
     np.testing.assert_allclose(log_sigmoid(at), log_rise, rtol=1e-14)
 
@@ -38,7 +37,8 @@ def test_beyond_the_range_of_floats_nothing_overflows(x):
 @given(st.floats(-690, 690))
 def test_log_fall_agrees_with_the_log_of_the_other_side(x):
     at = np.array([x])
-    np.testing.assert_allclose(log_fall(at, sigmoid(at)), log_sigmoid(-at), rtol=1e-12, atol=2e-13)
+    rise, _ = sigmoid_pair(at)
+    np.testing.assert_allclose(log_fall(at, rise), log_sigmoid(-at), rtol=1e-12, atol=2e-13)
 
 
 @given(st.floats(-30, 30))
