@@ -155,9 +155,8 @@ class Calibration(Result):
 
         With `keep_negative=False`, items of negative discrimination are left out of the sum.
         """
-        table = self._own_responses() if responses is None else as_responses(responses)
-        scored, keep = self.score(table, method), self._kept(keep_negative=keep_negative)
-        ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
+        table, ability, se = self._standing(responses, method)
+        keep = self._kept(keep_negative=keep_negative)
         sums = true_scores(self.model, self.coords[keep], ability, se)
         return _sums_frame("true_score", sums, table)
 
@@ -172,9 +171,8 @@ class Calibration(Result):
 
         With `keep_negative=False`, items of negative discrimination are left out of the sum.
         """
-        table = self._own_responses() if responses is None else as_responses(responses)
-        scored, keep = self.score(table, method), self._kept(keep_negative=keep_negative)
-        ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
+        table, ability, se = self._standing(responses, method)
+        keep = self._kept(keep_negative=keep_negative)
         part = self._encode(table).of_items(keep)
         sums = total_scores(part, self.model, self.coords[keep], ability, se)
         return _sums_frame("total_score", sums, table)
@@ -277,6 +275,12 @@ class Calibration(Result):
             if coordinate.name in errors and not coordinate.shared:
                 errors[coordinate.name] = np.where(held[:, k], np.nan, errors[coordinate.name])
         return errors
+
+    def _standing(self, responses: Table | None, method: str) -> tuple[Responses, Floats, Floats]:
+        """The responses, these or the calibration's own, and where their respondents stand."""
+        table = self._own_responses() if responses is None else as_responses(responses)
+        scored = self.score(table, method)
+        return table, scored["ability"].to_numpy(), scored["se"].to_numpy()
 
     def _own_responses(self) -> Responses:
         if self.responses is None:
