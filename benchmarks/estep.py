@@ -9,7 +9,7 @@ import numpy as np
 
 import itemwise as iw
 from common import best_of, machine, print_table
-from itemwise.estimation.ascent import propose
+from itemwise.estimation.ascent import Task, propose
 from itemwise.estimation.em import EM
 from itemwise.estimation.expectation import expect, expect_generally
 from itemwise.models import find_model
@@ -22,11 +22,11 @@ SIZES = [("3pl", 10_000, 100), ("3pl", 10_000, 500), ("3pl", 2_000, 5_000), ("2p
 def measure(name: str, n_respondents: int, n_items: int) -> tuple[object, ...]:
     responses, _ = iw.simulate(name, n_respondents, n_items, random_state=1)
     model = find_model(name)
-    data = encode(responses.cells, 2)
+    data = encode(responses.cells, model)
     with workers() as run:
-        found = EM().climb(data, model, run)
+        found = EM().climb(Task(data, model, run))
         coords, nodes = found.coords, found.nodes
-        table = np.ascontiguousarray(model.log_prob(coords, nodes.coarse)[1])
+        table = np.ascontiguousarray(model.log_terms(coords, nodes.coarse)[1])
         blocks = data.blocks(nodes.coarse.size)
         floats = [responses.cells[rows].astype(float) for rows in blocks]
         weights = [np.full((len(block), nodes.coarse.size), 0.01) for block in floats]

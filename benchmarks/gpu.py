@@ -6,35 +6,48 @@ python benchmarks/gpu.py
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 
 from common import best_of, print_table
+from itemwise.estimation.ascent import Task
 from itemwise.estimation.em import EM
-from itemwise.models import find_model
-from itemwise.numerics.arrays import as_numpy
+from itemwise.models import Categorical, find_model
+from itemwise.numerics.arrays import Floats, as_numpy
 from itemwise.numerics.blocks import workers
 from itemwise.responses.encoding import Encoded
 
-JOBS = [("2pl", 1_000_000, 1_000), ("2pl", 200_000, 5_000), ("3pl", 100_000, 1_000)]
+JOBS = [
+    ("2pl", 1_000_000, 1_000),
+    ("2pl", 200_000, 5_000),
+    ("3pl", 100_000, 1_000),
+    ("graded", 100_000, 500),
+]
 
 
-def draw(name: str, n_respondents: int, n_items: int, device: str) -> Encoded:
+def sampled(name: str, n_items: int) -> tuple[Categorical, Floats]:
+    """A model, and plausible items."""
+    parameters = find_model(name).sample(n_items, np.random.default_rng(1))
+    model = find_model(name).shaped(parameters)
+    assert isinstance(model, Categorical)  # noqa: S101 - all jobs are
+    return model, model.from_parameters(parameters)
+
+
+def draw(model: Categorical, items: Floats, n_respondents: int, device: str) -> Encoded:
     """Simulated responses, made on the device."""
     import torch
 
-    model = find_model(name)
-    coords = torch.asarray(
-        model.from_parameters(model.sample(n_items, np.random.default_rng(1))), device=device
-    )
+    coords, n_items = torch.asarray(items, device=device), len(items)
     torch.manual_seed(1)
     ability = torch.randn(n_respondents, device=device, dtype=torch.float64)
     cells = torch.empty((n_respondents, n_items), dtype=torch.int8, device=device)
     for rows in torch.arange(n_respondents, device=device).split(50_000):
-        chance = model.log_prob(coords, ability[rows])[1].exp().T
-        cells[rows] = (torch.rand_like(chance) < chance).to(torch.int8)
+        above = 1 - model.log_prob(coords, ability[rows]).exp()[:-1].cumsum(0)
+        drawn = torch.rand_like(above[0])
+        cells[rows] = (drawn < above).sum(0).T.to(torch.int8)
     weights = torch.ones(n_respondents, dtype=torch.float64, device=device)
-    data = Encoded(cells, weights, True, 2)
+    data = Encoded(cells, weights, True, model.statistics, model.n_categories == 2)
     data.floats  # noqa: B018 - computed once, when the responses are brought there
     return data
 
@@ -42,20 +55,20 @@ def draw(name: str, n_respondents: int, n_items: int, device: str) -> Encoded:
 def measure(name: str, n_respondents: int, n_items: int, device: str) -> tuple[object, ...]:
     import torch
 
-    model = find_model(name)
-    data = draw(name, n_respondents, n_items, device)
+    model, items = sampled(name, n_items)
+    data = draw(model, items, n_respondents, device)
     engine, fits = EM(device=device, tolerance=1e-5), []
 
     def fit() -> None:
-        fits.append(engine.climb(data, model, map))
+        fits.append(engine.climb(Task(data, model)))
         torch.cuda.synchronize()
 
     fit()
     time = best_of(5, fit)
     found = fits[-1]
-    host = Encoded(as_numpy(data.cells), as_numpy(data.weights), True, 2)
+    host = replace(data, cells=as_numpy(data.cells), weights=as_numpy(data.weights))
     with workers() as run:
-        beside = EM(tolerance=1e-5).climb(host, model, run)
+        beside = EM(tolerance=1e-5).climb(Task(host, model, run))
     apart = float(np.abs(as_numpy(found.coords) - beside.coords).max())
     return (
         f"{name.upper()} {n_respondents:,} × {n_items:,}",

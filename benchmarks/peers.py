@@ -27,7 +27,8 @@ from itemwise.responses.encoding import encode
 from itemwise.scoring.likelihood import plan_nodes
 
 Items = dict[str, NDArray[np.float64]]
-JOBS = [("2pl", 1_000, 100), ("2pl", 200, 500), ("3pl", 10_000, 100)]
+GRADES = 5
+JOBS = [("2pl", 1_000, 100), ("2pl", 200, 500), ("3pl", 10_000, 100), ("graded", 10_000, 50)]
 MOST_CALLS = 6
 PATIENCE = 5.0  # seconds after which a package is not called again
 GIRTH_ITEMS = 200  # girth takes minutes beyond
@@ -35,14 +36,26 @@ GIRTH_ITEMS = 200  # girth takes minutes beyond
 
 def by_itemwise(responses: iw.Responses, model: str) -> Items:
     items = iw.calibrate(responses, model).items  # the frame carries the standard errors
-    return {name: items[name].to_numpy() for name in ("discrimination", "difficulty", "guessing")}
+    return {
+        name: column.to_numpy()
+        for name, column in items.items()
+        if name != "flag" and not name.endswith("_se")
+    }
+
+
+def of_grades(discrimination: NDArray[np.float64], steps: NDArray[np.float64]) -> Items:
+    found = {f"difficulty_{k + 1}": steps[:, k] for k in range(steps.shape[1])}
+    return {"discrimination": discrimination, "difficulty": steps.mean(axis=1), **found}
 
 
 def by_mirt(responses: iw.Responses, model: str) -> Items:
     import mirt
 
-    fit = mirt.fit_mirt(responses.cells.astype(np.int64), model.upper())
-    found = fit.model.parameters
+    cells = responses.cells.astype(np.int64)
+    if model == "graded":
+        found = mirt.fit_mirt(cells, "GRM", n_categories=GRADES).model.parameters
+        return of_grades(np.ravel(found["discrimination"]), found["thresholds"])
+    found = mirt.fit_mirt(cells, model.upper()).model.parameters
     guessing = found.get("guessing", np.zeros(responses.n_items))
     return {
         "discrimination": np.ravel(found["discrimination"]),
@@ -54,8 +67,11 @@ def by_mirt(responses: iw.Responses, model: str) -> Items:
 def by_girth(responses: iw.Responses, model: str) -> Items:
     import girth
 
-    if model != "2pl" or responses.n_items > GIRTH_ITEMS:
-        raise NotImplementedError("3PL fails on NumPy 2" if model != "2pl" else "takes minutes")
+    if model == "3pl" or responses.n_items > GIRTH_ITEMS:
+        raise NotImplementedError("3PL fails on NumPy 2" if model == "3pl" else "takes minutes")
+    if model == "graded":
+        found = girth.grm_mml(responses.cells.T.astype(int) + 1)  # its grades begin at 1
+        return of_grades(found["Discrimination"], found["Difficulty"])
     found = girth.twopl_mml(responses.cells.T.astype(int))
     return {
         "discrimination": found["Discrimination"],
@@ -66,7 +82,7 @@ def by_girth(responses: iw.Responses, model: str) -> Items:
 
 def by_py_irt(responses: iw.Responses, model: str) -> Items:
     if model != "2pl":
-        raise NotImplementedError("no 3PL")
+        raise NotImplementedError(f"no {model}")
     import pandas as pd
     from py_irt.config import IrtConfig
     from py_irt.dataset import Dataset
@@ -97,14 +113,15 @@ PEERS: dict[str, Callable[[iw.Responses, str], Items]] = {
 
 
 def log_likelihood(responses: iw.Responses, model: MeasurementModel, items: Items) -> float:
-    coords = model.from_parameters({**items, "slip": 0 * items["difficulty"]})
-    data = encode(responses.cells, 2)
+    nothing = dict.fromkeys(model.fixed, 0 * items["difficulty"])
+    coords = model.from_parameters({**nothing, **items})
+    data = encode(responses.cells, model)
     return expect_generally(data, model, coords, plan_nodes(model, coords), map).log_likelihood
 
 
 def measure(name: str, n_respondents: int, n_items: int) -> list[tuple[object, ...]]:
-    model = find_model(name)
-    responses, truth = iw.simulate(name, n_respondents, n_items, random_state=1)
+    model = iw.Graded(categories=GRADES) if name == "graded" else find_model(name)
+    responses, truth = iw.simulate(model, n_respondents, n_items, random_state=1)
     label = f"{name.upper()} {n_respondents:,} × {n_items:,}"
     rows: list[tuple[object, ...]] = []
     own = 0.0

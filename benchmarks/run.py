@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPTS = ["speed.py", "estep.py", "peers.py", "coverage.py", "choices.py"]
+SCRIPTS = ["speed.py", "estep.py", "peers.py", "scores.py", "coverage.py", "choices.py"]
 
 
 def main() -> None:

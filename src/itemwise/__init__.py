@@ -11,15 +11,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from itemwise.calibration import Calibration as Calibration
     from itemwise.calibration import load as load
+    from itemwise.diagnostics import compare_models as compare_models
+    from itemwise.diagnostics import diagnose as diagnose
+    from itemwise.diagnostics import dimensionality as dimensionality
+    from itemwise.diagnostics import item_fit as item_fit
+    from itemwise.diagnostics import label_trouble as label_trouble
+    from itemwise.diagnostics import local_dependence as local_dependence
+    from itemwise.diagnostics import model_fit as model_fit
+    from itemwise.diagnostics import person_fit as person_fit
+    from itemwise.diagnostics import reliability as reliability
     from itemwise.errors import ItemwiseError as ItemwiseError
     from itemwise.estimation import EM as EM
     from itemwise.estimation import Joint as Joint
     from itemwise.estimation import calibrate as calibrate
     from itemwise.estimation import simulate as simulate
     from itemwise.models import Beta as Beta
+    from itemwise.models import BetaResponse as BetaResponse
+    from itemwise.models import Continuous as Continuous
     from itemwise.models import FourPL as FourPL
+    from itemwise.models import Graded as Graded
     from itemwise.models import Normal as Normal
     from itemwise.models import OnePL as OnePL
+    from itemwise.models import PartialCredit as PartialCredit
     from itemwise.models import ThreePL as ThreePL
     from itemwise.models import TwoPL as TwoPL
     from itemwise.responses import Responses as Responses
@@ -29,19 +42,32 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Beta": "models",
+    "BetaResponse": "models",
     "Calibration": "calibration",
+    "Continuous": "models",
     "EM": "estimation",
     "FourPL": "models",
+    "Graded": "models",
     "ItemwiseError": "errors",
     "Joint": "estimation",
     "Normal": "models",
     "OnePL": "models",
+    "PartialCredit": "models",
     "Responses": "responses",
     "ThreePL": "models",
     "TwoPL": "models",
     "calibrate": "estimation",
+    "compare_models": "diagnostics",
+    "diagnose": "diagnostics",
+    "dimensionality": "diagnostics",
+    "item_fit": "diagnostics",
+    "label_trouble": "diagnostics",
     "load": "calibration",
+    "local_dependence": "diagnostics",
+    "model_fit": "diagnostics",
+    "person_fit": "diagnostics",
     "read_responses": "responses",
+    "reliability": "diagnostics",
     "simulate": "estimation",
 }
 

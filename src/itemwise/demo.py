@@ -6,7 +6,6 @@ of them miss. The demonstration changes a few labels on purpose and sees whether
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.errors import FileError
 from itemwise.estimation import calibrate
 from itemwise.files import write_bytes
 from itemwise.responses import Responses
@@ -144,22 +142,6 @@ class Reading:
 def calibrate_digits(digits: Digits, model: str = "2pl") -> Reading:
     """Put digits and classifiers on one scale."""
     return Reading(digits, calibrate(digits.responses, model))
-
-
-def make_folder(path: str | os.PathLike[str]) -> Path:
-    """The directory, made where it is missing."""
-    folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
-        raise FileError(
-            f"'{folder}' is a file, but a directory is needed. Name another."
-        ) from error
-    except OSError as error:
-        raise FileError(
-            f"The directory '{folder}' cannot be made: {error.strerror}. Name another."
-        ) from error
-    return folder
 
 
 def _families() -> dict[str, Any]:

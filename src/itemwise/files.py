@@ -49,6 +49,22 @@ def write_bytes(path: PathLike, content: bytes) -> None:
     write_atomically(path, lambda file: _write_all(file, content))
 
 
+def make_folder(path: PathLike) -> Path:
+    """The directory, made where it is missing."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise FileError(
+            f"'{folder}' is a file, but a directory is needed. Name another."
+        ) from error
+    except OSError as error:
+        raise FileError(
+            f"The directory '{folder}' cannot be made: {error.strerror}. Name another."
+        ) from error
+    return folder
+
+
 def write_json(path: PathLike, kind: str, version: int, payload: Mapping[str, Any]) -> None:
     """Write `payload` as a document that names its schema, `itemwise/<kind>`, and version.
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from itemwise import Beta, Normal, OnePL, calibrate, load, simulate
+from itemwise import Beta, Normal, OnePL, Responses, calibrate, load, simulate
 from itemwise.calibration.bank import HEAD_KEY
 from itemwise.errors import FileError, InputError
-from itemwise.models import MODELS
+from itemwise.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
+from itemwise.scoring import HistogramPopulation
 
 plt.switch_backend("Agg")
 SUFFIXES = [".json", ".parquet"]
@@ -43,12 +44,21 @@ def written(cal, tmp_path):
     return change
 
 
+def as_columns(population):
+    """Everything that a population is made of; a histogram compares no arrays by itself."""
+    return type(population), {
+        key: np.asarray(v).tolist()
+        for key, v in vars(population).items()
+        if key in ("mean", "sd", "points", "mass")
+    }
+
+
 def assert_same(found, cal):
     assert found.model == cal.model
     assert found.item_names == cal.item_names
     np.testing.assert_array_equal(found.coords, cal.coords)
     np.testing.assert_array_equal(found.uncertainty.covariances, cal.uncertainty.covariances)
-    assert found.population == cal.population
+    assert as_columns(found.population) == as_columns(cal.population)
     assert found.items.equals(cal.items)
     for name in SAME:
         assert getattr(found, name) == getattr(cal, name)
@@ -77,6 +87,64 @@ def test_options_priors_population_notes_and_flags_come_back(tmp_path, cal, suff
     assert_same(load(beta.save(tmp_path / f"beta{suffix}")), beta)
     assert cal.flags[2] == ("all right",)
     assert_same(load(cal.save(tmp_path / f"flags{suffix}")), cal)
+
+
+GRADES = simulate("graded", 80, 4, random_state=2).responses
+SCORES = simulate("continuous", 80, 4, random_state=2).responses
+CHANCES = simulate("beta", 80, 4, random_state=2).responses
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    ("responses", "model", "priors"),
+    [
+        (GRADES, Graded(categories=(5, 6, 7, 5)), "default"),
+        (Responses(GRADES.values + 1, kind="graded"), PartialCredit(), None),
+        (GRADES, Graded(), {"gap_3": Normal(0, 0.5), "gap_2": None}),
+        (SCORES, Continuous(bounds=(-1, 2)), "default"),
+        (SCORES, Continuous(bounds="items"), "default"),
+        (SCORES, Continuous(bounds="table", at_bounds=0.01), "default"),
+        (SCORES, Continuous(), {"loading": Normal(0, 1)}),
+        (CHANCES, BetaResponse(), {"difficulty": None}),
+    ],
+    ids=[
+        "categories", "lowest", "graded priors", "bounds", "bounds of items", "at bounds",
+        "continuous priors", "beta priors",
+    ],
+)  # fmt: skip
+def test_options_of_grades_and_scores_come_back(tmp_path, suffix, responses, model, priors):
+    fitted = calibrate(responses, model, priors=priors)
+    found = load(fitted.save(tmp_path / f"bank{suffix}"))
+    assert_same(found, fitted)
+    assert found.score(responses, "wle").equals(fitted.abilities("wle"))
+    assert found.true_scores(responses).equals(fitted.true_scores())
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_population_of_any_shape_comes_back(tmp_path, suffix, model):
+    responses = simulate(model, 60, 4, random_state=2).responses
+    fitted = calibrate(responses, model, population="histogram", tolerance=0.1)
+    assert isinstance(fitted.population, HistogramPopulation)
+    found = load(fitted.save(tmp_path / f"bank{suffix}"))
+    assert_same(found, fitted)
+    assert found.score(responses, "map").equals(fitted.abilities("map"))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_grade_that_an_item_lacks_stays_absent(tmp_path, suffix):
+    values = GRADES.values
+    values[:, 0] = np.minimum(values[:, 0], 1)
+    fitted = calibrate(values, "graded")
+    found = load(fitted.save(tmp_path / f"bank{suffix}"))
+    assert_same(found, fitted)
+    assert found.items["difficulty_2"].isna().tolist() == [True, False, False, False]
+
+
+def test_the_population_is_named_in_the_file(cal, tmp_path):
+    document = json.loads(cal.save(tmp_path / "bank.json").read_text(encoding="utf-8"))
+    assert document["version"] == 2
+    assert document["population"] == {"normal": {"mean": 0.0, "sd": 1.0}}
 
 
 @settings(
@@ -227,6 +295,11 @@ def in_model(**parts):
     return lambda document: document["model"].update(parts)
 
 
+def histogram(points=tuple(range(8)), mass=(0.125,) * 8):
+    parts = {"points": points, "mass": mass}
+    return lambda document: document.update(population={"histogram": parts})
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
@@ -258,10 +331,23 @@ def in_model(**parts):
         (in_model(priors=3), "."),
         (lambda document: document.update(model="3pl"), "."),
         (
-            lambda document: document.update(population={"mean": 0, "sd": -1}),
+            lambda document: document.update(population={"normal": {"mean": 0, "sd": -1}}),
             "population's sd is -1",
         ),
-        (lambda document: document.update(population={"middle": 0}), "'mean' is missing"),
+        (
+            lambda document: document.update(population={"normal": {"middle": 0}}),
+            "'mean' is missing",
+        ),
+        (
+            lambda document: document.update(population={"gamma": {"mean": 0}}),
+            "no population 'gamma",
+        ),
+        (lambda document: document.update(population={"mean": 0, "sd": 1}), "."),
+        (histogram(points=[0.0] * 8), "ascending, equally spaced"),
+        (histogram(mass=[0.5] * 8), "they sum to 1"),
+        (histogram(mass=[1.0]), "mass is not a list of 8 numbers"),
+        (histogram(mass=["a"] * 8), "mass is 'a', not a number"),
+        (histogram(points=3), "."),
         (lambda document: document.update(population=None), "."),
         (lambda document: document.update(log_likelihood="high"), "high"),
         (lambda document: document.update(iterations=None), "."),
@@ -308,6 +394,13 @@ def in_model(**parts):
         "model as text",
         "population negative",
         "population misnamed",
+        "population unknown",
+        "population of version 1",
+        "histogram of one point",
+        "histogram of too much",
+        "histogram shorter",
+        "histogram text",
+        "histogram a number",
         "population none",
         "log-likelihood text",
         "iterations none",

@@ -5,17 +5,37 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import Normal, OnePL, calibrate, simulate
+from itemwise import Normal, OnePL, Responses, calibrate, simulate
 from itemwise.errors import InputError
 from itemwise.models import MODELS
 
 plt.switch_backend("Agg")
 ABILITIES = np.linspace(-3, 3, 13)
+BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
+# The public parameters of each kind of model, in the order of the columns.
+LOGISTIC = ["discrimination", "difficulty", "guessing", "slip"]
+GRADES = ["discrimination", "difficulty", *(f"difficulty_{k}" for k in range(1, 5))]
+PARAMETERS = {
+    **dict.fromkeys(BINARY, LOGISTIC),
+    "graded": GRADES,
+    "gpcm": GRADES,
+    "continuous": ["discrimination", "difficulty", "scaling"],
+    "beta": ["discrimination", "difficulty"],
+}
+
+
+def made(model):
+    return calibrate(simulate(model, 300, 6, random_state=1).responses, model)
 
 
 @pytest.fixture(scope="module", params=MODELS)
 def cal(request):
-    return calibrate(simulate(request.param, 300, 6, random_state=1).responses, request.param)
+    return made(request.param)
+
+
+@pytest.fixture(scope="module", params=BINARY)
+def binary(request):
+    return made(request.param)
 
 
 def formula(cal, ability):
@@ -26,13 +46,14 @@ def formula(cal, ability):
 
 
 def test_items_have_a_row_each_and_a_standard_error_beside_each_parameter(cal):
-    names = ["discrimination", "difficulty", "guessing", "slip"]
+    names = PARAMETERS[cal.model.name]
     assert list(cal.items.columns) == [*names, *(f"{name}_se" for name in names), "flag"]
     assert list(cal.items.index) == list(cal.item_names)
     assert cal.items.index.name == "item"
     moved = {c.name for c in cal.model.coordinates}
-    for name in ("guessing", "slip"):
-        assert (cal.items[f"{name}_se"] > 0).all() == (name in moved)
+    for name in names:
+        held = name in ("guessing", "slip") and name not in moved
+        assert (cal.items[f"{name}_se"] > 0).all() == (not held)
     assert cal.to_frame().equals(cal.items)
 
 
@@ -43,12 +64,22 @@ def test_abilities_have_a_row_each(cal):
     assert scored.index.name == "respondent"
 
 
-def test_probability_is_the_formula_of_the_documentation(cal):
+def test_probability_is_the_formula_of_the_documentation(binary):
+    np.testing.assert_allclose(binary.probability(ABILITIES), formula(binary, ABILITIES), rtol=1e-9)
+
+
+def test_probability_is_abilities_by_items_and_the_mean_of_what_the_model_draws(cal):
+    """Within four standard errors of the mean of 4,000 draws."""
     found = cal.probability(ABILITIES)
     assert found.shape == (13, 6)
     assert list(found.columns) == list(cal.item_names)
     np.testing.assert_allclose(found.index, ABILITIES)
-    np.testing.assert_allclose(found, formula(cal, ABILITIES), rtol=1e-9)
+    random = np.random.default_rng(0)
+    for ability in (-1.5, 0.0, 1.0):
+        drawn = cal.model.draw(cal.coords, np.full(4000, ability), random)
+        error = drawn.std(axis=1) / np.sqrt(4000)
+        apart = np.abs(cal.probability([ability]).iloc[0] - drawn.mean(axis=1))
+        assert (apart < 4 * error + 1e-9).all()
 
 
 def test_probability_of_a_frame_of_abilities_keeps_its_names(cal):
@@ -75,8 +106,8 @@ def test_abilities_that_are_none_are_refused(cal, given, message):
             ask(given)
 
 
-def test_information_is_the_expected_bend_of_the_log_likelihood(cal):
-    nudge = 1e-4
+def test_information_is_the_expected_bend_of_the_log_likelihood(binary):
+    cal, nudge = binary, 1e-4
     low, here, high = (formula(cal, ABILITIES + step) for step in (-nudge, 0.0, nudge))
     bend = {
         response: -(np.log(at(low)) - 2 * np.log(at(here)) + np.log(at(high))) / nudge**2
@@ -90,11 +121,12 @@ def test_curves_are_tidy_and_hold_the_same_numbers(cal):
     curves = cal.curves(abilities=ABILITIES)
     frame = curves.to_frame()
     assert frame.shape == (6 * 13, 6)
-    wide = frame.pivot_table(index="ability", columns="item", values="probability")
-    np.testing.assert_allclose(wide[list(cal.item_names)], formula(cal, ABILITIES), rtol=1e-9)
+    assert list(frame.columns)[:4] == ["item", "ability", "expected", "expected_se"]
+    wide = frame.pivot_table(index="ability", columns="item", values="expected")
+    np.testing.assert_allclose(wide[list(cal.item_names)], cal.probability(ABILITIES), rtol=1e-9)
     wide = frame.pivot_table(index="ability", columns="item", values="information")
     np.testing.assert_allclose(wide[list(cal.item_names)], cal.information(ABILITIES))
-    assert cal.curves().probability.shape == (6, 161)
+    assert cal.curves().expected.shape == (6, 161)
 
 
 def test_curves_of_chosen_items_come_in_the_order_asked(cal):
@@ -111,11 +143,14 @@ def test_standard_errors_of_curves_follow_from_the_covariances_of_items(cal):
     covariance = cal.uncertainty.covariances[2]
     small = 1e-4  # of the deviation: the delta method is exact where curves are straight
     coords = random.multivariate_normal(cal.coords[2], small**2 * covariance, draws)
+    absent = cal.model.absent(cal.coords)[2]
+    coords[:, absent] = cal.coords[2, absent]
     for k, coordinate in enumerate(cal.model.coordinates):
-        assert ((coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)).all()
-    drawn = cal.model.ability_derivatives(coords, ABILITIES)[0][1]
+        inside = (coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)
+        assert absent[k] or inside.all()
+    drawn = cal.model.of_items([2] * draws).expected(coords, ABILITIES)
     expected = drawn.std(axis=0) / small
-    found = cal.curves("item_3", ABILITIES).probability_se[0]
+    found = cal.curves("item_3", ABILITIES).expected_se[0]
     np.testing.assert_allclose(found, expected, rtol=0.04)
 
 
@@ -167,8 +202,12 @@ def test_flags_are_words_and_the_frame_joins_them():
 
 
 @pytest.mark.parametrize(
-    ("model", "expected"), [("1pl", 1 + 6), ("2pl", 2 * 6), ("3pl", 3 * 6), ("4pl", 4 * 6)]
-)
+    ("model", "expected"),
+    [
+        ("1pl", 1 + 6), ("2pl", 2 * 6), ("3pl", 3 * 6), ("4pl", 4 * 6),
+        ("graded", 5 * 6), ("gpcm", 5 * 6), ("continuous", 3 * 6), ("beta", 2 * 6),
+    ],
+)  # fmt: skip
 def test_parameters_are_counted_and_a_shared_one_once(model, expected):
     cal = calibrate(simulate(model, 300, 6, random_state=1).responses, model)
     assert cal.n_parameters == expected
@@ -212,3 +251,54 @@ def test_the_log_likelihood_of_the_criteria_is_without_priors(plain):
     cal = calibrate(responses, priors={"intercept": Normal(0, 0.5)})
     value, _ = plain.marginal(cal.coords, responses.values)
     assert cal.aic == pytest.approx(20 - 2 * value, rel=1e-6)
+
+
+@pytest.mark.parametrize("model", ["graded", "gpcm"])
+def test_a_grade_that_an_item_lacks_was_not_estimated(model):
+    values = simulate(model, 300, 6, random_state=1).responses.cells.copy()
+    values[:, 0] = np.minimum(values[:, 0], 2)
+    cal = calibrate(values, model)
+    assert cal.n_parameters == 5 * 6 - 2
+    assert cal.items["difficulty_3"].isna().tolist() == [True, False, False, False, False, False]
+
+
+@pytest.mark.parametrize("model", ["graded", "gpcm", "continuous", "beta"])
+def test_scores_of_grades_and_intervals_lie_between_worst_and_best(model):
+    cal = made(model)
+    low, high = (np.broadcast_to(bound, 6).sum() for bound in cal.model.extent())
+    true = cal.true_scores()["true_score"]
+    assert ((true > low) & (true < high)).all()
+    assert np.corrcoef(true, np.nansum(cal.responses.values, axis=1))[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("model", ["graded", "gpcm", "continuous", "beta"])
+def test_new_respondents_of_some_items_are_scored_by_name(model):
+    cal = made(model)
+    some = cal.responses.select(range(5), ["item_4", "item_2"])
+    holed = np.full((5, 6), np.nan)
+    holed[:, [3, 1]] = some.cells
+    for method in ("eap", "ml"):
+        np.testing.assert_allclose(
+            cal.score(some, method)["ability"], cal.score(holed_as(cal, holed), method)["ability"]
+        )
+
+
+def holed_as(cal, values):
+    return Responses(values, items=cal.item_names, kind=cal.model.kind)
+
+
+@pytest.mark.parametrize(
+    ("model", "other"), [("graded", "2pl"), ("continuous", "graded"), ("2pl", "beta")]
+)
+def test_a_bank_refuses_responses_of_another_kind(model, other):
+    cal, responses = made(model), simulate(other, 10, 6, random_state=1).responses
+    with pytest.raises(InputError, match=rf"responses are {responses.kind}.*{model} model"):
+        cal.score(responses)
+
+
+def test_scores_outside_the_bounds_of_a_bank_are_named():
+    cal = made("continuous")
+    values = np.full((1, 6), 0.5)
+    values[0, 3] = 1.5
+    with pytest.raises(InputError, match=r"item_4.*response 1.5, outside the bounds 0 and 1"):
+        cal.score(Responses(values, kind="continuous"))

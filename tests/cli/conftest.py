@@ -26,3 +26,15 @@ def scores(tmp_path):
 @pytest.fixture
 def bank(tmp_path, scores):
     return iw.calibrate(iw.read_responses(scores)).save(tmp_path / "bank.json")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write responses of the kind that a model explains."""
+
+    def write(model, missing=0.0):
+        path = tmp_path / f"{model}.csv"
+        iw.simulate(model, 120, 6, missing=missing, random_state=1).responses.save(path)
+        return path
+
+    return write

@@ -19,15 +19,64 @@ def test_bank_and_abilities_are_those_of_the_package(run, scores):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_model_of_the_registry_is_a_choice(run, scores, model):
-    assert run("calibrate", scores, "--model", model.upper(), "--out", "b.json").exit_code == 0
+def test_every_model_of_the_registry_is_a_choice(run, table, model):
+    words = ("--model", model.upper(), "--out", "b.json")
+    assert run("calibrate", table(model, missing=0.1), *words).exit_code == 0
     assert iw.load("b.json").model.name == model
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_engine_of_the_registry_is_a_choice(run, scores, engine):
-    run("calibrate", scores, "--engine", engine, "--out", "b.parquet")
+def test_every_engine_of_the_registry_is_a_choice(run, table, engine):
+    path = table("continuous")
+    assert run("calibrate", path, "--engine", engine, "--out", "b.parquet").exit_code in (0, 4)
     assert iw.load("b.parquet").engine == engine
+
+
+@pytest.mark.parametrize(
+    ("model", "picked"), [("2pl", "2pl"), ("gpcm", "graded"), ("beta", "continuous")]
+)
+def test_without_a_model_the_kind_of_responses_decides_and_it_is_said(run, table, model, picked):
+    done = run("calibrate", table(model), "--out", "b.json")
+    assert f"Model '{picked}', picked because" in done.stdout
+    assert iw.load("b.json").model.name == picked
+    document = json.loads(run("calibrate", table(model), "--json").stdout)
+    assert document["model"] == picked
+    assert document["notes"][0].startswith(f"Model '{picked}'")
+
+
+def test_a_model_that_does_not_suit_the_responses_is_explained(run, table):
+    done = run("calibrate", table("graded"), "--model", "2pl")
+    assert done.exit_code == 3
+    assert "The responses are graded, but the 2pl model explains binary ones" in done.stderr
+
+
+def test_a_preset_is_that_of_the_package(run, table):
+    path = table("continuous")
+    assert run("calibrate", path, "--preset", "airt", "--out", "b.json").exit_code == 0
+    wanted = iw.calibrate(iw.read_responses(path), preset="airt")
+    pd.testing.assert_frame_equal(iw.load("b.json").items, wanted.items)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--preset", "mirt"), "no preset 'mirt'"),
+        (("--preset", "airt", "--model", "beta"), "a model and an engine of its own"),
+        (("--population", "gamma"), "population is 'gamma'"),
+        (("--engine", "shojima", "--population", "histogram"), "no argument 'population'"),
+    ],
+)
+def test_presets_and_populations_that_cannot_be_are_explained(run, table, words, message):
+    done = run("calibrate", table("continuous"), *words)
+    assert done.exit_code == 3
+    assert message in done.stderr
+
+
+def test_a_population_of_any_shape_is_a_choice(run, scores):
+    assert run("calibrate", scores, "--population", "histogram", "--out", "b.json").exit_code == 0
+    found = iw.load("b.json")
+    wanted = iw.calibrate(iw.read_responses(scores), population="histogram")
+    assert found.population.mass.tolist() == wanted.population.mass.tolist()
 
 
 def test_settings_and_priors_reach_the_engine(run, scores):

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import itemwise as iw
+from itemwise.models import MODELS
 from itemwise.scoring import METHODS
 
 
@@ -31,3 +32,12 @@ def test_items_that_the_bank_lacks_are_named(run, bank):
     done = run("score", bank, "nine.csv")
     assert done.exit_code == 3
     assert "item_9" in done.stderr
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_respondents_of_every_model_are_scored(run, table, tmp_path, model):
+    path = table(model, missing=0.1)
+    saved = iw.calibrate(iw.read_responses(path), model).save(tmp_path / "bank.json")
+    assert run("score", saved, path, "--out", "ab.csv").exit_code == 0
+    wanted = iw.load(saved).score(iw.read_responses(path))
+    pd.testing.assert_frame_equal(pd.read_csv("ab.csv", index_col="respondent"), wanted)

@@ -1,8 +1,11 @@
 import json
 
+import numpy as np
 import pandas as pd
+import pytest
 
 import itemwise as iw
+from itemwise.models import MODELS
 
 
 def test_responses_and_truth_are_those_of_the_package(run):
@@ -25,3 +28,34 @@ def test_json_is_one_document(run):
     document = json.loads(run("simulate", "--json", "--items", 3, "--respondents", 5).stdout)
     assert len(document["items"]) == 3
     assert len(document["responses"]) == 5
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_is_drawn_and_written(run, model):
+    words = ("--model", model, "--respondents", 30, "--items", 4, "--missing", 0.2, "--seed", 3)
+    assert run("simulate", *words, "--out", "r.parquet", "--truth", "t.csv").exit_code == 0
+    wanted = iw.simulate(model, 30, 4, missing=0.2, random_state=3)
+    assert iw.read_responses("r.parquet") == wanted.responses
+    assert list(pd.read_csv("t.csv", index_col="item").columns) == list(wanted.truth.items.columns)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_is_printed_of_every_model_can_be_read_back(run, tmp_path, model):
+    words = ("--model", model, "--respondents", 30, "--items", 4, "--missing", 0.2, "--seed", 3)
+    done = run("simulate", *words)
+    assert done.exit_code == 0
+    (tmp_path / "r.csv").write_text(done.stdout)
+    wanted = iw.simulate(model, 30, 4, missing=0.2, random_state=3).responses
+    found = iw.read_responses("r.csv")
+    assert found.kind == wanted.kind
+    np.testing.assert_allclose(found.values, wanted.values, rtol=1e-6)
+    assert ".0," not in done.stdout or wanted.kind == "continuous"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_is_one_document(run, model):
+    words = ("--model", model, "--items", 3, "--respondents", 5, "--seed", 1, "--json")
+    document = json.loads(run("simulate", *words).stdout)
+    wanted = iw.simulate(model, 5, 3, random_state=1).responses
+    found = [list(row.values())[-3:] for row in document["responses"]]
+    np.testing.assert_allclose(np.array(found, dtype=float), wanted.values, rtol=1e-6)

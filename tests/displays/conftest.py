@@ -20,7 +20,7 @@ def curves_frame(names):
             {
                 "item": name,
                 "ability": GRID,
-                "probability": 1 / (1 + np.exp(-sign * (GRID - difficulty))),
+                "expected": 1 / (1 + np.exp(-sign * (GRID - difficulty))),
                 "discrimination": sign,
             }
         )
@@ -55,11 +55,79 @@ def item_map_frame(names):
     )
 
 
+def item_fit_frame(names):
+    count = len(names)
+    square = np.linspace(0.6, 1.6, count)
+    columns = {"infit": square, "outfit": square[::-1], "s_x2_p_adjusted": np.linspace(0, 1, count)}
+    return pd.DataFrame(columns, index=list(names))
+
+
+def person_fit_frame(names):
+    count = len(names)
+    columns = {"ability": np.linspace(-2, 2, count), "se": 0.3, "zh": np.linspace(-4, 2, count)}
+    return pd.DataFrame(columns, index=list(names))
+
+
+def model_fit_frame(names):
+    value = np.linspace(0.02, 0.1, len(names))
+    columns = {"rmsea": value, "rmsea_low": 0.8 * value, "rmsea_high": 1.2 * value}
+    return pd.DataFrame(columns, index=list(names))
+
+
+def model_comparison_frame(names):
+    aic = np.linspace(1000.0, 1010.0, len(names))
+    weight = np.exp(-(aic - aic.min()) / 2)
+    columns = {"aic": aic, "bic": aic + 1.0, "weight": weight / weight.sum()}
+    return pd.DataFrame(columns, index=list(names))
+
+
+def reliability_frame(names):
+    information = np.linspace(1.0, len(names), GRID.size)
+    columns = {"ability": GRID, "information": information, "se": information**-0.5}
+    return pd.DataFrame({**columns, "reliability": information / (information + 1)})
+
+
+def scree_frame(names):
+    place = np.arange(1, len(names) + 1)
+    return pd.DataFrame({"dimension": place, "eigenvalue": 5.0 / place**2, "reference": 1.1})
+
+
+def pairs_frame(names):
+    names = [*names, "another"]
+    left, right = np.triu_indices(len(names), 1)
+    columns = {
+        "item": [names[k] for k in left],
+        "other": [names[k] for k in right],
+        "q3_adjusted": np.linspace(-0.2, 0.6, left.size),
+        "dependent": np.linspace(-0.2, 0.6, left.size) > 0.5,
+    }
+    return pd.DataFrame(columns)
+
+
+def suspects_frame(names):
+    evidence = np.linspace(0.99, 0.0, len(names))
+    columns = {
+        "evidence": evidence,
+        "share_right_strong": 0.9 - 0.8 * evidence,
+        "share_right_weak": 0.4,
+        "suspect": evidence > 0.7,
+    }
+    return pd.DataFrame(columns, index=list(names))
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
     "information": information_frame,
     "item_map": item_map_frame,
+    "item_fit": item_fit_frame,
+    "person_fit": person_fit_frame,
+    "model_fit": model_fit_frame,
+    "model_comparison": model_comparison_frame,
+    "reliability": reliability_frame,
+    "scree": scree_frame,
+    "pairs": pairs_frame,
+    "suspects": suspects_frame,
 }
 
 

@@ -11,12 +11,12 @@ def some(discriminations, points=21):
     """One logistic curve for each discrimination, difficulty zero."""
     a = np.asarray(discriminations, dtype=float)
     ability = np.linspace(-3, 3, points)
-    probability = 1 / (1 + np.exp(-np.nan_to_num(a)[:, None] * ability))
+    expected = 1 / (1 + np.exp(-np.nan_to_num(a)[:, None] * ability))
     return pd.DataFrame(
         {
             "item": np.repeat([f"item {i}" for i in range(len(a))], points),
             "ability": np.tile(ability, len(a)),
-            "probability": probability.ravel(),
+            "expected": expected.ravel(),
             "discrimination": np.repeat(a, points),
         }
     )
@@ -70,9 +70,9 @@ def test_items_may_have_abilities_of_their_own_in_any_order():
     assert (np.diff(CurvesDisplay(small).plot().ax_.lines[0].get_xdata()) > 0).all()
 
 
-def test_rows_without_a_probability_are_left_out():
+def test_rows_without_an_expected_response_are_left_out():
     frame = some([1, 2])
-    frame.loc[frame["item"] == "item 1", "probability"] = np.nan
+    frame.loc[frame["item"] == "item 1", "expected"] = np.nan
     assert legend(CurvesDisplay(frame).plot().ax_) == ["item 0"]
     with pytest.raises(InputError, match="nothing to draw"):
-        CurvesDisplay(frame.assign(probability=np.nan))
+        CurvesDisplay(frame.assign(expected=np.nan))

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from itemwise import EM, Beta, Normal, Responses, TwoPL, calibrate, simulate
 from itemwise.errors import InputError
+from itemwise.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
 
 VALUES = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
 
@@ -16,8 +17,8 @@ VALUES = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"model": "5pl"}, r"no model '5pl'.*1pl, 2pl, 3pl, 4pl"),
-        ({"engine": "foo"}, r"no engine 'foo'.*em, joint"),
+        ({"model": "5pl"}, r"no model '5pl'.*1pl, 2pl, 3pl, 4pl, graded, gpcm"),
+        ({"engine": "foo"}, r"no engine 'foo'.*em, joint, shojima"),
         ({"speed": 3}, r"no argument 'speed'.*em engine.*tolerance"),
         ({"engine": "joint", "device": "cpu"}, r"no argument 'device'.*joint engine"),
         ({"engine": EM(), "tolerance": 1e-3}, r"tolerance: give settings inside.*EM\(tolerance"),
@@ -29,13 +30,23 @@ VALUES = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
         ({"max_iterations": "9"}, r"max_iterations is '9'; give a whole number from 1"),
         ({"tolerance": "1"}, r"tolerance is '1'; give a number above 0"),
         ({"n_jobs": "2"}, r"n_jobs is '2'; give 1 or more"),
+        ({"population": "gamma"}, r"population is 'gamma'; give 'normal', or 'histogram'"),
+        ({"engine": "joint", "population": "histogram"}, r"no argument 'population'.*joint"),
+        ({"preset": "mirt"}, r"no preset 'mirt'. Presets are: airt"),
+        ({"preset": 3}, r"no preset 3. Presets are: airt"),
+        ({"preset": "airt"}, r"responses are binary, but the continuous model"),
+        ({"preset": "airt", "model": "2pl"}, r"preset='airt' has a model and an engine of its own"),
+        (
+            {"preset": "airt", "engine": "joint"},
+            r"preset='airt' has a model and an engine of its own",
+        ),
         ({"model": TwoPL}, r"model is the class TwoPL; call it: TwoPL\(\)"),
         (
             {"engine": EM},
-            r"engine is <class.*give a name \(em, joint\) or an engine such as EM\(\)",
+            r"engine is <class.*give a name \(em, joint, shojima\) or an engine such as EM\(\)",
         ),
-        ({"engine": 3}, r"engine is 3; give a name \(em, joint\)"),
-        ({"engine": None}, r"engine is None; give a name \(em, joint\)"),
+        ({"engine": 3}, r"engine is 3; give a name \(em, joint, shojima\)"),
+        ({"engine": None}, r"engine is None; give a name \(em, joint, shojima\)"),
         ({"priors": "none"}, r"priors is 'none'; give None for none"),
         ({"priors": {"discrimination": Beta(2, 2)}}, r"prior of discrimination is Beta.*Normal"),
         ({"priors": {"luck": Beta(2, 2)}}, r"priors names 'luck'.*2pl.*discrimination, intercept"),
@@ -89,12 +100,40 @@ def test_a_device_without_double_precision_is_named():
         calibrate(VALUES, device="mps")
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"), [([[0, 1, 2], [2, 1, 0]], "graded"), ([[0.2, 0.7], [0.1, 1]], "continuous")]
-)
-def test_responses_of_another_kind_are_refused_with_a_remedy(model_name, values, kind):
-    with pytest.raises(InputError, match=rf"responses are {kind}.*{model_name}.*0 and 1 only"):
-        calibrate(Responses(values), model_name)
+TABLES = {
+    "binary": VALUES,
+    "graded": [[0, 1, 2], [2, 1, 0]],
+    "continuous": [[0.2, 0.7], [0.1, 0.9]],
+}
+REMEDIES = {
+    "binary": "0 and 1 only",
+    "graded": r"Responses\(values, kind='graded'\)",
+    "continuous": r"Responses\(values, kind='continuous'\)",
+}
+SUITS = {"binary": "2pl", "graded": "graded", "continuous": "continuous"}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_responses_of_another_kind_are_refused_with_a_remedy(model_name, kind):
+    wanted = MODELS[model_name].kind
+    if wanted == kind:
+        assert calibrate(TABLES[kind], model_name).model.name == model_name
+        return
+    with pytest.raises(
+        InputError,
+        match=rf"responses are {kind}.*{model_name} model explains {wanted} ones.*"
+        rf"model='{SUITS[kind]}' or 'auto'.*{REMEDIES[wanted]}",
+    ):
+        calibrate(TABLES[kind], model_name)
+
+
+def test_a_table_may_be_declared_to_be_of_the_kind_that_a_model_explains():
+    """Right and wrong are two grades; two grades are the 2PL."""
+    declared = Responses(simulate("2pl", 200, 6, random_state=1).responses.values, kind="graded")
+    graded, binary = calibrate(declared, "graded"), calibrate(declared.values, "2pl")
+    assert graded.model.categories == (2,) * 6
+    assert graded.log_likelihood == pytest.approx(binary.log_likelihood, rel=1e-6)
+    np.testing.assert_allclose(graded.items["difficulty"], binary.items["difficulty"], atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -263,3 +302,83 @@ def test_a_series_of_weights_must_name_the_respondents():
     unnamed = calibrate(frame, weights=weights.reset_index(drop=True))
     np.testing.assert_array_equal(named.coords, plain.coords)
     np.testing.assert_array_equal(unnamed.coords, plain.coords)
+
+
+SCORES = np.array([[0.2, 0.7, 0.4], [0.1, 0.9, 0.3], [0.6, 0.5, 0.8]])
+GRADES = np.array([[0, 1, 2], [2, 1, 0], [1, 2, 1], [0, 0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("values", "model", "message"),
+    [
+        (SCORES, Continuous(bounds=(0.0, 0.8)), r"item_2.*response 0\.9.*outside the bounds 0 and"),
+        (SCORES, Continuous(bounds=(0.15, 1)), r"item_1.*response 0\.1.*outside the bounds 0\.15"),
+        (SCORES - 0.3, "beta", r"item_1.*-0\.1.*outside the bounds 0 and 1 of the beta model"),
+        (100 * SCORES, "beta", r"outside the bounds 0 and 1.*Give probabilities.*continuous"),
+        (SCORES, Continuous(bounds=((0, 1), (0, 1))), r"bounds has 2 pairs.*3 items"),
+        (GRADES, Graded(categories=2), r"item_3.*grade 2.*2 categories go from 0 to 1"),
+        (GRADES, PartialCredit(categories=(3, 3, 2)), r"item_3.*grade 2.*2 categories"),
+        (GRADES, Graded(categories=(3, 3)), r"categories has 2 numbers.*3 items"),
+        (GRADES, Graded(categories=3, lowest=1), r"grade 0.*from 1 to 3"),
+    ],
+    ids=[
+        "above", "below", "negative beta", "percent beta", "two pairs", "grade above",
+        "grade above in one", "two numbers", "grade below",
+    ],
+)  # fmt: skip
+def test_responses_outside_of_what_a_model_was_told_are_named(values, model, message):
+    with pytest.raises(InputError, match=rf"(?s){message}"):
+        calibrate(values, model)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Continuous(bounds=(1, 0)), r"bounds is \(1, 0\).*low below high"),
+        (lambda: Continuous(bounds=(0, np.inf)), r"bounds is .*low below high"),
+        (lambda: Continuous(bounds="wide"), r"bounds is 'wide'.*'table', 'items' or 'auto'"),
+        (lambda: Continuous(at_bounds=0), r"at_bounds is 0; give 'midway', or a number above 0"),
+        (lambda: Continuous(at_bounds="near"), r"at_bounds is 'near'"),
+        (lambda: BetaResponse(at_bounds=True), r"at_bounds is True"),
+        (lambda: Graded(categories=1), r"categories is 1; an item has at least 2"),
+        (lambda: Graded(categories=(3, 1)), r"categories is \(3, 1\); an item has at least 2"),
+        (lambda: Graded(categories=(3, 2.5)), r"categories has 2.5, which is no whole number"),
+    ],
+    ids=[
+        "bounds turned", "bounds infinite", "bounds unknown", "no move", "move unknown",
+        "move true", "one grade", "one grade in one", "half a grade",
+    ],
+)  # fmt: skip
+def test_options_that_cannot_be_are_refused(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("model", ["continuous", "beta"])
+def test_scores_that_are_all_right_or_wrong_are_no_scores(model):
+    whole = Responses(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), kind="continuous")
+    with pytest.raises(InputError, match=r"exactly 0 or 1.*kind='binary'.*'2pl'"):
+        calibrate(whole, model)
+
+
+def test_the_published_engine_refuses_what_was_not_published():
+    holed = SCORES.copy()
+    holed[0, 0] = np.nan
+    for arguments in ({"responses": holed}, {"responses": SCORES, "weights": [1.0, 2.0, 1.0]}):
+        with pytest.raises(InputError, match=r"needs every cell and knows no weights.*'em'"):
+            calibrate(**arguments, preset="airt")
+
+
+@pytest.mark.parametrize("n", [3, 93])
+@pytest.mark.parametrize("constant", [0.5, 1 / 3, 1 / 6001])
+def test_the_published_engine_refuses_a_constant_item_and_names_it(n, constant):
+    """However its variance is rounded."""
+    others = simulate("continuous", n, 3, random_state=1).responses.cells
+    table = np.column_stack([others, np.full(n, constant)])
+    with pytest.raises(InputError, match=r"[Ii]tem.*4.*is constant.*engine='em'"):
+        calibrate(table, preset="airt")
+
+
+def test_a_preset_takes_no_settings_of_its_engine():
+    with pytest.raises(InputError, match=r"tolerance: give settings inside the engine"):
+        calibrate(SCORES, preset="airt", tolerance=1e-9)

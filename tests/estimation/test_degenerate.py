@@ -6,9 +6,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from itemwise import Beta, calibrate, simulate
+from itemwise import Beta, Responses, calibrate, simulate
+from itemwise.errors import InputError
 from itemwise.models import MODELS
 
+BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
+WIDER = [name for name in MODELS if name not in BINARY]
 PARAMETERS = ["discrimination", "difficulty", "guessing", "slip"]
 ERRORS = [f"{name}_se" for name in PARAMETERS]
 RANDOM = np.random.default_rng(0)
@@ -68,29 +71,29 @@ def calibrated():
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_parameters_and_their_errors_are_finite(calibrated, model_name, table):
-    cal = calibrated(table, model_name)
+def test_parameters_and_their_errors_are_finite(calibrated, binary_name, table):
+    cal = calibrated(table, binary_name)
     assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
     assert not np.isinf(cal.items[ERRORS]).any(axis=None)
     assert np.isfinite(cal.log_likelihood)
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_fit_converges_or_says_that_it_did_not(calibrated, model_name, table):
-    cal = calibrated(table, model_name)
+def test_a_fit_converges_or_says_that_it_did_not(calibrated, binary_name, table):
+    cal = calibrated(table, binary_name)
     assert cal.converged or any("Not converged" in note for note in cal.notes)
 
 
 @pytest.mark.parametrize("method", ["eap", "map", "ml", "wle"])
 @pytest.mark.parametrize("table", TABLES)
-def test_abilities_are_finite(calibrated, model_name, table, method):
-    scored = calibrated(table, model_name).abilities(method)
+def test_abilities_are_finite(calibrated, binary_name, table, method):
+    scored = calibrated(table, binary_name).abilities(method)
     assert np.isfinite(scored[["ability", "se"]]).all(axis=None)
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_the_prior_keeps_items_within_reach(calibrated, model_name, table):
-    coords = calibrated(table, model_name).coords
+def test_the_prior_keeps_items_within_reach(calibrated, binary_name, table):
+    coords = calibrated(table, binary_name).coords
     assert np.abs(coords[:, 0]).max() <= 20
     assert np.abs(coords[:, 1]).max() <= 25  # five deviations of the intercept's prior
 
@@ -103,52 +106,52 @@ def test_the_prior_keeps_items_within_reach(calibrated, model_name, table):
         ("column never asked", "never asked", "never asked"),
     ],
 )
-def test_constant_columns_are_flagged_and_said(calibrated, model_name, table, flag, words):
-    cal = calibrated(table, model_name)
+def test_constant_columns_are_flagged_and_said(calibrated, binary_name, table, flag, words):
+    cal = calibrated(table, binary_name)
     assert cal.items["flag"].iloc[2] == flag
     assert flag not in "".join(cal.items["flag"].drop(cal.items.index[2]))
     assert any(words in note and cal.item_names[2] in note for note in cal.notes)
 
 
-def test_every_item_of_a_constant_table_is_flagged(calibrated, model_name):
+def test_every_item_of_a_constant_table_is_flagged(calibrated, binary_name):
     for table, flag in [("all ones", "all right"), ("all zeros", "all wrong")]:
-        cal = calibrated(table, model_name)
+        cal = calibrated(table, binary_name)
         assert cal.items["flag"].str.startswith(flag).all()
 
 
-def test_the_direction_of_a_constant_column_is_kept(calibrated, model_name):
+def test_the_direction_of_a_constant_column_is_kept(calibrated, binary_name):
     """Easier than the others when all were right, harder when all were wrong."""
-    easy = calibrated("column all right", model_name).probability([0.0]).iloc[0]
-    hard = calibrated("column all wrong", model_name).probability([0.0]).iloc[0]
+    easy = calibrated("column all right", binary_name).probability([0.0]).iloc[0]
+    hard = calibrated("column all wrong", binary_name).probability([0.0]).iloc[0]
     assert easy.iloc[2] == easy.max()
     assert hard.iloc[2] == hard.min()
 
 
 @pytest.mark.parametrize("table", ["all ones", "all ones, many"])
-def test_items_that_all_got_right_are_likely_right(calibrated, model_name, table):
-    assert (calibrated(table, model_name).probability([0.0]) > 0.5).all(axis=None)
+def test_items_that_all_got_right_are_likely_right(calibrated, binary_name, table):
+    assert (calibrated(table, binary_name).probability([0.0]) > 0.5).all(axis=None)
 
 
-def test_items_that_all_got_wrong_are_likely_wrong(calibrated, model_name):
-    assert (calibrated("all zeros", model_name).probability([0.0]) < 0.5).all(axis=None)
+def test_items_that_all_got_wrong_are_likely_wrong(calibrated, binary_name):
+    assert (calibrated("all zeros", binary_name).probability([0.0]) < 0.5).all(axis=None)
 
 
-def test_an_empty_respondent_stands_at_the_mean_and_is_said(calibrated, model_name):
-    cal = calibrated("row never asked", model_name)
+def test_an_empty_respondent_stands_at_the_mean_and_is_said(calibrated, binary_name):
+    cal = calibrated("row never asked", binary_name)
     row = cal.abilities().iloc[3]
     assert row["ability"] == pytest.approx(0.0, abs=1e-6)
     assert row["se"] == pytest.approx(1.0, abs=1e-4)
     assert any("without any response" in n and cal.responses.respondents[3] in n for n in cal.notes)
 
 
-def test_few_respondents_and_single_items_are_said(calibrated, model_name):
-    assert any("Only 1 respondent:" in n for n in calibrated("one respondent", model_name).notes)
-    assert any("Only one item" in n for n in calibrated("one item", model_name).notes)
-    assert not any("Only" in n for n in calibrated("column all right", model_name).notes)
+def test_few_respondents_and_single_items_are_said(calibrated, binary_name):
+    assert any("Only 1 respondent:" in n for n in calibrated("one respondent", binary_name).notes)
+    assert any("Only one item" in n for n in calibrated("one item", binary_name).notes)
+    assert not any("Only" in n for n in calibrated("column all right", binary_name).notes)
 
 
-def test_equal_columns_get_equal_items(calibrated, model_name):
-    coords = calibrated("duplicated columns", model_name).coords.reshape(3, 3, -1)
+def test_equal_columns_get_equal_items(calibrated, binary_name):
+    coords = calibrated("duplicated columns", binary_name).coords.reshape(3, 3, -1)
     np.testing.assert_allclose(coords, coords[:, :1] + 0 * coords, atol=1e-4)
 
 
@@ -158,16 +161,16 @@ def test_guttman_items_keep_their_order(calibrated):
 
 
 @pytest.mark.parametrize("table", ["column all right", "column all wrong", "column never asked"])
-def test_constant_items_without_priors_are_finite_and_said(calibrated, model_name, table):
-    cal = calibrated(table, model_name, None)
+def test_constant_items_without_priors_are_finite_and_said(calibrated, binary_name, table):
+    cal = calibrated(table, binary_name, None)
     assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
     assert not np.isinf(cal.items[ERRORS]).any(axis=None)
     assert any(cal.item_names[2] in note for note in cal.notes)
 
 
 @pytest.mark.parametrize("table", ["all ones", "Guttman", "2 x 2 crossed", "one respondent"])
-def test_hopeless_tables_without_priors_are_finite_and_said(calibrated, model_name, table):
-    cal = calibrated(table, model_name, None)
+def test_hopeless_tables_without_priors_are_finite_and_said(calibrated, binary_name, table):
+    cal = calibrated(table, binary_name, None)
     assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
     assert cal.notes
 
@@ -191,9 +194,9 @@ def test_three_respondents_without_priors_give_no_warning():
 
 @pytest.mark.parametrize(("table", "hard"), [("all ones", False), ("all zeros", True)])
 def test_flat_items_are_hard_where_all_were_wrong_and_easy_where_all_were_right(
-    calibrated, model_name, table, hard
+    calibrated, binary_name, table, hard
 ):
-    items = calibrated(table, model_name).items
+    items = calibrated(table, binary_name).items
     assert ((items["difficulty"] > 0) == hard).all()
     assert (items["discrimination"].abs() >= 0.01).all()
 
@@ -236,7 +239,7 @@ def test_the_number_of_respondents_is_the_sum_of_weights():
 cells = st.sampled_from([0.0, 1.0, np.nan])
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", BINARY)
 @settings(
     max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -247,3 +250,237 @@ def test_any_small_table_calibrates(model, values):
     assert not np.isinf(cal.items[ERRORS]).any(axis=None)
     assert np.isfinite(cal.abilities()[["ability", "se"]]).all(axis=None)
     assert cal.converged or cal.notes
+
+
+# The same questions of grades (0 to 3) and of scores, in numbers of their own.
+GRADES = RANDOM.integers(0, 4, (40, 6)).astype(float)
+SCORES = RANDOM.uniform(0.05, 0.95, (40, 6))
+WORST, BEST = {"graded": 0.0, "continuous": 0.1}, {"graded": 3.0, "continuous": 0.9}
+
+
+def tables_of(kind):
+    ordinary = {"graded": GRADES, "continuous": SCORES}[kind]
+    worst, best = WORST[kind], BEST[kind]
+
+    def column(values):
+        table = ordinary.copy()
+        table[:, 2] = values
+        return table
+
+    def row(values):
+        table = ordinary.copy()
+        table[3] = values
+        return table
+
+    stairs = np.clip(np.arange(12)[:, None] - np.arange(11) + 1, 0, 3)
+    return {
+        "one respondent": ordinary[:1],
+        "one item": ordinary[:, :1],
+        "one cell": np.full((1, 1), best),
+        "two respondents": ordinary[:2],
+        "column all best": column(best),
+        "column all worst": column(worst),
+        "column never asked": column(np.nan),
+        "column asked once": column([best, *[np.nan] * 39]),
+        "row never asked": row(np.nan),
+        "row all best": row(best),
+        "row all worst": row(worst),
+        "duplicated rows": np.repeat(ordinary[:3], 20, axis=0),
+        "duplicated columns": np.repeat(ordinary[:, :3], 3, axis=1),
+        "Guttman": worst + (best - worst) * stairs / 3,
+        "more items than respondents": np.tile(ordinary[:15], (1, 20))
+        if kind == "graded"
+        else RANDOM.uniform(0.05, 0.95, (15, 60)),
+        "all best": np.full((6, 5), best),
+        "nothing asked": np.full((4, 3), np.nan),
+        "opposite halves": np.repeat(
+            np.array([[best, best, worst, worst], [worst, worst, best, best]]), 10, axis=0
+        ),
+        "disjoint halves": np.block(
+            [
+                [ordinary[:20, :3], np.full((20, 3), np.nan)],
+                [np.full((20, 3), np.nan), ordinary[20:, 3:]],
+            ]
+        ),
+    }
+
+
+WIDER_TABLES = {kind: tables_of(kind) for kind in ("graded", "continuous")}
+NAMES = list(WIDER_TABLES["graded"])
+
+
+@pytest.fixture(scope="module")
+def widely():
+    """Each table of grades or scores is calibrated once by each model."""
+    seen = {}
+
+    def get(table, model, priors="default"):
+        key = table, model, priors
+        if key not in seen:
+            kind = MODELS[model].kind
+            responses = Responses(WIDER_TABLES[kind][table], kind=kind)
+            most = 200 if priors == "default" else 40  # without priors, there is no end to it
+            seen[key] = calibrate(responses, model, priors=priors, max_iterations=most)
+        return seen[key]
+
+    return get
+
+
+def assert_finite(cal):
+    """An absent grade has no numbers; a parameter at its bound has no standard error."""
+    frame = cal.items.drop(columns="flag")
+    names = list(cal.model.parameters(cal.coords))
+    assert not np.isinf(frame).any(axis=None)
+    assert frame[["discrimination", "difficulty"]].notna().all(axis=None)
+    assert frame[names].isna().sum().sum() == cal.model.absent(cal.coords).sum()
+    assert np.isfinite(cal.log_likelihood)
+
+
+@pytest.mark.parametrize("model", WIDER)
+@pytest.mark.parametrize("table", NAMES)
+def test_grades_and_scores_have_finite_parameters_and_errors(widely, model, table):
+    assert_finite(widely(table, model))
+
+
+@pytest.mark.parametrize("model", WIDER)
+@pytest.mark.parametrize("table", NAMES)
+def test_a_fit_of_grades_or_scores_converges_or_says_that_it_did_not(widely, model, table):
+    cal = widely(table, model)
+    assert cal.converged != any("Not converged" in note for note in cal.notes)
+
+
+@pytest.mark.parametrize("model", WIDER)
+@pytest.mark.parametrize("table", NAMES)
+@pytest.mark.parametrize("method", ["eap", "map", "ml", "wle"])
+def test_abilities_from_grades_and_scores_are_finite(widely, model, table, method):
+    assert np.isfinite(widely(table, model).abilities(method)[["ability", "se"]]).all(axis=None)
+
+
+@pytest.mark.parametrize("model", WIDER)
+@pytest.mark.parametrize(
+    ("table", "flag", "words"),
+    [
+        ("column all best", "constant", "answered alike by all"),
+        ("column all worst", "constant", "answered alike by all"),
+        ("column asked once", "constant", "answered alike by all"),
+        ("column never asked", "never asked", "never asked"),
+    ],
+)
+def test_constant_columns_of_grades_and_scores_are_flagged_and_said(
+    widely, model, table, flag, words
+):
+    cal = widely(table, model)
+    assert cal.items["flag"].iloc[2].startswith(flag)
+    assert flag not in "".join(cal.items["flag"].drop(cal.items.index[2]))
+    assert any(words in note and cal.item_names[2] in note for note in cal.notes)
+
+
+# The beta model has no item that tells nothing and is not uniform: where it is narrow, it is steep.
+FLAT = [name for name in WIDER if name != "beta"]
+
+
+@pytest.mark.parametrize("model", FLAT)
+def test_the_expected_response_to_a_constant_column_is_near_what_all_gave(widely, model):
+    """Within a tenth of the range: what is left is the prior's."""
+    kind = MODELS[model].kind
+    for table, value in (("column all best", BEST[kind]), ("column all worst", WORST[kind])):
+        cal = widely(table, model)
+        low, high = (np.min(bound) for bound in cal.model.extent())
+        middle = cal.probability([0.0]).iloc[0, 2]
+        assert abs(middle - value) < 0.1 * (high - low)
+
+
+@pytest.mark.parametrize("model", FLAT)
+def test_a_constant_column_of_grades_or_scores_tells_nothing_of_ability(widely, model):
+    """Against what an ordinary column of the same table tells."""
+    cal = widely("column all best", model)
+    told = cal.information(np.linspace(-2, 2, 9)).mean()
+    assert told.iloc[2] < 0.1 * told.drop(told.index[2]).mean() + 0.01
+
+
+@pytest.mark.parametrize("model", WIDER)
+def test_an_empty_respondent_among_grades_or_scores_stands_at_the_mean(widely, model):
+    cal = widely("row never asked", model)
+    row = cal.abilities().iloc[3]
+    assert row["ability"] == pytest.approx(0.0, abs=1e-6)
+    assert row["se"] == pytest.approx(1.0, abs=1e-4)
+    for method in ("ml", "wle"):
+        assert cal.abilities(method)["at_bound"].iloc[3]
+    assert any("without any response" in n and cal.responses.respondents[3] in n for n in cal.notes)
+
+
+@pytest.mark.parametrize("model", WIDER)
+def test_few_respondents_and_single_items_of_any_kind_are_said(widely, model):
+    assert any("Only 1 respondent:" in n for n in widely("one respondent", model).notes)
+    assert any("Only one item" in n for n in widely("one item", model).notes)
+    assert not any("Only" in n for n in widely("column all best", model).notes)
+
+
+@pytest.mark.parametrize("model", WIDER)
+def test_equal_columns_of_grades_or_scores_get_equal_items(widely, model):
+    coords = widely("duplicated columns", model).coords.reshape(3, 3, -1)
+    np.testing.assert_allclose(coords, coords[:, :1] + 0 * coords, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", WIDER)
+@pytest.mark.parametrize(
+    "table",
+    ["column all best", "column never asked", "all best", "Guttman", "one respondent", "one item"],
+)
+def test_hopeless_tables_of_grades_and_scores_without_priors_are_finite_and_said(
+    widely, model, table
+):
+    cal = widely(table, model, None)
+    assert_finite(cal)
+    assert cal.notes
+
+
+def some_table(elements):
+    return arrays(float, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=elements)
+
+
+quick = settings(
+    max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+def assert_calibrates(values, kind, model, most=60):
+    cal = calibrate(Responses(values, kind=kind), model, max_iterations=most)
+    assert_finite(cal)
+    assert np.isfinite(cal.abilities()[["ability", "se"]]).all(axis=None)
+    assert cal.converged != any("Not converged" in note for note in cal.notes)
+
+
+@pytest.mark.parametrize("model", ["graded", "gpcm"])
+@quick
+@given(values=some_table(st.sampled_from([0.0, 1.0, 2.0, 3.0, 5.0, np.nan])))
+def test_any_small_table_of_grades_calibrates(model, values):
+    assert_calibrates(values, "graded", model)
+
+
+scores = st.sampled_from([0.01, 0.2, 0.2001, 0.5, 0.9, 0.999999, np.nan])
+
+
+@quick
+@given(values=some_table(scores | st.floats(1e-6, 1 - 1e-6)))
+def test_any_small_table_of_scores_calibrates(values):
+    assert_calibrates(values, "continuous", "continuous")
+
+
+@settings(quick, max_examples=8)  # incomplete gamma functions take their time
+@given(values=some_table(scores | st.floats(1e-6, 1 - 1e-6)))
+def test_any_small_table_of_probabilities_calibrates(values):
+    assert_calibrates(values, "continuous", "beta", 20)
+
+
+@quick
+@given(values=some_table(st.floats(-1e6, 1e6) | st.just(np.nan)))
+def test_any_small_table_of_unbounded_scores_calibrates_or_says_why_not(values):
+    """Bounds are then those of the table; scores that are all at a bound are no scores."""
+    said = ""
+    try:
+        assert_finite(calibrate(Responses(values, kind="continuous"), max_iterations=60))
+    except InputError as error:
+        said = str(error)
+    two = np.unique(values[~np.isnan(values)]).size == 2
+    assert not said or ("the bounds of the continuous model" in said and two)

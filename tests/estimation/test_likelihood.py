@@ -1,5 +1,7 @@
 """The maximum is a maximum: against a plain likelihood on a fine grid, and scipy.optimize."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -95,16 +97,62 @@ def test_scipy_finds_nothing_better_for_guessing(plain, seed):
 
 
 def test_wider_models_fit_no_worse(small):
-    values = [calibrate(small, model, priors=None).log_likelihood for model in MODELS]
+    models = ["1pl", "2pl", "3pl", "4pl"]
+    values = [calibrate(small, model, priors=None).log_likelihood for model in models]
     assert (np.diff(values) > -1e-6).all()
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "missing"])
-def test_the_log_likelihood_of_every_model_is_the_plain_one(plain, model_name, missing):
-    responses = simulate(model_name, 400, 10, missing=missing, random_state=4).responses
-    cal = calibrate(responses, model_name)
+def test_the_log_likelihood_of_every_binary_model_is_the_plain_one(plain, binary_name, missing):
+    responses = simulate(binary_name, 400, 10, missing=missing, random_state=4).responses
+    cal = calibrate(responses, binary_name)
     value, _ = plain.marginal(cal.coords, responses.values)
     assert cal.log_likelihood == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "missing"])
+def test_the_log_likelihood_of_every_model_is_the_integral_of_its_formula(
+    definition, model_name, missing
+):
+    responses = simulate(model_name, 150, 6, missing=missing, random_state=4).responses
+    cal = calibrate(responses, model_name)
+    assert cal.log_likelihood == pytest.approx(
+        definition.marginal(cal, responses.values), rel=1e-6, abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("model", ["2pl", "graded", "continuous", "beta"])
+def test_the_log_likelihood_is_the_integral_over_a_population_of_any_shape(definition, model):
+    """To 1e-5 a respondent: log-densities of scores cancel, so a share of their sum says less."""
+    responses = simulate(model, 80, 5, missing=0.1, random_state=4).responses
+    cal = calibrate(responses, model, population="histogram", tolerance=1e-2)
+    value = definition.marginal(cal, responses.values, cal.population.log_density)
+    assert cal.log_likelihood == pytest.approx(value, abs=80e-5)
+
+
+def test_the_log_likelihood_of_rows_with_weights_is_the_weighted_sum(definition, model_name):
+    responses = simulate(model_name, 60, 5, missing=0.1, random_state=4).responses
+    weights = np.random.default_rng(0).integers(0, 4, 60).astype(float)
+    cal = calibrate(responses, model_name, weights=weights)
+    value = definition.marginal(cal, responses.values, weights=weights)
+    assert cal.log_likelihood == pytest.approx(value, rel=1e-6, abs=1e-4)
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if name not in ("3pl", "4pl")])
+def test_no_small_step_of_any_coordinate_is_a_step_up(definition, model):
+    """Without priors; asymptotes make a ridge of that, and are compared with scipy above."""
+    responses = simulate(model, 120, 5, missing=0.1, random_state=8).responses
+    cal = calibrate(responses, model, priors=None, tolerance=1e-9)
+    assert cal.converged
+    top = definition.marginal(cal, responses.values, nodes=401)
+    step = 0.02  # large against what the tolerance leaves, small against a standard error
+    for k, coordinate in enumerate(cal.model.coordinates):
+        for sign in (-1, 1):
+            coords = cal.coords.copy()
+            items = slice(None) if coordinate.shared else slice(1, 2)
+            coords[items, k] += sign * step
+            moved = replace(cal, coords=cal.model.bounded(coords))
+            assert definition.marginal(moved, responses.values, nodes=401) <= top + 1e-6
 
 
 @pytest.mark.parametrize(("n_respondents", "n_items"), [(2000, 30), (60, 400)])

@@ -1,10 +1,20 @@
-"""Every model of the registry, with items of its own."""
+"""Every model of the registry: as it is made, and in the shape of the items that it samples."""
 
+import numpy as np
 import pytest
 
 from itemwise.models import MODELS
 
+N_ITEMS = 5
+
 
 @pytest.fixture(params=MODELS.values(), ids=MODELS.keys())
-def model(request):
+def bare(request):
+    """A model that has seen no items."""
     return request.param()
+
+
+@pytest.fixture
+def model(bare):
+    """A model in the shape of five items that it samples."""
+    return bare.shaped(bare.sample(N_ITEMS, np.random.default_rng(0)))

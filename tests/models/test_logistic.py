@@ -153,3 +153,46 @@ def test_an_item_that_is_not_flat_keeps_its_slope(slope):
 def test_bounds_keep_the_upper_asymptote_above_the_lower():
     guessing, slip = FourPL().coordinates[2:]
     assert guessing.high + slip.high < 1
+
+
+BINARY = ["1pl", "2pl", "3pl", "4pl"]
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_items_of_the_family_have_four_public_parameters(name):
+    model, names = MODELS[name](), {"discrimination", "difficulty", "guessing", "slip"}
+    drawn = model.sample(7, np.random.default_rng(1))
+    assert set(drawn) == names
+    assert set(model.parameters(model.from_parameters(drawn))) == names
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_a_start_lies_inside_the_bounds_for_constant_and_for_mixed_items(name):
+    model = MODELS[name]()
+    loading = np.array([-0.99, -0.3, 0.0, 0.5, 1.0])
+    means = np.array([[0.0, 0.2, 0.5, 0.8, 1.0]])
+    coords = model.start(means, np.full(5, 1000.0), loading)
+    for k, coordinate in enumerate(model.coordinates):
+        assert ((coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)).all()
+    if not model.coordinates[0].shared:
+        np.testing.assert_array_equal(np.sign(coords[:, 0]), np.sign(loading))
+    assert (np.diff(coords[:, 1]) > 0).all()  # the more were right, the easier
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_the_expected_response_is_the_chance_to_be_right(name):
+    model = MODELS[name]()
+    coords = model.from_parameters(model.sample(4, np.random.default_rng(0)))
+    right = np.exp(model.log_prob(coords, ABILITIES)[1])
+    np.testing.assert_allclose(model.expected(coords, ABILITIES), right, rtol=1e-12)
+    np.testing.assert_allclose(model.variance(coords, ABILITIES), right * (1 - right), atol=1e-14)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_the_terms_are_the_chance_to_be_wrong_and_the_log_odds(name):
+    model = MODELS[name]()
+    coords = model.from_parameters(model.sample(4, np.random.default_rng(0)))
+    wrong, right = model.log_prob(coords, ABILITIES)
+    np.testing.assert_allclose(
+        model.log_terms(coords, ABILITIES), [wrong, right - wrong], rtol=1e-12, atol=1e-14
+    )

@@ -85,11 +85,29 @@ def test_a_prior_has_two_derivatives_and_says_whether_it_keeps_off():
     assert isinstance(Beta(2, 2), Prior)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("name", ["discrimination", "intercept"])
+OUTSIDE_THE_UNIT = [
+    (model, coordinate.name)
+    for model, kind in MODELS.items()
+    for coordinate in kind().coordinates
+    if coordinate.low < 0 or coordinate.high > 1
+]
+
+
+@pytest.mark.parametrize(("model", "name"), OUTSIDE_THE_UNIT)
 def test_a_beta_prior_is_refused_where_the_parameter_may_leave_its_range(model, name):
     with pytest.raises(InputError, match=rf"prior of {name} is Beta.*\[0, 1\].*Normal"):
         with_priors(MODELS[model](), {name: Beta(2, 2)})
+
+
+def test_every_model_has_parameters_outside_the_unit():
+    assert {model for model, _ in OUTSIDE_THE_UNIT} == set(MODELS)
+    assert ("2pl", "intercept") in OUTSIDE_THE_UNIT
+    assert ("4pl", "slip") not in OUTSIDE_THE_UNIT
+
+
+def test_a_beta_prior_suits_a_share():
+    model = with_priors(MODELS["4pl"](), {"guessing": Beta(2, 3), "slip": Beta(1, 4)})
+    assert [c.prior for c in model.coordinates[2:]] == [Beta(2, 3), Beta(1, 4)]
 
 
 @pytest.mark.parametrize("prior", ["wide", 3, Normal, (0, 1)], ids=str)

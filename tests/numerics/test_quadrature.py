@@ -11,8 +11,13 @@ from itemwise.numerics.quadrature import (
     STEEPEST_STEP,
     WIDEST_STEP,
     interpolation_matrix,
-    normal_nodes,
+    plan,
 )
+
+
+def normal_nodes(narrowest, low=-6.0, high=6.0, mean=0.0, sd=1.0, **kw):
+    """Nodes for a normal population."""
+    return plan(narrowest, low, high, norm(mean, sd).logpdf, **kw)
 
 
 def test_nodes_integrate_the_moments_of_a_normal_population():
@@ -73,6 +78,36 @@ def test_few_nodes_need_no_interpolation_and_many_do():
     assert few.coarse is few.fine
     assert many.interpolation.shape == (many.coarse.size, many.fine.size)
     assert many.coarse.size < MOST_PLAIN_NODES < many.fine.size
+
+
+@pytest.mark.parametrize("narrowest", [1.0, 0.1, 0.02])
+@pytest.mark.parametrize("coarsening", [1.5, 2.0, 4.0])
+def test_coarser_nodes_are_fewer_and_still_integrate_the_population(narrowest, coarsening):
+    fine, coarse = normal_nodes(narrowest), normal_nodes(narrowest, coarsening=coarsening)
+    assert coarse.fine.size < fine.fine.size
+    assert coarse.step <= coarsening * WIDEST_STEP * narrowest
+    assert np.exp(coarse.log_weights).sum() == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("narrowest", [0.5, 0.02])
+def test_nodes_carry_the_density_of_any_population(narrowest):
+    two = [norm(-1.5, 0.6), norm(1.0, 0.8)]
+
+    def log_density(x):
+        return np.log(0.3 * two[0].pdf(x) + 0.7 * two[1].pdf(x))
+
+    nodes = plan(narrowest, -8.0, 8.0, log_density)
+    weights = np.exp(nodes.log_weights)
+    assert weights.sum() == pytest.approx(1.0, abs=1e-6)
+    assert weights @ nodes.fine == pytest.approx(0.25, abs=1e-6)
+
+
+@pytest.mark.parametrize("narrowest", [1.0, 0.1, 0.01])
+def test_nodes_reach_from_end_to_end(narrowest):
+    nodes = normal_nodes(narrowest, -3.0, 7.0)
+    for points in (nodes.coarse, nodes.fine):
+        assert (points[0], points[-1]) == (-3.0, 7.0)
+        np.testing.assert_allclose(np.diff(points), points[1] - points[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("degree", range(8))

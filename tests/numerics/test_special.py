@@ -2,8 +2,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad
 
-from itemwise.numerics.special import log_fall, log_sigmoid, logit, sigmoid_pair
+from itemwise.numerics.special import (
+    digamma,
+    gamma_drop,
+    log_fall,
+    log_gamma,
+    log_lower_gamma,
+    log_normal_cdf,
+    log_one_less,
+    log_sigmoid,
+    logit,
+    polygamma,
+    sigmoid_pair,
+)
 
 # σ(x), 1 - σ(x) and log σ(x), computed with 400 digits and rounded to float64.
 EXACT = [
@@ -46,3 +59,89 @@ def test_logit_undoes_the_logistic_function(x):
     near_one = np.exp(max(x, 0.0)) * 2.3e-16  # what a probability near one cannot hold
     found = logit(sigmoid_pair(np.array([x]))[0])
     np.testing.assert_allclose(found, x, rtol=1e-12, atol=1e-12 + near_one)
+
+
+# log(1 - exp(-x)), computed with 60 digits.
+ONE_LESS = [
+    (1e-300, -690.7755278982137),
+    (1e-9, -20.723265837446411),
+    (0.1, -2.3521684610440908),
+    (0.6999999, -0.68634110145178126),
+    (0.7000001, -0.68634090416500853),
+    (5.0, -0.006760749449488557),
+    (40.0, -4.248354255291589e-18),
+    (1000.0, 0.0),
+]
+
+
+@pytest.mark.parametrize(("x", "expected"), ONE_LESS)
+def test_the_log_of_one_less_an_exponential_is_exact_for_small_and_large(x, expected):
+    np.testing.assert_allclose(log_one_less(np.array([x])), expected, rtol=1e-14)
+
+
+# log Φ(x), computed with 60 digits.
+NORMAL = [
+    (-800.0, -320007.60355182337),
+    (-40.0, -804.6084420137538),
+    (-3.0, -6.6077262215103495),
+    (0.0, -0.6931471805599453),
+    (2.0, -0.023012909328963488),
+    (9.0, -1.1285884059538406e-19),
+]
+
+
+@pytest.mark.parametrize(("x", "expected"), NORMAL)
+def test_the_log_of_the_normal_distribution_is_exact_in_the_lower_tail(x, expected):
+    np.testing.assert_allclose(log_normal_cdf(np.array([x])), expected, rtol=1e-13)
+
+
+@given(st.floats(1e-6, 1e6))
+def test_polygamma_functions_are_derivatives_of_the_log_gamma_function(x):
+    """By their recurrences, which tell x + 1 from x exactly."""
+    at, after = np.array([x]), np.array([x + 1])
+    rounding = 1e-14 * float(1 + np.abs(log_gamma(after))[0])
+    np.testing.assert_allclose(log_gamma(after) - log_gamma(at), np.log(x), rtol=0, atol=rounding)
+    np.testing.assert_allclose(digamma(after) - digamma(at), 1 / x, rtol=1e-14, atol=1e-12)
+    for order, factor in ((1, -1.0), (2, 2.0)):
+        low, high, step = polygamma(order, at), polygamma(order, after), x ** -(order + 1.0)
+        rounding = 1e-13 * float((np.abs(low) + np.abs(high))[0])
+        np.testing.assert_allclose(high - low, factor * step, rtol=1e-14, atol=rounding)
+
+
+TORCH = {
+    "log_sigmoid": (log_sigmoid, True, 1e-13),
+    "log_normal_cdf": (log_normal_cdf, True, 1e-13),
+    "sigmoid_pair": (lambda x: sigmoid_pair(x)[1], True, 1e-13),
+    "log_one_less": (log_one_less, False, 1e-13),
+    "log_gamma": (log_gamma, False, 1e-12),
+    "digamma": (lambda x: polygamma(0, x), False, 1e-12),
+    "trigamma": (lambda x: polygamma(1, x), False, 1e-9),  # the series of torch is that short
+    "tetragamma": (lambda x: polygamma(2, x), False, 1e-12),
+}
+
+
+@pytest.mark.parametrize(("function", "signed", "rtol"), TORCH.values(), ids=TORCH)
+def test_special_functions_on_torch_are_those_of_numpy(function, signed, rtol):
+    torch = pytest.importorskip("torch")
+    x = np.linspace(-40, 40, 81) if signed else np.geomspace(1e-6, 1e4, 41)
+    found = np.asarray(function(torch.asarray(x)))
+    np.testing.assert_allclose(found, function(x), rtol=rtol, atol=1e-13)
+
+
+@pytest.mark.parametrize("order", [-1, 0, 1, 2])
+def test_drops_of_gamma_functions_keep_their_digits_where_the_argument_is_large(order):
+    """With y = 1, recurrences give them exactly."""
+    x = 10.0 ** np.arange(-3.0, 16.0)
+    exact = {-1: -np.log(x), 0: -1 / x, 1: 1 / x**2, 2: -2 / x**3}[order]
+    np.testing.assert_allclose(gamma_drop(order, x, np.ones(x.size)), exact, rtol=1e-9)
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-6, 0.3, 0.7, 5.0, 20.0])
+@pytest.mark.parametrize("shape", [1e-6, 0.2, 1.0, 7.0, 300.0])
+def test_the_lower_gamma_integral_is_that_of_quadrature(shape, x):
+    """With t = u^(1 / shape), it is ∫ exp(-x u^(1 / shape)) du / shape."""
+    value, _ = quad(
+        lambda u: np.exp(-x * u ** (1 / shape)), 0, 1, points=[0.5, 0.9, 0.99, 0.999], limit=500
+    )
+    found = log_lower_gamma(np.array([shape]), np.array([x]))[0]
+    assert found == pytest.approx(np.log(value / shape), abs=2e-3)

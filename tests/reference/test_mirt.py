@@ -11,7 +11,7 @@ import pytest
 from itemwise import Calibration, OnePL, Responses, calibrate
 from itemwise.calibration import KnownCovariances
 from itemwise.models import ThreePL, TwoPL
-from itemwise.scoring import Population
+from itemwise.scoring import NormalPopulation
 
 OURS = {"Rasch": "1pl", "2PL": "2pl", "3PL": "3pl"}
 RASCH = ["LSAT6_Rasch", "LSAT7_Rasch", "SAT12_Rasch"]
@@ -67,7 +67,7 @@ class Witness:
             item_names=tuple(items.index),
             coords=coords,
             uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
-            population=Population(0.0, float(np.sqrt(self.fit["latent_var"]))),
+            population=NormalPopulation(0.0, float(np.sqrt(self.fit["latent_var"]))),
             log_likelihood=float(self.fit["loglik"]),
             n_respondents=float(self.responses.n_respondents),
             iterations=1,

@@ -8,7 +8,8 @@ from itemwise import Calibration, Responses, calibrate, simulate
 from itemwise.calibration import KnownCovariances
 from itemwise.errors import InputError
 from itemwise.models import MODELS
-from itemwise.scoring import METHODS, Population, score_abilities
+from itemwise.responses.encoding import encode
+from itemwise.scoring import METHODS, NormalPopulation, score_abilities
 
 GRID = np.linspace(-10, 10, 20_001)
 
@@ -24,7 +25,7 @@ def bank(model, parameters, population=None):
         item_names=tuple(f"item_{k + 1}" for k in range(n_items)),
         coords=coords,
         uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
-        population=population or Population(),
+        population=population or NormalPopulation(),
         log_likelihood=0.0,
         n_respondents=0.0,
         iterations=0,
@@ -186,7 +187,7 @@ def test_the_population_moves_and_widens_the_posterior(plain):
     parameters = {"discrimination": [1.0, 1.5], "difficulty": [0.0, 1.0]}
     responses = Responses([[1, 1], [0, 1], [np.nan, np.nan]])
     for mean, sd in [(1.0, 2.0), (-3.0, 0.5)]:
-        cal = bank("2pl", parameters, Population(mean, sd))
+        cal = bank("2pl", parameters, NormalPopulation(mean, sd))
         found, spread, _ = plain.posterior(cal.coords, responses.values, mean, sd)
         scored = cal.score(responses, "eap")
         np.testing.assert_allclose(scored["ability"], found, atol=1e-6)
@@ -197,7 +198,7 @@ def test_the_population_moves_and_widens_the_posterior(plain):
 @pytest.mark.parametrize(("mean", "sd"), [(np.nan, 1), (0, 0), (0, -1), (0, np.inf)])
 def test_a_population_needs_a_mean_and_a_deviation(mean, sd):
     with pytest.raises(InputError, match=r"population has mean .* and sd"):
-        Population(mean, sd)
+        NormalPopulation(mean, sd)
 
 
 @pytest.mark.parametrize("n_hard", [2, 5])
@@ -236,11 +237,9 @@ def test_a_narrow_posterior_far_out_is_still_exact(plain):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_scores_do_not_depend_on_the_number_of_workers(method):
-    from itemwise.responses.encoding import encode
-
     responses, truth = simulate("3pl", 1500, 30, missing=0.1, random_state=1)
     coords = truth.model.from_parameters(truth.items)
-    data = encode(responses.cells, 2, collapsing=False)
+    data = encode(responses.cells, truth.model, collapsing=False)
     one, two = (score_abilities(data, truth.model, coords, n_jobs=n, method=method) for n in (1, 2))
     assert one.ability.tobytes() == two.ability.tobytes()
     assert one.se.tobytes() == two.se.tobytes()

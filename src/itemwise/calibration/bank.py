@@ -27,14 +27,14 @@ from itemwise.files import (
 from itemwise.models import MODELS, with_priors
 from itemwise.models.priors import Beta, Normal, Prior
 from itemwise.numerics.arrays import Floats
-from itemwise.scoring import Population
+from itemwise.scoring import HistogramPopulation, NormalPopulation, Population
 
 if TYPE_CHECKING:
     from itemwise.calibration.calibration import Calibration
     from itemwise.models.base import MeasurementModel
 
 KIND = "calibration"
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 4 * 1024**3
 FARTHEST = 1e6  # nothing on a scale that anybody uses lies farther out
 PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
@@ -103,7 +103,7 @@ def _head(calibration: Calibration) -> dict[str, Any]:
     priors = {c.name: _named_prior(c.prior) for c in model.coordinates}
     return {
         "model": {"name": model.name, "options": options, "priors": priors},
-        "population": asdict(calibration.population),
+        "population": _named_population(calibration.population),
         "log_likelihood": calibration.log_likelihood,
         "n_respondents": calibration.n_respondents,
         "iterations": calibration.iterations,
@@ -166,10 +166,24 @@ def _covariances(rows: Any, n_items: int, width: int) -> Floats:
     return found
 
 
+def _named_population(population: Population) -> dict[str, Any]:
+    if isinstance(population, HistogramPopulation):
+        columns = {"points": population.points.tolist(), "mass": population.mass.tolist()}
+        return {"histogram": columns}
+    return {"normal": {"mean": population.mean, "sd": population.sd}}
+
+
 def _population(written: Mapping[str, Any]) -> Population:
-    mean = _number(written["mean"], "the population's mean", -FARTHEST, FARTHEST)
-    sd = _number(written["sd"], "the population's sd", 1 / FARTHEST, FARTHEST)
-    return Population(mean, sd)
+    ((name, numbers),) = written.items()
+    if name == "histogram":
+        n = len(numbers["points"])
+        points = _numbers(numbers["points"], "the population's points", n)
+        return HistogramPopulation(points, _numbers(numbers["mass"], "the population's mass", n))
+    if name != "normal":
+        raise ValueError(f"there is no population {name!r:.40} here.")
+    mean = _number(numbers["mean"], "the population's mean", -FARTHEST, FARTHEST)
+    sd = _number(numbers["sd"], "the population's sd", 1 / FARTHEST, FARTHEST)
+    return NormalPopulation(mean, sd)
 
 
 def _number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) -> float:
@@ -213,9 +227,20 @@ def _model(written: Mapping[str, Any]) -> MeasurementModel:
     known = {field.name for field in fields(model)} - {"coordinates"}  # type: ignore[arg-type]
     if set(written["options"]) - known:
         raise ValueError(f"the {model.name} model has no option {written['options']!r:.60}.")
-    model = replace(model, **written["options"])  # type: ignore[type-var]
+    options = {key: _frozen(value) for key, value in written["options"].items()}
+    model = replace(model, **options, **_unshaped(model))  # type: ignore[type-var]
     priors = {name: _prior(prior) for name, prior in written["priors"].items()}
     return with_priors(model, priors)
+
+
+def _frozen(value: Any) -> Any:
+    """Lists, in which JSON keeps tuples, as tuples again."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _unshaped(model: MeasurementModel) -> dict[str, Any]:
+    """What makes a model choose its coordinates anew, if its options decide them."""
+    return {} if type(model).coordinates else {"coordinates": ()}
 
 
 def _named_prior(prior: Prior | None) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from itemwise.errors import InputError
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.encoding import Encoded
+from itemwise.responses.encoding import Encoded, encode
 from itemwise.results import Result
 from itemwise.scoring import Population, score_abilities
 from itemwise.scoring.scores import ScoreSums, total_scores, true_scores
@@ -69,8 +69,8 @@ class Calibration(Result):
     """Items on a scale.
 
     `coords` are the numbers that engines move (see the model); `items` shows them as
-    discrimination, difficulty, guessing and slip. Standard errors are computed when first
-    asked for. Saved, a calibration is an item bank: it keeps the items, not the responses.
+    discrimination, difficulty and what else the model has. Standard errors are computed when
+    first asked for. Saved, a calibration is an item bank: it keeps the items, not the responses.
     """
 
     model: MeasurementModel
@@ -86,6 +86,7 @@ class Calibration(Result):
     notes: tuple[str, ...] = ()
     flags: tuple[tuple[str, ...], ...] = ()  # of each item; empty where there is nothing to say
     responses: Responses | None = None
+    weights: Floats | None = None  # how many respondents each row of `responses` stands for
 
     def __post_init__(self) -> None:
         self.coords.setflags(write=False)
@@ -151,13 +152,13 @@ class Calibration(Result):
         *,
         keep_negative: bool = True,
     ) -> pd.DataFrame:
-        """Expected number right on all items, Σ P, and its mean over items.
+        """Expected sum of responses to all items (binary: number right, Σ P), and its mean.
 
         With `keep_negative=False`, items of negative discrimination are left out of the sum.
         """
         table, ability, se = self._standing(responses, method)
         keep = self._kept(keep_negative=keep_negative)
-        sums = true_scores(self.model, self.coords[keep], ability, se)
+        sums = true_scores(self.model.of_items(keep), self.coords[keep], ability, se)
         return _sums_frame("true_score", sums, table)
 
     def total_scores(
@@ -169,12 +170,13 @@ class Calibration(Result):
     ) -> pd.DataFrame:
         """Σ P over right responses minus Σ (1 - P) over wrong ones, and its mean over items.
 
-        With `keep_negative=False`, items of negative discrimination are left out of the sum.
+        Responses other than right and wrong count with their place between worst and best. With
+        `keep_negative=False`, items of negative discrimination are left out of the sum.
         """
         table, ability, se = self._standing(responses, method)
         keep = self._kept(keep_negative=keep_negative)
-        part = self._encode(table).of_items(keep)
-        sums = total_scores(part, self.model, self.coords[keep], ability, se)
+        cells, model = self._placed(table)[:, keep], self.model.of_items(keep)
+        sums = total_scores(cells, model, self.coords[keep], ability, se)
         return _sums_frame("total_score", sums, table)
 
     def probability(self, abilities: Any) -> pd.DataFrame:
@@ -197,19 +199,18 @@ class Calibration(Result):
         """Item characteristic curves with pointwise standard errors, ready to plot."""
         chosen = self._positions(items)
         coords, ability = self.coords[chosen], self._axis(abilities)
-        prob = self.model.ability_derivatives(coords, ability)[0]
-        grades = np.arange(prob.shape[0], dtype=float)
-        slopes = np.einsum("k,wkji,kji->wji", grades, self.model.slopes(coords, ability), prob)
+        model = self.model.of_items(chosen)
+        slopes = model.expected_slopes(coords, ability)
         variance = np.einsum(
             "wji,jwv,vji->ji", slopes, self.uncertainty.covariances[chosen], slopes
         )
         return Curves(
             items=tuple(self.item_names[k] for k in chosen),
             abilities=ability,
-            probability=self.model.expected(coords, ability),
-            probability_se=np.sqrt(np.maximum(variance, 0.0)),
-            information=self.model.information(coords, ability),
-            discrimination=self.model.parameters(coords)["discrimination"],
+            expected=model.expected(coords, ability),
+            expected_se=np.sqrt(np.maximum(variance, 0.0)),
+            information=model.information(coords, ability),
+            discrimination=model.parameters(coords)["discrimination"],
         )
 
     def test_information(self, abilities: Any = None) -> TestInformation:
@@ -291,19 +292,26 @@ class Calibration(Result):
         return self.responses
 
     def _encode(self, responses: Responses) -> Encoded:
-        """Responses in the order of this bank; items that were not asked stay empty."""
+        """Responses as engines read them."""
         if responses.kind != self.model.kind:
             raise InputError(
                 f"The responses are {responses.kind}; the {self.model.name} model of this "
                 f"calibration explains {self.model.kind} responses."
             )
-        cells = responses.cells
-        if responses.items != self.item_names:
-            cells = self._placed(responses)
-        weights = np.ones(cells.shape[0])
-        return Encoded(cells, weights, bool((cells >= 0).all()), self.model.n_categories)
+        cells = self._placed(responses)
+        self.model.check(cells, self.item_names)
+        return encode(cells, self.model, collapsing=False)
+
+    def cells(self, responses: Table | None = None) -> np.ndarray:
+        """Responses, these or its own, as engines read them: items in the order of this bank."""
+        table = self._own_responses() if responses is None else as_responses(responses)
+        found: np.ndarray = self._encode(table).cells
+        return found
 
     def _placed(self, responses: Responses) -> np.ndarray:
+        """Responses in the order of this bank; items that were not asked stay empty."""
+        if responses.items == self.item_names:
+            return responses.cells
         place = {name: k for k, name in enumerate(self.item_names)}
         unknown = [name for name in responses.items if name not in place]
         if unknown:
@@ -313,7 +321,8 @@ class Calibration(Result):
                 "items are known by name."
             )
         shape = responses.n_respondents, len(self.item_names)
-        cells = np.full(shape, -1, dtype=responses.cells.dtype)
+        never = np.nan if responses.kind == "continuous" else -1
+        cells = np.full(shape, never, dtype=responses.cells.dtype)
         cells[:, [place[name] for name in responses.items]] = responses.cells
         return cells
 

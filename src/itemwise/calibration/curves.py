@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curves(Result):
-    """Item characteristic curves."""
+    """Item characteristic curves: the expected response along the scale, right as 1."""
 
     items: tuple[str, ...]
     abilities: Floats  # (n_abilities,)
-    probability: Floats  # (n_items, n_abilities)
-    probability_se: Floats  # (n_items, n_abilities)
+    expected: Floats  # (n_items, n_abilities)
+    expected_se: Floats  # (n_items, n_abilities)
     information: Floats  # (n_items, n_abilities)
     discrimination: Floats  # (n_items,)
 
@@ -31,13 +31,13 @@ class Curves(Result):
         """One row per item and ability."""
         import pandas as pd
 
-        n_items, n_abilities = self.probability.shape
+        n_items, n_abilities = self.expected.shape
         return pd.DataFrame(
             {
                 "item": np.repeat(np.array(self.items, dtype=object), n_abilities),
                 "ability": np.tile(self.abilities, n_items),
-                "probability": self.probability.reshape(-1),
-                "probability_se": self.probability_se.reshape(-1),
+                "expected": self.expected.reshape(-1),
+                "expected_se": self.expected_se.reshape(-1),
                 "information": self.information.reshape(-1),
                 "discrimination": np.repeat(self.discrimination, n_abilities),
             }

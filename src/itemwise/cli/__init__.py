@@ -13,6 +13,7 @@ import typer
 from itemwise import __version__
 from itemwise.cli.calibrate import calibrate
 from itemwise.cli.demo import demo
+from itemwise.cli.diagnose import diagnose
 from itemwise.cli.errors import Commands
 from itemwise.cli.score import score
 from itemwise.cli.simulate import simulate
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (calibrate, score, simulate, demo):
+for command in (calibrate, score, diagnose, simulate, demo):
     app.command(epilog=EXIT_CODES)(command)
 
 

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
 from itemwise.cli.files import BANK, TABLE, check_targets, write_table
-from itemwise.cli.options import Engine, Json, Layout, Method, Model, Priors, Quiet, Scores
+from itemwise.cli.options import (
+    Engine,
+    Json,
+    Layout,
+    Method,
+    ModelOrAuto,
+    Priors,
+    Quiet,
+    Scores,
+)
+from itemwise.estimation.choosing import AUTO
 
 
 def calibrate(
     scores: Scores,
-    model: Model = "2pl",
+    model: ModelOrAuto = AUTO,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="Reproduce published work: airt (its own model and engine)."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Item bank to write, .json or .parquet."),
@@ -25,6 +39,10 @@ def calibrate(
     ] = None,
     method: Method = "eap",
     engine: Engine = "em",
+    population: Annotated[
+        str | None,
+        typer.Option(help="normal, or histogram: abilities of any distribution."),
+    ] = None,
     priors: Priors = "default",
     tolerance: Annotated[
         float | None, typer.Option(help="Log-likelihood still to be gained at which to stop.")
@@ -48,7 +66,9 @@ def calibrate(
     import itemwise as iw
 
     console = Console(quiet, json)
-    given = {
+    given: dict[str, Any] = {
+        "preset": preset,
+        "population": population,
         "tolerance": tolerance,
         "max_iterations": max_iterations,
         "n_jobs": n_jobs,

@@ -10,6 +10,7 @@ import typer
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
 from itemwise.cli.options import Json, Model, Quiet
+from itemwise.files import make_folder
 
 ROWS = 8
 
@@ -30,7 +31,7 @@ def demo(
     from itemwise import demo as study
 
     console = Console(quiet, json)
-    folder = study.make_folder(out)
+    folder = make_folder(out)
     with console.progress("Training classifiers", study.N_CLASSIFIERS) as report:
         digits = study.classify_digits(report)
     with console.progress("Calibrating and drawing"):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from itemwise.estimation.calibrating import ENGINES
+from itemwise.estimation.choosing import AUTO
 from itemwise.models import MODELS
 from itemwise.responses.layouts import LAYOUTS
 from itemwise.scoring import METHODS
@@ -38,6 +39,10 @@ Scores = Annotated[
 ]
 Bank = Annotated[Path, typer.Argument(help="Item bank that `itemwise calibrate` wrote.")]
 Model = Annotated[str, _choice("--model", "-m", names=MODELS, text="Response function of items.")]
+ModelOrAuto = Annotated[
+    str,
+    _choice("--model", "-m", names=[AUTO, *MODELS], text="Response function of items."),
+]
 Engine = Annotated[str, _choice("--engine", names=ENGINES, text="How items are found.")]
 Priors = Annotated[
     str,

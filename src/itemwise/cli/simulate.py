@@ -67,5 +67,6 @@ def simulate(
 
 
 def _codes(responses: Responses) -> pd.DataFrame:
-    """Whole numbers, so that 1 is not printed as 1.0."""
-    return responses.to_frame().astype("Int8")
+    """Categories as whole numbers, so that 1 is not printed as 1.0."""
+    frame = responses.to_frame()
+    return frame if responses.kind == "continuous" else frame.astype("Int16")

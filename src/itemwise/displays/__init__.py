@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from itemwise.displays.base import Display
 from itemwise.displays.curves import CurvesDisplay
+from itemwise.displays.fit import FitDisplay
 from itemwise.displays.information import InformationDisplay
 from itemwise.displays.item_map import ItemMapDisplay
+from itemwise.displays.model_comparison import ModelComparisonDisplay
+from itemwise.displays.model_fit import ModelFitDisplay
+from itemwise.displays.pairs import PairsDisplay
+from itemwise.displays.person_fit import PersonFitDisplay
 from itemwise.displays.ranking import RankingDisplay
+from itemwise.displays.reliability import ReliabilityDisplay
+from itemwise.displays.scree import ScreeDisplay
+from itemwise.displays.suspects import SuspectsDisplay
 
 __all__ = [
     "DISPLAYS",
     "CurvesDisplay",
     "Display",
+    "FitDisplay",
     "InformationDisplay",
     "ItemMapDisplay",
+    "ModelComparisonDisplay",
+    "ModelFitDisplay",
+    "PairsDisplay",
+    "PersonFitDisplay",
     "RankingDisplay",
+    "ReliabilityDisplay",
+    "ScreeDisplay",
+    "SuspectsDisplay",
 ]
 
 DISPLAYS: dict[str, type[Display]] = {
@@ -22,4 +38,12 @@ DISPLAYS: dict[str, type[Display]] = {
     "curves": CurvesDisplay,
     "information": InformationDisplay,
     "item_map": ItemMapDisplay,
+    "item_fit": FitDisplay,
+    "person_fit": PersonFitDisplay,
+    "model_fit": ModelFitDisplay,
+    "model_comparison": ModelComparisonDisplay,
+    "reliability": ReliabilityDisplay,
+    "scree": ScreeDisplay,
+    "pairs": PairsDisplay,
+    "suspects": SuspectsDisplay,
 }

@@ -29,26 +29,26 @@ FEWEST_IN_BAND = 30
 class _Curve:
     item: object
     discrimination: float
-    points: Floats  # (n_points, 2): ability ascending, probability
+    points: Floats  # (n_points, 2): ability ascending, expected response
 
 
 class CurvesDisplay(Display):
-    """How likely a right response is to each item, from low ability to high.
+    """What response each item may expect, from low ability to high; right counts 1, wrong 0.
 
-    The frame is long: one row an `item` and `ability`, with the `probability` there and the
-    item's `discrimination`. Eight items are drawn by name, three hundred as thin lines in the
-    colour of the sign of their discrimination, and more as bands that hold half and nine
+    The frame is long: one row an `item` and `ability`, with the `expected` response there
+    and the item's `discrimination`. Eight items are drawn by name, three hundred as thin lines
+    in the colour of the sign of their discrimination, and more as bands that hold half and nine
     tenths of the curves.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        numbers = ("ability", "probability", "discrimination")
+        numbers = ("ability", "expected", "discrimination")
         super().__init__(tidy(frame, type(self).__name__, numbers, ("item",)))
         self._curves = _split(self.frame)
         if not self._curves:
             raise InputError(
                 f"{type(self).__name__} has nothing to draw: no row has both a finite "
-                "ability and a probability."
+                "ability and an expected response."
             )
 
     def _size(self) -> tuple[float, float]:
@@ -62,9 +62,10 @@ class CurvesDisplay(Display):
         points = np.concatenate([curve.points for curve in self._curves])
         if np.ptp(points[:, 0]) > 0:
             ax.set_xlim(points[:, 0].min(), points[:, 0].max())
-        ax.set_ylim(-0.02, 1.02)
+        low, high = min(0.0, points[:, 1].min()), max(1.0, points[:, 1].max())
+        ax.set_ylim(low - 0.02 * (high - low), high + 0.02 * (high - low))
         ax.set_xlabel("ability")
-        ax.set_ylabel("probability")
+        ax.set_ylabel("expected response")
         grid(style, ax)
 
     def _draw_by_sign(self, ax: Axes, style: Style) -> None:
@@ -103,12 +104,12 @@ def _split(frame: pd.DataFrame) -> list[_Curve]:
     """One curve an item, in the order in which items first appear."""
     import pandas as pd
 
-    rows = frame[np.isfinite(frame["ability"]) & np.isfinite(frame["probability"])]
+    rows = frame[np.isfinite(frame["ability"]) & np.isfinite(frame["expected"])]
     if rows.empty:
         return []
     codes, items = pd.factorize(rows["item"], use_na_sentinel=False)
     order = np.lexsort((rows["ability"], codes))
-    columns = rows[["ability", "probability", "discrimination"]].to_numpy()[order]
+    columns = rows[["ability", "expected", "discrimination"]].to_numpy()[order]
     parts = np.split(columns, np.cumsum(np.bincount(codes, minlength=len(items)))[:-1])
     return [
         _Curve(item, float(part[0, 2]), part[:, :2])

@@ -6,10 +6,10 @@ directions that all items share (`scale`). Anderson's mixing over iterations tak
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from itemwise.estimation.engine import Progress
-from itemwise.estimation.expectation import Expectation, Tables, expect, of_items
+from itemwise.estimation.expectation import expect
 from itemwise.estimation.information import WholeInformation
 from itemwise.estimation.maximization import (
     Slopes,
@@ -23,6 +23,7 @@ from itemwise.estimation.maximization import (
     shorten,
 )
 from itemwise.estimation.scale import once_only, prior_information, scale_step, tangents
+from itemwise.estimation.tables import Expectation, Tables, of_items
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, array_namespace
@@ -31,6 +32,7 @@ from itemwise.numerics.newton import safe_information
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses.encoding import Encoded
 from itemwise.scoring.likelihood import plan_nodes
+from itemwise.scoring.population import STANDARD, Population
 
 EDGE_MASS = 1e-6  # posterior mass at an end node that calls for a wider range
 WIDENING = 1.5
@@ -38,6 +40,34 @@ COARSENING = 1.4  # sums over posteriors are then right to a thousandth
 NEAR = 1.0  # nats left to gain at which nodes are planned for good
 NEARLY_THERE = 1e-2  # nats left to gain at which single precision no longer does
 MANY = 1_000  # respondents who, with priors, leave no item far from its top in the end
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be explained, by which model, and who helps."""
+
+    data: Encoded
+    model: MeasurementModel
+    run: Run = map
+    progress: Progress | None = None
+    population: Population = STANDARD
+
+    def expect(self, data: Encoded, coords: Array, nodes: Nodes) -> Expectation:
+        """One E-step on `data`, which is this task's or a quicker reading of it."""
+        return expect(data, self.model, coords, nodes, self.run, self.population)
+
+    def plan(
+        self, coords: Array, reach: tuple[float, float] | None = None, coarsening: float = 1.0
+    ) -> Nodes:
+        """Nodes for items at `coords`."""
+        return plan_nodes(self.model, coords, self.population, reach, coarsening)
+
+    def after(self, iterations: int) -> Task:
+        """The same task, whose iterations count on from `iterations`."""
+        told = self.progress
+        if told is None or iterations == 0:
+            return self
+        return replace(self, progress=lambda i, value, left: told(iterations + i, value, left))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +81,7 @@ class Ascent:
     decrement: float
     converged: bool
     information: WholeInformation | None = None  # where a top had to be told from a saddle
+    population: Population = STANDARD
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,32 +96,24 @@ class Move:
     log_posterior: float
 
 
-def ascend(
-    data: Encoded,
-    model: MeasurementModel,
-    begin: Array,
-    *,
-    tolerance: float,
-    most: int,
-    run: Run = map,
-    progress: Progress | None = None,
-) -> Ascent:
+def ascend(task: Task, begin: Array, *, tolerance: float, most: int) -> Ascent:
     """Iterate from `begin` until the Newton decrement, in nats, is at most `tolerance`.
 
     Where it does not get there, the best point that it saw is returned.
     """
+    data, model = task.data, task.model
     coords, anderson, far = begin, Anderson(), True
-    reading, nodes = first_reading(data, model, begin)
+    reading, nodes = first_reading(task, begin)
     last: Move | None = None
     best: tuple[Move, Nodes, Expectation] | None = None
     damping = 1.0
     for iteration in range(1, most + 1):
-        found = expect(reading, model, coords, nodes, run)
-        move = propose(reading, model, coords, found, run)
+        found = task.expect(reading, coords, nodes)
+        move = propose(reading, model, coords, found, task.run)
         if best is None or move.log_posterior > best[0].log_posterior:
             best = move, nodes, found
-        if progress is not None:
-            progress(iteration, found.log_likelihood, move.decrement)
+        if task.progress is not None:
+            task.progress(iteration, found.log_likelihood, move.decrement)
         if last is not None and _went_wrong(last, move):
             damping /= 2
             anderson.forget()
@@ -99,14 +122,22 @@ def ascend(
         arrived = move.decrement <= tolerance and reading is data
         if arrived or (far and is_near(model, move, last, NEAR)):
             far = False
-            better = replan_nodes(model, coords, nodes, found)
+            better = replan_nodes(task, coords, nodes, found)
             if better is not nodes:  # what was seen on the old nodes does not compare
                 nodes, last, best = better, None, None
                 anderson.forget()
                 coords = keep_inside(model, coords, coords + move.step)
                 continue
             if arrived:
-                return Ascent(coords, nodes, found, iteration, move.decrement, True)
+                return Ascent(
+                    coords,
+                    nodes,
+                    found,
+                    iteration,
+                    move.decrement,
+                    True,
+                    population=task.population,
+                )
         if reading is not data and is_near(model, move, last, NEARLY_THERE):
             reading, best = data, None
         damping, last = 1.0, move
@@ -114,19 +145,19 @@ def ascend(
         coords = keep_inside(model, coords, ahead)
     top, nodes, found = best or (move, nodes, found)
     if reading is not data:
-        found = expect(data, model, top.coords, nodes, run)
-    return Ascent(top.coords, nodes, found, most, top.decrement, False)
+        found = task.expect(data, top.coords, nodes)
+    return Ascent(top.coords, nodes, found, most, top.decrement, False, population=task.population)
 
 
-def first_reading(data: Encoded, model: MeasurementModel, coords: Array) -> tuple[Encoded, Nodes]:
+def first_reading(task: Task, coords: Array) -> tuple[Encoded, Nodes]:
     """How to look at the responses while the way is long.
 
     Single precision and fewer nodes halve the cost of matrix products; where a score is
     sufficient there are none.
     """
-    if model.linear and data.complete:
-        return data, plan_nodes(model, coords)
-    return data.in_single(), plan_nodes(model, coords, coarsening=COARSENING)
+    if task.model.linear and task.data.complete:
+        return task.data, task.plan(coords)
+    return task.data.in_single(), task.plan(coords, coarsening=COARSENING)
 
 
 def is_near(model: MeasurementModel, move: Move, last: Move | None, gain: float) -> bool:
@@ -142,7 +173,9 @@ def propose(
     xp = array_namespace(coords)
     pull, stiffness = penalty_slopes(model, coords)
     directions = tangents(model, coords)
-    tilt = -once_only(model, directions, pull, add_diagonal(found.expected, stiffness))
+    tilt = 0 * pull
+    if model.affine:
+        tilt = -once_only(model, directions, pull, add_diagonal(found.expected, stiffness))
     information = add_diagonal(safe_information(found.observed, found.expected), stiffness)
     slopes = hold(model, coords, Slopes(found.gradient + pull + tilt, information))
     step = newton_step(model, slopes)
@@ -152,14 +185,10 @@ def propose(
     on_top = sure and float(xp.sum(gains)) < NEAR
     if found.tables is not None and not (on_top or any(c.shared for c in model.coordinates)):
         step = _climb(model, coords, step, gains, found.tables, tilt, run) - coords
-    common, gain = scale_step(
-        directions,
-        slopes.gradient,
-        slopes.information,
-        found.spread,
-        n_respondents,
-        prior_information(model, directions, stiffness),
-    )
+    common, gain = 0 * step, 0.0
+    if model.affine:
+        known = found.scale + prior_information(model, directions, stiffness)
+        common, gain = scale_step(directions, slopes.gradient, slopes.information, known)
     return Move(
         coords,
         shorten(model, step + common),
@@ -189,12 +218,12 @@ def _climb(
     return found
 
 
-def replan_nodes(model: MeasurementModel, coords: Array, nodes: Nodes, found: Expectation) -> Nodes:
+def replan_nodes(task: Task, coords: Array, nodes: Nodes, found: Expectation) -> Nodes:
     """`nodes` again where they still serve, else finer or wider ones."""
     low, high = float(nodes.fine[0]), float(nodes.fine[-1])
     wider_low = low - WIDENING * (found.edges[0] > EDGE_MASS)
     wider_high = high + WIDENING * (found.edges[1] > EDGE_MASS)
-    better = plan_nodes(model, coords, reach=(wider_low, wider_high))
+    better = task.plan(coords, (wider_low, wider_high))
     wide_enough = (wider_low, wider_high) == (low, high)
     fine_enough = better.step > 0.9 * nodes.step and better.coarse.size < 1.1 * nodes.coarse.size
     return nodes if wide_enough and fine_enough else better

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from itemwise.calibration import DeferredCovariances
-from itemwise.estimation.ascent import Ascent, ascend
-from itemwise.estimation.engine import Fit, Progress, check_settings
-from itemwise.estimation.expectation import expect
+from itemwise.errors import InputError
+from itemwise.estimation.ascent import Ascent, Task, ascend
+from itemwise.estimation.density import Density
+from itemwise.estimation.engine import Fit, Progress, check_settings, log_base
+from itemwise.estimation.expectation import expect_generally
 from itemwise.estimation.information import (
     MOST_EXACT,
     WholeInformation,
@@ -19,15 +20,22 @@ from itemwise.estimation.information import (
     observed_covariances,
 )
 from itemwise.estimation.maximization import keep_inside, log_penalty
+from itemwise.estimation.normal import with_moments
 from itemwise.estimation.start import start
 from itemwise.models.base import MeasurementModel
+from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
-from itemwise.numerics.blocks import Run, workers
+from itemwise.numerics.blocks import workers
 from itemwise.responses.encoding import Encoded, encode
-from itemwise.scoring.likelihood import Population, plan_nodes
+from itemwise.scoring.likelihood import plan_nodes
 
 MOST_CHECKED = 20_000_000  # rows x numbers²: a check this large takes some hundredths of a second
 ROUGH = 1.0  # Newton decrement at which a start with priors is good enough to drop them
+SETTLED = 1e-3  # nats by which a better shape of the population no longer counts
+
+SHAPED = (
+    "The shape of the population was fitted, too: AIC, BIC and standard errors take it as known."
+)
 
 
 @dataclass(frozen=True)
@@ -35,36 +43,49 @@ class EM:
     """Settings of the EM engine; nothing is stored while it runs.
 
     It stops when the Newton decrement, the log-likelihood still to be gained in nats, is at
-    most `tolerance`. `device` is None for NumPy, or a torch device such as "cuda". `n_jobs`
-    threads share the rows; the result does not depend on their number.
+    most `tolerance`. `population` is "normal", or "histogram" for a distribution of abilities
+    of any shape. `device` is None for NumPy, or a torch device such as "cuda". `n_jobs` threads
+    share the rows; the result does not depend on their number.
     """
 
     name: ClassVar[str] = "em"
 
     tolerance: float = 1e-6
     max_iterations: int = 200
+    population: Literal["normal", "histogram"] = "normal"
     device: str | None = None
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         check_settings(self.tolerance, self.max_iterations)
+        if self.population not in ("normal", "histogram"):
+            raise InputError(
+                f"population is {self.population!r}; give 'normal', or 'histogram' for a "
+                "distribution of any shape."
+            )
 
     def fit(
         self,
-        cells: NDArray[np.signedinteger],
+        cells: np.ndarray,
         model: MeasurementModel,
         weights: Floats | None = None,
         progress: Progress | None = None,
     ) -> Fit:
         """Encode the responses, climb, and fix sign and unit of the scale."""
-        data = encode(cells, model.n_categories, weights, self.device)
+        by_moments = model.normal and self.population == "normal"
+        data = encode(cells, model, weights, self.device, lazy=by_moments)
+        counted = np.ones(len(cells)) if weights is None else weights
         with workers(self.n_jobs) as run:
-            found = upright(data, model, self.climb(data, model, run, progress), run)
-        return self._expressed(data, model, found)
+            base = log_base(cells, model, counted, run)
+            if by_moments:
+                data = with_moments(data, run)
+            task = Task(data, model, run, progress)
+            found = self._upright(task, self.climb(task))
+            if self.population == "histogram":
+                found = self._shape(task, found)
+        return self._expressed(data, model, found, base)
 
-    def climb(
-        self, data: Encoded, model: MeasurementModel, run: Run, progress: Progress | None = None
-    ) -> Ascent:
+    def climb(self, task: Task) -> Ascent:
         """Go up from the first principal component.
 
         Without priors, a curve with asymptotes has many maxima, most of them worthless. The way
@@ -72,70 +93,85 @@ class EM:
         their bounds: the nested model, which they then leave only where that pays. Should that
         end lower than it began, the way goes on from the penalised maximum itself.
         """
-        begin = start(data, model)
+        model = task.model
+        begin = start(task.data, model)
         regular = model.regularised()
         if model.linear or regular == model:
-            return self._ascend(data, model, begin, run, progress)
-        past = self._ascend(data, regular, begin, run, progress, tolerance=ROUGH)
+            return self._ascend(task, begin)
+        past = self._ascend(replace(task, model=regular), begin, tolerance=ROUGH)
         best = replace(past, converged=False)
         for onward in (nested(model, past.coords), past.coords):
             if best.iterations >= self.max_iterations:
                 break
-            found = self._ascend(data, model, onward, run, progress, best.iterations)
+            found = self._ascend(task, onward, best.iterations)
             if found.expectation.log_likelihood >= past.expectation.log_likelihood:
                 return found
             best = replace(best, iterations=found.iterations)
         return best
 
     def _ascend(
-        self,
-        data: Encoded,
-        model: MeasurementModel,
-        begin: Array,
-        run: Run,
-        progress: Progress | None,
-        before: int = 0,
-        tolerance: float | None = None,
+        self, task: Task, begin: Array, before: int = 0, tolerance: float | None = None
     ) -> Ascent:
         """Iterations `before` these count, in what is reported and in what is left to do."""
-
-        def tell(iteration: int, log_likelihood: float, decrement: float) -> None:
-            if progress is not None:
-                progress(before + iteration, log_likelihood, decrement)
-
         found = ascend(
-            data,
-            model,
+            task.after(before),
             begin,
             tolerance=tolerance or self.tolerance,
             most=self.max_iterations - before,
-            run=run,
-            progress=tell,
         )
         found = replace(found, iterations=before + found.iterations)
-        if not found.converged or tolerance is not None or not checkable(data, model):
+        if not found.converged or tolerance is not None or not checkable(task.data, task.model):
             return found
-        return self._off_saddle(data, model, found, run, progress)
+        return self._off_saddle(task, found)
 
-    def _off_saddle(
-        self,
-        data: Encoded,
-        model: MeasurementModel,
-        found: Ascent,
-        run: Run,
-        progress: Progress | None,
-    ) -> Ascent:
+    def _off_saddle(self, task: Task, found: Ascent) -> Ascent:
         """Go on where the iterations came to rest at a saddle: mixing finds those, too."""
-        whole = WholeInformation.at(data, model, found.coords, found.nodes, found.expectation, run)
+        whole = WholeInformation.at(
+            task.data, task.model, found.coords, found.nodes, found.expectation, task.run
+        )
         way = whole.way_up()
         if way is None:
             return replace(found, information=whole)
-        begin = highest_along(data, model, found, way, run)
+        begin = highest_along(task, found, way)
         if begin is None or found.iterations >= self.max_iterations:
             return replace(found, converged=False)
-        return self._ascend(data, model, begin, run, progress, found.iterations)
+        return self._ascend(task, begin, found.iterations)
 
-    def _expressed(self, data: Encoded, model: MeasurementModel, found: Ascent) -> Fit:
+    def _upright(self, task: Task, found: Ascent) -> Ascent:
+        """The scale the right way up; where turning changes the curves, by another climb."""
+        if task.model.affine or found.expectation.alignment >= 0:
+            return upright(task, found)
+        if found.iterations >= self.max_iterations:
+            return found
+        turned = self._ascend(task, task.model.rescale(found.coords, 0.0, -1.0), found.iterations)
+        return turned if turned.expectation.alignment >= 0 else found
+
+    def _shape(self, task: Task, found: Ascent) -> Ascent:
+        """Fit the population to the posterior mass and the items to the population, in turn."""
+        if found.expectation.mass is None:
+            general = expect_generally(task.data, task.model, found.coords, found.nodes, task.run)
+            found = replace(found, expectation=general)
+        density, mixing, height = Density.of(task.population), Anderson(), -np.inf
+        while found.iterations < self.max_iterations:
+            density, shift, scale = density.fitted(
+                found.nodes, found.expectation, mixing, standard=task.model.affine
+            )
+            task = replace(task, population=density.population)
+            begin = task.model.rescale(found.coords, shift, scale)
+            count = found.iterations
+            left = self.max_iterations - count
+            found = ascend(task.after(count), begin, tolerance=SETTLED, most=left)
+            found = replace(found, iterations=count + found.iterations)
+            last, height = height, found.expectation.log_likelihood - density.roughness
+            if height < last - SETTLED:
+                mixing.forget()
+            elif height - last < SETTLED:
+                if found.iterations >= self.max_iterations:
+                    break
+                return self._ascend(task, found.coords, found.iterations)
+        return replace(found, converged=False)
+
+    def _expressed(self, data: Encoded, model: MeasurementModel, found: Ascent, base: float) -> Fit:
         """The fit on the scale on which the model reports its items."""
         coords = as_numpy(found.coords)
         unit = model.unit(coords)
@@ -145,18 +181,27 @@ class EM:
                 known = found.information.covariances(coords.shape[0])
             else:
                 known = observed_covariances(
-                    data, model, found.coords, found.nodes, self.n_jobs, found.expectation
+                    data,
+                    model,
+                    found.coords,
+                    found.nodes,
+                    self.n_jobs,
+                    found.expectation,
+                    found.population,
                 )
             return known if unit == 1.0 else in_unit(known, model)
 
         return Fit(
             coords=coords if unit == 1.0 else model.rescale(coords, 0.0, 1 / unit),
             uncertainty=DeferredCovariances(covariances),
-            population=Population(0.0, unit),
-            log_likelihood=found.expectation.log_likelihood,
+            population=found.population.moved(0.0, 1 / unit),
+            log_likelihood=found.expectation.log_likelihood + base,
             iterations=found.iterations,
             converged=found.converged,
-            notes=() if found.converged else (_unfinished(model, found),),
+            notes=(
+                *([SHAPED] if self.population == "histogram" else []),
+                *([] if found.converged else [_unfinished(model, found)]),
+            ),
         )
 
 
@@ -170,19 +215,17 @@ def checkable(data: Encoded, model: MeasurementModel) -> bool:
     return numbers <= MOST_EXACT and n_rows * numbers**2 <= MOST_CHECKED
 
 
-def highest_along(
-    data: Encoded, model: MeasurementModel, found: Ascent, way: Floats, run: Run
-) -> Array | None:
+def highest_along(task: Task, found: Ascent, way: Floats) -> Array | None:
     """The best of some points along `way`, both ways; None where none is higher."""
     xp = array_namespace(found.coords)
     direction = like(way.reshape(found.coords.shape), found.coords)
 
     def height(coords: Array) -> float:
-        value = expect(data, model, coords, found.nodes, run).log_likelihood
-        return value + float(xp.sum(log_penalty(model, coords)))
+        value = task.expect(task.data, coords, found.nodes).log_likelihood
+        return value + float(xp.sum(log_penalty(task.model, coords)))
 
     points = [
-        keep_inside(model, found.coords, found.coords + length * direction)
+        keep_inside(task.model, found.coords, found.coords + length * direction)
         for length in (-4.0, -1.0, -0.5, -0.2, -0.05, 0.05, 0.2, 0.5, 1.0, 4.0)
     ]
     heights = [height(point) for point in points]
@@ -200,18 +243,18 @@ def nested(model: MeasurementModel, coords: Array) -> Array:
     return xp.stack(columns, axis=1)
 
 
-def upright(data: Encoded, model: MeasurementModel, found: Ascent, run: Run) -> Ascent:
-    """Turn the scale so that higher ability goes with more right responses.
+def upright(task: Task, found: Ascent) -> Ascent:
+    """Turn the scale so that higher ability goes with better responses.
 
     The responses as a whole decide, by the covariance of ability with the response among those
     who were asked; no single item does.
     """
     if found.expectation.alignment >= 0:
         return found
-    coords = model.rescale(found.coords, 0.0, -1.0)
+    coords = task.model.rescale(found.coords, 0.0, -1.0)
     low, high = float(found.nodes.fine[0]), float(found.nodes.fine[-1])
-    nodes = plan_nodes(model, coords, reach=(-high, -low))
-    turned = expect(data, model, coords, nodes, run)
+    nodes = plan_nodes(task.model, coords, reach=(-high, -low))
+    turned = task.expect(task.data, coords, nodes)
     return replace(found, coords=coords, nodes=nodes, expectation=turned, information=None)
 
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from itemwise.calibration import Uncertainty
 from itemwise.errors import InputError
 from itemwise.models.base import MeasurementModel
-from itemwise.numerics.arrays import Floats
+from itemwise.numerics.arrays import Array, Floats
+from itemwise.numerics.blocks import Run, fold, row_blocks
 from itemwise.scoring import Population
+
+BASE_CELLS = 1 << 17  # what lies in a core's cache
 
 Progress = Callable[[int, float, float], None]  # iteration, log-likelihood, Newton decrement
 
@@ -39,6 +41,13 @@ def check_settings(tolerance: float, max_iterations: int) -> None:
         raise InputError(f"max_iterations is {max_iterations!r}; give a whole number from 1.")
 
 
+def log_base(cells: Array, model: MeasurementModel, weights: Array, run: Run = map) -> float:
+    """The part of the log-likelihood that no item changes."""
+    blocks = row_blocks(cells.shape[0], max(1, BASE_CELLS // cells.shape[1]))
+    (total,) = fold(run, blocks, lambda rows: (model.log_base(cells[rows], weights[rows]),))
+    return float(total)
+
+
 class Engine(Protocol):
     """How item parameters are found; an engine knows no model by name."""
 
@@ -48,9 +57,9 @@ class Engine(Protocol):
 
     def fit(
         self,
-        cells: NDArray[np.signedinteger],
+        cells: np.ndarray,
         model: MeasurementModel,
         weights: Floats | None = None,
         progress: Progress | None = None,
     ) -> Fit:
-        """Find the items of a table of category codes, -1 where never asked."""
+        """Find the items of a table of responses as they are stored."""

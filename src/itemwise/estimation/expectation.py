@@ -1,9 +1,10 @@
 """The E-step: what the responses say of the items, averaged over where respondents may stand.
 
-Three ways to the same sums. Where the log-odds are linear in ability and no response is missing,
+Several ways to the same sums. Where the log-odds are linear in ability and no response is missing,
 s = Σ a x is sufficient for ability: the responses enter through two matrix-vector products, the
-posterior through s, row by row or, for many rows, by a table in s that is interpolated. Otherwise
-two matrix products over all nodes do the work.
+posterior through s, row by row or, for many rows, by a table in s that is interpolated. Where
+responses are normal, posteriors are, too (`normal`). Otherwise matrix products over all nodes do
+the work.
 """
 
 from __future__ import annotations
@@ -11,83 +12,76 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from itemwise.estimation.normal import expect_normally
+from itemwise.estimation.scale import population_information
+from itemwise.estimation.tables import Expectation, Tables, of_items
 from itemwise.models.base import MeasurementModel
-from itemwise.numerics.arrays import Array, array_namespace, histogram, like
+from itemwise.numerics.arrays import Array, array_namespace, as_numpy, histogram, like
 from itemwise.numerics.blocks import Run, add, by_items, fold
 from itemwise.numerics.quadrature import Nodes
 from itemwise.numerics.special import log_fall, sigmoid_pair
 from itemwise.responses.encoding import Encoded
 from itemwise.scoring.likelihood import Posterior, normalised
-
-Tables = tuple[Array, Array, Array]  # abilities, counts, totals: see MeasurementModel.curvature
+from itemwise.scoring.population import STANDARD, NormalPopulation, Population, scale_scores
 
 TABLE_CELLS = 1 << 25  # largest table of posteriors
 LANE_CELLS = 1 << 25  # numbers that all partial sums together may hold
 TABLE_STEP = 0.0625  # in s; cubic interpolation between is then exact to 1e-9 a respondent
 
 
-@dataclass(frozen=True, eq=False)
-class Expectation:
-    """Log-likelihood, its gradient, complete-data information, and how abilities spread.
-
-    `spread` sums over respondents E[θ], E[θ²], E[θ³], E[θ⁴], E[θ]², E[θ]E[θ²] and E[θ²]²:
-    what shift and scale of the population need.
-    """
-
-    log_likelihood: float
-    gradient: Array  # (n_items, width)
-    expected: Array  # (n_items, width, width), Fisher information
-    observed: Array  # (n_items, width, width), minus the second derivatives
-    spread: Array  # (7,)
-    edges: tuple[float, float]  # largest posterior mass at the first and the last node
-    alignment: float  # covariance of ability with the response, summed over items
-    tables: Tables | None = None  # of the general way only
-
-
 def expect(
-    data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes, run: Run = map
+    data: Encoded,
+    model: MeasurementModel,
+    coords: Array,
+    nodes: Nodes,
+    run: Run = map,
+    population: Population = STANDARD,
 ) -> Expectation:
     """One E-step at `coords`; `run` maps a function over blocks of rows."""
+    if model.normal and isinstance(population, NormalPopulation):
+        return expect_normally(data, model, coords, run)
     if not (model.linear and data.complete):
-        return expect_generally(data, model, coords, nodes, run)
+        return expect_generally(data, model, coords, nodes, run, population)
     table_rows = float(array_namespace(coords).sum(abs(coords[:, 0]))) / TABLE_STEP
     if data.shape[0] > 2 * table_rows and table_rows * nodes.fine.size < TABLE_CELLS:
-        return _expect_by_table(data, coords, nodes, run)
-    return _expect_by_row(data, coords, nodes, run)
+        return _expect_by_table(data, coords, nodes, run, population)
+    return _expect_by_row(data, coords, nodes, run, population)
 
 
-def _expect_by_row(data: Encoded, coords: Array, nodes: Nodes, run: Run) -> Expectation:
+def _expect_by_row(
+    data: Encoded, coords: Array, nodes: Nodes, run: Run, population: Population
+) -> Expectation:
     """Sufficient scores, few respondents: the posterior of each."""
     xp = array_namespace(coords)
-    curves = _LinearCurves.at(coords, nodes)
+    curves = _LinearCurves.at(coords, nodes, population)
 
     def pass_over(rows: slice) -> tuple[Array, ...]:
         rights, weights = data.rights(rows), data.weights[rows]
         scores = rights @ coords[:, 0]
         posterior, log_norm = normalised(scores[:, None] * curves.abilities + curves.log_base)
-        moments = posterior @ curves.powers[:, :2]
+        mean = posterior @ curves.abilities
         ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
-        mass = weights @ posterior
-        spread = _spread(mass @ curves.powers, moments, weights)
-        return ends, weights @ log_norm, mass, (moments[:, 0] * weights) @ rights, spread
+        outer = outer_sums(posterior @ curves.scores, weights)
+        return ends, weights @ log_norm, weights @ posterior, (mean * weights) @ rights, outer
 
-    ends, log_norm, mass, products, spread = fold(
+    ends, log_norm, mass, products, outer = fold(
         run, data.blocks(nodes.fine.size), pass_over, combine=_join
     )
-    return curves.expectation(data, coords, products, mass, log_norm, spread, ends)
+    return curves.expectation(data, coords, products, mass, log_norm, outer, ends)
 
 
-def _expect_by_table(data: Encoded, coords: Array, nodes: Nodes, run: Run) -> Expectation:
+def _expect_by_table(
+    data: Encoded, coords: Array, nodes: Nodes, run: Run, population: Population
+) -> Expectation:
     """Sufficient scores, many respondents: posteriors on a grid of scores, interpolated."""
     xp = array_namespace(coords)
-    curves = _LinearCurves.at(coords, nodes)
+    curves = _LinearCurves.at(coords, nodes, population)
     slope = coords[:, 0]
     low = float(xp.sum(xp.where(slope < 0, slope, 0 * slope))) - 2 * TABLE_STEP
     size = int(float(xp.sum(xp.abs(slope))) / TABLE_STEP) + 6
     grid = low + TABLE_STEP * xp.arange(size, dtype=coords.dtype, device=coords.device)
     posterior, log_norm = normalised(grid[:, None] * curves.abilities + curves.log_base)
-    moments = posterior @ curves.powers[:, :2]
-    means = moments[:, 0]
+    means = posterior @ curves.abilities
 
     def pass_over(rows: slice) -> tuple[Array, Array]:
         rights, weights = data.rights(rows), data.weights[rows]
@@ -103,10 +97,10 @@ def _expect_by_table(data: Encoded, coords: Array, nodes: Nodes, run: Run) -> Ex
 
     bins, products = fold(run, data.blocks(1), pass_over)
     mass = bins @ posterior
-    spread = _spread(mass @ curves.powers, moments, bins)
+    outer = outer_sums(posterior @ curves.scores, bins)
     seen = posterior[bins > 1e-6 * xp.max(bins)]
     ends = xp.stack([xp.max(seen[:, 0]), xp.max(seen[:, -1])])
-    return curves.expectation(data, coords, products, mass, bins @ log_norm, spread, ends)
+    return curves.expectation(data, coords, products, mass, bins @ log_norm, outer, ends)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,19 +108,21 @@ class _LinearCurves:
     """The items' curves on the nodes, where log-odds are linear in ability."""
 
     abilities: Array  # (n_nodes,)
-    powers: Array  # (n_nodes, 4)
+    scores: Array  # (n_nodes, 2): see `scale_scores`
     rise: Array  # (n_items, n_nodes)
     fall: Array
     log_base: Array  # (n_nodes,): population weight and the chance to get everything wrong
+    population: Population
 
     @classmethod
-    def at(cls, coords: Array, nodes: Nodes) -> _LinearCurves:
+    def at(cls, coords: Array, nodes: Nodes, population: Population) -> _LinearCurves:
         xp = array_namespace(coords)
         abilities = like(nodes.fine, coords)
         z = coords[:, :1] * abilities + coords[:, 1:2]
         rise, fall = sigmoid_pair(z)
         log_base = like(nodes.log_weights, coords) + xp.sum(log_fall(z, rise), axis=0)
-        return cls(abilities, _powers(abilities), rise, fall, log_base)
+        scores = like(scale_scores(population, nodes.fine)[0], coords)
+        return cls(abilities, scores, rise, fall, log_base, population)
 
     def expectation(
         self,
@@ -135,12 +131,12 @@ class _LinearCurves:
         products: Array,
         mass: Array,
         log_norm: Array,
-        spread: Array,
+        outer: Array,
         ends: Array,
     ) -> Expectation:
         """Finish the step: `products` is Σ E[θ] x, `mass` the posterior mass on the nodes."""
         xp = array_namespace(coords)
-        moments = xp.stack([mass * self.powers[:, 1], mass * self.abilities, mass], axis=1)
+        moments = xp.stack([mass * self.abilities**2, mass * self.abilities, mass], axis=1)
         expected = self.rise @ moments[:, 1:]
         gradient = xp.stack([products - expected[:, 0], data.right_counts - expected[:, 1]], axis=1)
         weighted = (self.rise * self.fall) @ moments
@@ -152,48 +148,55 @@ class _LinearCurves:
             gradient=gradient,
             expected=information,
             observed=information,
-            spread=spread,
+            scale=population_information(
+                self.population, as_numpy(self.abilities), as_numpy(mass), as_numpy(outer)
+            ),
             edges=(float(ends[0]), float(ends[1])),
             alignment=float(xp.sum(products - chance * (mass @ self.abilities))),
+            mass=as_numpy(mass),
         )
 
 
 def expect_generally(
-    data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes, run: Run = map
+    data: Encoded,
+    model: MeasurementModel,
+    coords: Array,
+    nodes: Nodes,
+    run: Run = map,
+    population: Population = STANDARD,
 ) -> Expectation:
-    """Matrix products of responses with log-probabilities, and of posteriors with responses."""
+    """Matrix products of responses with the items' terms, and of posteriors with responses."""
     xp = array_namespace(coords)
     coarse = like(nodes.coarse, coords)
     n_nodes = coarse.shape[0]
 
-    def item_log_prob(items: slice) -> tuple[Array]:
-        return (xp.permute_dims(model.log_prob(coords[items], coarse), (1, 0, 2)),)
+    def item_terms(items: slice) -> tuple[Array]:
+        return (xp.permute_dims(model.log_terms(coords[items], coarse), (1, 0, 2)),)
 
-    (log_prob,) = by_items(run, coords, n_nodes, item_log_prob)
-    log_prob = xp.astype(xp.permute_dims(log_prob, (1, 0, 2)), data.dtype, copy=False)
-    posterior_of = Posterior(log_prob, nodes)
-    powers = _powers(posterior_of.abilities)
+    (terms,) = by_items(run, coords, n_nodes, item_terms)
+    terms = xp.astype(xp.permute_dims(terms, (1, 0, 2)), data.dtype, copy=False)
+    posterior_of = Posterior(terms, nodes)
+    scores = like(scale_scores(population, nodes.fine)[0], coords)
+    scores = xp.astype(scores, data.dtype, copy=False)
 
     def pass_over(rows: slice) -> list[Array]:
         block, weights = data.block(rows), xp.astype(data.weights[rows], data.dtype, copy=False)
         posterior, log_norm = posterior_of(block)
-        moments = posterior @ powers[:, :2]
         weighted = posterior if data.unweighted else posterior * weights[:, None]
-        mass = weights @ posterior
-        spread = _spread(mass @ powers, moments, weights)
         ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
+        outer = outer_sums(posterior @ scores, weights)
+        mass = weights @ posterior
         carried = posterior_of.on_coarse(weighted)
-        counts = [carried.T @ indicator for indicator in block.indicators]
+        counts = [carried.T @ statistic for statistic in block.statistics]
         if block.observed is None:
             totals = mass if carried is weighted else xp.sum(carried, axis=0)
         else:
             totals = carried.T @ block.observed
-        found = [ends, weights @ log_norm, spread, totals, *counts]
+        found = [ends, weights @ log_norm, mass, outer, totals, *counts]
         return [xp.astype(part, xp.float64, copy=False) for part in found]  # sums stay exact
 
-    n_cells = model.n_categories * coords.shape[0] * n_nodes
-    lanes = min(16, max(2, LANE_CELLS // n_cells))
-    ends, value, spread, totals, *counts = fold(
+    lanes = min(16, max(2, LANE_CELLS // (terms.shape[0] * coords.shape[0] * n_nodes)))
+    ends, value, mass, outer, totals, *counts = fold(
         run, data.blocks(nodes.fine.size), pass_over, lanes, _join
     )
     totals = totals[None, :] if data.complete else totals.T
@@ -206,9 +209,10 @@ def expect_generally(
         gradient=gradient,
         expected=expected,
         observed=observed,
-        spread=spread,
+        scale=population_information(population, nodes.fine, as_numpy(mass), as_numpy(outer)),
         edges=(float(ends[0]), float(ends[1])),
-        alignment=_alignment(tables),
+        alignment=_alignment(model, tables),
+        mass=as_numpy(mass),
         tables=tables,
     )
 
@@ -219,33 +223,23 @@ def _join(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:
     return [xp.maximum(old[0], new[0]), *add(old[1:], new[1:])]
 
 
-def _alignment(tables: Tables) -> float:
+def _alignment(model: MeasurementModel, tables: Tables) -> float:
     """Covariance of ability with the response among those asked, summed over items."""
     xp = array_namespace(tables[0])
     abilities, counts, totals = tables
-    graded = sum((k * count for k, count in enumerate(counts, start=1)), 0 * counts[0])
+    graded = 0 * counts[0]
+    for weight, count in zip(model.direction, counts, strict=True):
+        graded = graded + weight * count
     asked = xp.clip(xp.sum(totals, axis=1), 1e-300, None)
     mean = xp.sum(graded, axis=1) / asked
     return float(xp.sum(graded @ abilities - mean * (totals @ abilities)))
 
 
-def of_items(tables: Tables, items: slice | Array) -> Tables:
-    """The tables of some items; totals that all items share stay as they are."""
-    abilities, counts, totals = tables
-    return abilities, counts[:, items], totals if totals.shape[0] == 1 else totals[items]
-
-
-def _powers(abilities: Array) -> Array:
-    xp = array_namespace(abilities)
-    return xp.stack([abilities, abilities**2, abilities**3, abilities**4], axis=1)
-
-
-def _spread(raw: Array, moments: Array, weights: Array) -> Array:
-    """The seven sums of `Expectation.spread`."""
-    xp = array_namespace(raw)
-    mean, square = moments[:, 0], moments[:, 1]
-    products = xp.stack([mean * mean, mean * square, square * square])
-    return xp.concat([raw, products @ weights])
+def outer_sums(means: Array, weights: Array) -> Array:
+    """Σ over respondents of products of their mean scores: origin twice, both, unit twice."""
+    xp = array_namespace(means)
+    origin, unit = means[:, 0], means[:, 1]
+    return xp.stack([origin * origin, origin * unit, unit * unit]) @ weights
 
 
 def _cubic_weights(u: Array) -> tuple[Array, Array, Array, Array]:

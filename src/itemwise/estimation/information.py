@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itemwise.estimation.expectation import Expectation, expect
+from itemwise.estimation.expectation import expect
 from itemwise.estimation.maximization import add_diagonal, penalty_slopes
-from itemwise.estimation.scale import population_information, tangents
+from itemwise.estimation.scale import tangents
+from itemwise.estimation.tables import Expectation
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import Run, fold, row_blocks, workers
@@ -25,6 +26,7 @@ from itemwise.numerics.newton import positive_inverse, symmetric
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses.encoding import Block, Encoded
 from itemwise.scoring.likelihood import Posterior
+from itemwise.scoring.population import STANDARD, Population
 
 MOST_EXACT = 150  # coordinates of all items together, up to which the whole matrix is inverted
 MOST_ROWS = 20_000  # respondents that settle a standard error to half a percent
@@ -41,6 +43,7 @@ def observed_covariances(
     nodes: Nodes,
     n_jobs: int | None = None,
     found: Expectation | None = None,
+    population: Population = STANDARD,
 ) -> Floats:
     """Covariance of each item's coordinates, (n_items, width, width).
 
@@ -49,7 +52,7 @@ def observed_covariances(
     thinned = data.thinned(MOST_ROWS)
     with workers(n_jobs) as run:
         if found is None or thinned is not data:
-            found = expect(thinned, model, coords, nodes, run)
+            found = expect(thinned, model, coords, nodes, run, population)
         data = thinned
         if coords.shape[0] * model.width <= MOST_EXACT:
             whole = WholeInformation.at(data, model, coords, nodes, found, run)
@@ -59,9 +62,10 @@ def observed_covariances(
         scores = _Scores(data.in_single(), model, coords, nodes)
         own = as_numpy(complete - scores.missing_of_each(run))
         free = ~as_numpy(model.at_bound(coords))
-    population = population_information(as_numpy(found.spread), float(data.weights.sum()))
+    if not model.affine:
+        return _invert_alone(model, own, free)
     directions = as_numpy(tangents(model, coords))
-    return _invert_structured(model, own, directions, population, free)
+    return _invert_structured(model, own, directions, found.scale, free)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +129,10 @@ class _Scores:
         xp = array_namespace(coords)
         coarse = like(nodes.coarse, coords)
         self.data = data
-        log_prob = xp.astype(model.log_prob(coords, coarse), data.dtype, copy=False)
-        self.posterior_of = Posterior(log_prob, nodes)
-        slopes = model.slopes(coords, coarse)  # (width, n_categories, n_items, n_nodes)
+        terms = xp.astype(model.log_terms(coords, coarse), data.dtype, copy=False)
+        self.posterior_of = Posterior(terms, nodes)
+        self.exclusive = model.exclusive
+        slopes = model.term_slopes(coords, coarse)  # (width, n_terms, n_items, n_nodes)
         self.slopes = xp.astype(slopes, data.dtype, copy=False)
 
     def missing_of_all(self, run: Run) -> Array:
@@ -159,8 +164,10 @@ class _Scores:
         The mean square of the score over the posterior, less the square of its mean.
         """
         xp = array_namespace(self.slopes)
-        width, n_categories, n_items, _ = self.slopes.shape
+        width, n_terms, n_items, _ = self.slopes.shape
         pairs = [(i, k) for i in range(width) for k in range(i, width)]
+        if not self.exclusive:
+            return self._missing_by_orders(run, pairs)
 
         def pass_over(rows: slice) -> list[Array]:
             block = self.data.block(rows)
@@ -169,22 +176,44 @@ class _Scores:
             scores = self._scores(block, posterior)
             outer = xp.stack([weights @ (scores[i] * scores[k]) for i, k in pairs])
             mass = self.posterior_of.on_coarse(posterior) * weights[:, None]
-            counts = [mass.T @ indicator for indicator in block.indicators]
+            counts = [mass.T @ statistic for statistic in block.statistics]
             asked = block.observed
             totals = xp.sum(mass, axis=0)[:, None] if asked is None else mass.T @ asked
             found = [outer, totals, *counts]
             return [xp.astype(part, xp.float64, copy=False) for part in found]  # sums stay exact
 
         outer, asked, *counts = fold(run, self._blocks(n_items), pass_over, lanes=4)
+        # A category other than the first adds its own slope to that of the first.
         mass = [asked - sum(counts), *counts]
+        full = [
+            self.slopes[:, 0],
+            *(self.slopes[:, 0] + self.slopes[:, c] for c in range(1, n_terms)),
+        ]
         square = [
             sum(
-                xp.sum(mass[c].T * self.slopes[i, c] * self.slopes[k, c], axis=1)
-                for c in range(n_categories)
+                xp.sum(share.T * slope[i] * slope[k], axis=1)
+                for share, slope in zip(mass, full, strict=True)
             )
             for i, k in pairs
         ]
         return symmetric([s - o for s, o in zip(square, outer, strict=True)])
+
+    def _missing_by_orders(self, run: Run, pairs: list[tuple[int, int]]) -> Array:
+        """The same through orthogonal polynomials, for statistics of any kind."""
+        xp = array_namespace(self.slopes)
+        blocks = self._blocks(self.slopes.shape[2])
+        orders = self._orders(blocks[0])
+
+        def pass_over(rows: slice) -> tuple[Array]:
+            block, weights = self.data.block(rows), self.data.weights[rows]
+            posterior, _ = self.posterior_of(block)
+            total = 0
+            for polynomial in _orthogonal(posterior, self.posterior_of.abilities, orders):
+                scores = self._scores(block, posterior * polynomial)
+                total = total + xp.stack([weights @ (scores[i] * scores[k]) for i, k in pairs])
+            return (total,)
+
+        return symmetric(list(fold(run, blocks, pass_over, lanes=4)[0]))
 
     def _blocks(self, width: int) -> list[slice]:
         return row_blocks(self.data.shape[0], max(64, BLOCK_CELLS // width))
@@ -207,8 +236,8 @@ class _Scores:
         for slope in self.slopes:
             first = coarse @ slope[0].T
             score = first if block.observed is None else block.observed * first
-            for k, indicator in enumerate(block.indicators, start=1):
-                score = score + indicator * (coarse @ (slope[k] - slope[0]).T)
+            for statistic, own in zip(block.statistics, slope[1:], strict=True):
+                score = score + statistic * (coarse @ own.T)
             found.append(score)
         return found
 
@@ -223,7 +252,9 @@ def _orthogonal(posterior: Array, points: Array, orders: int) -> list[Array]:
         overlap = xp.sum(posterior * now * before * points, axis=1, keepdims=True)
         ahead = (points - centre) * now - overlap * before
         length = xp.sqrt(xp.sum(posterior * ahead * ahead, axis=1, keepdims=True))
-        before, now = now, ahead / xp.clip(length, 1e-150, None)
+        # A posterior that lies on one node has no polynomial: nothing is missing there.
+        wide = xp.astype(length > 1e-12, length.dtype)
+        before, now = now, wide * ahead / xp.clip(length, 1e-12, None)
         found.append(now)
     return found
 
@@ -242,13 +273,21 @@ def _spread_out(model: MeasurementModel, free: np.ndarray) -> Floats:
     return np.concatenate(columns, axis=1)
 
 
+def _invert_alone(model: MeasurementModel, own: Floats, free: np.ndarray) -> Floats:
+    """Each item's own inverse."""
+    alone = free & ~np.array([c.shared for c in model.coordinates])
+    mask = alone[:, :, None] & alone[:, None, :]
+    inverse: Floats = positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask
+    return inverse
+
+
 def _invert_structured(
     model: MeasurementModel, own: Floats, directions: Floats, population: Floats, free: np.ndarray
 ) -> Floats:
     """Each item's own inverse, plus what the shared origin and unit of the scale add."""
     alone = free & ~np.array([c.shared for c in model.coordinates])
     mask = alone[:, :, None] & alone[:, None, :]
-    inverse = positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask
+    inverse = _invert_alone(model, own, free)
     flat = directions.reshape(2, -1)
     own_alone = np.where(mask, own, 0.0)
     known = flat @ np.einsum("nij,knj->kni", own_alone, directions).reshape(2, -1).T

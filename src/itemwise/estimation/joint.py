@@ -6,15 +6,14 @@ biased outwards, and the bias does not vanish with more respondents; prefer EM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from itemwise.calibration import KnownCovariances
 from itemwise.errors import InputError
-from itemwise.estimation.engine import Fit, Progress, check_settings
+from itemwise.estimation.engine import Fit, Progress, check_settings, log_base
 from itemwise.estimation.maximization import (
     add_diagonal,
     climb_items,
@@ -25,10 +24,9 @@ from itemwise.estimation.start import start
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks
-from itemwise.numerics.special import logit
 from itemwise.responses.encoding import Encoded, encode
-from itemwise.scoring import Population, score_abilities
-from itemwise.scoring.likelihood import STANDARD
+from itemwise.scoring import score_abilities
+from itemwise.scoring.population import STANDARD
 
 FARTHEST = 5.0  # deviations; a perfect respondent would go to infinity
 TABLE_CELLS = 1 << 21
@@ -57,19 +55,19 @@ class Joint:
 
     def fit(
         self,
-        cells: NDArray[np.signedinteger],
+        cells: np.ndarray,
         model: MeasurementModel,
         weights: Floats | None = None,
         progress: Progress | None = None,
     ) -> Fit:
-        """Start abilities from the share of right responses; then items, abilities, in turn."""
+        """Start abilities from the mean responses; then items, abilities, in turn."""
         if any(c.shared for c in model.coordinates):
             raise InputError(
                 f"The joint engine fits every item by itself, but the {model.name} model shares "
                 "a parameter among items. Use engine='em'."
             )
-        data = encode(cells, model.n_categories, weights, collapsing=False)
-        abilities, coords = accuracy_start(data), start(data, model)
+        data = encode(cells, model, weights, collapsing=False)
+        abilities, coords = response_start(data, model), start(data, model)
         value = -np.inf
         for iteration in range(1, self.max_iterations + 1):
             coords = fit_items(data, model, coords, abilities)
@@ -88,23 +86,27 @@ class Joint:
         return Fit(
             coords=coords,
             uncertainty=KnownCovariances(item_covariances(data, model, coords, abilities)),
-            population=Population(),
-            log_likelihood=value,
+            population=STANDARD,
+            log_likelihood=value + log_base(cells, model, data.weights),
             iterations=iteration,
             converged=converged,
             notes=(WHAT_IT_SAYS,) if converged else (WHAT_IT_SAYS, NOT_ENDED.format(iteration)),
         )
 
 
-def accuracy_start(data: Encoded) -> Floats:
-    """Standardised log-odds of the share of right responses."""
-    observed = data.cells >= 0
-    asked = observed.sum(axis=1)
-    top = data.n_categories - 1
-    share = (np.where(observed, data.cells, 0).sum(axis=1) + 0.5 * top) / (asked * top + top)
-    odds = logit(share)
-    mean, sd = standard(odds, data.weights)
-    abilities: Floats = (odds - mean) / sd
+def response_start(data: Encoded, model: MeasurementModel) -> Floats:
+    """Standardised mean response, each item in units of its deviation."""
+    block = data.block(slice(None))
+    table = np.zeros(data.shape)
+    for weight, statistic in zip(model.direction, block.statistics, strict=True):
+        table += weight * statistic
+    some = np.maximum(data.weights @ block.asked, 1e-300)
+    apart = (table - data.weights @ table / some) * block.asked
+    spread = np.sqrt(data.weights @ apart**2 / some)
+    # One response more, at the item's mean, holds those who answered little near the middle.
+    place = (apart / np.where(spread > 0, spread, 1.0)).sum(axis=1) / (block.asked.sum(axis=1) + 1)
+    mean, sd = standard(place, data.weights)
+    abilities: Floats = (place - mean) / sd
     return abilities
 
 
@@ -148,9 +150,8 @@ def joint_log_likelihood(
     total = 0.0
     for items in _item_blocks(data):
         where, counts, totals = _tables(data, items, abilities)
-        log_prob = model.log_prob(coords[items], where)
-        first = totals - counts.sum(axis=0)
-        total += float((first * log_prob[0]).sum() + (counts * log_prob[1:]).sum())
+        terms = model.log_terms(coords[items], where)
+        total += float((totals * terms[0]).sum() + (counts * terms[1:]).sum())
     return total
 
 
@@ -161,6 +162,7 @@ def _item_blocks(data: Encoded) -> list[slice]:
 
 def _tables(data: Encoded, items: slice, abilities: Floats) -> tuple[Floats, Floats, Floats]:
     """Weighted responses of some items, with one node a respondent."""
-    cells = data.cells[:, items].T
-    counts = [data.weights * (cells == k) for k in range(1, data.n_categories)]
-    return abilities, np.stack(counts), data.weights * (cells >= 0)
+    part = replace(data, cells=data.cells[:, items], moments=None)
+    block = part.block(slice(None))
+    counts = [data.weights * statistic.T for statistic in block.statistics]
+    return abilities, np.stack(counts), data.weights * block.asked.T

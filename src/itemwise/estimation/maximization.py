@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itemwise.estimation.expectation import Tables, of_items
-from itemwise.models.base import MeasurementModel
+from itemwise.estimation.tables import Tables, of_items
+from itemwise.models.base import Coordinate, MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, like
 from itemwise.numerics.newton import safe_information, solve_blocks
 
@@ -29,7 +29,7 @@ def log_penalty(model: MeasurementModel, coords: Array) -> Array:
     total = 0 * coords[:, 0]
     for k, coordinate in enumerate(model.coordinates):
         if coordinate.prior is not None:
-            share = 1 / coords.shape[0] if coordinate.shared else 1.0
+            share = _share(coordinate, coords[:, k])
             total = total + share * coordinate.prior.log_density(coords[:, k])
     return total
 
@@ -44,10 +44,19 @@ def penalty_slopes(model: MeasurementModel, coords: Array) -> tuple[Array, Array
             pull.append(nothing)
             stiffness.append(nothing)
             continue
-        share = 1 / coords.shape[0] if coordinate.shared else 1.0
+        share = _share(coordinate, coords[:, k])
         pull.append(share * coordinate.prior.slope(coords[:, k]))
         stiffness.append(share * coordinate.prior.curvature(coords[:, k]))
     return xp.stack(pull, axis=1), xp.stack(stiffness, axis=1)
+
+
+def _share(coordinate: Coordinate, column: Array) -> Array | float:
+    """How much of a prior belongs to each item; an absent number has none."""
+    if coordinate.shared:
+        return 1 / column.shape[0]
+    if coordinate.absent is None:
+        return 1.0
+    return array_namespace(column).astype(column != coordinate.absent, column.dtype)
 
 
 def add_diagonal(matrices: Array, diagonal: Array) -> Array:
@@ -56,13 +65,14 @@ def add_diagonal(matrices: Array, diagonal: Array) -> Array:
 
 
 def hold(model: MeasurementModel, coords: Array, slopes: Slopes) -> Slopes:
-    """Take coordinates that press against a bound out of the problem."""
+    """Take coordinates that press against a bound, or are absent, out of the problem."""
     xp = array_namespace(coords)
     low = like([c.low for c in model.coordinates], coords)
     high = like([c.high for c in model.coordinates], coords)
     pressing = ((coords <= low) & (slopes.gradient < 0)) | (
         (coords >= high) & (slopes.gradient > 0)
     )
+    pressing = pressing | model.absent(coords)
     if not bool(xp.any(pressing)):
         return slopes
     free = xp.astype(~pressing, coords.dtype)
@@ -146,10 +156,8 @@ def _value(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) 
     """What an item climbs: expected log-likelihood, log-prior and tilt, (n_items,)."""
     xp = array_namespace(coords)
     abilities, counts, totals = tables
-    log_prob = model.log_prob(coords, abilities)
-    first = (totals - xp.sum(counts, axis=0)) * log_prob[0]
-    rest = xp.sum(counts * log_prob[1:], axis=0)
-    likelihood = xp.sum(first + rest, axis=1)
+    terms = model.log_terms(coords, abilities)
+    likelihood = xp.sum(totals * terms[0] + xp.sum(counts * terms[1:], axis=0), axis=1)
     return likelihood + log_penalty(model, coords) + xp.sum(tilt * coords, axis=1)
 
 

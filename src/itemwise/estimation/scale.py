@@ -11,6 +11,7 @@ import numpy as np
 
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
+from itemwise.scoring.population import Population, scale_scores
 
 
 def tangents(model: MeasurementModel, coords: Array) -> Array:
@@ -52,43 +53,44 @@ def prior_information(model: MeasurementModel, directions: Array, stiffness: Arr
 
 
 def scale_step(
-    directions: Array,
-    gradient: Array,
-    information: Array,
-    spread: Array,
-    n_respondents: float,
-    prior: Floats,
+    directions: Array, gradient: Array, information: Array, population: Floats
 ) -> tuple[Array, float]:
     """What the items' own steps miss along the scale, and the gain that it promises.
 
-    Observed information of the population's mean and deviation, with that of the `prior`, takes
-    the place of the items' complete-data information in these two directions.
+    Information on the origin and unit of the `population` (2, 2) takes the place of the items'
+    complete-data information in these two directions.
     """
     xp = array_namespace(gradient)
     flat = xp.reshape(directions, (2, -1))
     along = as_numpy(flat @ xp.reshape(gradient, (-1,)))
     known = _regular(as_numpy(flat @ xp.reshape(_times(information, directions), (2, -1)).T))
-    true = population_information(as_numpy(spread), n_respondents) + prior
-    if np.trace(known) < 1e-3 * np.trace(true):  # items that tell nothing have no scale
+    if np.trace(known) < 1e-3 * np.trace(population):  # items that tell nothing have no scale
         return 0 * gradient, 0.0
-    missed = np.linalg.solve(true, along) - np.linalg.solve(known, along)
+    missed = np.linalg.solve(population, along) - np.linalg.solve(known, along)
     step = xp.reshape(like(missed, gradient) @ flat, gradient.shape)
     return step, max(0.0, 0.5 * float(along @ missed))
 
 
-def population_information(spread: Floats, n: float) -> Floats:
-    """Observed information on mean and log-deviation of the abilities (Louis, 1982).
+def population_information(
+    population: Population, points: Floats, mass: Floats, outer: Floats
+) -> Floats:
+    """Observed information on origin and log-unit of the abilities (Louis, 1982), (2, 2).
 
-    `spread` is that of an `Expectation`. Far from the maximum it need not be positive; the
-    outer product of the respondents' scores, which always is, then takes its place.
+    `mass` is the posterior mass of all respondents on `points`, `outer` the sum over them of the
+    products of their mean scores: origin twice, both, unit twice. Far from the maximum the
+    information need not be positive; the outer product, which always is, then takes its place.
     """
-    m1, m2, m3, m4, m11, m12, m22 = (float(value) for value in spread)
-    cross = 2 * m1 - m3 + m12
-    louis = np.array([[n - m2 + m11, cross], [cross, 2 * m2 - m4 + m22]])
-    outer = np.array([[m11, m12 - m1], [m12 - m1, m22 - 2 * m2 + n]])
-    if np.linalg.eigvalsh(louis)[0] > 0.1 * np.linalg.eigvalsh(outer)[0]:
-        return _regular(louis)
-    return outer + 1e-3 * n * np.eye(2)
+    scores, curvature = scale_scores(population, points)
+    square = np.stack([scores[:, 0] ** 2, scores[:, 0] * scores[:, 1], scores[:, 1] ** 2], axis=1)
+    found = _matrix(mass @ (curvature - square) + outer)
+    known = _matrix(outer)
+    if np.linalg.eigvalsh(found)[0] > 0.1 * np.linalg.eigvalsh(known)[0]:
+        return _regular(found)
+    return known + 1e-3 * float(mass.sum()) * np.eye(2)
+
+
+def _matrix(upper: Floats) -> Floats:
+    return np.array([[upper[0], upper[1]], [upper[1], upper[2]]])
 
 
 def _times(information: Array, directions: Array) -> Array:

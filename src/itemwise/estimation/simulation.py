@@ -61,15 +61,20 @@ def simulate(
         raise InputError(f"random_state is {random_state!r}: {error}.") from error
     if isinstance(missing, str) or missing is None or not 0 <= missing < 1:
         raise InputError(f"missing is {missing!r}; give a share from 0 up to, not including, 1.")
+    if items is not None:
+        chosen = chosen.shaped(items)
     ability = _abilities(abilities, n_respondents, random)
     parameters = _parameters(chosen, items, n_items, random)
+    chosen = chosen.shaped(parameters)
     coords = chosen.from_parameters(parameters)
     if not np.array_equal(chosen.bounded(coords), coords):
         outside = ", ".join(f"{c.name} in [{c.low:g}, {c.high:g}]" for c in chosen.coordinates)
         raise InputError(f"items lie outside the bounds of the {chosen.name} model: {outside}.")
     cells = _draw(chosen, coords, ability, missing, random)
-    responses = Responses.from_codes(cells, _names(abilities), _names(items), chosen.kind)
-    frame = pd.DataFrame(dict(parameters), index=pd.Index(responses.items, name="item"))
+    table = Responses.from_codes if cells.dtype.kind == "i" else Responses
+    responses = table(cells, _names(abilities), _names(items), chosen.kind)
+    columns = {**chosen.parameters(coords), **parameters}
+    frame = pd.DataFrame(columns, index=pd.Index(responses.items, name="item"))
     where = pd.Index(responses.respondents, name="respondent")
     truth = Truth(chosen, frame, pd.DataFrame({"ability": ability}, index=where))
     return Simulation(responses, truth)
@@ -82,17 +87,15 @@ def _draw(
     missing: float,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """Category codes by inversion, in blocks of rows that bound the memory."""
-    cells = np.empty((ability.size, coords.shape[0]), dtype=np.int8)
+    """Responses as they are stored, in blocks of rows that bound the memory."""
+    parts = []
     for rows in row_blocks(ability.size, max(1, CELLS_AT_A_TIME // coords.shape[0])):
-        prob = np.exp(model.log_prob(coords, ability[rows]))
-        above = 1 - np.cumsum(prob[:-1], axis=0)
-        drawn = random.random(above.shape[1:])
-        block = (drawn < above).sum(axis=0).astype(np.int8)
+        block = model.draw(coords, ability[rows], random)
         if missing:
-            block[random.random(block.shape) < missing] = -1
-        cells[rows] = block.T
-    return cells
+            never = -1 if block.dtype.kind == "i" else np.nan
+            block[random.random(block.shape) < missing] = never
+        parts.append(np.ascontiguousarray(block.T))
+    return np.concatenate(parts)
 
 
 def _columns(given: Any, names: list[str]) -> dict[str, Floats]:
@@ -109,8 +112,6 @@ def _columns(given: Any, names: list[str]) -> dict[str, Floats]:
         }
     except (TypeError, ValueError) as error:
         raise InputError(f"items must be columns of numbers of one length: {error}.") from error
-    if not all(np.isfinite(column).all() for column in found.values()):
-        raise InputError("items has values that are not finite numbers.")
     return found
 
 
@@ -142,8 +143,7 @@ def _parameters(
 ) -> Mapping[str, Floats]:
     if given is None:
         return model.sample(_count(50 if n is None else n, "n_items"), random)
-    names = list(model.sample(1, np.random.default_rng(0)))
-    fixed = {"guessing", "slip"} - {c.name for c in model.coordinates}
+    names, fixed = list(model.inputs), model.fixed
     needed = [name for name in names if name not in fixed]
     lacking = [name for name in needed if name not in given]
     if lacking:
@@ -151,6 +151,8 @@ def _parameters(
             f"items lacks {', '.join(lacking)}; the {model.name} model needs {', '.join(needed)}."
         )
     found = _columns(given, names)
+    if not np.isfinite(model.from_parameters(found)).all():
+        raise InputError("items has values that are not finite numbers.")
     for name in fixed:
         if found[name].any():
             raise InputError(f"items has {name}, which the {model.name} model does not know.")

@@ -10,7 +10,6 @@ import numpy as np
 
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, like
-from itemwise.numerics.special import logit
 from itemwise.responses.encoding import Encoded
 
 MOST_ROWS = 2_000  # a sample this large finds the direction
@@ -20,17 +19,16 @@ MOST_TURNS = 30
 def start(data: Encoded, model: MeasurementModel) -> Array:
     """Coordinates from item means and loadings on the first principal component."""
     xp = array_namespace(data.cells)
-    rows = slice(None, None, max(1, data.shape[0] // MOST_ROWS))
-    cells, weights = data.cells[rows], data.weights[rows]
-    table, observed = xp.astype(cells, xp.float64), xp.astype(cells >= 0, xp.float64)
-    asked = weights @ observed
-    top = data.n_categories - 1
-    total = weights @ (table * observed)
-    mean = total / xp.clip(asked, 1e-300, None)
-    loading = loadings((table - mean) * observed, weights)
-    # Half a response in either direction keeps the log-odds of constant items finite.
-    shrunk = (total + 0.5 * top) / (asked + 1.0)
-    return model.start(logit(shrunk / top), loading)
+    sample = data.every(data.shape[0] // MOST_ROWS)
+    block, weights = sample.block(slice(None)), sample.weights
+    asked = weights @ block.asked
+    some = xp.clip(asked, 1e-300, None)
+    means = xp.stack([weights @ table / some for table in block.statistics])
+    table = 0 * block.asked
+    for weight, statistic in zip(model.direction, block.statistics, strict=True):
+        table = table + weight * statistic
+    mean = weights @ table / some
+    return model.start(means, asked, loadings((table - mean) * block.asked, weights))
 
 
 def loadings(table: Array, weights: Array) -> Array:

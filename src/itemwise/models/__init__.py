@@ -7,21 +7,32 @@ from dataclasses import replace
 
 from itemwise.errors import InputError
 from itemwise.models.base import Coordinate, MeasurementModel
+from itemwise.models.beta import BetaResponse
+from itemwise.models.categorical import Categorical
+from itemwise.models.continuous import Continuous
+from itemwise.models.graded import Graded
 from itemwise.models.logistic import FourPL, OnePL, ThreePL, TwoPL
+from itemwise.models.partial_credit import PartialCredit
 from itemwise.models.priors import Beta, Normal, Prior
 
 MODELS: dict[str, type[MeasurementModel]] = {
-    model.name: model for model in (OnePL, TwoPL, ThreePL, FourPL)
+    model.name: model
+    for model in (OnePL, TwoPL, ThreePL, FourPL, Graded, PartialCredit, Continuous, BetaResponse)
 }
 
 __all__ = [
     "MODELS",
     "Beta",
+    "BetaResponse",
+    "Categorical",
+    "Continuous",
     "Coordinate",
     "FourPL",
+    "Graded",
     "MeasurementModel",
     "Normal",
     "OnePL",
+    "PartialCredit",
     "Prior",
     "ThreePL",
     "TwoPL",

@@ -1,17 +1,25 @@
-"""What an engine may ask of a model; no engine knows a model by name."""
+"""What an engine may ask of a model; no engine knows a model by name.
+
+The log-density of a response x to an item, at an ability, is a sum of products
+
+    log f(x | ability) = log h(x) + g₀(ability) + Σ t(x) g(ability)
+
+where the statistics t depend on the response alone and the terms g on the item. For categories,
+t says which one it is; for a score inside an interval, t are its logarithms or powers. Over all
+responses, such sums are matrix products, and that is all that engines compute.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from itemwise.models.priors import Prior
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
-from itemwise.numerics.newton import symmetric
 
 
 @dataclass(frozen=True)
@@ -19,6 +27,7 @@ class Coordinate:
     """One number of an item that engines move.
 
     `shared` coordinates are the same for all items. `longest` bounds one step of an engine.
+    `absent` is the value, one of the bounds, of an item that does not have this number.
     """
 
     name: str
@@ -27,52 +36,137 @@ class Coordinate:
     high: float = np.inf
     longest: float = np.inf
     shared: bool = False
+    absent: float | None = None
+
+
+class AbilitySlopes(NamedTuple):
+    """How an item's log-density changes with ability."""
+
+    terms: Array  # (1 + n_statistics, n_items, n_abilities): derivatives of `log_terms`
+    information: Array  # (n_items, n_abilities)
+    bias: Array  # (n_items, n_abilities): Σ f' f'' / f over the responses (Warm, 1989)
+
+
+class NormalSums(NamedTuple):
+    """Sums over respondents of what a normal response depends on, each (n_items,)."""
+
+    asked: Array
+    ability: Array
+    ability_square: Array
+    z: Array
+    z_ability: Array
+    z_square: Array
 
 
 class MeasurementModel(ABC):
     """The response function of an item, in the coordinates in which engines move.
 
     Arrays: `coords` is (n_items, width), `abilities` (n_abilities,); what depends on both has
-    the items first. Response categories come first of all: wrong, right for a binary model.
+    the items first, and the terms before them. `cells` are (n_respondents, n_items).
     """
 
     name: ClassVar[str]
     kind: ClassVar[str]  # the kind of responses that the model explains
-    n_categories: int
     coordinates: tuple[Coordinate, ...]
-    linear: ClassVar[bool] = False  # the log-odds are coords[:, 0] * ability + coords[:, 1]
+    linear: ClassVar[bool] = False  # binary, log-odds coords[:, 0] * ability + coords[:, 1]
+    normal: ClassVar[bool] = False  # z given ability is normal: see `Continuous`
+    affine: ClassVar[bool] = True  # closed under a change of origin and unit of the scale
+    exclusive: ClassVar[bool] = False  # of the statistics of a response, at most one is not 0
+    surprise: ClassVar[float] = 1.0  # how much more than is expected a response may well tell
 
     @property
     def width(self) -> int:
         """How many coordinates an item has."""
         return len(self.coordinates)
 
+    @property
     @abstractmethod
-    def log_prob(self, coords: Array, abilities: Array) -> Array:
-        """Log-probability of each category, (n_categories, n_items, n_abilities)."""
+    def direction(self) -> tuple[float, ...]:
+        """Weights of the statistics whose sum is higher, the better a response is."""
+
+    def fitted_to(self, cells: Array, items: Sequence[str]) -> Self:
+        """The same model in the shape that a table needs: its grades, its bounds.
+
+        Raises InputError where the model cannot explain the table.
+        """
+        self.check(cells, items)
+        return self
+
+    def of_items(self, positions: Sequence[int] | np.ndarray) -> Self:
+        """The model of some of the items it was fitted to."""
+        del positions
+        return self
+
+    def check(self, cells: Array, items: Sequence[str]) -> None:
+        """Refuse responses that the model cannot explain, with an InputError."""
+        del cells, items
+
+    def read(self, cells: Array) -> Array:
+        """Responses as numbers that engines work on; what was never asked stays so."""
+        return cells
+
+    def log_base(self, cells: Array, weights: Array) -> float:
+        """Σ weights x log h(x): the part of the log-likelihood that no item changes."""
+        del cells, weights
+        return 0.0
 
     @abstractmethod
-    def ability_derivatives(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
-        """Probabilities and their first and second derivatives in ability, shaped as log_prob."""
+    def statistics(self, values: Array, dtype: Any) -> list[Array]:
+        """The statistics of values that were read, each shaped as `values`."""
 
     @abstractmethod
-    def start(self, easiness: Array, loading: Array) -> Array:
+    def log_terms(self, coords: Array, abilities: Array) -> Array:
+        """The terms g, (1 + n_statistics, n_items, n_abilities)."""
+
+    @abstractmethod
+    def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
+        """Derivatives in ability, and what they say of the ability."""
+
+    @abstractmethod
+    def curvature(
+        self, coords: Array, abilities: Array, counts: Array, totals: Array
+    ) -> tuple[Array, Array, Array]:
+        """Gradient (n_items, width), Fisher and observed information (n_items, width, width).
+
+        They belong to Σ totals x g₀ + counts x g, where `counts` (n_statistics, n_items,
+        n_abilities) sums each statistic, and `totals` (n_items or 1, n_abilities) the responses.
+        """
+
+    def curvature_of_sums(self, coords: Array, sums: NormalSums) -> tuple[Array, Array, Array]:
+        """The same from sums over respondents, for a model that is `normal`."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def expected(self, coords: Array, abilities: Array) -> Array:
+        """Expected response, (n_items, n_abilities)."""
+
+    @abstractmethod
+    def variance(self, coords: Array, abilities: Array) -> Array:
+        """Variance of the response, (n_items, n_abilities)."""
+
+    @abstractmethod
+    def extent(self) -> tuple[Floats | float, Floats | float]:
+        """The worst and the best response to each item."""
+
+    @abstractmethod
+    def start(self, means: Array, asked: Array, loading: Array) -> Array:
         """Coordinates to begin with.
 
-        `easiness` is the log-odds of the mean response, `loading` the correlation of the item
-        with the first principal component of the responses.
+        `means` (n_statistics, n_items) are means of the statistics over `asked` (n_items,)
+        responses, `loading` is the correlation of the item with the first principal component.
         """
 
     @abstractmethod
     def rescale(self, coords: Array, shift: float, scale: float) -> Array:
         """Coordinates that give ability (x - shift) / scale the curve that x had.
 
-        They are linear in `shift` and in `scale`, which may be negative.
+        They are linear in `shift` and in `scale`, which may be negative. A model that is not
+        `affine` gives the nearest curve that it has.
         """
 
     @abstractmethod
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
-        """Public parameters by name, in the form of the documentation."""
+        """Public parameters by name, in the form of the documentation; NaN for an absent one."""
 
     @abstractmethod
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
@@ -86,74 +180,67 @@ class MeasurementModel(ABC):
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
         """Plausible public parameters of `n_items` items, for simulations."""
 
+    @abstractmethod
+    def draw(self, coords: Floats, abilities: Floats, random: np.random.Generator) -> np.ndarray:
+        """Responses as they are stored, (n_items, n_abilities), at random."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the public parameters that an item is made from."""
+        return tuple(self.sample(1, np.random.default_rng(0)))
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Those of `inputs` that the model holds at zero."""
+        return ()
+
+    def shaped(self, parameters: Any) -> Self:
+        """The same model in the shape that items with these public parameters need."""
+        del parameters
+        return self
+
     def unit(self, coords: Floats) -> float:
         """The deviation of the population in units of the scale on which items are reported."""
         del coords
         return 1.0
 
+    def default_coordinates(self) -> tuple[Coordinate, ...]:
+        """The coordinates with their default priors."""
+        return type(self).coordinates
+
     def regularised(self) -> Self:
         """The same model with its default priors."""
-        return self.with_coordinates(type(self)().coordinates)
+        return self.with_coordinates(self.default_coordinates())
 
     def with_coordinates(self, coordinates: tuple[Coordinate, ...]) -> Self:
         """The same model with other coordinates: other priors, say."""
         return replace(self, coordinates=coordinates)  # type: ignore[type-var]
 
-    def slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `log_prob` in the coordinates: (width, *shape of log_prob).
+    def term_slopes(self, coords: Array, abilities: Array) -> Array:
+        """Derivatives of `log_terms` in the coordinates: (width, *shape of log_terms).
 
         A family with closed forms overrides these central differences.
         """
-        xp = array_namespace(coords)
-        found = []
-        for up, down, apart in self._neighbours(coords):
-            rise = self.log_prob(up, abilities) - self.log_prob(down, abilities)
-            found.append(rise / apart[:, None])
-        return xp.stack(found)
+        return self._differences(coords, lambda c: self.log_terms(c, abilities))
 
-    def curvature(
-        self, coords: Array, abilities: Array, counts: Array, totals: Array
-    ) -> tuple[Array, Array, Array]:
-        """Gradient (n_items, width), Fisher and observed information (n_items, width, width).
+    def expected_slopes(self, coords: Array, abilities: Array) -> Array:
+        """Derivatives of `expected` in the coordinates, (width, n_items, n_abilities)."""
+        return self._differences(coords, lambda c: self.expected(c, abilities))
 
-        They belong to the sum of counts x log_prob, where `counts` (n_categories - 1, n_items,
-        n_abilities) leaves the first category to `totals` (n_items or 1, n_abilities).
-        A family with closed forms overrides this; here the observed information comes from
-        differences of the gradient.
-        """
-        xp = array_namespace(coords)
-        first = totals - xp.sum(counts, axis=0)
-        weights = xp.concat([first[None], counts])
-
-        def gradient(where: Array) -> Array:
-            return xp.sum(weights * self.slopes(where, abilities), axis=(1, 3)).T
-
-        slopes, prob = self.slopes(coords, abilities), xp.exp(self.log_prob(coords, abilities))
-        expected = symmetric(
-            [
-                xp.sum(totals * xp.sum(prob * slopes[i] * slopes[k], axis=0), axis=1)
-                for i in range(self.width)
-                for k in range(i, self.width)
-            ]
-        )
-        bends = [
-            (gradient(down) - gradient(up)) / apart[:, None]
-            for up, down, apart in self._neighbours(coords)
-        ]
-        observed = xp.stack(bends, axis=1)
-        return gradient(coords), expected, 0.5 * (observed + xp.permute_dims(observed, (0, 2, 1)))
-
-    def expected(self, coords: Array, abilities: Array) -> Array:
-        """Expected category, for a binary model the chance to be right, (n_items, n_abilities)."""
-        xp = array_namespace(coords)
-        prob = self.ability_derivatives(coords, abilities)[0]
-        return sum((k * prob[k] for k in range(1, prob.shape[0])), xp.zeros_like(prob[0]))
+    def information(self, coords: Array, abilities: Array) -> Array:
+        """Fisher information on ability, (n_items, n_abilities)."""
+        return self.ability_slopes(coords, abilities).information
 
     def at_bound(self, coords: Array) -> Array:
         """Which coordinates lie at a bound, (n_items, width)."""
         low = like([c.low for c in self.coordinates], coords)
         high = like([c.high for c in self.coordinates], coords)
         return (coords <= low) | (coords >= high)
+
+    def absent(self, coords: Array) -> Array:
+        """Which coordinates an item does not have, (n_items, width)."""
+        nowhere = like([np.nan if c.absent is None else c.absent for c in self.coordinates], coords)
+        return coords == nowhere
 
     def bounded(self, coords: Array) -> Array:
         """`coords` moved inside the bounds."""
@@ -162,15 +249,11 @@ class MeasurementModel(ABC):
         high = like([c.high for c in self.coordinates], coords)
         return xp.minimum(xp.maximum(coords, low), high)
 
-    def _neighbours(self, coords: Array, size: float = 1e-5) -> list[tuple[Array, Array, Array]]:
-        """For each coordinate: items nudged up, down, and how far these are apart, (n_items,)."""
-        nudges = like(size * np.eye(self.width), coords)
-        pairs = [(self.bounded(coords + step), self.bounded(coords - step)) for step in nudges]
-        return [(up, down, (up - down)[:, k]) for k, (up, down) in enumerate(pairs)]
-
-    def information(self, coords: Array, abilities: Array) -> Array:
-        """Fisher information on ability, (n_items, n_abilities)."""
+    def _differences(self, coords: Array, function: Any, size: float = 1e-5) -> Array:
+        """Central differences of `function` in each coordinate, stacked first."""
         xp = array_namespace(coords)
-        prob, first, _ = self.ability_derivatives(coords, abilities)
-        tiny = like(np.finfo(float).tiny, coords)
-        return xp.sum(first**2 / xp.maximum(prob, tiny), axis=0)
+        found = []
+        for k, step in enumerate(like(size * np.eye(self.width), coords)):
+            up, down = self.bounded(coords + step), self.bounded(coords - step)
+            found.append((function(up) - function(down)) / (up - down)[:, k, None])
+        return xp.stack(found)

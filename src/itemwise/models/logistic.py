@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.models.base import Coordinate, MeasurementModel
+from itemwise.models.base import Coordinate
+from itemwise.models.categorical import Categorical
 from itemwise.models.priors import Beta, Normal
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.newton import symmetric
@@ -38,7 +39,7 @@ _TINIEST = 1e-300
 _TINY = 1e-8  # a probability below this is as good as none when it divides
 
 
-class Logistic(MeasurementModel):
+class Logistic(Categorical):
     """What the members of the family share; they differ in their coordinates."""
 
     kind: ClassVar[str] = "binary"
@@ -123,9 +124,22 @@ class Logistic(MeasurementModel):
         span = 1 - slip - low
         return (span * slope * bell) ** 2 / ((low + span * rise) * (slip + span * fall) + _TINIEST)
 
-    def start(self, easiness: Array, loading: Array) -> Array:
+    def log_terms(self, coords: Array, abilities: Array) -> Array:
+        """Log-probability of a wrong response, and the log-odds."""
+        if self.width > 2:
+            return super().log_terms(coords, abilities)
+        z = coords[:, :1] * abilities + coords[:, 1:2]
+        return array_namespace(coords).stack([log_sigmoid(-z), z])
+
+    def extent(self) -> tuple[float, float]:
+        """Wrong and right."""
+        return 0.0, 1.0
+
+    def start(self, means: Array, asked: Array, loading: Array) -> Array:
         """Slope from the loading, intercept from the share of right responses."""
-        xp = array_namespace(easiness)
+        xp = array_namespace(means)
+        # Half a response in either direction keeps the log-odds of constant items finite.
+        easiness = logit((means[0] * asked + 0.5) / (asked + 1.0))
         loading = xp.clip(loading, -0.9, 0.9)
         slope = 1.7 * loading / xp.sqrt(1 - loading**2)
         if self.coordinates[0].shared:
@@ -199,9 +213,13 @@ class Logistic(MeasurementModel):
         }
         if self.coordinates[0].shared:
             drawn["discrimination"][:] = getattr(self, "discrimination", None) or 1.0
+        return {name: 0 * x if name in self.fixed else x for name, x in drawn.items()}
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Asymptotes that the model does not move."""
         moved = {coordinate.name for coordinate in self.coordinates}
-        fixed = {name for name in ("guessing", "slip") if name not in moved}
-        return {name: 0 * x if name in fixed else x for name, x in drawn.items()}
+        return tuple(name for name in ("guessing", "slip") if name not in moved)
 
     def _ratios(self, coords: Array, rise: Array, fall: Array) -> tuple[list[Array], list[Array]]:
         """Derivatives of P in z = aθ - ab, guessing and slip: over P, and over 1 - P.

@@ -1,4 +1,4 @@
-"""Integration over the ability of a normal population.
+"""Integration over ability.
 
 Equally spaced nodes integrate a bell curve to 1e-7 when their spacing is at most 1.1 of its
 standard deviation, and better than Gauss-Hermite nodes once posteriors are narrow. Long tests
@@ -8,8 +8,9 @@ smooth, is computed on coarse nodes and interpolated to the fine ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, log, pi, sqrt
+from math import ceil, log
 
 import numpy as np
 
@@ -18,10 +19,10 @@ from itemwise.numerics.arrays import Floats
 WIDEST_STEP = 1.1  # in standard deviations of the narrowest posterior
 MOST_PLAIN_NODES = 161  # beyond this, interpolation is cheaper than larger matrix products
 COARSE_NODES = 121
+MOST_FINE_NODES = 10_000  # only items without noise would need more
 MOST_COARSE_NODES = 321  # for the steepest curves: interpolation wants more of them
 STEEPEST_STEP = 1.2  # in log-odds; a sum over a logistic curve is then exact to 1e-7
 SMOOTHEST_STEP = 0.5  # in log-odds; its logarithm is then interpolated to 1e-5
-REACH = 6.0  # standard normal mass beyond: 2e-9
 STENCIL = 8
 
 
@@ -43,12 +44,11 @@ class Nodes:
         return float(self.fine[1] - self.fine[0])
 
 
-def normal_nodes(
+def plan(
     narrowest: float,
-    low: float = -REACH,
-    high: float = REACH,
-    mean: float = 0.0,
-    sd: float = 1.0,
+    low: float,
+    high: float,
+    log_density: Callable[[Floats], Floats],
     steepest: float = 1.0,
     coarsening: float = 1.0,
 ) -> Nodes:
@@ -59,15 +59,15 @@ def normal_nodes(
     that much longer: good enough to find the way, not to arrive.
     """
     step = coarsening * min(WIDEST_STEP * narrowest, STEEPEST_STEP / steepest)
-    intervals = ceil(max(60 / coarsening, (high - low) / step))
+    intervals = ceil(min(max(60 / coarsening, (high - low) / step), MOST_FINE_NODES))
     smooth = ceil((high - low) * steepest / SMOOTHEST_STEP)
     parts = min(max(smooth, COARSE_NODES - 1), MOST_COARSE_NODES - 1)
     if intervals < max(MOST_PLAIN_NODES, 1.5 * parts):
         fine = np.linspace(low, high, intervals + 1)
-        return Nodes(fine, fine, _log_normal_weights(fine, mean, sd))
+        return Nodes(fine, fine, log_density(fine) + log(fine[1] - fine[0]))
     coarse = np.linspace(low, high, parts + 1)
     fine = np.linspace(low, high, parts * ceil(intervals / parts) + 1)
-    weights = _log_normal_weights(fine, mean, sd)
+    weights = log_density(fine) + log(fine[1] - fine[0])
     return Nodes(coarse, fine, weights, interpolation_matrix(coarse, fine))
 
 
@@ -87,10 +87,3 @@ def interpolation_matrix(coarse: Floats, fine: Floats, stencil: int = STENCIL) -
         weight = np.prod([(offset - k) / (i - k) for k in others], axis=0)
         matrix[first + i, np.arange(fine.size)] = weight
     return matrix
-
-
-def _log_normal_weights(points: Floats, mean: float, sd: float) -> Floats:
-    """Log of the normal density times the spacing; the sum of weights is one."""
-    step = points[1] - points[0]
-    weights: Floats = -0.5 * ((points - mean) / sd) ** 2 - log(sqrt(2 * pi) * sd / step)
-    return weights

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,14 +20,24 @@ LEAST_ROWS = 192  # fewer rows leave a matrix product waiting for memory
 DEVICE_CELLS = 1 << 28  # what a GPU takes at a time
 
 
+class Reader(Protocol):
+    """What a model says of responses; see `MeasurementModel`."""
+
+    def read(self, cells: Array) -> Array:
+        """Responses as numbers that engines work on."""
+
+    def statistics(self, values: Array, dtype: Any) -> list[Array]:
+        """The statistics of such numbers."""
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows as tables: for each category past the first, 1 where the response is in it.
+    """Some rows as tables, one for each statistic of a response; 0 where there is none.
 
     `observed` is 1 where there is a response; None where all are there.
     """
 
-    indicators: list[Array]  # each (n_rows, n_items)
+    statistics: list[Array]  # each (n_rows, n_items)
     observed: Array | None
 
     @property
@@ -34,18 +45,25 @@ class Block:
         """1 where there is a response, (n_rows, n_items)."""
         if self.observed is not None:
             return self.observed
-        return array_namespace(self.indicators[0]).ones_like(self.indicators[0])
+        return array_namespace(self.statistics[0]).ones_like(self.statistics[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Rows of category codes, -1 where never asked, each standing for `weights` respondents."""
+    """Rows of responses, each standing for `weights` respondents.
 
-    cells: Array  # (n_rows, n_items), int8 or int16
+    Categories are integers with -1, scores float64 with NaN, where never asked. `read` is what
+    still has to be done to `cells` before they are used; None where it is done.
+    """
+
+    cells: Array  # (n_rows, n_items)
     weights: Array  # (n_rows,)
     complete: bool
-    n_categories: int
+    statistics: Callable[[Array, Any], list[Array]]
+    binary: bool = False
+    read: Callable[[Array], Array] | None = None
     single: bool = False  # tables in float32: half the work, for a way that is still long
+    moments: tuple[Array, Array] | None = None  # mean and covariance of complete scores
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -62,6 +80,11 @@ class Encoded:
         """Weighted number of right responses to each item of a binary table."""
         return sum(self.weights[rows] @ self.rights(rows) for rows in self.blocks(1))
 
+    @property
+    def graded(self) -> bool:
+        """Whether cells are categories, not scores."""
+        return "int" in str(self.cells.dtype)
+
     def blocks(self, width: int) -> list[slice]:
         """Slices of rows for work that holds `width` numbers a row beside its responses."""
         n_rows, n_items = self.shape
@@ -73,18 +96,22 @@ class Encoded:
         rows = min(PRODUCT_CELLS // n_items, NODE_CELLS // width)
         return row_blocks(n_rows, max(LEAST_ROWS, rows))
 
+    def every(self, stride: int) -> Encoded:
+        """Every `stride`-th row, standing for as many respondents as all."""
+        if stride < 2:
+            return self
+        weights = self.weights[::stride]
+        scaled = weights * (float(self.weights.sum()) / float(weights.sum()))
+        return replace(self, cells=self.cells[::stride], weights=scaled, moments=None)
+
     def thinned(self, most: int) -> Encoded:
         """Evenly spaced rows, at most about `most`, that stand for all; few items stay as they are.
 
         Equal rows of few items are collapsed already, and differ too much in weight to thin.
         """
         n_rows, n_items = self.shape
-        stride = n_rows // most
-        if stride < 2 or n_items <= FEW_ITEMS:
-            return self
-        weights = self.weights[::stride]
-        scaled = weights * (float(self.weights.sum()) / float(weights.sum()))
-        return Encoded(self.cells[::stride], scaled, self.complete, self.n_categories)
+        few = self.graded and n_items <= FEW_ITEMS
+        return self if few else self.every(n_rows // most)
 
     @property
     def dtype(self) -> Any:
@@ -93,13 +120,13 @@ class Encoded:
         return xp.float32 if self.single else xp.float64
 
     def in_single(self) -> Encoded:
-        """The same responses, read in float32; not on a GPU, which sums too many rows at once."""
-        return replace(self, single=True) if isinstance(self.cells, np.ndarray) else self
+        """The same categories, read in float32.
 
-    def of_items(self, items: Array) -> Encoded:
-        """The same rows with some items only."""
-        cells = self.cells[:, items]
-        return Encoded(cells, self.weights, bool((cells >= 0).all()), self.n_categories)
+        Scores stay: their statistics cancel each other. So does a GPU, which sums too many rows
+        at once.
+        """
+        plain = isinstance(self.cells, np.ndarray) and self.graded
+        return replace(self, single=True) if plain else self
 
     def rights(self, rows: slice) -> Array:
         """The table of a complete binary block: 1 where the response is right."""
@@ -116,35 +143,63 @@ class Encoded:
         xp = array_namespace(self.cells)
         return xp.astype(self.cells, xp.float64)
 
-    def block(self, rows: slice) -> Block:
-        """The responses of some rows as tables of numbers."""
+    def values(self, rows: slice) -> tuple[Array, Array | None]:
+        """Some rows as numbers, 0 where never asked, and where they were asked (None: always)."""
         xp = array_namespace(self.cells)
         cells = self.cells[rows]
-        if self.complete and self.n_categories == 2:
+        cells = cells if self.read is None else self.read(cells)
+        if self.complete:
+            return cells, None
+        asked = cells >= 0 if self.graded else ~xp.isnan(cells)
+        filled = cells if self.graded else xp.where(asked, cells, xp.zeros_like(cells))
+        return filled, xp.astype(asked, self.dtype)
+
+    def block(self, rows: slice) -> Block:
+        """The responses of some rows as tables of numbers."""
+        if self.complete and self.binary:
             return Block([self.rights(rows)], None)
-        indicators = [xp.astype(cells == k, self.dtype) for k in range(1, self.n_categories)]
-        return Block(indicators, None if self.complete else xp.astype(cells >= 0, self.dtype))
+        values, observed = self.values(rows)
+        statistics = self.statistics(values, self.dtype)
+        if observed is not None and not self.graded:
+            statistics = [table * observed for table in statistics]
+        return Block(statistics, observed)
 
 
 def encode(
     cells: Array,
-    n_categories: int,
+    model: Reader,
     weights: Floats | None = None,
     device: str | None = None,
     *,
     collapsing: bool = True,
+    lazy: bool = False,
 ) -> Encoded:
-    """Collapse equal rows where that pays, and put the table on `device`."""
+    """Collapse equal rows where that pays, and put the table on `device`.
+
+    With `lazy`, complete scores are read when they are used: right for work that reads them once.
+    """
     n_rows, n_items = cells.shape
     if weights is None:
         weights = np.ones(n_rows)
-    if collapsing and n_items <= FEW_ITEMS:
+    graded = cells.dtype.kind in "iu"
+    if collapsing and graded and n_items <= FEW_ITEMS:
         cells, weights = collapse(cells, weights)
-    complete = bool(cells.min() >= 0)
-    return Encoded(as_array(cells, device), as_array(weights, device), complete, n_categories)
+    complete = bool(cells.min() >= 0) if graded else not _any_missing(cells)
+    placed, read = as_array(cells, device), model.read if lazy and complete else None
+    if read is None:
+        placed = model.read(placed)
+    binary = graded and getattr(model, "n_categories", 0) == 2
+    placed_weights = as_array(weights, device)
+    return Encoded(placed, placed_weights, complete, model.statistics, binary, read)
 
 
 def collapse(cells: Array, weights: Floats) -> tuple[Array, Floats]:
     """Distinct rows and the total weight of each."""
     distinct, place = np.unique(cells, axis=0, return_inverse=True)
     return distinct, np.bincount(place.reshape(-1), weights).astype(np.float64)
+
+
+def _any_missing(cells: Array) -> bool:
+    """Whether a score is NaN; a sum is, then, and needs no table of its own."""
+    rows = max(1, STREAMED_CELLS // cells.shape[1])
+    return any(np.isnan(cells[part].sum()) for part in row_blocks(cells.shape[0], rows))

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from itemwise.scoring.abilities import METHODS, Abilities, score_abilities
-from itemwise.scoring.likelihood import Population
+from itemwise.scoring.population import HistogramPopulation, NormalPopulation, Population
 
-__all__ = ["METHODS", "Abilities", "Population", "score_abilities"]
+__all__ = [
+    "METHODS",
+    "Abilities",
+    "HistogramPopulation",
+    "NormalPopulation",
+    "Population",
+    "score_abilities",
+]

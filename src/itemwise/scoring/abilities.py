@@ -13,16 +13,11 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.models.base import MeasurementModel
-from itemwise.numerics.arrays import Array, Floats
+from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import workers
 from itemwise.responses.encoding import Block, Encoded
-from itemwise.scoring.likelihood import (
-    STANDARD,
-    LogLikelihood,
-    Population,
-    Posterior,
-    plan_nodes,
-)
+from itemwise.scoring.likelihood import LogLikelihood, Posterior, plan_nodes
+from itemwise.scoring.population import STANDARD, Population
 
 METHODS = ("eap", "map", "ml", "wle")
 
@@ -75,7 +70,7 @@ Work = Callable[[slice], tuple[Floats, Floats, np.ndarray]]
 def _eap(data: Encoded, model: MeasurementModel, coords: Floats, population: Population) -> Work:
     # Ten deviations, not six: a perfect row of a long test lies far out.
     nodes = plan_nodes(model, coords, population, population.reach(FARTHEST))
-    posterior_of = Posterior(model.log_prob(coords, nodes.coarse), nodes)
+    posterior_of = Posterior(model.log_terms(coords, nodes.coarse), nodes)
 
     def work(rows: slice) -> tuple[Floats, Floats, np.ndarray]:
         posterior, _ = posterior_of(data.block(rows))
@@ -97,13 +92,13 @@ def _mode(
 ) -> Work:
     low, high = population.reach(farthest)
     grid = np.linspace(low, high, GRID)
-    likelihood = LogLikelihood(model.log_prob(coords, grid))
-    info_table, bias_table = _information_and_bias(*model.ability_derivatives(coords, grid))
+    likelihood = LogLikelihood(model.log_terms(coords, grid))
+    _, info_table, bias_table = model.ability_slopes(coords, grid)
 
     def objective(block: Block) -> Floats:
         value: Floats = likelihood(block)
         if method == "map":
-            return value - 0.5 * ((grid - population.mean) / population.sd) ** 2
+            return value + population.log_density(grid)
         if method == "wle":
             return value + _log_warm_weight(block, grid, info_table, bias_table)
         return value
@@ -111,10 +106,8 @@ def _mode(
     def slope(block: Block, ability: Floats) -> tuple[Floats, Floats]:
         score, information, bias = _score(block, model, coords, ability)
         if method == "map":
-            return (
-                score - (ability - population.mean) / population.sd**2,
-                information + 1 / population.sd**2,
-            )
+            bend = np.maximum(population.curvature(ability), 0.1 / population.sd**2)
+            return score + population.slope(ability), information + bend
         if method == "wle":
             score = score + 0.5 * bias / np.maximum(information, TINY)
         return score, information
@@ -136,7 +129,7 @@ def _mode(
 def _most_information(block: Block, information: Floats) -> Floats:
     """The most that a row's items could tell of any ability on the grid."""
     if block.observed is None:
-        return np.full(block.indicators[0].shape[0], information.sum(axis=0).max())
+        return np.full(block.statistics[0].shape[0], information.sum(axis=0).max())
     found: Floats = (block.observed @ information).max(axis=1)
     return found
 
@@ -146,16 +139,19 @@ def _polish(
 ) -> Floats:
     """Scoring steps between the neighbours of the best node; halves the bracket where they fail."""
     ability, low, high = start.copy(), start - step, start + step
+    last = np.full(start.shape, np.inf)
     for _ in range(MOST_TURNS):
         score, information = slope(ability)
         low = np.where(score > 0, ability, low)
         high = np.where(score > 0, high, ability)
         ahead = ability + score / np.maximum(information, TINY)
-        ahead = np.where((ahead > low) & (ahead < high), ahead, 0.5 * (low + high))
+        # Where responses tell more than expected, steps swing to and fro and hardly shrink.
+        good = (ahead > low) & (ahead < high) & (np.abs(ahead - ability) < 0.6 * last)
+        ahead = np.where(good, ahead, 0.5 * (low + high))
         ahead = np.where(fixed | (score == 0), ability, ahead)
-        moved = float(np.max(np.abs(ahead - ability), initial=0.0))
+        last = np.abs(ahead - ability)
         ability = ahead
-        if moved < 1e-9:
+        if float(np.max(last, initial=0.0)) < 1e-9:
             break
     return ability
 
@@ -171,21 +167,12 @@ def _score(
     block: Block, model: MeasurementModel, coords: Floats, ability: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Each row at its own ability: score, information and Warm's bias term."""
-    prob, first, second = model.ability_derivatives(coords, ability)
-    ratio = first / np.maximum(prob, TINY)
+    terms, information, bias = model.ability_slopes(coords, ability)
     observed = block.asked.T
-    indicators = [table.T for table in block.indicators]
-    score = (observed - sum(indicators)) * ratio[0]
-    for k, indicator in enumerate(indicators, start=1):
-        score = score + indicator * ratio[k]
-    information, bias = _information_and_bias(prob, first, second)
+    score = observed * terms[0]
+    for statistic, term in zip(block.statistics, terms[1:], strict=True):
+        score = score + statistic.T * term
     return score.sum(axis=0), (observed * information).sum(axis=0), (observed * bias).sum(axis=0)
-
-
-def _information_and_bias(prob: Array, first: Array, second: Array) -> tuple[Floats, Floats]:
-    """Fisher information ΣP'²/P and Warm's ΣP'P''/P of each item, (n_items, n_abilities)."""
-    ratio = first / np.maximum(prob, TINY)
-    return (ratio * first).sum(axis=0), (ratio * second).sum(axis=0)
 
 
 def _log_warm_weight(block: Block, grid: Floats, information: Floats, bias: Floats) -> Floats:

@@ -1,0 +1,64 @@
+"""`itemwise diagnose`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.options import Json, Layout, ModelOrAuto, Priors, Quiet, Scores
+from itemwise.estimation.choosing import AUTO
+from itemwise.files import make_folder
+
+
+def diagnose(
+    scores: Scores,
+    model: ModelOrAuto = AUTO,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for a table and a figure of each diagnosis."),
+    ] = None,
+    priors: Priors = "default",
+    layout: Layout = "auto",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say whether a calibration of a table can be believed.
+
+    One sentence a diagnosis: dimensions, reliability, fit of the model, of items and of
+    respondents, items that depend on each other, labels that look wrong.
+    """
+    folder = None if out is None else make_folder(out)
+    import itemwise as iw
+    from itemwise.diagnostics import diagnose as look
+
+    console = Console(quiet, json)
+    responses = iw.read_responses(scores, layout=layout)
+    with console.progress(f"Diagnosing {scores.name}") as report:
+        report(0, "calibrating")
+        found = iw.calibrate(responses, model, priors=None if priors == "none" else "default")
+        report(1, "looking at the fit")
+        diagnoses = look(found)
+    console.say(repr(responses))
+    console.say(repr(found))
+    for name, diagnosis in diagnoses.found.items():
+        console.say(f"{name}: {diagnosis.meaning}")
+        if folder is not None:
+            diagnosis.save(folder / f"{name}.csv")
+            diagnosis.plot().save(folder / f"{name}.svg")
+    for name, reason in diagnoses.missing.items():
+        console.say(f"{name}: none. {reason}")
+    if folder is not None:
+        console.say(f"Tables and figures: {folder}")
+    console.document(
+        {
+            "model": found.model.name,
+            "converged": found.converged,
+            "notes": found.notes,
+            "meaning": {name: result.meaning for name, result in diagnoses.found.items()},
+            "missing": diagnoses.missing,
+            "out": folder,
+        }
+    )

@@ -1,0 +1,307 @@
+"""Dimensionality: how many abilities the responses speak of.
+
+An ability that all items share shows as one large eigenvalue of the correlations between items.
+Correlations of chance have large eigenvalues too: how large is seen in tables whose columns were
+shuffled, each by itself (parallel analysis; Horn, 1965). That is the right comparison for the first
+dimension only: right or wrong is no straight line in ability, and one strong ability alone leaves a
+second eigenvalue that no shuffled table has. So each further one is compared with tables made to
+hold the dimensions before it (Green et al., 2012; Ruscio and Roche, 2012). All of them keep every
+item's responses and gaps: only their order within a column is new.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.diagnostics.diagnosis import Diagnosis
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.blocks import workers
+from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.cells import as_floats
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+PERCENTILE = 95.0
+MOST_RESPONDENTS = 1500  # beyond, evenly spaced ones stand for all
+MOST_ITEMS = 300
+MOST_DIMENSIONS = 10  # that are looked for
+LEAST_SHARE, LARGEST_SHARE = 1e-12, 0.95  # of an item's latent variance that dimensions may explain
+AXIS_TURNS = 20
+TRIALS, TABLES_A_TRIAL = 4, 4
+LOGISTIC = 1 / 1.702  # a logistic number times this is close to a standard normal one
+LEAST_COMMON = 3  # respondents who answered both; fewer tell nothing of a pair
+CLEAR = 3.0  # the first eigenvalue so many times the second speaks of one ability
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dimensionality(Diagnosis):
+    """How many abilities the responses speak of.
+
+    One entry a dimension. `chance` is the 95th percentile of the eigenvalues of shuffled tables,
+    `reference` that of tables which hold the dimensions before; `p` is the share of such tables,
+    the real one among them, with an eigenvalue as large. `n_dimensions` counts the eigenvalues
+    above their reference, up to the first that is not.
+    """
+
+    eigenvalues: Floats
+    reference: Floats
+    chance: Floats
+    p: Floats
+    n_dimensions: int
+    n_respondents: int  # that were looked at
+    n_items: int
+    draws: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """First eigenvalue over the second; NaN where there is no second."""
+        if len(self.eigenvalues) < 2 or not self.eigenvalues[1] > 0:
+            return float("nan")
+        return float(self.eigenvalues[0] / self.eigenvalues[1])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a dimension, the largest first."""
+        import pandas as pd
+
+        count = len(self.eigenvalues)
+        return pd.DataFrame(
+            {
+                "dimension": np.arange(1, count + 1),
+                "eigenvalue": self.eigenvalues,
+                "share": self.eigenvalues / max(count, 1),
+                "reference": self.reference,
+                "chance": self.chance,
+                "p": self.p,
+                "suggested": np.arange(count) < self.n_dimensions,
+            }
+        )
+
+    def plot(self, **kw: Any) -> Display:
+        """Eigenvalues in falling order, with their references."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["scree"](self.to_frame()).plot(**kw)
+
+    @property
+    def meaning(self) -> str:
+        """How many abilities there seem to be, and how much the first explains."""
+        said = "" if not self.notes else f" ({'; '.join(self.notes)})"
+        if self.n_items < 2 or self.n_dimensions == 0:
+            return (
+                "The items have no more in common than shuffled ones: these responses do not "
+                f"speak of an ability{said}."
+            )
+        share = f"{self.eigenvalues[0] / self.n_items:.0%}"
+        times = f"{self.ratio:.1f} times the second" if self.ratio == self.ratio else "alone"
+        if self.n_dimensions == 1:
+            return (
+                f"One ability is enough: the first dimension explains {share} of the variance, "
+                f"{times}, and no further one is larger than chance{said}."
+            )
+        most = self.n_dimensions == MOST_DIMENSIONS
+        number = f"At least {MOST_DIMENSIONS}" if most else f"{self.n_dimensions}"
+        verdict = (
+            "one ability still describes most of it"
+            if self.ratio >= CLEAR
+            else "one ability is too few"
+        )
+        return (
+            f"{number} dimensions are larger than chance; the first explains {share} "
+            f"of the variance, {times}: {verdict}{said}."
+        )
+
+
+def dimensionality(responses: Table, draws: int = 50, random_state: int = 0) -> Dimensionality:
+    """Compare the eigenvalues of the items' correlations with those of `draws` made-up tables.
+
+    Correlations are Pearson's, each over the respondents who answered both items. Items to which
+    all responses are the same are left out. Of a larger table, 1500 respondents and 300 items,
+    evenly spaced, are looked at; `notes` says so. At most 10 dimensions are looked for.
+    """
+    table = as_responses(responses)
+    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
+        raise InputError(f"draws is {draws!r}; give how many shuffled tables to make, 1 or more.")
+    try:
+        random = np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"random_state is {random_state!r}: {error}.") from error
+    values, notes = _looked_at(table)
+    with workers(1):  # many small matrices: threads would only wait for each other
+        found = _eigenvalues(values)
+        chance = _comparison(values, 0, draws, random)
+        reference, p, n_dimensions = _compared(values, found, chance, random)
+    return Dimensionality(
+        eigenvalues=found,
+        reference=reference,
+        chance=np.percentile(chance, PERCENTILE, axis=0),
+        p=p,
+        n_dimensions=n_dimensions,
+        n_respondents=values.shape[0],
+        n_items=values.shape[1],
+        draws=draws,
+        notes=tuple(notes),
+    )
+
+
+def _compared(
+    values: Floats, found: Floats, chance: Floats, random: np.random.Generator
+) -> tuple[Floats, Floats, int]:
+    """Reference and p of each eigenvalue, and how many are above theirs one after the other."""
+    reference, p = np.empty(len(found)), np.empty(len(found))
+    tables = chance
+    for k in range(min(MOST_DIMENSIONS, len(found)) + 1):
+        if k > 0:
+            tables = _comparison(values, k, len(chance), random)
+        # What comes after the first that is not above has no better reference than this one.
+        reference[k:] = np.percentile(tables[:, k:], PERCENTILE, axis=0)
+        p[k:] = (1 + (tables[:, k:] >= found[k:]).sum(axis=0)) / (len(tables) + 1)
+        if k == len(found) or found[k] <= reference[k]:
+            return reference, p, k
+    return reference, p, MOST_DIMENSIONS
+
+
+def _looked_at(table: Responses) -> tuple[Floats, list[str]]:
+    """Responses as numbers, thinned, without the items that are constant."""
+    rows = _spaced(table.n_respondents, MOST_RESPONDENTS)
+    columns = _spaced(table.n_items, MOST_ITEMS)
+    values = as_floats(table.cells[np.ix_(rows, columns)])
+    notes = []
+    if len(rows) < table.n_respondents:
+        notes.append(f"from {len(rows):,} of {counted(table.n_respondents, 'respondent')}")
+    if len(columns) < table.n_items:
+        notes.append(f"from {len(columns):,} of {counted(table.n_items, 'item')}")
+    constant = _constant(values)
+    if constant.any():
+        names = [table.items[k] for k in columns[constant]]
+        notes.append(f"left out, all responses being the same: {listed(names, 'item')}")
+    return values[:, ~constant], notes
+
+
+def _spaced(count: int, most: int) -> np.ndarray:
+    """At most `most` positions, evenly spaced from first to last."""
+    if count <= most:
+        return np.arange(count)
+    return np.linspace(0, count - 1, most).round().astype(int)
+
+
+def _constant(values: Floats) -> np.ndarray:
+    low = np.where(np.isnan(values), np.inf, values).min(axis=0)
+    high = np.where(np.isnan(values), -np.inf, values).max(axis=0)
+    same: np.ndarray = low >= high
+    return same
+
+
+def _comparison(values: Floats, n_factors: int, draws: int, random: np.random.Generator) -> Floats:
+    """Eigenvalues of `draws` tables that hold `n_factors` dimensions, (draws, n_items)."""
+    ordered = np.sort(values, axis=0)  # what was never asked comes last
+    loadings = _latent_loadings(values, ordered, n_factors, random)
+    tables = (_dealt(values, ordered, loadings, random) for _ in range(draws))
+    return np.array([_eigenvalues(table) for table in tables])
+
+
+def _dealt(
+    values: Floats, ordered: Floats, loadings: Floats, random: np.random.Generator
+) -> Floats:
+    """A table with the same columns, each in an order that the factors of `loadings` give.
+
+    Each cell gets a number, part factors and part chance; the responses of a column are then
+    dealt out in the order of these numbers. Without factors, that is a shuffle.
+    """
+    factors = random.standard_normal((len(values), loadings.shape[1]))
+    noise = LOGISTIC * np.sqrt(1 - (loadings**2).sum(axis=1))
+    latent = factors @ loadings.T + noise * random.logistic(size=values.shape)
+    order = np.argsort(np.where(np.isnan(values), np.inf, latent), axis=0)
+    table = np.empty_like(values)
+    np.put_along_axis(table, order, ordered, axis=0)
+    return table
+
+
+def _latent_loadings(
+    values: Floats, ordered: Floats, n_factors: int, random: np.random.Generator
+) -> Floats:
+    """Loadings that make tables whose items share as much as these do, (n_items, n_factors).
+
+    Responses correlate less than the numbers behind them; by how much is found by trial.
+    """
+    if n_factors == 0 or values.shape[1] == 0:
+        return np.zeros((values.shape[1], n_factors))
+    wanted = _axis_loadings(_correlations(values), n_factors)
+    shared = (wanted**2).sum(axis=1)
+    loadings = _limited(wanted)
+    for _ in range(TRIALS):
+        tables = (_dealt(values, ordered, loadings, random) for _ in range(TABLES_A_TRIAL))
+        mean = np.mean([_correlations(table) for table in tables], axis=0)
+        reached = (_axis_loadings(mean, n_factors) ** 2).sum(axis=1)
+        ratio = np.sqrt(shared / np.maximum(reached, 1e-6))
+        loadings = _limited(loadings * np.clip(ratio, 0.5, 2.0)[:, None])
+    return loadings
+
+
+def _limited(loadings: Floats) -> Floats:
+    """Loadings that leave each item some chance of its own."""
+    share = (loadings**2).sum(axis=1, keepdims=True)
+    limited: Floats = loadings * np.sqrt(
+        np.minimum(1.0, LARGEST_SHARE / np.maximum(share, LEAST_SHARE))
+    )
+    return limited
+
+
+def _axis_loadings(correlations: Floats, n_factors: int) -> Floats:
+    """Loadings on the principal axes, (n_items, n_factors)."""
+    reduced = correlations.copy()
+    shared = np.abs(correlations - np.eye(len(correlations))).max(axis=1)
+    for _ in range(AXIS_TURNS):
+        np.fill_diagonal(reduced, shared)
+        size, vectors = np.linalg.eigh(reduced)
+        loadings = vectors[:, -n_factors:] * np.sqrt(np.maximum(size[-n_factors:], 0.0))
+        shared = np.minimum((loadings**2).sum(axis=1), 1.0)
+    found: Floats = loadings
+    return found
+
+
+def _eigenvalues(values: Floats) -> Floats:
+    """Eigenvalues of the correlations between columns, the largest first; none below zero."""
+    if values.shape[1] == 0:
+        return np.empty(0)
+    found = np.linalg.eigvalsh(_correlations(values))[::-1]
+    return np.asarray(np.maximum(found, 0.0), dtype=np.float64)
+
+
+def _correlations(values: Floats) -> Floats:
+    """Pairwise correlations, made such as a whole table could have."""
+    asked = ~np.isnan(values)
+    centred = np.where(asked, values - np.nanmean(values, axis=0), 0.0)
+    if asked.all():
+        centred = centred / np.sqrt((centred**2).sum(axis=0))
+        whole: Floats = centred.T @ centred
+        return whole
+    there = asked.astype(float)
+    n = np.maximum(there.T @ there, 1.0)
+    sums, squares = centred.T @ there, (centred**2).T @ there
+    spread = squares - sums**2 / n
+    scale = np.sqrt(np.maximum(spread * spread.T, 0.0))
+    useful = (scale > 1e-12) & (n >= LEAST_COMMON)
+    covariance = centred.T @ centred - sums * sums.T / n
+    rough = np.clip(np.divide(covariance, scale, out=np.zeros_like(scale), where=useful), -1, 1)
+    np.fill_diagonal(rough, 1.0)
+    return _positive(rough)
+
+
+def _positive(rough: Floats) -> Floats:
+    """Correlations of pairs, which may contradict each other, without negative eigenvalues."""
+    size, vectors = np.linalg.eigh(rough)
+    if size[0] >= 0:
+        return rough
+    mended: Floats = (vectors * np.maximum(size, 0.0)) @ vectors.T
+    scale = np.sqrt(np.diagonal(mended))
+    mended /= np.outer(scale, scale)
+    return mended

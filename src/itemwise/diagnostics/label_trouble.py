@@ -1,0 +1,375 @@
+"""Label trouble: items whose label, or key, is probably wrong.
+
+A wrong label turns an item around: whoever would be right is called wrong, and whoever errs is
+called right if the error happens to be that label. So an item j with a right label follows some
+rising curve P(ability), an item with a wrong one follows share × (1 - P(ability)), where `share`
+says how often an error is just that label: 1 with two classes, less with more. How likely each
+is, is weighed over all rising curves, in the proportions in which the items of the table have them
+(empirical Bayes; Efron, 2010), and `evidence` is the probability that the label is wrong.
+
+Three things keep it honest. Abilities are those of a model in which all items count the same, so
+that wrong items cannot turn the scale, and the item itself is left out of them. Respondents who err
+together count as fewer: the log-likelihood is multiplied by the effective share of them. And the
+share of wrong labels is estimated, so that a clean table has no suspects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.diagnostics.diagnosis import Diagnosis
+from itemwise.diagnostics.subject import checked_calibration, own_or_given, population_nodes
+from itemwise.errors import InputError
+from itemwise.estimation import calibrate
+from itemwise.models import OnePL
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.blocks import row_blocks
+from itemwise.responses import Responses, Table
+from itemwise.responses.encoding import encode
+from itemwise.scoring.likelihood import Posterior
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+FALSE_SHARE = 0.10  # of right labels that may be among the suspects, by the evidence itself
+SLOPES = np.array([0.25, 0.5, 1.0, 1.5, 2.5, 4.0])  # of the curves, by deviation of the abilities
+DIFFICULTIES = np.linspace(-5.0, 5.0, 21)
+SHARES = np.array([1.0, 0.3, 0.1, 0.03])  # of errors that are just the wrong label
+LOWEST, HIGHEST = 0.001, 0.97  # a lucky hit, and a slip, that no curve forbids
+# What is known before: one label in twenty is wrong, as sure as ten items make it; curves are
+# spread widely, as sure as one item makes it.
+WRONG_BEFORE, RIGHT_BEFORE, CURVES_BEFORE = 0.5, 9.5, 1.0
+TURNS = 100
+MOST_LEARNED_FROM = 2000  # items from which curves and shares are learned
+MOST_ROWS, MOST_ITEMS = 2000, 1000  # for the effective number of respondents
+BINS = 121
+CELLS = 1 << 20
+STRONGEST = 1 / 3  # of the respondents are called strong, as many weak
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelTrouble(Diagnosis):
+    """Items whose label is probably wrong.
+
+    One entry an item, the most suspicious first. `evidence` is the probability that the label is
+    wrong; `suspect` marks items for which it is above 0.5, as far down the list as the expected
+    share of right labels among them stays within 10 %. The other columns show why: `p_negative`
+    is the probability that the discrimination is below zero (flat prior), `item_rest` the
+    correlation with the share of the other items that are right, `outfit` the mean squared
+    standardised residual (1 is expected).
+    NaN: items without responses, or without variation where a correlation is asked for.
+    """
+
+    items: tuple[str, ...]
+    evidence: Floats
+    suspect: np.ndarray
+    share_right: Floats
+    share_right_strong: Floats  # of the third of the respondents with the highest abilities
+    share_right_weak: Floats
+    discrimination: Floats
+    discrimination_se: Floats
+    p_negative: Floats
+    item_rest: Floats
+    outfit: Floats
+    n: Floats  # respondents who answered
+    share_wrong: float  # of all labels, estimated
+    effective_respondents: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an item, the most suspicious first."""
+        import pandas as pd
+
+        names = [
+            "evidence",
+            "suspect",
+            "share_right",
+            "share_right_strong",
+            "share_right_weak",
+            "discrimination",
+            "discrimination_se",
+            "p_negative",
+            "item_rest",
+            "outfit",
+            "n",
+        ]
+        columns = {name: getattr(self, name) for name in names}
+        return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
+
+    def plot(self, **kw: Any) -> Display:
+        """Strong and weak respondents on the most suspicious items."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["suspects"](self.to_frame()).plot(**kw)
+
+    @property
+    def meaning(self) -> str:
+        """How many labels to look at, and which first."""
+        rows = np.flatnonzero(self.suspect)
+        total = counted(len(self.items), "item")
+        if rows.size == 0:
+            sure = np.nanmax(self.evidence) if np.isfinite(self.evidence).any() else 0.0
+            return (
+                f"No label of {total} is suspect: for none is the case strong enough, the "
+                f"strongest being {sure:.0%} likely to be wrong."
+            )
+        wrong = float(self.evidence[rows].sum())
+        names = ", ".join(f"{self.items[k]} ({self.evidence[k]:.0%})" for k in rows[:3])
+        more = ", ..." if rows.size > 3 else ""
+        return (
+            f"{rows.size:,} of {total} probably {'has' if rows.size == 1 else 'have'} a wrong "
+            f"label, {wrong:.1f} if the evidence is right: look at {names}{more} first; strong "
+            "respondents fail there as weak ones do, or more."
+        )
+
+
+def label_trouble(calibration: Calibration, responses: Table | None = None) -> LabelTrouble:
+    """Rank items by the probability that their label is wrong.
+
+    Only right and wrong are looked at, no predictions. `responses` are the calibration's own
+    unless given. Measured with 80 small classifiers on digits, breast_cancer and wine, 5 % of the
+    labels changed on purpose, over 120 tables: ranked by evidence, average precision was 0.954
+    (by accuracy 0.947, by p_negative 0.552); 92 % of the suspects had been changed, and 79 % of
+    the changed were suspects. Where items differ much in difficulty, accuracy says nothing.
+    """
+    checked_calibration(calibration, "label_trouble")
+    if calibration.model.kind != "binary":
+        raise InputError(
+            f"label_trouble needs right or wrong, but the {calibration.model.name} model explains "
+            f"{calibration.model.kind} responses. Make each 1 where it is good enough, else 0; "
+            "for items that do not fit their curve, use item_fit."
+        )
+    table, weights = _binary(calibration, responses)
+    asked = np.flatnonzero((table.cells >= 0).any(axis=0))
+    if asked.size == 0:
+        raise InputError("No response was observed, so nothing tells of the labels.")
+    part = table if asked.size == table.n_items else table.select(items=asked)
+    scale = _Scale(part, weights)
+    found, share_wrong = _evidence(scale)
+    return _ranked(calibration, table, asked, scale, found, share_wrong)
+
+
+def _binary(calibration: Calibration, responses: Table | None) -> tuple[Responses, Floats]:
+    """Responses with the items of the bank, and how many respondents each row stands for."""
+    given, weights = own_or_given(calibration, responses, "label_trouble")
+    cells = calibration.cells(given)
+    table = Responses.from_codes(cells, given.respondents, calibration.item_names, "binary")
+    return table, weights
+
+
+class _Scale:
+    """Respondents on a scale to which every item contributes the same (1PL)."""
+
+    def __init__(self, table: Responses, weights: Floats) -> None:
+        plain = calibrate(table, OnePL(), weights=weights)
+        nodes, mass = population_nodes(plain)
+        self.table, self.weights, self.model = table, weights, plain.model
+        self._posterior = Posterior(plain.model.log_terms(plain.coords, nodes.coarse), nodes)
+        self.log_prob = OnePL().log_prob(plain.coords, nodes.fine)
+        self.mean = float(mass @ nodes.fine)
+        self.sd = float(np.sqrt(mass @ (nodes.fine - self.mean) ** 2))
+        self.nodes = nodes.fine
+        bins = min(BINS, len(nodes.fine))
+        self.bin_of = np.arange(len(nodes.fine)) * bins // len(nodes.fine)
+        self.bins = np.bincount(self.bin_of, nodes.fine) / np.bincount(self.bin_of)
+        self.ability = np.concatenate([post @ nodes.fine for _, post in self.posteriors()])
+        self.effective = self._effective()
+
+    def posteriors(self) -> Iterator[tuple[slice, Floats]]:
+        """Slices of respondents, each with where they may stand, (n_rows, n_nodes)."""
+        cells = self.table.cells
+        data = encode(cells, self.model, self.weights, collapsing=False)
+        for rows in row_blocks(len(cells), max(16, CELLS // max(cells.shape[1], len(self.nodes)))):
+            yield rows, self._posterior(data.block(rows))[0]
+
+    def counts(self, response: int) -> Floats:
+        """How many respondents at each ability gave this response, (n_items, n_bins).
+
+        The ability of each is spread over its posterior without the item in question.
+        """
+        n_items, cells = self.table.n_items, self.table.cells
+        found = np.zeros((n_items, len(self.bins)))
+        without = np.exp(np.minimum(-self.log_prob[response], 60.0))
+        starts = np.flatnonzero(np.diff(self.bin_of, prepend=-1))
+        for rows, posterior in self.posteriors():
+            for items in row_blocks(n_items, 1024):
+                chosen = (cells[rows, items] == response) * self.weights[rows][:, None]
+                shares = chosen / np.maximum(posterior @ without[items].T, 1e-300)
+                spread = (shares.T @ posterior) * without[items]
+                found[items] += np.add.reduceat(spread, starts, axis=1)
+        return found
+
+    def _effective(self) -> float:
+        """How many independent respondents these are worth, given how they err together.
+
+        Residuals of independent respondents have no direction in common: the largest eigenvalue
+        of their covariances is the mean one, but for chance.
+        """
+        rows = _spaced(self.table.n_respondents, MOST_ROWS)
+        items = _spaced(self.table.n_items, MOST_ITEMS)
+        cells = self.table.cells[np.ix_(rows, items)]
+        places = np.searchsorted(self.nodes, self.ability[rows]).clip(0, len(self.nodes) - 1)
+        right = np.exp(self.log_prob[1][items])[:, places].T
+        residual = np.where(cells >= 0, cells - right, 0.0)
+        wide = residual.shape[0] <= residual.shape[1]
+        products = residual @ residual.T if wide else residual.T @ residual
+        largest = float(np.linalg.eigvalsh(products)[-1])
+        if largest <= 0:
+            return float(len(rows))
+        # Chance alone makes the largest (1 + √(rows / items))² times the mean, and the typical one,
+        # weighted by its size, (1 + rows / items) times; the lesser allowance is the careful one.
+        worth = np.trace(products) / largest * (1 + len(rows) / len(items))
+        return float(min(worth, len(rows)))
+
+
+def _spaced(count: int, most: int) -> np.ndarray:
+    """At most `most` positions, evenly spaced from first to last."""
+    if count <= most:
+        return np.arange(count)
+    return np.linspace(0, count - 1, most).round().astype(int)
+
+
+def _evidence(scale: _Scale) -> tuple[Floats, float]:
+    """Log-odds that each label is wrong, and the share of labels that are."""
+    slope, difficulty = (grid.ravel() for grid in np.meshgrid(SLOPES, DIFFICULTIES, indexing="ij"))
+    place = (scale.bins - scale.mean) / scale.sd
+    rising = 1 / (1 + np.exp(-slope[:, None] * (place - difficulty[:, None])))
+    before = np.exp(-0.5 * (np.log(slope) ** 2 + (difficulty / 2.5) ** 2))
+    right, wrong = scale.counts(1), scale.counts(0)
+    temper = scale.effective / scale.table.n_respondents
+
+    def fit(items: Any) -> tuple[Floats, Floats]:
+        """Likelihood of right labels, (n, curves), and wrong ones, (shares, n, curves)."""
+        curves = [rising, *(share * (1 - rising) for share in SHARES)]
+        found = []
+        for curve in curves:
+            chance = LOWEST + (HIGHEST - LOWEST) * curve
+            found.append(right[items] @ np.log(chance).T + wrong[items] @ np.log1p(-chance).T)
+        logs = temper * np.stack(found)
+        logs -= logs.max(axis=(0, 2), keepdims=True)
+        return np.exp(logs[0]), np.exp(logs[1:])
+
+    learned = fit(_spaced(len(right), MOST_LEARNED_FROM))
+    curves, shares, share_wrong = _learned(*learned, before / before.sum())
+    odds = [
+        _log_odds(*fit(items), curves, shares, share_wrong)
+        for items in row_blocks(len(right), 1024)
+    ]
+    return np.concatenate(odds), share_wrong
+
+
+def _learned(as_right: Floats, as_wrong: Floats, before: Floats) -> tuple[Floats, Floats, float]:
+    """Proportions of the curves and of `SHARES`, and the share of wrong labels, by EM."""
+    curves, shares = before, np.full(len(SHARES), 1 / len(SHARES))
+    wrong = WRONG_BEFORE / (WRONG_BEFORE + RIGHT_BEFORE)
+    for _ in range(TURNS):
+        one, other = (1 - wrong) * as_right * curves, wrong * as_wrong * curves
+        other *= shares[:, None, None]
+        total = one.sum(axis=1) + other.sum(axis=(0, 2))
+        one, other = one / total[:, None], other / total[:, None]
+        curves = one.sum(axis=0) + other.sum(axis=(0, 1)) + CURVES_BEFORE * before
+        shares = other.sum(axis=(1, 2)) + 1 / len(SHARES)
+        doubtful = other.sum() + WRONG_BEFORE
+        wrong = float(doubtful / (len(as_right) + WRONG_BEFORE + RIGHT_BEFORE))
+        curves, shares = curves / curves.sum(), shares / shares.sum()
+    return curves, shares, wrong
+
+
+def _log_odds(
+    as_right: Floats, as_wrong: Floats, curves: Floats, shares: Floats, wrong: float
+) -> Floats:
+    against = np.maximum(shares @ (as_wrong @ curves), 1e-300)
+    odds: Floats = np.log(against) - np.log(np.maximum(as_right @ curves, 1e-300))
+    odds += np.log(wrong / (1 - wrong))
+    return odds
+
+
+def _ranked(
+    calibration: Calibration,
+    table: Responses,
+    asked: np.ndarray,
+    scale: _Scale,
+    log_odds: Floats,
+    share_wrong: float,
+) -> LabelTrouble:
+    """Everything about each item, the most suspicious first."""
+    from scipy.special import expit, ndtr
+
+    found = {name: np.full(table.n_items, np.nan) for name in _COLUMNS}
+    found["n"][:] = 0.0
+    odds = np.full(table.n_items, -np.inf)
+    odds[asked] = log_odds
+    for name, column in _described(calibration, asked, scale).items():
+        found[name][asked] = column
+    found["evidence"][asked] = expit(log_odds)
+    order = np.argsort(-odds, kind="stable")
+    sorted_evidence = np.nan_to_num(found["evidence"][order])
+    false_share = np.cumsum(1 - sorted_evidence) / np.arange(1, len(order) + 1)
+    items = calibration.items
+    slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
+    found["p_negative"] = ndtr(-slope / np.where(se > 0, se, np.nan))
+    found |= {"discrimination": slope, "discrimination_se": se}
+    return LabelTrouble(
+        items=tuple(table.items[k] for k in order),
+        suspect=(false_share <= FALSE_SHARE) & (sorted_evidence > 0.5),
+        share_wrong=share_wrong,
+        effective_respondents=scale.effective,
+        **{name: column[order] for name, column in found.items()},
+    )
+
+
+_COLUMNS = (
+    "evidence",
+    "share_right",
+    "share_right_strong",
+    "share_right_weak",
+    "item_rest",
+    "outfit",
+    "n",
+)
+
+
+def _described(calibration: Calibration, asked: np.ndarray, scale: _Scale) -> dict[str, Floats]:
+    """Shares right, item-rest correlation and outfit of the items that were asked."""
+    table, n_rows = scale.table, scale.table.n_respondents
+    rank = np.argsort(np.argsort(scale.ability, kind="stable"), kind="stable")
+    edge = int(np.ceil(STRONGEST * n_rows))
+    ability = calibration.score(table)["ability"].to_numpy()
+    coords: Floats = calibration.coords[asked]
+    sums = np.zeros((10, table.n_items))
+    for rows in row_blocks(n_rows, max(16, CELLS // table.n_items)):
+        cells = table.cells[rows]
+        weight = scale.weights[rows][:, None] * (cells >= 0)
+        x = np.where(cells > 0, 1.0, 0.0)
+        others = np.maximum((cells >= 0).sum(axis=1, keepdims=True) - 1, 1)
+        rest = (x.sum(axis=1, keepdims=True) - x) / others
+        strong = weight * (rank[rows] >= n_rows - edge)[:, None]
+        weak = weight * (rank[rows] < edge)[:, None]
+        log_odds = calibration.model.log_terms(coords, ability[rows])[1].T
+        surprise = np.exp(np.where(x > 0, -log_odds, log_odds))
+        terms = [weight, weight * x, weight * rest, weight * rest**2, weight * x * rest]
+        terms += [strong, strong * x, weak, weak * x, weight * surprise]
+        sums += [term.sum(axis=0) for term in terms]
+    n, hits, rest, rest2, both, strong, strong_hits, weak, weak_hits, surprise = sums
+    spread = np.maximum(hits - hits**2 / n, 0.0) * np.maximum(rest2 - rest**2 / n, 0.0)
+    return {
+        "n": n,
+        "share_right": hits / n,
+        "share_right_strong": _ratio(strong_hits, strong),
+        "share_right_weak": _ratio(weak_hits, weak),
+        "item_rest": _ratio(both - hits * rest / n, np.sqrt(np.where(spread > 1e-12, spread, 0))),
+        "outfit": surprise / n,
+    }
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """NaN where there is nothing to divide by."""
+    found: Floats = np.divide(above, below, out=np.full(len(below), np.nan), where=below > 0)
+    return found

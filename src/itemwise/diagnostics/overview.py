@@ -1,0 +1,54 @@
+"""All diagnoses of one calibration, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from itemwise.calibration import Calibration
+from itemwise.diagnostics.diagnosis import Diagnosis
+from itemwise.diagnostics.dimensionality import dimensionality
+from itemwise.diagnostics.item_fit import item_fit
+from itemwise.diagnostics.label_trouble import label_trouble
+from itemwise.diagnostics.local_dependence import local_dependence
+from itemwise.diagnostics.model_fit import model_fit
+from itemwise.diagnostics.person_fit import person_fit
+from itemwise.diagnostics.reliability import reliability
+from itemwise.diagnostics.subject import own_or_given
+from itemwise.errors import InputError
+from itemwise.responses import Table
+
+# Those that ask a calibration and its responses.
+DIAGNOSTICS: dict[str, Callable[..., Diagnosis]] = {
+    "reliability": reliability,
+    "model_fit": model_fit,
+    "item_fit": item_fit,
+    "person_fit": person_fit,
+    "local_dependence": local_dependence,
+    "label_trouble": label_trouble,
+}
+
+
+class Diagnoses(NamedTuple):
+    """What was found, by name, and why some diagnoses do not exist here."""
+
+    found: dict[str, Diagnosis]
+    missing: dict[str, str]
+
+
+def diagnose(calibration: Calibration, responses: Table | None = None) -> Diagnoses:
+    """Look at a calibration from every side: what fits, what does not, and how sure it is."""
+    table, _ = own_or_given(calibration, responses, "diagnose")
+    works: dict[str, Callable[[], Diagnosis]] = {
+        "dimensionality": partial(dimensionality, table),
+        **{name: partial(work, calibration, responses) for name, work in DIAGNOSTICS.items()},
+    }
+    found: dict[str, Diagnosis] = {}
+    missing: dict[str, str] = {}
+    for name, work in works.items():
+        try:
+            found[name] = work()
+        except InputError as reason:
+            missing[name] = str(reason)
+    return Diagnoses(found, missing)

@@ -1,0 +1,131 @@
+"""Person fit: whether the responses of each respondent go together.
+
+The standardised log-likelihood of Drasgow, Levine and Williams (1985) for ordered categories,
+and the infit and outfit of Wright and Masters (1982).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.diagnostics.diagnosis import Diagnosis
+from itemwise.diagnostics.residuals import Fit, material_of
+from itemwise.models.categorical import Categorical
+from itemwise.numerics.arrays import Floats
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+    from itemwise.responses import Table
+
+LEVEL = 0.05
+MOST_SQUARE = 1.3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PersonFit(Diagnosis):
+    """How likely the responses of each respondent are.
+
+    `zh` is far below 0 for a respondent who fails easy items and solves hard ones; `p` is the
+    chance of a value that low. Abilities are estimated from the same responses, so that `zh`
+    varies less than a standard normal and `p` is on the safe side. `infit` and `outfit` are 1
+    where responses vary as expected. All are NaN where nothing was asked, where no finite
+    ability exists, and `zh` also where the model has no categories.
+    """
+
+    respondents: tuple[str, ...]
+    ability: Floats  # (n_respondents,), as all that follow
+    se: Floats
+    zh: Floats
+    p: Floats
+    infit: Floats
+    infit_z: Floats
+    outfit: Floats
+    outfit_z: Floats
+    n: Floats  # items that the respondent was asked
+
+    @property
+    def unlikely(self) -> tuple[str, ...]:
+        """Respondents whose `p` is below 0.05, the least likely first."""
+        order = np.argsort(self.p, kind="stable")
+        return tuple(self.respondents[k] for k in order if self.p[k] < LEVEL)
+
+    @property
+    def meaning(self) -> str:
+        """One sentence for a reader who is no psychometrician."""
+        seen = int(np.isfinite(self.p).sum())
+        if not seen:
+            return self._said_of_squares()
+        bad = self.unlikely
+        share = f"{len(bad) / seen:.1%}"
+        text = (
+            f"{len(bad):,} of {counted(seen, 'respondent')} ({share}) answered in a way that is "
+            f"unlikely at their ability (p below {LEVEL:g}; chance alone gives up to {LEVEL:.0%})"
+        )
+        if not bad:
+            return f"{text}."
+        k = self.respondents.index(bad[0])
+        return f"{text}; the least likely is {bad[0]} (zh = {self.zh[k]:.2f}, p = {self.p[k]:.2g})."
+
+    def _said_of_squares(self) -> str:
+        seen = np.isfinite(self.outfit)
+        if not seen.any():
+            return "Nothing can be said of any respondent: none has responses and an ability."
+        noisy = int((np.fmax(self.infit, self.outfit)[seen] > MOST_SQUARE).sum())
+        return (
+            f"{noisy:,} of {counted(int(seen.sum()), 'respondent')} answered more erratically "
+            f"than expected (infit or outfit above {MOST_SQUARE:g})."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a respondent."""
+        import pandas as pd
+
+        names = ("ability", "se", "zh", "p", "infit", "infit_z", "outfit", "outfit_z", "n")
+        columns = {name: getattr(self, name) for name in names}
+        return pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
+
+    def plot(self, **kw: Any) -> Display:
+        """Ability against `zh`; the least likely respondents are named."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["person_fit"](self.to_frame()).plot(**kw)
+
+
+def person_fit(
+    calibration: Calibration, responses: Table | None = None, method: str = "eap"
+) -> PersonFit:
+    """Judge the responses of each respondent at the ability estimated by `method`.
+
+    The responses are those of the calibration unless others are given; each respondent is
+    judged by the items it was asked.
+    """
+    material, table, se, at_bound = material_of(calibration, responses, "person_fit", method)
+    fit = material.by_respondent()
+    judged = Fit(np.where(at_bound, np.nan, fit.sums))
+    zh = judged.zh if isinstance(calibration.model, Categorical) else np.full(se.shape, np.nan)
+    return PersonFit(
+        respondents=table.respondents,
+        ability=material.ability,
+        se=se,
+        zh=zh,
+        p=_lower_tail(zh),
+        infit=judged.infit,
+        infit_z=judged.infit_z,
+        outfit=judged.outfit,
+        outfit_z=judged.outfit_z,
+        n=fit.n,
+    )
+
+
+def _lower_tail(zh: Floats) -> Floats:
+    from scipy.special import ndtr
+
+    p: Floats = ndtr(zh)
+    return p

@@ -1,0 +1,190 @@
+"""How reliably abilities are measured: overall, and along the scale.
+
+The empirical reliability is the share of true variance in the estimates of the respondents at
+hand. With EAP or MAP, which shrink towards the mean, it is V / (V + E), where V is the variance
+of the estimates and E the mean of their squared standard errors; with ML or WLE, whose variance
+includes the error, it is 1 - E / V (Thissen and Wainer, 2001). The reliability at an ability is
+I / (I + 1 / σ²), with the test information I there and the variance σ² of the population
+(Nicewander, 2018); its mean over the population is the marginal reliability, in the spirit of
+Green, Bock, Humphreys, Linn and Reckase (1984), but finite where items tell nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.diagnostics.diagnosis import Diagnosis
+from itemwise.diagnostics.subject import checked_calibration, own_or_given, population_nodes
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.responses import Table
+from itemwise.scoring.abilities import METHODS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+SHRUNKEN = ("eap", "map")
+NORMAL_95 = 1.959964
+LEAST_INFORMATION = 1e-12  # as for the standard errors of test information
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reliability(Diagnosis):
+    """How reliably abilities are measured.
+
+    `empirical` is that of the respondents, with its 95 % interval `empirical_low` to
+    `empirical_high`; NaN where there are no responses or fewer than two respondents, and below 0
+    where ML or WLE estimates vary less than their errors. `marginal` is what the items, all
+    asked, promise for the population. `best_low` to `best_high` is where the test tells at least
+    half as much as at its best point.
+    """
+
+    empirical: float
+    empirical_low: float
+    empirical_high: float
+    marginal: float
+    best_low: float
+    best_high: float
+    n_respondents: float  # by their weights
+    method: str
+    abilities: Floats  # (n_abilities,)
+    information: Floats  # (n_abilities,)
+    reliability: Floats  # (n_abilities,)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an ability: information, standard error and reliability there."""
+        import pandas as pd
+
+        columns = {
+            "ability": self.abilities,
+            "information": self.information,
+            "se": 1 / np.sqrt(np.maximum(self.information, LEAST_INFORMATION)),
+            "reliability": self.reliability,
+        }
+        return pd.DataFrame(columns)
+
+    def plot(self, **kw: Any) -> Display:
+        """Reliability along the scale."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["reliability"](self.to_frame()).plot(**kw)
+
+    @property
+    def meaning(self) -> str:
+        """How reliable abilities are, and where most."""
+        if not self.information.max() > LEAST_INFORMATION:
+            return "The items tell nothing of ability: they measure with reliability 0."
+        where = f"best between {self.best_low:.1f} and {self.best_high:.1f}"
+        if np.isnan(self.empirical):
+            return (
+                f"The items promise reliability {self.marginal:.2f} for a population as that of "
+                f"the calibration; {where}."
+            )
+        return (
+            f"Abilities are measured with reliability {self.empirical:.2f} "
+            f"({self.empirical_low:.2f} to {self.empirical_high:.2f}); {where}."
+        )
+
+
+def reliability(
+    calibration: Calibration, responses: Table | None = None, method: str = "eap"
+) -> Reliability:
+    """Measure how reliably a calibration places respondents.
+
+    Parameters
+    ----------
+    calibration
+        Of any model. Loaded from a file, without responses, it has no empirical reliability.
+    responses
+        Other respondents; None for those of the calibration. Who answered nothing does not
+        count, nor does who stands at the end of the scale by `method`.
+    method
+        "eap", "map", "ml" or "wle".
+
+    The interval is asymptotic, from the influence of each respondent on log(V / E); the items
+    count as known.
+    """
+    checked_calibration(calibration, "reliability")
+    if not isinstance(method, str) or method.lower() not in METHODS:
+        raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}.")
+    method = method.lower()
+    empirical, low, high, count = _empirical(calibration, responses, method)
+    marginal, variance = _marginal(calibration)
+    curve = calibration.test_information()
+    best_low, best_high = _best(curve.abilities, curve.information)
+    return Reliability(
+        empirical=empirical,
+        empirical_low=low,
+        empirical_high=high,
+        marginal=marginal,
+        best_low=best_low,
+        best_high=best_high,
+        n_respondents=count,
+        method=method,
+        abilities=curve.abilities,
+        information=curve.information,
+        reliability=_conditional(curve.information, variance),
+    )
+
+
+def _conditional(information: Floats, variance: float) -> Floats:
+    return information / (information + 1 / variance)
+
+
+def _marginal(calibration: Calibration) -> tuple[float, float]:
+    """Marginal reliability, and the variance of the population."""
+    nodes, weights = population_nodes(calibration)
+    variance = float(weights @ (nodes.fine - weights @ nodes.fine) ** 2)
+    information = calibration.model.information(calibration.coords, nodes.fine).sum(axis=0)
+    return float(weights @ _conditional(information, variance)), variance
+
+
+def _empirical(
+    calibration: Calibration, responses: Table | None, method: str
+) -> tuple[float, float, float, float]:
+    """Empirical reliability, the ends of its interval, and how many respondents it rests on."""
+    nothing = float(np.nan)
+    if responses is None and calibration.responses is None:
+        return nothing, nothing, nothing, 0.0
+    table, weights = own_or_given(calibration, responses, "reliability")
+    scored = calibration.score(table, method)
+    counts = table.observed.any(axis=1) & ~scored["at_bound"].to_numpy() & (weights > 0)
+    ability, se = scored["ability"].to_numpy()[counts], scored["se"].to_numpy()[counts]
+    weights = weights[counts]
+    total = float(weights.sum())
+    if not total:
+        return nothing, nothing, nothing, total
+    log_ratio, error = _log_ratio(ability, se, weights)
+    ends = log_ratio + NORMAL_95 * error * np.array([0.0, -1.0, 1.0])
+    shrunken = method in SHRUNKEN
+    found = 1 / (1 + np.exp(-ends)) if shrunken else 1 - np.exp(-ends)
+    return float(found[0]), float(found[1]), float(found[2]), total
+
+
+def _log_ratio(ability: Floats, se: Floats, weights: Floats) -> tuple[float, float]:
+    """The logarithm of V / E, and its standard error by the influence of each respondent."""
+    total = weights.sum()
+    squares = (ability - weights @ ability / total) ** 2
+    spread, error = weights @ squares / total, weights @ se**2 / total
+    if ability.size < 2 or spread <= 0 or error <= 0:
+        return float(np.nan), float(np.nan)
+    influence = squares / spread - se**2 / error
+    return float(np.log(spread / error)), float(np.sqrt(weights @ influence**2) / total)
+
+
+def _best(abilities: Floats, information: Floats) -> tuple[float, float]:
+    """The stretch around the best point where information is at least half of it."""
+    top = int(np.argmax(information))
+    low = high = top
+    enough = information >= 0.5 * information[top]
+    while low > 0 and enough[low - 1]:
+        low -= 1
+    while high < len(abilities) - 1 and enough[high + 1]:
+        high += 1
+    return float(abilities[low]), float(abilities[high])

@@ -1,0 +1,175 @@
+"""S-X²: observed against expected responses in groups of equal summed score.
+
+Orlando and Thissen (2000) for right and wrong, Kang and Chen (2008) for ordered categories.
+Cells that expect less than one response are joined to their neighbours first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+
+from itemwise.diagnostics.summed_scores import joint_with_score
+from itemwise.models.categorical import Categorical
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.blocks import workers
+from itemwise.scoring import Population
+from itemwise.scoring.likelihood import plan_nodes
+
+LEAST_EXPECTED = 1.0
+LEAST_PROBABILITY = 1e-12  # a category that nobody can reach is none
+
+Cells = list[float]
+
+
+@dataclass
+class Group:
+    """Respondents of neighbouring scores: counts of ordered cells, observed and expected."""
+
+    size: float
+    observed: Cells
+    expected: Cells
+
+    @property
+    def sparse(self) -> bool:
+        """Whether some cell, other than an empty one, expects too little."""
+        return any(0 < count < LEAST_EXPECTED for count in self.expected)
+
+    def take(self, other: Group) -> None:
+        """Join another group, lowest cell to lowest cell."""
+        self.size += other.size
+        self.observed = _summed(self.observed, other.observed)
+        self.expected = _summed(self.expected, other.expected)
+
+    def join_cells(self) -> None:
+        """Join neighbouring cells while more than two are left and one expects too little."""
+        observed, expected = self.observed, self.expected
+        while len(expected) > 2 and min(expected) < LEAST_EXPECTED:
+            least = min(range(len(expected)), key=lambda k: (expected[k], -k))
+            to = _smaller_neighbour(least, len(expected), expected.__getitem__)
+            observed[to] += observed[least]
+            expected[to] += expected[least]
+            del observed[least], expected[least]
+
+
+def s_x2(
+    model: Categorical, coords: Floats, population: Population, cells: np.ndarray, weights: Floats
+) -> tuple[Floats, Floats]:
+    """Statistic and degrees of freedom of each item, from complete rows; NaN without freedom.
+
+    A coordinate that items share counts for each of them; one at its bound does not count.
+    """
+    n_items = coords.shape[0]
+    statistic, freedom = np.full(n_items, np.nan), np.full(n_items, np.nan)
+    if n_items < 2 or len(cells) == 0:
+        return statistic, freedom
+    nodes = plan_nodes(model, coords, population)
+    chances = np.exp(nodes.log_weights - nodes.log_weights.max())
+    prob = np.exp(model.log_prob(coords, nodes.fine))
+    widths = _widths(prob)
+    estimated = (~np.asarray(model.at_bound(coords))).sum(axis=1)
+    scores, place = np.unique(cells.sum(axis=1, dtype=np.intp), return_inverse=True)
+    sizes = np.bincount(place, weights).astype(np.float64)
+    highest = int((widths - 1).sum())
+    with workers(1):  # products of matrices that small only wait for each other
+        for item, joint in joint_with_score(prob, chances / chances.sum()):
+            expected = _expected(joint[scores], sizes)
+            counted = _observed(cells[:, item], place, weights, expected.shape)
+            groups = _by_score(scores, counted, expected, int(widths[item]), highest)
+            found, free = _compared(joined(groups))
+            if free > estimated[item]:
+                statistic[item], freedom[item] = found, free - estimated[item]
+    return statistic, freedom
+
+
+def _widths(prob: Floats) -> np.ndarray:
+    """How many categories each item has: those above its last reachable one are absent."""
+    reachable = prob.max(axis=2) > LEAST_PROBABILITY
+    last = len(prob) - np.argmax(reachable[::-1], axis=0)
+    widths: np.ndarray = np.maximum(last, 2)
+    return widths
+
+
+def _expected(joint: Floats, sizes: Floats) -> Floats:
+    """Expected counts of the categories at each score that was seen."""
+    total = joint.sum(axis=1)
+    share = np.divide(sizes, total, out=np.zeros_like(total), where=total > 0)
+    counts: Floats = joint * share[:, None]
+    return counts
+
+
+def _observed(
+    codes: np.ndarray, place: np.ndarray, weights: Floats, shape: tuple[int, ...]
+) -> Floats:
+    """Counts of the categories at each score that was seen."""
+    where = place * shape[1] + codes
+    counts = np.bincount(where, weights, shape[0] * shape[1]).astype(np.float64)
+    return counts.reshape(shape)
+
+
+def _by_score(
+    scores: np.ndarray, observed: Floats, expected: Floats, width: int, highest: int
+) -> list[Group]:
+    """One group a score. The lowest and highest of all leave no choice and say nothing.
+
+    Scores at which not every category is possible go to the nearest at which it is.
+    """
+    low, high = width - 1, max(highest - width + 1, width - 1)
+    groups: dict[int, Group] = {}
+    for score, counts, means in zip(scores.tolist(), observed, expected, strict=True):
+        if not 0 < score < highest or not means.any():
+            continue
+        at = min(max(score, low), high)
+        new = Group(float(counts.sum()), counts[:width].tolist(), means[:width].tolist())
+        if at in groups:
+            groups[at].take(new)
+        else:
+            groups[at] = new
+    return list(groups.values())
+
+
+def joined(groups: list[Group]) -> list[Group]:
+    """Groups whose cells all expect enough: cells are joined first, then groups.
+
+    A group joins the smaller of its neighbours, the lower one where they are equal.
+    """
+    for group in groups:
+        group.join_cells()
+    k = 0
+    while k < len(groups):
+        if not groups[k].sparse or len(groups) == 1:
+            k += 1
+            continue
+        to = _smaller_neighbour(k, len(groups), lambda i: groups[i].size)
+        groups[to].take(groups[k])
+        del groups[k]
+        k = min(k, to)
+    return groups
+
+
+def _smaller_neighbour(k: int, count: int, size: Callable[[int], float]) -> int:
+    """Position of the smaller of the two neighbours, the lower one where they are equal."""
+    if k == 0:
+        return 1
+    if k == count - 1:
+        return k - 1
+    return k - 1 if size(k - 1) <= size(k + 1) else k + 1
+
+
+def _summed(left: Cells, right: Cells) -> Cells:
+    return [a + b for a, b in zip_longest(left, right, fillvalue=0.0)]
+
+
+def _compared(groups: list[Group]) -> tuple[float, int]:
+    """Pearson's statistic and the cells that are free, before parameters are counted."""
+    total, free = 0.0, 0
+    for group in groups:
+        if group.sparse:
+            return np.nan, 0
+        pairs = [(o, e) for o, e in zip(group.observed, group.expected, strict=True) if e > 0]
+        total += sum((o - e) ** 2 / e for o, e in pairs)
+        free += len(pairs) - 1
+    return total, free

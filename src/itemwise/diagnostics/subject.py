@@ -1,0 +1,60 @@
+"""What is diagnosed: a calibration, and the responses to hold against it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.quadrature import Nodes
+from itemwise.responses import Responses, Table, as_responses
+from itemwise.scoring.likelihood import plan_nodes
+
+
+def checked_calibration(calibration: object, owner: str) -> None:
+    """Refuse what is no calibration, and say how to get one."""
+    if not isinstance(calibration, Calibration):
+        raise InputError(
+            f"{owner} needs a calibration, but was given {type(calibration).__name__}. "
+            f"Calibrate the responses first: {owner}(itemwise.calibrate(responses))."
+        )
+
+
+def own_or_given(
+    calibration: Calibration, responses: Table | None, owner: str
+) -> tuple[Responses, Floats]:
+    """The responses given, or the calibration's own; how many respondents each row stands for."""
+    checked_calibration(calibration, owner)
+    if responses is not None and responses is not calibration.responses:
+        given = as_responses(responses)
+        return given, np.ones(given.n_respondents)
+    own = calibration.responses
+    if own is None:
+        raise InputError(
+            "This calibration holds items, not responses: it was loaded from a file. "
+            f"Give them, as in {owner}(calibration, responses)."
+        )
+    weights = calibration.weights
+    return own, np.ones(own.n_respondents) if weights is None else weights
+
+
+def population_nodes(calibration: Calibration) -> tuple[Nodes, Floats]:
+    """Nodes for the items of a calibration, and the share of the population at each fine one."""
+    nodes = plan_nodes(calibration.model, calibration.coords, calibration.population)
+    weights = np.exp(nodes.log_weights - nodes.log_weights.max())
+    return nodes, weights / weights.sum()
+
+
+def adjusted(p: Floats, n_tests: int | None = None) -> Floats:
+    """P-values that hold the share of false alarms (Benjamini and Hochberg, 1995); NaN stays.
+
+    Where only the smallest of `n_tests` are given, what is returned is never too small.
+    """
+    found = np.full(p.shape, np.nan)
+    seen = np.flatnonzero(np.isfinite(p))
+    order = seen[np.argsort(p[seen], kind="stable")]
+    total = order.size if n_tests is None else n_tests
+    raised = p[order] * total / np.arange(1, order.size + 1)
+    found[order] = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
+    return found

@@ -1,0 +1,69 @@
+"""Which model suits which responses, and presets that reproduce published work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from itemwise.errors import InputError
+from itemwise.estimation.engine import Engine
+from itemwise.estimation.shojima import Shojima
+from itemwise.models import Continuous, MeasurementModel, find_model
+from itemwise.responses import Responses
+
+AUTO = "auto"
+PICKS = {
+    "binary": ("2pl", "responses are right or wrong; where guessing matters, ask for '3pl'"),
+    "graded": ("graded", "responses are grades; the other model of grades is 'gpcm'"),
+    "continuous": (
+        "continuous",
+        "responses are scores in an interval; for probabilities there is also 'beta'",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model and an engine that belong together."""
+
+    model: MeasurementModel
+    engine: Engine
+
+
+PRESETS = {
+    # The continuous model as the airt package for R fits it: bounds from the table, responses at
+    # a bound moved inside by 0.01, and an EM that stops early.
+    "airt": Preset(Continuous(bounds="table", at_bounds=0.01), Shojima()),
+}
+
+
+def pick_model(model: str | MeasurementModel, table: Responses) -> tuple[MeasurementModel, str]:
+    """The model asked for, in the shape of the table, and a note where it was picked here."""
+    note = ""
+    if isinstance(model, str) and model.lower() == AUTO:
+        model, reason = PICKS[table.kind]
+        note = f"Model '{model}', picked because {reason}."
+    chosen = find_model(model)
+    if table.kind != chosen.kind:
+        raise InputError(
+            f"The responses are {table.kind}, but the {chosen.name} model explains {chosen.kind} "
+            f"ones: {_advice(table.kind, chosen.kind)}"
+        )
+    return chosen.fitted_to(table.cells, table.items), note
+
+
+def find_preset(name: str) -> Preset:
+    """The preset of that name."""
+    if not isinstance(name, str) or name.lower() not in PRESETS:
+        raise InputError(f"There is no preset {name!r}. Presets are: {', '.join(PRESETS)}.")
+    return PRESETS[name.lower()]
+
+
+def _advice(found: str, wanted: str) -> str:
+    """How a table of one kind may become one of another."""
+    suits = f"use model='{PICKS[found][0]}' or 'auto'"
+    if wanted == "binary":
+        rule = "responses.values >= 2" if found == "graded" else "responses.values > 0.5"
+        return f"{suits}, or give 0 and 1 only, for example with {rule}."
+    if wanted == "graded":
+        return f"{suits}, or say that they are grades: Responses(values, kind='graded')."
+    return f"{suits}, or say that they are scores: Responses(values, kind='continuous')."

@@ -1,0 +1,218 @@
+"""Grades: what the graded response and the generalised partial credit model share.
+
+Items may have different numbers of categories. The grades that an item does not have lie above
+its highest one: their coordinates are absent. A grade that an item has, but that nobody got,
+keeps a small chance through its prior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.models.base import Coordinate
+from itemwise.models.categorical import Categorical
+from itemwise.models.logistic import FLATTEST
+from itemwise.numerics.arrays import Array, Floats, array_namespace
+
+UNFITTED = 3  # categories of a model that has seen no table
+SIMULATED = 5  # categories of simulated items, if nothing else is said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordered(Categorical):
+    """A discrimination, and a difficulty of each step from one grade to the next.
+
+    `categories` is how many grades an item has: one number for all items, or one each. Left
+    out, an item has all grades from the lowest of the table to its own highest one. `lowest` is
+    the lowest grade: 0 where categories are given, else the lowest of the table.
+    """
+
+    kind: ClassVar[str] = "graded"
+    categories: int | tuple[int, ...] | None = None
+    lowest: int | None = None
+    coordinates: tuple[Coordinate, ...] = ()
+
+    def __post_init__(self) -> None:
+        given = self.categories
+        if isinstance(given, Iterable):
+            object.__setattr__(self, "categories", tuple(_whole(n) for n in given))
+        elif given is not None:
+            object.__setattr__(self, "categories", _whole(given))
+        if np.min(_whole_numbers(self.categories), initial=2) < 2:
+            raise InputError(
+                f"categories is {given!r}; an item has at least 2. Give one number for all items, "
+                "or one each."
+            )
+        if not self.coordinates:
+            object.__setattr__(self, "coordinates", self.default_coordinates())
+
+    @property
+    def n_categories(self) -> int:  # type: ignore[override]
+        """The most grades that an item has; every model of grades has as many coordinates."""
+        most = int(np.max(_whole_numbers(self.categories), initial=0)) or UNFITTED
+        return len(self.coordinates) or most
+
+    def fitted_to(self, cells: Array, items: Sequence[str]) -> Self:
+        """The same model with as many grades as the items of a table have."""
+        seen = cells >= 0
+        highest = np.where(seen, cells, -1).max(axis=0)
+        lowest = self.lowest
+        if lowest is None:
+            declared = self.categories is not None or not seen.any()
+            lowest = 0 if declared else int(cells[seen].min())
+        if self.categories is None:
+            categories = tuple(max(2, int(top) - lowest + 1) for top in highest)
+        else:
+            self._check_length(items)
+            categories = tuple(
+                int(n) for n in np.broadcast_to(_whole_numbers(self.categories), len(items))
+            )
+        shaped = replace(self, categories=categories, lowest=lowest, coordinates=())
+        kept = {c.name: c.prior for c in self.coordinates}
+        last = self.coordinates[-1]  # further steps have a prior where this one has
+        coordinates = [
+            replace(c, prior=kept.get(c.name, c.prior if last.prior is not None else None))
+            for c in shaped.default_coordinates()
+        ]
+        fitted = shaped.with_coordinates(tuple(coordinates))
+        fitted.check(cells, items)
+        return fitted
+
+    def of_items(self, positions: Sequence[int] | np.ndarray) -> Self:
+        """The model of some of the items it was fitted to."""
+        if not isinstance(self.categories, tuple):
+            return self
+        # The width stays that of all items, so that their coordinates still fit.
+        return replace(self, categories=tuple(self.categories[int(k)] for k in positions))
+
+    def shaped(self, parameters: Any) -> Self:
+        """The same model with as many grades as these items have difficulties."""
+        steps = [name for name in parameters if str(name).startswith("difficulty_")]
+        steps = [name for name in steps if str(name)[11:].isdigit()]
+        if self.categories is not None or not steps:
+            return self
+        known = np.array(
+            [np.isfinite(np.asarray(parameters[name], dtype=float)) for name in sorted(steps)]
+        )
+        counts = 1 + np.atleast_2d(known.T).sum(axis=1)
+        return replace(self, categories=tuple(int(n) for n in counts), coordinates=())
+
+    def check(self, cells: Array, items: Sequence[str]) -> None:
+        """Refuse grades that an item does not have."""
+        if self.categories is None:
+            return
+        self._check_length(items)
+        lowest = self.lowest or 0
+        most = np.broadcast_to(_whole_numbers(self.categories), len(items)) + lowest - 1
+        outside = (cells > most) | ((cells >= 0) & (cells < lowest))
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise InputError(
+                f"Item {items[column]!r} has the grade {cells[row, column]}, but its "
+                f"{most[column] - lowest + 1} categories go from {lowest} to {most[column]}. "
+                "Correct the cell, or give categories and lowest to the model, as in "
+                f"{type(self).__name__}(categories={int(cells.max()) + 1}, lowest=0)."
+            )
+
+    def _check_length(self, items: Sequence[str]) -> None:
+        if isinstance(self.categories, tuple) and len(self.categories) != len(items):
+            raise InputError(
+                f"categories has {len(self.categories)} numbers, but there are {len(items)} items. "
+                "Give one number for all items, or one each."
+            )
+
+    def read(self, cells: Array) -> Array:
+        """Categories from 0."""
+        if not self.lowest:
+            return cells
+        xp = array_namespace(cells)
+        return xp.where(cells < 0, cells, cells - self.lowest)
+
+    def extent(self) -> tuple[Floats | float, Floats | float]:
+        """The lowest and the highest grade of each item."""
+        lowest = float(self.lowest or 0)
+        if not isinstance(self.categories, tuple):
+            return lowest, lowest + self.n_categories - 1
+        return np.full(len(self.categories), lowest), lowest + np.array(self.categories) - 1.0
+
+    def _start_shares(self, means: Array, asked: Array) -> Array:
+        """Share of each category, (n_categories, n_items), none of them zero."""
+        xp = array_namespace(means)
+        first = 1 - xp.sum(means, axis=0)
+        shares = xp.concat([first[None], means])
+        return (shares * asked + 0.5) / (asked + 0.5 * self.n_categories)
+
+    def _has(self, n_items: int) -> np.ndarray:
+        """Which steps past the first an item has, (n_items, n_categories - 2)."""
+        counts = np.broadcast_to(_whole_numbers(self.categories or UNFITTED), n_items)
+        has: np.ndarray = np.arange(2, self.n_categories) < counts[:, None]
+        return has
+
+    def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
+        """Log-normal discrimination, and difficulties in ascending order around a normal one."""
+        n = self.n_categories if self.categories is not None else SIMULATED
+        location = random.normal(0.0, 0.7, n_items)
+        spread = np.sort(random.normal(0.0, 1.0, (n - 1, n_items)), axis=0)
+        apart = np.linspace(-0.3, 0.3, n - 1)[:, None] * (n - 2)  # no two grades at one place
+        drawn = {"discrimination": np.exp(random.normal(0.3, 0.3, n_items))}
+        has = np.full(n_items, n)
+        if isinstance(self.categories, tuple) and len(self.categories) == n_items:
+            has = np.array(self.categories)
+        for k in range(n - 1):
+            step = location + spread[k] + apart[k]
+            drawn[f"difficulty_{k + 1}"] = np.where(k + 1 < has, step, np.nan)
+        return drawn
+
+    def parameters(self, coords: Floats) -> Mapping[str, Floats]:
+        """Discrimination, the difficulty of each step, and their mean as `difficulty`.
+
+        A slope within `FLATTEST` of zero is reported as that.
+        """
+        slope, steps = self._slope(coords), self._steps(coords)
+        found = {"discrimination": slope, "difficulty": -np.nanmean(steps, axis=1) / slope}
+        for k in range(steps.shape[1]):
+            found[f"difficulty_{k + 1}"] = -steps[:, k] / slope
+        return found
+
+    def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
+        """Derivatives of the public parameters in the coordinates."""
+        slope, steps = self._slope(coords), self._steps(coords)
+        flat = np.abs(coords[:, 0]) < FLATTEST
+        jacobian = {"discrimination": np.zeros(coords.shape)}
+        jacobian["discrimination"][:, 0] = 1
+        each = []
+        for k, change in enumerate(self._step_slopes(coords)):
+            found = -change / slope[:, None]
+            found[:, 0] = np.where(flat, 0.0, steps[:, k] / slope**2)
+            each.append(np.where(np.isnan(steps[:, k, None]), np.nan, found))
+        jacobian["difficulty"] = np.nanmean(each, axis=0)
+        jacobian.update({f"difficulty_{k + 1}": found for k, found in enumerate(each)})
+        return jacobian
+
+    def _slope(self, coords: Floats) -> Floats:
+        return np.where(np.abs(coords[:, 0]) < FLATTEST, FLATTEST, coords[:, 0])
+
+    def _steps(self, coords: Floats) -> Floats:
+        """Minus discrimination x difficulty of each step, (n_items, steps); NaN if absent."""
+        raise NotImplementedError
+
+    def _step_slopes(self, coords: Floats) -> list[Floats]:
+        """Derivatives of each of `_steps` in the coordinates past the first, (n_items, width)."""
+        raise NotImplementedError
+
+
+def _whole(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise InputError(f"categories has {number!r}, which is no whole number.")
+    return int(number)
+
+
+def _whole_numbers(categories: int | tuple[int, ...] | None) -> np.ndarray:
+    if categories is None:
+        return np.array([], dtype=int)
+    return np.atleast_1d(np.asarray(categories, dtype=int))

@@ -1,0 +1,91 @@
+"""What every diagnosis promises, over the registry and over models of every kind."""
+
+import numpy as np
+import pytest
+
+import itemwise as iw
+from itemwise.diagnostics import DIAGNOSTICS, Diagnosis, diagnose
+from itemwise.displays import Display
+from itemwise.errors import InputError
+
+MODELS = ["2pl", "3pl", "graded", "gpcm", "continuous", "beta"]
+
+
+@pytest.fixture(scope="module")
+def cals():
+    made = {}
+
+    def get(model):
+        if model not in made:
+            responses = iw.simulate(model, 150, 8, missing=0.02, random_state=4).responses
+            made[model] = iw.calibrate(responses, model)
+        return made[model]
+
+    return get
+
+
+@pytest.fixture(params=MODELS)
+def cal(cals, request):
+    return cals(request.param)
+
+
+@pytest.fixture(params=DIAGNOSTICS)
+def name(request):
+    return request.param
+
+
+def test_a_diagnosis_shows_itself_or_says_what_it_needs(cal, name, tmp_path):
+    try:
+        found = DIAGNOSTICS[name](cal)
+    except InputError as error:
+        assert (name, cal.model.kind) in {
+            ("model_fit", "continuous"),
+            ("label_trouble", "graded"),
+            ("label_trouble", "continuous"),
+        }
+        assert cal.model.name in str(error)
+        return
+    assert isinstance(found, Diagnosis)
+    assert len(found.to_frame())
+    assert isinstance(found.plot(), Display)
+    assert found.save(tmp_path / "found.csv").read_text().count("\n") == len(found.to_frame()) + 1
+    assert found.meaning in repr(found)
+    assert "<table" in found._repr_html_()
+
+
+def test_its_meaning_is_a_sentence_with_a_figure_in_it(cal, name):
+    try:
+        meaning = DIAGNOSTICS[name](cal).meaning
+    except InputError:
+        return
+    assert meaning.endswith(".")
+    assert any(sign.isdigit() for sign in meaning)
+    assert "nan" not in meaning.split()
+
+
+def test_a_loaded_bank_is_diagnosed_with_responses_of_its_own(cals, name, tmp_path):
+    cal = cals("2pl")
+    bank = iw.load(cal.save(tmp_path / "bank.json"))
+    again, first = DIAGNOSTICS[name](bank, cal.responses), DIAGNOSTICS[name](cal)
+    for column, values in first.to_frame().select_dtypes("number").items():
+        np.testing.assert_allclose(again.to_frame()[column], values, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [None, "2pl", np.eye(3)])
+def test_what_is_no_calibration_is_refused_with_the_call_to_make(name, wrong):
+    with pytest.raises(InputError, match=rf"{name} needs a calibration.*calibrate\(responses\)"):
+        DIAGNOSTICS[name](wrong)
+
+
+def test_diagnose_finds_what_exists_and_says_why_the_rest_does_not(cal):
+    found, missing = diagnose(cal)
+    assert {*found, *missing} == {"dimensionality", *DIAGNOSTICS}
+    assert (
+        set(missing)
+        == {
+            "binary": set(),
+            "graded": {"label_trouble"},
+            "continuous": {"model_fit", "label_trouble"},
+        }[cal.model.kind]
+    )
+    assert all(cal.model.name in reason for reason in missing.values())

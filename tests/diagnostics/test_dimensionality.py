@@ -1,0 +1,188 @@
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itemwise import calibrate, simulate
+from itemwise.diagnostics.dimensionality import dimensionality
+from itemwise.errors import InputError
+
+module = import_module("itemwise.diagnostics.dimensionality")  # its function has the same name
+
+COLUMNS = ["dimension", "eigenvalue", "share", "reference", "chance", "p", "suggested"]
+
+
+def latent(n_respondents, n_items, n_abilities, seed, correlation=0.0):
+    """Numbers behind the responses; each item asks one of the abilities."""
+    random = np.random.default_rng(seed)
+    common = np.sqrt(correlation) * random.normal(size=(n_respondents, 1))
+    own = random.normal(size=(n_respondents, n_abilities))
+    ability = common + np.sqrt(1 - correlation) * own
+    asked = ability[:, np.arange(n_items) % n_abilities]
+    return 1.5 * (asked - random.normal(size=n_items)) + random.logistic(size=asked.shape)
+
+
+def drawn(*shape, **kw):
+    """Simulated 2PL responses as numbers, NaN where never asked."""
+    return simulate("2pl", *shape, **kw).responses.to_frame().to_numpy(copy=True)
+
+
+def binary(numbers):
+    return (numbers > 0).astype(int)
+
+
+def graded(numbers):
+    return np.digitize(numbers, [-2.0, 0.0, 2.0])
+
+
+def continuous(numbers):
+    return numbers
+
+
+@pytest.mark.parametrize("coded", [binary, graded, continuous])
+@pytest.mark.parametrize("n_abilities", [1, 2, 3])
+def test_the_number_of_abilities_is_found(coded, n_abilities):
+    found = dimensionality(coded(latent(500, 18, n_abilities, seed=n_abilities)))
+    assert found.n_dimensions == n_abilities
+    assert found.to_frame()["suggested"].sum() == n_abilities
+
+
+def test_two_abilities_that_go_together_are_still_two():
+    found = dimensionality(binary(latent(1000, 40, 2, seed=0, correlation=0.5)))
+    assert found.n_dimensions == 2
+    assert found.ratio < 3
+    assert "one ability is too few" in found.meaning
+
+
+def test_one_ability_with_gaps_is_one():
+    found = dimensionality(simulate("2pl", 500, 30, missing=0.4, random_state=1).responses)
+    assert found.n_dimensions == 1
+    assert found.meaning.startswith("One ability is enough")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bend_of_many_curves_is_no_second_ability(seed):
+    """Where parallel analysis alone always sees two dimensions."""
+    found = dimensionality(simulate("2pl", 1500, 100, random_state=seed).responses, draws=20)
+    assert found.eigenvalues[1] > found.chance[1]
+    assert found.n_dimensions == 1
+
+
+def test_one_ability_is_seldom_taken_for_two():
+    """Each is a test at the level of 5 %; 4 or more wrong in 30 has a chance of 6 %."""
+    found = [
+        dimensionality(simulate("2pl", 300, 20, random_state=seed).responses, draws=40)
+        for seed in range(30)
+    ]
+    assert sum(one.n_dimensions != 1 for one in found) < 4
+
+
+def test_coins_speak_of_no_ability():
+    tosses = np.random.default_rng(1).integers(0, 2, (400, 20))
+    found = dimensionality(tosses)
+    assert found.n_dimensions == 0
+    assert "do not speak of an ability" in found.meaning
+
+
+def test_eigenvalues_are_those_of_the_correlations():
+    values = drawn(300, 8, random_state=0)
+    expected = np.linalg.eigvalsh(np.corrcoef(values.T))[::-1]
+    found = dimensionality(values, draws=2)
+    np.testing.assert_allclose(found.eigenvalues, expected, atol=1e-10)
+    assert found.ratio == pytest.approx(expected[0] / expected[1])
+
+
+def test_chance_is_what_shuffled_columns_give():
+    values = drawn(200, 10, random_state=0)
+    random = np.random.default_rng(7)
+    shuffled = [
+        np.linalg.eigvalsh(np.corrcoef(random.permuted(values, axis=0).T))[::-1] for _ in range(200)
+    ]
+    found = dimensionality(values, draws=200)
+    # Two percentiles of 200 draws each: the standard error of their difference is about 0.01.
+    np.testing.assert_allclose(found.chance, np.percentile(shuffled, 95, axis=0), atol=0.04)
+
+
+def test_correlations_with_gaps_are_pairwise():
+    values = drawn(400, 5, missing=0.2, random_state=0)
+    np.testing.assert_allclose(
+        module._correlations(values), pd.DataFrame(values).corr(), atol=1e-10
+    )
+
+
+def test_correlations_that_contradict_each_other_are_made_possible():
+    rough = np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]])
+    mended = module._positive(rough)
+    assert np.linalg.eigvalsh(rough)[0] < -0.5
+    assert np.linalg.eigvalsh(mended)[0] > -1e-12
+    np.testing.assert_allclose(np.diagonal(mended), 1.0)
+
+
+def test_made_up_tables_keep_every_column_and_its_gaps():
+    values = drawn(100, 4, missing=0.3, random_state=0)
+    made = module._dealt(
+        values, np.sort(values, axis=0), np.full((4, 1), 0.7), np.random.default_rng(0)
+    )
+    np.testing.assert_array_equal(np.isnan(made), np.isnan(values))
+    np.testing.assert_array_equal(np.sort(made, axis=0), np.sort(values, axis=0))
+    assert not np.array_equal(made, values, equal_nan=True)
+
+
+def test_the_same_seed_gives_the_same_result():
+    values = binary(latent(200, 10, 2, seed=0))
+    one, other, third = (dimensionality(values, random_state=seed) for seed in (4, 4, 5))
+    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
+    assert not np.array_equal(one.reference, third.reference)
+
+
+def test_the_frame_has_its_columns():
+    frame = dimensionality(binary(latent(100, 6, 1, seed=0)), draws=9).to_frame()
+    assert list(frame.columns) == COLUMNS
+    assert list(frame["dimension"]) == [1, 2, 3, 4, 5, 6]
+    assert frame["share"].sum() == pytest.approx(1.0)
+    assert frame["p"].min() == pytest.approx(1 / 10)
+
+
+def test_constant_items_are_left_out_and_named():
+    values = binary(latent(100, 6, 1, seed=0))
+    values[:, 4] = 1
+    found = dimensionality(values, draws=5)
+    assert found.n_items == 5
+    assert "1 item (item_5)" in found.meaning
+
+
+def test_a_large_table_is_thinned_and_says_so(monkeypatch):
+    monkeypatch.setattr(module, "MOST_RESPONDENTS", 50)
+    monkeypatch.setattr(module, "MOST_ITEMS", 8)
+    found = dimensionality(binary(latent(200, 20, 1, seed=0)), draws=5)
+    assert (found.n_respondents, found.n_items) == (50, 8)
+    assert "from 50 of 200 respondents; from 8 of 20 items" in found.meaning
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (2, 2), (3, 10)])
+def test_hardly_any_responses_give_a_result_and_no_crash(shape):
+    found = dimensionality(np.random.default_rng(0).integers(0, 2, shape), draws=3)
+    assert found.n_items == len(found.to_frame()) <= shape[1]
+    assert found.meaning
+
+
+def test_items_that_nobody_shares_give_a_result_and_no_crash():
+    values = np.kron(np.eye(3), np.array([[0.0], [1.0], [1.0]]))
+    values[np.kron(np.eye(3), np.ones((3, 1))) == 0] = np.nan
+    assert dimensionality(values, draws=3).n_dimensions == 0
+
+
+def test_wrong_arguments_are_explained():
+    responses = simulate("2pl", 20, 5, random_state=0).responses
+    with pytest.raises(InputError, match="attribute 'responses'"):
+        dimensionality(calibrate(responses, "2pl"))
+    with pytest.raises(InputError, match="draws is 0"):
+        dimensionality(responses, draws=0)
+    with pytest.raises(InputError, match="random_state is 'x'"):
+        dimensionality(responses, random_state="x")
+
+
+def test_it_draws_itself():
+    ax = dimensionality(binary(latent(100, 6, 1, seed=0)), draws=5).plot().ax_
+    assert ax.get_xlabel() == "dimension"

@@ -1,0 +1,355 @@
+"""Item fit: by definition, against R's mirt 1.45.1, and on responses whose truth is known."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import false_discovery_control, kstest
+
+import itemwise
+from itemwise import Calibration, Responses, calibrate, simulate
+from itemwise.calibration import KnownCovariances
+from itemwise.diagnostics.item_fit import adjusted, item_fit
+from itemwise.diagnostics.residuals import Material
+from itemwise.diagnostics.s_x2 import Group, joined
+from itemwise.diagnostics.summed_scores import joint_with_score
+from itemwise.errors import InputError
+from itemwise.models import MODELS, OnePL, ThreePL, TwoPL
+from itemwise.scoring import NormalPopulation
+
+BINARY = [
+    *("LSAT6_Rasch", "LSAT6_2PL", "LSAT7_Rasch", "LSAT7_2PL", "LSAT7_3PL"),
+    *("SAT12_Rasch", "SAT12_2PL", "SAT12_3PL", "sim2pl_1000x50_2PL", "sim3pl_2000x40_3PL"),
+]
+GRADED = ["Science_graded", "Science_gpcm"]
+# For these two items mirt joins score 3 to score 4 (10 respondents), not to score 2 (5): against
+# the rule that gives all its other figures here. Joined so, ours are the same; why is not known.
+JOINED_OTHERWISE = {"sim2pl_1000x50_2PL": ["i031", "i039"]}
+
+
+def bank(model, coords, population=None, responses=None, weights=None):
+    """A calibration with these items."""
+    n_items, width = coords.shape
+    names = responses.items if responses else tuple(f"item {k}" for k in range(n_items))
+    return Calibration(
+        model=model,
+        item_names=names,
+        coords=coords,
+        uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
+        population=population or NormalPopulation(),
+        log_likelihood=0.0,
+        n_respondents=1.0,
+        iterations=1,
+        converged=True,
+        engine="em",
+        responses=responses,
+        weights=weights,
+    )
+
+
+class Witness:
+    """mirt's figures of one fit, and a calibration with mirt's own items."""
+
+    def __init__(self, folder, tag):
+        self.folder, self.tag = folder, tag
+        self.data, self.model = tag.rsplit("_", 1)
+
+    def frame(self, ending):
+        (path,) = self.folder.glob(f"mirt_{self.tag}_{ending}.csv*")
+        return pd.read_csv(path)
+
+    @property
+    def table(self):
+        return pd.read_csv(self.folder / "data" / f"{self.data}.csv")
+
+    def as_bank(self):
+        fits = pd.read_csv(self.folder / "mirt_fits.csv")
+        fit = fits[(fits["tag"] == self.tag) & (fits["TOL"] == "tight")].iloc[0]
+        model = {"Rasch": OnePL, "2PL": TwoPL, "3PL": ThreePL}[self.model]()
+        names = ["slopeint_a1", "slopeint_d", "slopeint_g"][: model.width]
+        coords = self.frame("items_tight")[names].to_numpy(float)
+        responses = Responses(self.table.to_numpy(), items=list(self.table.columns))
+        return bank(
+            model, coords, NormalPopulation(0.0, float(np.sqrt(fit["latent_var"]))), responses
+        )
+
+    def s_x2_agrees(self, ours, **tolerance):
+        theirs = self.frame("itemfit").set_index("item")
+        same = ~theirs.index.isin(JOINED_OTHERWISE.get(self.data + "_" + self.model, []))
+        np.testing.assert_array_equal(ours["s_x2_df"], theirs["df.S_X2"])
+        for found, expected in [
+            ("s_x2", "S_X2"),
+            ("s_x2_p", "p.S_X2"),
+            ("s_x2_rmsea", "RMSEA.S_X2"),
+        ]:
+            np.testing.assert_allclose(ours[found][same], theirs[expected][same], **tolerance)
+
+    def squares_agree(self, ours, **tolerance):
+        theirs = self.frame("itemfit_infit_Zh")
+        for found, expected in [
+            *(("infit", "infit"), ("infit_z", "z.infit")),
+            *(("outfit", "outfit"), ("outfit_z", "z.outfit"), ("zh", "Zh")),
+        ]:
+            np.testing.assert_allclose(ours[found], theirs[expected], **tolerance)
+
+
+@pytest.fixture
+def witness(shared):
+    return lambda tag: Witness(shared / "reference", tag)
+
+
+@pytest.fixture(scope="module")
+def lsat():
+    """Responses that a 2PL made, and their calibration."""
+    responses, _ = simulate("2pl", 600, 8, random_state=5)
+    return calibrate(responses, "2pl")
+
+
+@pytest.mark.parametrize("tag", BINARY)
+def test_on_mirts_items_s_x2_is_that_of_mirt(witness, tag):
+    mirt = witness(tag)
+    # Both are exact: what is left is rounding over some thousand sums.
+    mirt.s_x2_agrees(item_fit(mirt.as_bank()).to_frame(), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("tag", BINARY)
+def test_on_mirts_items_infit_outfit_and_zh_are_those_of_mirt(witness, tag):
+    mirt = witness(tag)
+    # mirt's 61 nodes move its abilities by up to 1e-5, and the deviates of SAT12 by 4e-5.
+    mirt.squares_agree(item_fit(mirt.as_bank()).to_frame(), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("tag", GRADED)
+def test_science_is_as_mirt_finds_it(witness, tag):
+    mirt = witness(tag)
+    if mirt.model not in MODELS:
+        pytest.skip(f"there is no model {mirt.model} yet")
+    ours = item_fit(calibrate(mirt.table, mirt.model, priors=None)).to_frame()
+    # The items are our own: both stop when nothing of interest changes.
+    mirt.s_x2_agrees(ours, rtol=0.01, atol=0.01)
+    mirt.squares_agree(ours, rtol=0.01, atol=0.01)
+
+
+@pytest.mark.parametrize("tag", ["LSAT7_2PL", "SAT12_Rasch"])
+def test_our_own_calibration_gives_mirts_figures(witness, tag):
+    mirt = witness(tag)
+    model = {"2PL": "2pl", "Rasch": "1pl"}[mirt.model]
+    ours = item_fit(calibrate(mirt.table, model, priors=None)).to_frame()
+    # As for the items themselves, which agree to 0.02 and mostly far better.
+    mirt.s_x2_agrees(ours, rtol=0.01, atol=0.01)
+    mirt.squares_agree(ours, rtol=0.01, atol=0.01)
+
+
+def test_scores_of_all_response_patterns_add_up():
+    random = np.random.default_rng(1)
+    prob = random.dirichlet(np.ones(3), (5, 2)).transpose(2, 0, 1)  # three categories, two nodes
+    prob[2, 4] = 0.0  # an item may lack its last category
+    prob /= prob.sum(axis=0)
+    weights = np.array([0.3, 0.7])
+    by_hand = np.zeros((5, 11, 3))
+    for pattern in product(range(3), repeat=5):
+        chance = np.prod([prob[c, j] for j, c in enumerate(pattern)], axis=0) @ weights
+        for item, category in enumerate(pattern):
+            by_hand[item, sum(pattern), category] += chance
+    found = dict(joint_with_score(prob, weights))
+    np.testing.assert_allclose([found[k] for k in range(5)], by_hand, rtol=1e-12)
+
+
+def test_leaving_out_items_from_a_long_test_equals_the_plain_recursion():
+    random = np.random.default_rng(2)
+    right = random.random((75, 4))  # more than two leaves of the tree
+    prob = np.stack([1 - right, right])
+    weights = random.dirichlet(np.ones(4))
+    found = dict(joint_with_score(prob, weights))
+    for item in (0, 37, 74):
+        rest = np.zeros((76, 4))
+        rest[0] = 1.0
+        for other in np.delete(np.arange(75), item):
+            rest[1:] = rest[1:] * prob[0, other] + rest[:-1] * prob[1, other]
+            rest[0] *= prob[0, other]
+        np.testing.assert_allclose(found[item][:, 0], (rest * prob[0, item]) @ weights, rtol=1e-10)
+        np.testing.assert_allclose(
+            found[item][1:, 1], (rest * prob[1, item])[:-1] @ weights, rtol=1e-10
+        )
+
+
+def group(*expected):
+    return Group(float(round(sum(expected))), [0.0] * len(expected), list(expected))
+
+
+def test_a_sparse_group_joins_its_smaller_neighbour():
+    found = joined([group(4.0, 4.0), group(0.5, 1.5), group(2.0, 2.0)])
+    assert [one.expected for one in found] == [[4.0, 4.0], [2.5, 3.5]]
+
+
+def test_between_equal_neighbours_a_sparse_group_joins_the_lower():
+    found = joined([group(2.0, 2.0), group(0.5, 1.5), group(2.0, 2.0)])
+    assert [one.expected for one in found] == [[2.5, 3.5], [2.0, 2.0]]
+
+
+def test_sparse_categories_are_joined_before_groups_are():
+    found = joined([group(0.2, 0.9, 3.0, 5.0), group(4.0, 4.0, 4.0, 4.0)])
+    assert found[0].expected == pytest.approx([1.1, 3.0, 5.0])
+    assert found[1].expected == [4.0] * 4
+
+
+def test_infit_and_outfit_are_what_their_definition_says():
+    coords = np.array([[1.0, 0.5], [0.7, -0.4]])
+    cells = np.array([[1, 0], [0, 1], [1, -1]], dtype=np.int8)
+    ability = np.array([-0.5, 0.3, 1.1])
+    fit = Material(TwoPL(), coords, cells, ability, np.ones(len(cells))).by_item()
+    for item, rows in enumerate([[0, 1, 2], [0, 1]]):
+        right = 1 / (1 + np.exp(-coords[item, 0] * ability[rows] - coords[item, 1]))
+        variance = right * (1 - right)
+        squared = (cells[rows, item] - right) ** 2
+        assert fit.n[item] == len(rows)
+        assert fit.outfit[item] == pytest.approx(np.mean(squared / variance), rel=1e-12)
+        assert fit.infit[item] == pytest.approx(squared.sum() / variance.sum(), rel=1e-12)
+
+
+class Straight:
+    """Scores around the ability, with the deviation 2: a model without categories."""
+
+    name = "straight"
+
+    def expected(self, coords, abilities):
+        return coords[:, :1] + np.asarray(abilities)
+
+    def variance(self, coords, abilities):
+        return np.full((len(coords), len(abilities)), 4.0)
+
+
+def test_scores_without_categories_have_infit_and_outfit_but_no_zh():
+    random = np.random.default_rng(3)
+    ability = random.normal(size=4000)
+    cells = ability[:, None] + random.normal(0, 2, (4000, 20))
+    cells[random.random(cells.shape) < 0.3] = np.nan
+    fit = Material(Straight(), np.zeros((20, 1)), cells, ability, np.ones(len(cells))).by_item()
+    assert kstest(fit.infit_z, "norm").pvalue > 0.01
+    assert kstest(fit.outfit_z, "norm").pvalue > 0.01
+    assert np.isnan(fit.zh).all()
+
+
+def test_at_the_true_abilities_standardised_figures_are_standard_normal():
+    responses, truth = simulate("2pl", 2000, 60, random_state=4)
+    coords = truth.model.from_parameters({k: truth.items[k].to_numpy() for k in truth.items})
+    ability = truth.abilities["ability"].to_numpy()
+    fit = Material(truth.model, coords, responses.cells, ability, np.ones(len(ability))).by_item()
+    assert kstest(fit.infit_z, "norm").pvalue > 0.01
+    assert kstest(fit.zh, "norm").pvalue > 0.01
+
+
+def test_p_values_of_s_x2_are_uniform_where_the_model_holds():
+    found = []
+    for seed in range(4):
+        responses, _ = simulate("2pl", 1500, 25, random_state=seed)
+        found.append(item_fit(calibrate(responses, "2pl", priors=None)).s_x2_p)
+    assert kstest(np.concatenate(found), "uniform").pvalue > 0.01
+
+
+def test_an_item_with_a_curve_of_another_form_is_found():
+    responses, truth = simulate("2pl", 2000, 20, random_state=6)
+    values = np.array(responses.to_frame())
+    ability = truth.abilities["ability"].to_numpy()
+    values[:, 3] = np.abs(ability) < 0.7  # solved in the middle, failed at both ends
+    fit = item_fit(calibrate(values, "2pl"))
+    assert fit.misfitting[0] == fit.items[3]
+    assert fit.s_x2_p_adjusted[3] < 1e-6
+    assert fit.items[3] in fit.meaning
+
+
+def test_adjusted_p_values_are_those_of_benjamini_and_hochberg():
+    p = np.random.default_rng(7).random(40) ** 2
+    np.testing.assert_allclose(adjusted(p), false_discovery_control(p), rtol=1e-12)
+    with_gap = adjusted(np.array([0.01, np.nan, 0.02]))
+    np.testing.assert_allclose(with_gap, [0.02, np.nan, 0.02])
+
+
+def test_a_weight_counts_as_that_many_respondents(lsat):
+    weights = np.random.default_rng(8).integers(1, 4, 600)
+    cells = lsat.responses.cells
+    repeated = Responses.from_codes(np.repeat(cells, weights, axis=0), items=lsat.item_names)
+    weighted = item_fit(replace(lsat, weights=weights.astype(float))).to_frame()
+    counted = item_fit(replace(lsat, responses=repeated)).to_frame()
+    pd.testing.assert_frame_equal(weighted, counted, rtol=1e-9)
+
+
+def test_missing_cells_leave_s_x2_to_the_complete_rows_and_say_so(lsat):
+    values = np.array(lsat.responses.to_frame())
+    values[:200, 0] = np.nan
+    fit = item_fit(lsat, values)
+    alone = item_fit(lsat, values[200:])
+    np.testing.assert_allclose(fit.s_x2, alone.s_x2, rtol=1e-12)
+    assert fit.n_complete == 400
+    assert "400 respondents (67%)" in fit.note
+    assert fit.n.tolist() == [400.0] + [600.0] * 7
+    assert np.isfinite(fit.outfit).all()
+
+
+def test_where_no_row_is_complete_there_is_no_s_x2(lsat):
+    values = np.array(lsat.responses.to_frame())
+    values[np.arange(600), np.arange(600) % 8] = np.nan
+    fit = item_fit(lsat, values)
+    assert np.isnan(fit.s_x2).all()
+    assert np.isfinite(fit.outfit).all()
+    assert "no respondent was asked every item" in fit.note
+    assert "could not be tested" in fit.meaning
+    assert fit.plot().ax_.has_data()
+
+
+def test_a_part_of_the_items_is_judged_by_itself(lsat):
+    fit = item_fit(lsat, lsat.responses.select(items=lsat.item_names[:5]))
+    assert np.isfinite(fit.s_x2[:5]).all()
+    assert np.isnan(fit.s_x2[5:]).all()
+    assert np.isnan(fit.outfit[5:]).all()
+    assert fit.n.tolist() == [600.0] * 5 + [0.0] * 3
+
+
+def test_constant_items_have_no_s_x2_and_harm_no_other():
+    values = np.array(simulate("2pl", 500, 8, random_state=9).responses.to_frame())
+    values[:, 2], values[:, 5] = 1, 0
+    fit = item_fit(calibrate(values, "2pl"))
+    assert np.isnan(fit.s_x2[[2, 5]]).all()
+    assert np.isfinite(np.delete(fit.s_x2, [2, 5])).all()
+    assert np.isfinite(fit.to_frame().drop(fit.to_frame().index[[2, 5]]).to_numpy()).all()
+
+
+@pytest.mark.parametrize(("n_respondents", "n_items"), [(1, 1), (1, 6), (60, 1), (60, 2), (3, 4)])
+def test_small_tables_have_a_result(n_respondents, n_items):
+    responses = simulate("2pl", n_respondents, n_items, random_state=10).responses
+    fit = item_fit(calibrate(responses, "2pl"))
+    assert fit.to_frame().shape == (n_items, 11)
+    assert np.isnan(fit.s_x2).all()
+    assert "too few respondents or items" in fit.note
+
+
+def test_the_result_shows_itself(lsat, tmp_path):
+    fit = item_fit(lsat)
+    assert list(fit.to_frame()) == [
+        *("s_x2", "s_x2_df", "s_x2_p", "s_x2_p_adjusted", "s_x2_rmsea"),
+        *("infit", "infit_z", "outfit", "outfit_z", "zh", "n"),
+    ]
+    assert fit.to_frame().index.name == "item"
+    assert "8 tested items" in repr(fit)
+    assert fit.save(tmp_path / "fit.html").stat().st_size > 1000
+
+
+def test_responses_in_place_of_a_calibration_are_told_what_to_do(lsat):
+    with pytest.raises(InputError, match=r"given Responses.*itemwise\.calibrate\(responses\)"):
+        item_fit(lsat.responses)
+
+
+def test_a_bank_from_a_file_asks_for_responses(lsat, tmp_path):
+    loaded = itemwise.load(lsat.save(tmp_path / "bank.json"))
+    with pytest.raises(InputError, match=r"item_fit\(calibration, responses\)"):
+        item_fit(loaded)
+    again = item_fit(loaded, lsat.responses).to_frame()
+    pd.testing.assert_frame_equal(again, item_fit(lsat).to_frame(), rtol=1e-6)
+
+
+def test_unknown_items_are_refused(lsat):
+    strange = pd.DataFrame({"nobody": [0, 1], "knows": [1, 0]})
+    with pytest.raises(InputError, match="2 of 2 items are not in this calibration"):
+        item_fit(lsat, strange)

@@ -1,0 +1,235 @@
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import itemwise
+from itemwise import OnePL, Responses, calibrate, simulate
+from itemwise.diagnostics.local_dependence import local_dependence
+from itemwise.diagnostics.subject import adjusted
+from itemwise.errors import InputError
+from itemwise.models import MODELS
+
+module = import_module("itemwise.diagnostics.local_dependence")  # its function has the same name
+
+COLUMNS = ["item", "other", "q3", "q3_adjusted", "z", "p", "p_adjusted", "n", "dependent"]
+RASCH = ["LSAT6_Rasch", "LSAT7_Rasch", "SAT12_Rasch"]
+TWO = ["LSAT6_2PL", "LSAT7_2PL", "SAT12_2PL", "sim2pl_1000x50_2PL"]
+THREE = ["LSAT7_3PL", "SAT12_3PL", "sim3pl_2000x40_3PL"]
+GRADED = ["Science_graded", "Science_gpcm"]
+OURS = {"Rasch": OnePL(discrimination=1), "2PL": "2pl", "3PL": "3pl"}
+
+
+def drawn(*shape, **kw):
+    """Simulated 2PL responses as numbers, NaN where never asked."""
+    return simulate("2pl", *shape, **kw).responses.to_frame().to_numpy(copy=True)
+
+
+def with_a_copy(n_respondents=600, n_items=20, agreement=1.0, seed=3):
+    """One ability, and two items of which the second repeats the first."""
+    values = drawn(n_respondents, n_items, random_state=seed)
+    same = np.random.default_rng(seed).random(n_respondents) < agreement
+    values[:, 7] = np.where(same, values[:, 2], values[:, 7])
+    return values
+
+
+@pytest.fixture(scope="module")
+def copied():
+    return local_dependence(calibrate(with_a_copy(), "2pl"))
+
+
+@pytest.fixture(scope="module")
+def gappy():
+    """Responses with gaps, and their calibration."""
+    return calibrate(simulate("2pl", 150, 6, missing=0.3, random_state=5).responses, "2pl")
+
+
+@pytest.mark.parametrize("tag", [*RASCH, *TWO, *THREE, *GRADED])
+def test_q3_is_that_of_mirt(shared, tag):
+    data, model = tag.rsplit("_", 1)
+    if model not in OURS and model not in MODELS:
+        pytest.skip(f"there is no model {model!r} yet")
+    table = pd.read_csv(shared / "reference" / "data" / f"{data}.csv")
+    theirs = pd.read_csv(shared / "reference" / f"mirt_{tag}_Q3.csv", index_col="item")
+    responses = Responses(table.to_numpy(), items=list(table.columns))
+    found = local_dependence(calibrate(responses, OURS.get(model, model), priors=None))
+    # Items agree to about 0.001; a 3PL without priors is nearly flat, so that they differ more.
+    tolerance = 0.003 if tag in THREE else 0.0005
+    np.testing.assert_allclose(found.q3, theirs.to_numpy(float), atol=tolerance)
+    assert list(found.q3.index) == list(theirs.index)
+
+
+def test_q3_is_the_correlation_of_residuals_over_those_who_answered_both(gappy):
+    ability = gappy.abilities("wle")["ability"].to_numpy()
+    residual = gappy.responses.to_frame().to_numpy() - gappy.probability(ability).to_numpy()
+    found = local_dependence(gappy, method="wle", most=100)
+    expected = pd.DataFrame(residual).corr()
+    np.testing.assert_allclose(found.q3, expected, atol=1e-9)
+    row = found.to_frame().iloc[0]
+    asked = gappy.responses.to_frame().notna()
+    assert row["n"] == (asked[row["item"]] & asked[row["other"]]).sum()
+    off = expected.to_numpy()[np.triu_indices(6, 1)]
+    assert found.mean_q3 == pytest.approx(off.mean())
+    assert row["q3_adjusted"] == pytest.approx(row["q3"] - off.mean())
+
+
+def test_strips_of_items_and_blocks_of_rows_change_nothing(gappy, monkeypatch):
+    whole = local_dependence(gappy, most=100)
+    monkeypatch.setattr(module, "STRIP", 4)
+    monkeypatch.setattr(module, "STRIP_CELLS", 1)
+    parts = local_dependence(gappy, most=100)
+    pd.testing.assert_frame_equal(parts.to_frame(), whole.to_frame(), rtol=1e-9)
+    np.testing.assert_allclose(parts.q3, whole.q3, atol=1e-12)
+
+
+def test_many_items_keep_the_largest_pairs_only(gappy, monkeypatch):
+    whole = local_dependence(gappy, most=5)
+    monkeypatch.setattr(module, "STRIP", 4)
+    monkeypatch.setattr(module, "KEPT_PAIRS", 6)
+    monkeypatch.setattr(module, "MOST_ITEMS_IN_MATRIX", 5)
+    found = local_dependence(gappy, most=5)
+    columns = ["item", "other", "q3", "z", "p"]
+    pd.testing.assert_frame_equal(found.to_frame()[columns], whole.to_frame()[columns])
+    assert found.mean_q3 == pytest.approx(whole.mean_q3)
+    assert found.n_pairs == 15
+    # What is left out could only make these smaller.
+    assert (found.p_adjusted >= whole.p_adjusted - 1e-12).all()
+    with pytest.raises(InputError, match=r"6 items.*to_frame\(\)"):
+        _ = found.q3
+
+
+def test_a_large_table_is_thinned_and_says_so(gappy, monkeypatch):
+    monkeypatch.setattr(module, "MOST_WORK", 150 * 36 / 2)
+    assert "from 75 of 150 respondents" in local_dependence(gappy).meaning
+
+
+def test_p_is_adjusted_as_benjamini_and_hochberg_do():
+    p = np.sort(np.random.default_rng(0).random(50) ** 3)
+    np.testing.assert_allclose(adjusted(p, 50), stats.false_discovery_control(p))
+
+
+@pytest.mark.parametrize(("model", "missing"), [("2pl", 0.0), ("3pl", 0.0), ("2pl", 0.4)])
+def test_p_values_are_those_of_chance_where_the_model_is_true(model, missing):
+    found = [
+        local_dependence(
+            calibrate(
+                simulate(model, 500, 20, missing=missing, random_state=seed).responses, model
+            ),
+            most=190,
+        )
+        for seed in range(5)
+    ]
+    z = np.concatenate([one.z for one in found])
+    p = np.concatenate([one.p for one in found])
+    # 950 pairs: the mean of z is known to 0.03. The standard error is the larger of two, so the
+    # test is a little careful: never more than 5 %, give or take 1.4 % (two standard errors).
+    assert abs(z.mean()) < 0.1
+    assert 0.85 < z.std() < 1.05
+    assert (p < 0.05).mean() < 0.064
+    assert sum(one.n_dependent for one in found) == 0
+
+
+def test_failing_together_once_is_no_proof():
+    """Items that all but the weakest get right: two of them missed by the same one prove little."""
+    random = np.random.default_rng(0)
+    values = (random.random((60, 40)) < 0.6).astype(float)
+    values[:, :20] = 1
+    values[7, :2] = 0  # a correlation of one, from one respondent
+    found = local_dependence(calibrate(values, "2pl"), most=1000).to_frame()
+    pair = found[(found["item"] == "item_1") & (found["other"] == "item_2")].iloc[0]
+    assert pair["q3"] > 0.9
+    assert pair["p"] > 0.05
+    assert not pair["dependent"]
+
+
+def test_a_copied_item_comes_out_on_top(copied):
+    row = copied.to_frame().iloc[0]
+    assert (row["item"], row["other"]) == ("item_3", "item_8")
+    assert row["q3_adjusted"] > 0.5
+    assert row["p_adjusted"] < 1e-6
+    assert copied.n_dependent == copied.dependent.sum() == 1
+    assert "1 of 190 pairs of items depends on each other" in copied.meaning
+    assert "item_3 with item_8 +" in copied.meaning
+
+
+def test_a_half_copied_item_is_found_among_gaps():
+    values = with_a_copy(agreement=0.5)
+    values[np.random.default_rng(1).random(values.shape) < 0.3] = np.nan
+    row = local_dependence(calibrate(values, "2pl")).to_frame().iloc[0]
+    assert (row["item"], row["other"]) == ("item_3", "item_8")
+    assert row["p_adjusted"] < 0.01
+
+
+def test_the_frame_has_its_columns_and_its_order(copied):
+    frame = copied.to_frame()
+    assert list(frame.columns) == COLUMNS
+    assert len(frame) == 50
+    assert (frame["z"].abs().diff().dropna() <= 0).all()
+    assert (frame["p_adjusted"] >= frame["p"]).all()
+
+
+def test_clean_responses_have_nothing_to_report():
+    found = local_dependence(calibrate(simulate("2pl", 400, 10, random_state=1).responses, "2pl"))
+    assert found.meaning.startswith("None of 45 pairs")
+
+
+def test_weights_stand_for_respondents():
+    values = drawn(80, 5, random_state=2)
+    counts = np.arange(80) % 3 + 1
+    weighted = local_dependence(calibrate(values, "2pl", weights=counts))
+    repeated = local_dependence(calibrate(np.repeat(values, counts, axis=0), "2pl"))
+    # Two calibrations of the same likelihood end within the tolerance of the engine.
+    np.testing.assert_allclose(weighted.q3, repeated.q3, atol=1e-4)
+    np.testing.assert_allclose(weighted.n, repeated.n)
+
+
+def test_constant_items_have_no_q3_and_are_named():
+    values = drawn(100, 6, random_state=0)
+    values[:, 2] = 1
+    found = local_dependence(calibrate(values, "2pl"))
+    assert found.n_pairs == 10
+    assert found.q3["item_3"].isna().all()
+    assert "1 item (item_3)" in found.meaning
+    assert found.plot().ax_.has_data()
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (2, 2)])
+def test_hardly_any_responses_give_no_pair_and_no_crash(shape):
+    values = np.random.default_rng(0).integers(0, 2, shape)
+    found = local_dependence(calibrate(values, "2pl"))
+    assert found.n_pairs == 0
+    assert found.to_frame().empty
+    assert "no pair of items to compare" in found.meaning
+    with pytest.raises(InputError, match="without rows"):
+        found.plot()
+
+
+def test_other_responses_to_some_of_the_items_are_compared_by_name(gappy):
+    table = gappy.responses.select(items=["item_5", "item_2", "item_3"])
+    found = local_dependence(gappy, table)
+    assert found.n_pairs == 3
+    assert list(found.q3.columns) == ["item_5", "item_2", "item_3"]
+    ability = gappy.score(table)["ability"].to_numpy()
+    residual = table.to_frame().to_numpy() - gappy.probability(ability)[list(table.items)]
+    np.testing.assert_allclose(found.q3, residual.corr(), atol=1e-9)
+
+
+def test_a_loaded_bank_needs_responses(gappy, tmp_path):
+    loaded = itemwise.load(gappy.save(tmp_path / "bank.json"))
+    with pytest.raises(InputError, match=r"local_dependence\(calibration, responses\)"):
+        local_dependence(loaded)
+    again = local_dependence(loaded, gappy.responses)
+    np.testing.assert_allclose(again.q3, local_dependence(gappy).q3, atol=1e-9)
+
+
+def test_wrong_arguments_are_explained(gappy):
+    with pytest.raises(InputError, match="needs a calibration, but was given Responses"):
+        local_dependence(gappy.responses)
+    with pytest.raises(InputError, match="not in this calibration"):
+        local_dependence(gappy, Responses([[0, 1]], items=["item_1", "other"]))
+    with pytest.raises(InputError, match="most is 0"):
+        local_dependence(gappy, most=0)
+    with pytest.raises(InputError, match="choose one of eap"):
+        local_dependence(gappy, method="mean")

@@ -1,0 +1,176 @@
+"""Reliability: by hand, by simulation, and from mirt's abilities."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itemwise import OnePL, Responses, calibrate, load, simulate
+from itemwise.diagnostics.reliability import reliability
+from itemwise.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def some():
+    simulation = simulate("2pl", 800, 25, random_state=4)
+    return simulation, calibrate(simulation.responses, "2pl")
+
+
+def test_empirical_reliability_is_the_share_of_true_variance(some):
+    _, cal = some
+    scored = cal.abilities()
+    true, error = scored["ability"].var(ddof=0), (scored["se"] ** 2).mean()
+    assert reliability(cal).empirical == pytest.approx(true / (true + error))
+
+
+@pytest.mark.parametrize("method", ["ml", "wle"])
+def test_estimates_that_do_not_shrink_hold_the_error_in_their_variance(some, method):
+    scored = some[1].abilities(method)
+    scored = scored[~scored["at_bound"]]
+    expected = 1 - (scored["se"] ** 2).mean() / scored["ability"].var(ddof=0)
+    assert reliability(some[1], method=method).empirical == pytest.approx(expected)
+
+
+def test_empirical_reliability_is_the_squared_correlation_with_the_truth(some):
+    simulation, cal = some
+    true = simulation.truth.abilities["ability"]
+    squared = np.corrcoef(true, cal.abilities()["ability"])[0, 1] ** 2
+    found = reliability(cal)
+    # The squared correlation of 800 pairs at 0.85 has a standard error of 0.01.
+    assert found.empirical == pytest.approx(squared, abs=0.03)
+    assert found.marginal == pytest.approx(squared, abs=0.03)
+
+
+@pytest.mark.parametrize("tag", ["LSAT7_2PL", "SAT12_2PL", "SAT12_Rasch"])
+def test_empirical_reliability_is_that_of_the_abilities_of_mirt(shared, tag):
+    (path,) = (shared / "reference").glob(f"mirt_{tag}_abilities.csv*")
+    mirt = pd.read_csv(path)
+    values = pd.read_csv(shared / "reference" / "data" / f"{tag.split('_')[0]}.csv").to_numpy()
+    model = OnePL(discrimination=1) if tag.endswith("Rasch") else "2pl"
+    found = reliability(calibrate(values, model, priors=None))
+    true, error = mirt["EAP"].var(ddof=0), (mirt["se_EAP"] ** 2).mean()
+    # Abilities agree to 1e-4, and so does what follows from them.
+    assert found.empirical == pytest.approx(true / (true + error), abs=2e-4)
+
+
+@pytest.mark.parametrize("method", ["eap", "ml"])
+def test_the_interval_is_that_of_the_bootstrap(some, method):
+    cal = some[1]
+    scored = cal.abilities(method)
+    scored = scored[~scored["at_bound"]]
+    ability, square = scored["ability"].to_numpy(), scored["se"].to_numpy() ** 2
+    random = np.random.default_rng(0)
+    drawn = random.integers(0, ability.size, (2000, ability.size))
+    true, error = ability[drawn].var(axis=1), square[drawn].mean(axis=1)
+    draws = true / (true + error) if method == "eap" else 1 - error / true
+    found = reliability(cal, method=method)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    # The interval is some 0.03 wide; a tenth of that is what 2,000 draws and skewness leave.
+    assert found.empirical_low == pytest.approx(low, abs=0.003)
+    assert found.empirical_high == pytest.approx(high, abs=0.003)
+
+
+def test_marginal_reliability_is_the_population_mean_of_that_along_the_scale(some):
+    cal = some[1]
+    grid = np.linspace(-6, 6, 1201)
+    density = np.exp(-0.5 * grid**2)
+    information = cal.information(grid).to_numpy().sum(axis=1)
+    expected = (density @ (information / (information + 1))) / density.sum()
+    # Nodes end at six deviations, where the last 2e-9 of the population lie.
+    assert reliability(cal).marginal == pytest.approx(expected, abs=1e-6)
+
+
+def test_reliability_does_not_depend_on_the_unit_of_the_scale(some):
+    responses = some[0].responses
+    one, rasch = (
+        reliability(calibrate(responses, model)) for model in (OnePL(), OnePL(discrimination=1))
+    )
+    assert rasch.marginal == pytest.approx(one.marginal, abs=1e-6)
+    assert rasch.empirical == pytest.approx(one.empirical, abs=1e-6)
+    assert rasch.best_low != pytest.approx(one.best_low, abs=0.01)
+
+
+def test_the_frame_runs_along_the_scale(some):
+    frame = reliability(some[1]).to_frame()
+    assert list(frame.columns) == ["ability", "information", "se", "reliability"]
+    assert frame["reliability"].between(0, 1).all()
+    np.testing.assert_allclose(frame["se"] ** -2, frame["information"])
+    np.testing.assert_allclose(frame["reliability"], 1 - 1 / (1 + frame["information"]), atol=1e-6)
+
+
+def test_the_best_stretch_tells_at_least_half_of_the_most(some):
+    found = reliability(some[1])
+    frame = found.to_frame()
+    inside = frame["ability"].between(found.best_low, found.best_high)
+    assert (frame["information"][inside] >= 0.5 * frame["information"].max()).all()
+    assert inside[frame["information"].idxmax()]
+
+
+def test_more_items_measure_more_reliably():
+    responses = simulate("2pl", 500, 60, random_state=1).responses
+    few = reliability(calibrate(responses.select(items=slice(0, 10)), "2pl"))
+    many = reliability(calibrate(responses, "2pl"))
+    assert many.marginal > few.marginal + 0.1
+    assert many.empirical_low > few.empirical_high
+
+
+def test_the_meaning_holds_the_numbers(some):
+    found = reliability(some[1])
+    assert found.meaning == (
+        f"Abilities are measured with reliability {found.empirical:.2f} "
+        f"({found.empirical_low:.2f} to {found.empirical_high:.2f}); "
+        f"best between {found.best_low:.1f} and {found.best_high:.1f}."
+    )
+    assert found.plot().ax_.get_ylabel() == "reliability"
+
+
+def test_a_bank_without_responses_still_promises(some, tmp_path):
+    bank = load(some[1].save(tmp_path / "bank.json"))
+    found = reliability(bank)
+    assert np.isnan([found.empirical, found.empirical_low, found.empirical_high]).all()
+    assert found.marginal == pytest.approx(reliability(some[1]).marginal)
+    assert found.meaning.startswith(f"The items promise reliability {found.marginal:.2f}")
+    given = reliability(bank, some[0].responses)
+    assert given.empirical == pytest.approx(reliability(some[1]).empirical)
+
+
+def test_weights_count_as_repeated_rows(some):
+    responses = some[0].responses
+    twice = np.where(np.arange(800) < 300, 2, 1)
+    cal = replace(some[1], weights=twice.astype(float))
+    repeated = Responses(np.repeat(responses.values, twice, axis=0), items=responses.items)
+    found, expected = reliability(cal), reliability(some[1], repeated)
+    for name in ("empirical", "empirical_low", "empirical_high", "n_respondents"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name))
+
+
+def test_who_answered_nothing_does_not_count(some):
+    values = some[0].responses.to_frame().to_numpy(copy=True)
+    fewer = reliability(some[1], Responses(values[:500], items=some[1].item_names))
+    values[500:] = np.nan
+    found = reliability(some[1], Responses(values, items=some[1].item_names))
+    assert found.n_respondents == 500
+    assert found.empirical == pytest.approx(fewer.empirical)
+
+
+@pytest.mark.parametrize("method", ["eap", "map", "ml", "wle"])
+@pytest.mark.parametrize(
+    "values",
+    [[[1, 0, 1]], np.ones((20, 3)), [[1], [0], [1]], np.full((5, 2), np.nan)],
+    ids=["one respondent", "constant", "one item", "nothing asked"],
+)
+def test_poor_tables_have_a_defined_result(values, method):
+    found = reliability(calibrate(np.asarray(values, dtype=float), "2pl"), method=method)
+    assert 0 <= found.marginal < 1
+    assert found.meaning.endswith(".")
+    assert found.plot().ax_.has_data()
+
+
+def test_what_cannot_be_measured_is_refused(some):
+    with pytest.raises(InputError, match="needs a calibration, but was given Responses"):
+        reliability(some[0].responses)
+    with pytest.raises(InputError, match="choose one of eap, map, ml, wle"):
+        reliability(some[1], method="mean")
+    with pytest.raises(InputError, match="not in this calibration"):
+        reliability(some[1], Responses([[0, 1]], items=["u", "v"]))

@@ -1,0 +1,65 @@
+"""What is picked where nothing is asked for, and presets."""
+
+import numpy as np
+import pytest
+
+from itemwise import Joint, Responses, calibrate, simulate
+from itemwise.estimation.choosing import PICKS, PRESETS
+from itemwise.models import MODELS, Continuous
+from itemwise.responses.cells import KINDS
+
+PICKED = {"binary": "2pl", "graded": "graded", "continuous": "continuous"}
+
+
+def test_every_kind_of_responses_has_a_model_that_explains_it():
+    assert PICKS.keys() == set(KINDS)
+    for kind, (model, _) in PICKS.items():
+        assert MODELS[model].kind == kind
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_kind_of_responses_decides_and_the_first_note_says_so(model):
+    responses = simulate(model, 60, 5, random_state=1).responses
+    cal = calibrate(responses)
+    picked = PICKED[responses.kind]
+    assert cal.model.name == picked
+    assert cal.notes[0].startswith(f"Model '{picked}', picked because responses are ")
+    assert repr(cal).splitlines()[1] == f"  - {cal.notes[0]}"
+
+
+@pytest.mark.parametrize("kind", PICKED)
+def test_what_is_picked_is_what_asking_for_it_gives(kind):
+    responses = simulate(PICKED[kind], 80, 5, missing=0.1, random_state=1).responses
+    auto, asked = calibrate(responses), calibrate(responses, PICKED[kind])
+    assert calibrate(responses, "AUTO").coords.tobytes() == asked.coords.tobytes()
+    assert auto.coords.tobytes() == asked.coords.tobytes()
+    assert auto.notes[1:] == asked.notes
+
+
+def test_nothing_is_said_of_a_model_that_was_asked_for():
+    responses = simulate("2pl", 60, 5, random_state=1).responses
+    assert not any("picked" in note for note in calibrate(responses, "2pl").notes)
+
+
+def test_what_was_declared_is_believed():
+    values = simulate("2pl", 60, 5, random_state=1).responses.values
+    assert calibrate(Responses(values, kind="graded")).model.name == "graded"
+
+
+def test_engines_and_settings_go_with_what_is_picked():
+    responses = simulate("graded", 80, 5, random_state=1).responses
+    assert calibrate(responses, engine=Joint()).engine == "joint"
+    assert calibrate(responses, max_iterations=1).iterations == 1
+
+
+def test_the_airt_preset_is_its_model_and_its_engine():
+    responses = simulate("continuous", 80, 5, random_state=1).responses
+    preset = PRESETS["airt"]
+    assert preset.model == Continuous(bounds="table", at_bounds=0.01)
+    by_hand = calibrate(responses, preset.model, engine=preset.engine)
+    for name in ("airt", "AIRT"):
+        cal = calibrate(responses, preset=name)
+        assert cal.engine == "shojima"
+        np.testing.assert_array_equal(cal.coords, by_hand.coords)
+    values = responses.values
+    assert calibrate(responses, preset="airt").model.bounds == (values.min(), values.max())

@@ -1,0 +1,236 @@
+"""Scores in an interval: the continuous model is a factor analysis of their log-odds."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from sklearn.decomposition import FactorAnalysis
+
+from itemwise import Responses, calibrate, simulate
+from itemwise.estimation import normal
+from itemwise.models import Continuous
+
+PARAMETERS = ["discrimination", "difficulty", "scaling"]
+
+
+@pytest.fixture(scope="module")
+def complete():
+    """400 × 7 scores in (0, 1)."""
+    return simulate("continuous", 400, 7, random_state=1).responses
+
+
+@pytest.fixture(scope="module")
+def holed():
+    """The same, two in ten never asked."""
+    return simulate("continuous", 400, 7, missing=0.2, random_state=1).responses
+
+
+def base(cal):
+    """What the change from log-odds to scores adds to the log-likelihood."""
+    return cal.model.log_base(cal.responses.cells, np.ones(cal.responses.n_respondents))
+
+
+def gaussian(coords, z):
+    """Log-likelihood of log-odds: each row is normal, with the covariance of one factor."""
+    loading, intercept, noise = coords.T
+    covariance = np.outer(loading, loading) + np.diag(np.exp(2 * noise))
+    total = 0.0
+    for row in z:
+        asked = ~np.isnan(row)
+        own, apart = covariance[np.ix_(asked, asked)], (row - intercept)[asked]
+        _, log_det = np.linalg.slogdet(2 * np.pi * own)
+        total -= 0.5 * (log_det + apart @ np.linalg.solve(own, apart))
+    return total
+
+
+def test_it_is_the_factor_analysis_of_scikit_learn(complete):
+    cal = calibrate(complete, tolerance=1e-10)
+    z = logit(complete.values)
+    fa = FactorAnalysis(1, tol=1e-12, max_iter=20_000, svd_method="lapack").fit(z)
+    assert cal.converged
+    assert cal.log_likelihood - base(cal) >= fa.score(z) * len(z) - 1e-6
+    sign = np.sign(fa.components_[0].sum())
+    np.testing.assert_allclose(1 / cal.items["scaling"], sign * fa.components_[0], atol=1e-4)
+    alpha = sign * fa.components_[0] / np.sqrt(fa.noise_variance_)
+    np.testing.assert_allclose(cal.items["discrimination"], alpha, atol=1e-3)
+
+
+def test_its_log_likelihood_is_that_of_normal_log_odds(complete, holed):
+    for responses in (complete, holed):
+        cal = calibrate(responses)
+        expected = gaussian(cal.coords, logit(responses.values))
+        assert cal.log_likelihood - base(cal) == pytest.approx(expected, abs=1e-6)
+
+
+def test_scipy_finds_nothing_better_where_cells_are_missing(holed):
+    """200 rows, five items."""
+    table = holed.select(range(200), range(5))
+    cal, z = calibrate(table, tolerance=1e-10), logit(table.values)
+    begin = np.stack([np.ones(5), np.nanmean(z, axis=0), np.zeros(5)], axis=1)
+    found = minimize(
+        lambda x: -gaussian(x.reshape(5, 3), z),
+        begin.ravel(),
+        method="L-BFGS-B",
+        options={"maxiter": 500, "maxfun": 20_000, "ftol": 1e-13, "gtol": 1e-6},
+    )
+    assert cal.converged
+    assert cal.log_likelihood - base(cal) >= -found.fun - 1e-6
+
+
+def test_by_rows_is_by_moments_where_nothing_is_missing(monkeypatch, complete):
+    by_moments = calibrate(complete, tolerance=1e-10)
+    monkeypatch.setattr(normal, "MOST_ITEMS", 0)  # too many items for a covariance
+    by_rows = calibrate(complete, tolerance=1e-10)
+    np.testing.assert_allclose(by_rows.coords, by_moments.coords, atol=1e-6)
+    assert by_rows.log_likelihood == pytest.approx(by_moments.log_likelihood, abs=1e-6)
+    np.testing.assert_allclose(
+        by_rows.items[[f"{name}_se" for name in PARAMETERS]],
+        by_moments.items[[f"{name}_se" for name in PARAMETERS]],
+        rtol=1e-5,
+    )
+
+
+def test_an_empty_row_goes_by_rows_and_changes_nothing(complete):
+    empty = np.vstack([complete.values, np.full(7, np.nan)])
+    one, other = (calibrate(given, tolerance=1e-10) for given in (complete, empty))
+    assert not other.responses.complete
+    np.testing.assert_allclose(other.coords, one.coords, atol=1e-6)
+    assert other.log_likelihood == pytest.approx(one.log_likelihood, abs=1e-6)
+
+
+def test_standard_errors_are_those_of_the_plain_likelihood(holed):
+    table = holed.select(range(200), range(4))
+    cal = calibrate(table, tolerance=1e-10)
+    z, nudge, n = logit(table.values), 1e-3, cal.coords.size
+
+    def value(i, k, step_i, step_k):
+        coords = cal.coords.copy().ravel()
+        coords[i] += step_i
+        coords[k] += step_k
+        return gaussian(coords.reshape(-1, 3), z)
+
+    hessian = np.zeros((n, n))
+    for i in range(n):
+        for k in range(i, n):
+            pairs = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
+            parts = [a * b * value(i, k, a * nudge, b * nudge) for a, b in pairs]
+            hessian[i, k] = hessian[k, i] = -sum(parts) / (4 * nudge**2)
+    covariance = np.linalg.inv(hessian).reshape(4, 3, 4, 3)
+    blocks = np.stack([covariance[j, :, j] for j in range(4)])
+    for name, slope in cal.model.parameter_jacobian(cal.coords).items():
+        expected = np.sqrt(np.einsum("ni,nij,nj->n", slope, blocks, slope))
+        np.testing.assert_allclose(cal.items[f"{name}_se"], expected, rtol=0.01)
+
+
+def test_the_unit_of_scores_changes_nothing_but_the_density(complete):
+    """Percent, or a range that begins elsewhere: the same items, another log-likelihood."""
+    plain = calibrate(complete, Continuous(bounds=(0, 1)))
+    percent = calibrate(100 * complete.values, Continuous(bounds=(0, 100)))
+    shifted = calibrate(5 - 8 * complete.values, Continuous(bounds=(-3, 5)))
+    np.testing.assert_allclose(percent.coords, plain.coords, atol=1e-6)
+    change = complete.values.size * np.log(100)
+    assert percent.log_likelihood == pytest.approx(plain.log_likelihood - change, rel=1e-9)
+    np.testing.assert_allclose(
+        shifted.items["discrimination"].abs(), plain.items["discrimination"].abs(), atol=1e-5
+    )
+    np.testing.assert_allclose(percent.probability([0.5]), 100 * plain.probability([0.5]))
+
+
+def test_bounds_of_items_may_differ(complete):
+    scale = np.array([1.0, 10.0, 100.0, 2.0, 1.0, 1.0, 1.0])
+    bounds = tuple((0.0, top) for top in scale)
+    cal = calibrate(complete.values * scale, Continuous(bounds=bounds))
+    plain = calibrate(complete, Continuous(bounds=(0, 1)))
+    np.testing.assert_allclose(cal.coords, plain.coords, atol=1e-6)
+    np.testing.assert_allclose(cal.probability([0.5]), scale * plain.probability([0.5]))
+    np.testing.assert_allclose(cal.curves("item_3").expected, 100 * plain.curves("item_3").expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "expected"),
+    [
+        ([[0.2, 0.7], [0.4, 0.9]], "auto", (0, 1)),
+        ([[20.0, 70.0], [40.0, 90.5]], "auto", (20, 90.5)),
+        ([[0.2, 0.7], [0.4, 0.9]], "table", (0.2, 0.9)),
+        ([[0.2, 0.7], [0.4, 0.9]], "items", ((0.2, 0.4), (0.7, 0.9))),
+        ([[0.2, 0.7], [0.4, 0.9]], (-1, 2), (-1, 2)),
+    ],
+    ids=["auto inside", "auto outside", "table", "items", "given"],
+)
+def test_bounds_are_what_was_asked_for(values, bounds, expected):
+    cal = calibrate(np.array(values), Continuous(bounds=bounds))
+    assert cal.model.bounds == expected
+
+
+def test_scores_at_a_bound_keep_their_order(complete):
+    """Half way between the bound and the nearest score inside."""
+    values = complete.values
+    values[:5, 0], values[5:10, 1] = 0.0, 1.0
+    inner = values[(values > 0) & (values < 1)]
+    cal = calibrate(values)
+    assert cal.model.inside == (inner.min() / 2, (1 + inner.max()) / 2)
+    z = cal.model.read(values)
+    assert z[:5, 0].max() < logit(inner.min())
+    assert z[5:10, 1].min() > logit(inner.max())
+    assert np.isfinite(cal.items.drop(columns="flag")).all(axis=None)
+
+
+def test_scores_at_a_bound_may_be_moved_by_a_number(complete):
+    values = complete.values
+    values[0, 0] = 0.0
+    cal = calibrate(values, Continuous(bounds=(0, 1), at_bounds=0.01))
+    assert cal.model.read(values)[0, 0] == pytest.approx(logit(0.01))
+    assert cal.model.read(values)[1, 1] == pytest.approx(logit(values[1, 1]))
+
+
+@pytest.mark.parametrize("constant", [0.3, 0.0, 1.0])
+def test_a_constant_column_is_flagged_and_leaves_the_others_alone(complete, constant):
+    table = np.column_stack([complete.values, np.full(400, constant)])
+    cal, alone = calibrate(table), calibrate(complete)
+    assert cal.converged
+    assert cal.flags[7][0] == "constant"
+    assert any("answered alike by all" in note and "item_8" in note for note in cal.notes)
+    assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
+    if constant == 0.3:  # scores at a bound move where other scores at bounds would stand
+        np.testing.assert_allclose(cal.coords[:7], alone.coords, atol=1e-3)
+
+
+def test_an_item_that_repeats_another_is_held_at_its_bound_and_said():
+    """Two columns that are the same explain each other without noise: a Heywood case."""
+    values = simulate("continuous", 200, 4, random_state=2).responses.values
+    table = np.column_stack([values, values[:, 0]])
+    cal = calibrate(table)
+    assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
+    assert cal.converged or any("Not converged" in note for note in cal.notes)
+    held = ["noise at bound" in words for words in cal.flags]
+    assert held[0]
+    assert held[4]
+
+
+def test_the_published_engine_climbs_towards_the_maximum(complete):
+    best = calibrate(complete, tolerance=1e-10)
+    early = calibrate(complete, engine="shojima")
+    late = calibrate(complete, engine="shojima", tolerance=1e-12, max_iterations=20_000)
+    assert early.log_likelihood < late.log_likelihood < best.log_likelihood + 1e-6
+    # Its variances divide by n - 1, the maximum by n: 1 / 800 in deviations.
+    np.testing.assert_allclose(late.coords, best.coords, atol=2e-3)
+
+
+def test_the_published_engine_tells_its_progress_and_stops_where_told(complete):
+    told = []
+    cal = calibrate(complete, engine="shojima", progress=lambda *seen: told.append(seen))
+    assert [number for number, _, _ in told] == list(range(1, cal.iterations + 1))
+    assert told[-1][2] <= 0.01 < told[-2][2]
+    short = calibrate(complete, engine="shojima", max_iterations=2)
+    assert not short.converged
+    assert any("Not converged after 2 iterations" in note for note in short.notes)
+
+
+def test_log_odds_far_out_are_no_trouble():
+    """Scores a billionth from the bounds."""
+    random = np.random.default_rng(0)
+    z = 8 * random.standard_normal((300, 1)) + 4 * random.standard_normal((300, 5))
+    cal = calibrate(Responses(np.clip(expit(z), 1e-9, 1 - 1e-9), kind="continuous"))
+    assert cal.converged
+    np.testing.assert_allclose(1 / cal.items["scaling"], 8, rtol=0.2)
+    assert np.isfinite(cal.items.drop(columns="flag")).all(axis=None)

@@ -1,0 +1,247 @@
+"""A population of any shape: what the responses say of it, and what it does to the items."""
+
+import numpy as np
+import pytest
+from scipy.signal import find_peaks
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from itemwise import EM, calibrate, load, simulate
+from itemwise.errors import InputError
+from itemwise.models import MODELS
+from itemwise.scoring import HistogramPopulation, NormalPopulation
+
+GRID = np.linspace(-6, 6, 601)
+SHAPED = ["2pl", "3pl", "graded", "gpcm", "continuous"]  # of which mean and deviation are free
+
+
+def respondents(model, shape):
+    """1,000 responses to 15 items of a population with mean 0 and deviation 1."""
+    random = np.random.default_rng(1)
+    ability = random.normal(size=1000)
+    if shape == "bimodal":
+        ability = np.where(random.random(1000) < 0.5, -1.3, 1.3) + 0.4 * ability
+    ability = (ability - ability.mean()) / ability.std()
+    items = simulate(model, 1, 15, random_state=3).truth.items
+    return simulate(model, abilities=ability, items=items, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def fits():
+    """Normal and histogram fit of each model to each shape, and the truth; made once."""
+    seen = {}
+
+    def get(model, shape):
+        if (model, shape) not in seen:
+            responses, truth = respondents(model, shape)
+            plain = calibrate(responses, truth.model)
+            shaped = calibrate(responses, truth.model, population="histogram")
+            seen[model, shape] = plain, shaped, truth
+        return seen[model, shape]
+
+    return get
+
+
+@pytest.mark.parametrize("shape", ["normal", "bimodal"])
+@pytest.mark.parametrize("model", SHAPED)
+def test_a_histogram_has_mean_zero_and_deviation_one(fits, model, shape):
+    _, shaped, _ = fits(model, shape)
+    population = shaped.population
+    assert shaped.converged
+    assert isinstance(population, HistogramPopulation)
+    assert population.mean == pytest.approx(0, abs=1e-3)
+    assert population.sd == pytest.approx(1, abs=1e-3)
+    assert population.mass.sum() == pytest.approx(1)
+    density = np.exp(population.log_density(GRID))
+    assert density.sum() * (GRID[1] - GRID[0]) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("model", SHAPED)
+def test_two_groups_are_seen_as_two(fits, model):
+    """Peaks twice as prominent as the dents that noise may leave in a normal shape."""
+    plain, shaped, _ = fits(model, "bimodal")
+    density = np.exp(shaped.population.log_density(GRID))
+    peaks, _ = find_peaks(density, prominence=0.2 * density.max())
+    assert len(peaks) == 2
+    np.testing.assert_allclose(GRID[peaks], [-0.95, 0.95], atol=0.25)
+    assert shaped.log_likelihood > plain.log_likelihood + 10
+
+
+@pytest.mark.parametrize("model", SHAPED)
+def test_a_normal_population_stays_nearly_normal_and_items_where_they_were(fits, model):
+    """A few nats, and dents of a tenth, are what noise in 1,000 abilities is worth."""
+    plain, shaped, _ = fits(model, "normal")
+    density = np.exp(shaped.population.log_density(GRID))
+    peaks, _ = find_peaks(density, prominence=0.1 * density.max())
+    assert len(peaks) == 1
+    np.testing.assert_allclose(density, norm.pdf(GRID), atol=0.08)
+    assert -1e-3 < shaped.log_likelihood - plain.log_likelihood < 8
+    apart = shaped.items["difficulty"] - plain.items["difficulty"]
+    assert (apart.abs() < plain.items["difficulty_se"]).all()
+
+
+@pytest.mark.parametrize("model", SHAPED)
+def test_items_of_two_groups_are_no_farther_from_the_truth_than_with_a_normal_shape(fits, model):
+    plain, shaped, truth = fits(model, "bimodal")
+
+    def apart(cal):
+        return float(np.sqrt(np.mean((cal.items["difficulty"] - truth.items["difficulty"]) ** 2)))
+
+    assert apart(shaped) < apart(plain) + 0.02
+
+
+@pytest.mark.parametrize("model", ["2pl", "graded", "beta"])
+def test_the_ends_of_a_histogram_fall(model):
+    """Where nobody stands, the density has no reason to rise."""
+    responses = simulate(model, 120, 6, missing=0.1, random_state=1).responses
+    found = [
+        calibrate(responses, name, population="histogram").population.mass
+        for name in MODELS
+        if MODELS[name].kind == MODELS[model].kind
+    ]
+    for mass in found:
+        assert (np.diff(mass[:6]) >= 0).all()
+        assert (np.diff(mass[-6:]) <= 0).all()
+
+
+def test_a_histogram_is_said(fits):
+    plain, shaped, _ = fits("2pl", "normal")
+    assert any("shape of the population was fitted" in note for note in shaped.notes)
+    assert not any("shape of the population" in note for note in plain.notes)
+    assert plain.population == NormalPopulation()
+
+
+@pytest.mark.parametrize("model", ["2pl", "continuous"])
+def test_abilities_are_those_of_the_population_that_was_found(definition, fits, model):
+    _, shaped, _ = fits(model, "bimodal")
+    some = shaped.responses.select(range(20))
+    joint = definition.log_density(shaped.model, shaped.items, some.values, GRID).sum(axis=1)
+    joint = joint + shaped.population.log_density(GRID)
+    weights = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    mean = weights @ GRID
+    sd = np.sqrt(weights @ GRID**2 - mean**2)
+    scored = shaped.score(some)
+    np.testing.assert_allclose(scored["ability"], mean, atol=1e-3)
+    np.testing.assert_allclose(scored["se"], sd, atol=1e-3)
+    highest = GRID[np.argmax(joint, axis=1)]
+    np.testing.assert_allclose(shaped.score(some, "map")["ability"], highest, atol=0.03)
+
+
+def test_an_empty_respondent_stands_at_the_mean_of_the_histogram(fits):
+    _, shaped, _ = fits("2pl", "bimodal")
+    nothing = np.full((1, 15), np.nan)
+    row = shaped.score(nothing).iloc[0]
+    assert row["ability"] == pytest.approx(0, abs=1e-3)
+    assert row["se"] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".parquet"])
+@pytest.mark.parametrize("model", SHAPED)
+def test_a_histogram_survives_save_and_load(fits, tmp_path, suffix, model):
+    _, shaped, _ = fits(model, "bimodal")
+    found = load(shaped.save(tmp_path / f"bank{suffix}"))
+    np.testing.assert_array_equal(found.population.points, shaped.population.points)
+    np.testing.assert_array_equal(found.population.mass, shaped.population.mass)
+    for method in ("eap", "map"):
+        assert found.score(shaped.responses, method).equals(shaped.abilities(method))
+
+
+@pytest.mark.parametrize("model", ["2pl", "graded", "continuous"])
+def test_a_histogram_does_not_depend_on_the_number_of_workers(model):
+    responses, truth = respondents(model, "bimodal")
+    one, two = (calibrate(responses, truth.model, population="histogram", n_jobs=n) for n in (1, 2))
+    assert one.coords.tobytes() == two.coords.tobytes()
+    assert one.population.mass.tobytes() == two.population.mass.tobytes()
+
+
+def test_weights_stand_for_rows_in_a_histogram():
+    responses = simulate("2pl", 200, 8, random_state=3).responses
+    weights = np.where(np.arange(200) < 80, 2.0, 1.0)
+    twice = np.vstack([responses.values, responses.values[:80]])
+    weighted = calibrate(responses, "2pl", population="histogram", weights=weights)
+    other = calibrate(twice, "2pl", population="histogram")
+    assert weighted.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-3)
+    np.testing.assert_allclose(weighted.population.mass, other.population.mass, atol=1e-3)
+
+
+def test_too_few_iterations_for_a_shape_are_said():
+    responses = simulate("2pl", 200, 8, random_state=3).responses
+    cal = calibrate(responses, "2pl", population="histogram", max_iterations=2)
+    assert not cal.converged
+    assert any("Not converged" in note for note in cal.notes)
+
+
+@pytest.mark.parametrize("most", [5, 20, 60])
+def test_a_shape_takes_no_more_iterations_than_allowed(most):
+    responses = simulate("3pl", 200, 8, random_state=3).responses
+    told = []
+    cal = calibrate(
+        responses, "3pl", population="histogram", max_iterations=most,
+        progress=lambda *seen: told.append(seen),
+    )  # fmt: skip
+    assert cal.iterations <= most
+    assert [number for number, _, _ in told] == list(range(1, cal.iterations + 1))
+
+
+@pytest.mark.parametrize("population", ["gamma", None, 3, "Normal "], ids=str)
+def test_a_population_that_is_not_known_is_refused(population):
+    with pytest.raises(InputError, match=r"population is .*'normal', or 'histogram'"):
+        EM(population=population)
+
+
+def histogram(n=49, reach=6.0):
+    points = np.linspace(-reach, reach, n)
+    mass = norm.pdf(points)
+    return points, mass / mass.sum()
+
+
+def test_a_histogram_of_a_normal_density_is_that_density():
+    population, exact = HistogramPopulation(*histogram()), NormalPopulation()
+    inner = np.linspace(-5.5, 5.5, 45)
+    assert population.mean == pytest.approx(0, abs=1e-9)
+    assert population.sd == pytest.approx(1, abs=1e-6)
+    np.testing.assert_allclose(population.log_density(inner), exact.log_density(inner), atol=0.02)
+    np.testing.assert_allclose(population.slope(inner[5:-5]), -inner[5:-5], atol=0.02)
+    np.testing.assert_allclose(population.curvature(inner[8:-8]), 1.0, atol=0.05)
+
+
+def test_a_histogram_falls_beyond_its_ends_without_a_step():
+    population = HistogramPopulation(*histogram())
+    for end, way in ((-6.0, -1), (6.0, 1)):
+        at, past = population.log_density(np.array([end, end + way * 1e-6]))
+        assert at == pytest.approx(past, abs=1e-4)
+        far = population.log_density(end + way * np.arange(5.0))
+        assert (np.diff(far) < 0).all()
+
+
+def test_a_histogram_moves_with_the_scale():
+    random = np.random.default_rng(0)
+    points, mass = histogram()
+    mass = mass * random.uniform(0.5, 1.5, mass.size)
+    population = HistogramPopulation(points, mass / mass.sum())
+    for scale in (2.0, -0.5):
+        moved = population.moved(0.3, scale)
+        assert moved.mean == pytest.approx((population.mean - 0.3) / scale)
+        assert moved.sd == pytest.approx(population.sd / abs(scale))
+        x = np.linspace(-2, 2, 9)
+        expected = population.log_density(x) + np.log(abs(scale))
+        np.testing.assert_allclose(moved.log_density((x - 0.3) / scale), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("points", "mass", "message"),
+    [
+        (np.arange(5.0), np.full(5, 0.2), "at least 8 ascending"),
+        (np.arange(10.0)[::-1], np.full(10, 0.1), "ascending"),
+        (np.arange(10.0) ** 2, np.full(10, 0.1), "equally spaced"),
+        (np.r_[np.arange(9.0), np.inf], np.full(10, 0.1), "ascending"),
+        (np.arange(10.0), np.full(9, 1 / 9), "positive mass at each point"),
+        (np.arange(10.0), np.r_[0.0, np.full(9, 1 / 9)], "positive mass"),
+        (np.arange(10.0), np.full(10, 0.2), "sum to 1"),
+        (np.arange(10.0), np.full(10, np.nan), "positive mass"),
+    ],
+    ids=["few", "turned", "uneven", "infinite", "shorter", "zero", "too much", "missing"],
+)
+def test_a_histogram_that_cannot_be_is_refused(points, mass, message):
+    with pytest.raises(InputError, match=message):
+        HistogramPopulation(points, mass)

@@ -1,0 +1,168 @@
+"""The beta model: the formula of its authors, its shapes, its tails."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from itemwise.errors import InputError
+from itemwise.models import BetaResponse
+
+ABILITIES = np.linspace(-3.0, 3.0, 13)
+SCORES = np.array([1e-6, 0.05, 0.3, 0.5, 0.8, 0.999])
+
+
+def density(discrimination, difficulty, abilities=ABILITIES, scores=SCORES):
+    """Log-density of each score at each ability, with the part that no item changes."""
+    model, coords = BetaResponse(), np.array([[discrimination, difficulty]])
+    terms = model.log_terms(coords, abilities)[:, 0]
+    found = []
+    for score in scores:
+        cell = np.array([[score]])
+        statistics = [table[0, 0] for table in model.statistics(model.read(cell), np.float64)]
+        found.append(terms[0] + statistics @ terms[1:] + model.log_base(cell, np.ones(1)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("discrimination", [-2.0, -0.7, 0.4, 1.0, 2.5])
+@pytest.mark.parametrize("difficulty", [-1.2, 0.0, 0.8])
+def test_scores_follow_the_beta_distribution_of_the_paper(discrimination, difficulty):
+    able, hard = stats.norm.cdf(ABILITIES), stats.norm.cdf(difficulty)
+    alpha = (able / hard) ** discrimination
+    beta = ((1 - able) / (1 - hard)) ** discrimination
+    np.testing.assert_allclose(
+        density(discrimination, difficulty),
+        stats.beta.logpdf(SCORES[:, None], alpha, beta),
+        rtol=1e-9,
+        atol=1e-9,
+    )
+    model, coords = BetaResponse(), np.array([[discrimination, difficulty]])
+    np.testing.assert_allclose(model.expected(coords, ABILITIES)[0], stats.beta.mean(alpha, beta))
+    np.testing.assert_allclose(model.variance(coords, ABILITIES)[0], stats.beta.var(alpha, beta))
+
+
+def test_a_discrimination_of_one_at_medium_difficulty_is_a_line_in_the_papers_ability():
+    expected = BetaResponse().expected(np.array([[1.0, 0.0]]), ABILITIES)[0]
+    np.testing.assert_allclose(expected, stats.norm.cdf(ABILITIES), rtol=1e-12)
+
+
+@pytest.mark.parametrize("discrimination", [-2.0, 0.5, 3.0])
+def test_at_its_difficulty_every_score_is_as_likely_as_any_other(discrimination):
+    np.testing.assert_allclose(density(discrimination, 0.7, np.array([0.7])), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("discrimination", [-3.0, -1.0, -0.2])
+def test_with_negative_discrimination_the_expected_score_falls(discrimination):
+    expected = BetaResponse().expected(np.array([[discrimination, 0.3]]), ABILITIES)[0]
+    assert (np.diff(expected) < 0).all()
+    assert expected[0] > 0.5 > expected[-1]
+
+
+# Discrimination, difficulty and ability; then the constant term and its derivatives in the three,
+# computed with 60 digits. One shape is as large as 1e12 or as small as 1e-30; differences of
+# their log-gammas stay within range.
+EXACT = [
+    (1.5, 0.5, 1.0,
+     -0.85964609765802331, -0.65199258982961066, 1.5598885764283248, -2.3535241258069589),
+    (-2.0, 0.0, 2.0,
+     0.3781901028481218, 0.98211481794433937, 3.8482953655024328, 0.94803408582147658),
+    (-2.0, 0.0, 4.0,
+     3.5458277522782374, 1.6660061363978501, 9.0011427651251582, 2.1113606692154709),
+    (-2.0, 0.0, -5.0,
+     5.8979078076349786, 2.1205015708125499, -12.754652194805519, -2.5932289608336552),
+    (-1.0, 0.5, 6.0,
+     13.25421126558541, -8.2179008669639971, 6.5358171581067966, 4.2583594583452516),
+    (4.0, -3.0, 2.0,
+     -15.127326845605323, -3.7818591657751501, 0.017747947924911411, -9.4929308880334248),
+    (2.0, 0.0, 5.0,
+     -28.743702426856958, -14.371851213437182, 1.5957691216060968, -10.373007934257935),
+    (2.0, 0.0, -6.0,
+     -40.087243538829521, -20.04362176941476, -1.5957691216057307, 12.316965209089198),
+    (2.0, 1.0, 8.0,
+     -66.344831029810573, -33.172415514905286, 3.0502705523219624, -16.242736224472225),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EXACT, ids=lambda case: f"{case[0]:g} {case[1]:g} {case[2]:g}")
+def test_terms_are_exact_where_a_shape_is_very_large_or_very_small(case):
+    a, b, ability, constant, by_slope, by_difficulty, by_ability = case
+    model, coords, at = BetaResponse(), np.array([[a, b]]), np.array([ability])
+    slopes = model.term_slopes(coords, at)[:, 0, 0, 0]
+    assert model.log_terms(coords, at)[0, 0, 0] == pytest.approx(constant, rel=1e-8)
+    assert slopes[0] == pytest.approx(by_slope, rel=1e-8)
+    assert slopes[1] == pytest.approx(by_difficulty, rel=1e-8)
+    assert model.ability_slopes(coords, at).terms[0, 0, 0] == pytest.approx(by_ability, rel=1e-8)
+
+
+@pytest.mark.parametrize("ability", [-9.0, -7.0, -5.0, 5.0, 7.0, 9.0])
+@pytest.mark.parametrize("discrimination", [-1.5, 0.7, 2.0])
+def test_slopes_are_those_of_the_terms_as_far_as_abilities_are_looked_for(discrimination, ability):
+    model, coords, nudge = BetaResponse(), np.array([[discrimination, 0.3]]), 1e-4
+    up, down = (model.log_terms(coords, np.array([ability + s])) for s in (nudge, -nudge))
+    found = model.ability_slopes(coords, np.array([ability])).terms
+    np.testing.assert_allclose(found, (up - down) / (2 * nudge), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("nearest", [1e-9, 1e-4, 5e-3])
+@pytest.mark.parametrize("discrimination", [-1.5, 0.7, 2.0])
+def test_a_score_that_counts_as_at_a_bound_has_the_chance_of_all_beyond(discrimination, nearest):
+    model, coords = BetaResponse(inside=(nearest, 1 - nearest)), np.array([[discrimination, 0.3]])
+    able, hard = stats.norm.cdf(ABILITIES), stats.norm.cdf(0.3)
+    alpha = (able / hard) ** discrimination
+    beta = ((1 - able) / (1 - hard)) ** discrimination
+    terms = model.log_terms(coords, ABILITIES)[:, 0]
+    for score, expected in (
+        (0.0, stats.beta.cdf(nearest, alpha, beta)),
+        (1.0, stats.beta.sf(1 - nearest, alpha, beta)),
+    ):
+        cell = np.array([[score]])
+        assert model.log_base(cell, np.ones(1)) == 0.0
+        statistics = [table[0, 0] for table in model.statistics(model.read(cell), np.float64)]
+        found = np.exp(terms[0] + statistics @ terms[1:])
+        np.testing.assert_allclose(found, expected, rtol=0.05, atol=1e-9)
+
+
+def test_only_scores_at_the_bounds_are_cut_off():
+    cells = np.array([[0.0, 0.4], [1.0, 0.8], [1e-5, 0.002]])
+    model = BetaResponse().fitted_to(cells, ["a", "b"])
+    low, high = model.statistics(model.read(cells), np.float64)[2:]
+    np.testing.assert_array_equal(low, [[1, 0], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(high, [[0, 0], [1, 0], [0, 0]])
+
+
+def test_rescaling_keeps_the_place_of_an_item_and_its_sign():
+    coords = np.array([[1.5, 0.4], [-0.8, -1.0]])
+    moved = BetaResponse().rescale(coords, 0.5, 2.0)
+    np.testing.assert_allclose(moved[:, 1], (coords[:, 1] - 0.5) / 2.0)
+    np.testing.assert_allclose(moved[:, 0], 2.0 * coords[:, 0])
+    turned = BetaResponse().rescale(coords, 0.0, -1.0)
+    np.testing.assert_allclose(
+        BetaResponse().expected(turned, -ABILITIES), BetaResponse().expected(coords, ABILITIES)
+    )
+
+
+@pytest.mark.parametrize("loading", [-0.9, -0.05, 0.0, 0.05, 0.9])
+def test_every_item_starts_with_a_discrimination_that_can_move(loading):
+    found = BetaResponse().start(np.array([[-0.7], [-0.7]]), np.ones(1), np.array([loading]))
+    assert abs(found[0, 0]) >= 0.2
+    assert (found[0, 0] < 0) == (loading < 0)
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.5, -3.0])
+def test_a_score_outside_zero_and_one_is_refused(score):
+    with pytest.raises(
+        InputError, match=rf"Item 'a' has the response {score:g}, outside .*beta model.*continuous"
+    ):
+        BetaResponse().fitted_to(np.array([[score], [0.5]]), ["a"])
+
+
+@pytest.mark.parametrize("bounds", [(0, 10), "table", "items", ((0, 1), (0, 5))], ids=str)
+def test_other_bounds_than_zero_and_one_are_refused(bounds):
+    """The distribution is one of shares; its expected score would lie on another scale."""
+    with pytest.raises(InputError, match="bounds"):
+        BetaResponse(bounds=bounds)
+
+
+def test_scores_at_the_bounds_stand_midway_to_the_nearest_inside_or_closer():
+    near, far = np.array([[0.0, 0.004], [1.0, 0.8]]), np.array([[0.0, 0.4], [1.0, 0.8]])
+    assert BetaResponse().fitted_to(near, ["a", "b"]).inside == pytest.approx((0.002, 0.99))
+    assert BetaResponse().fitted_to(far, ["a", "b"]).inside == pytest.approx((0.01, 0.99))

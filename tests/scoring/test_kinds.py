@@ -1,0 +1,295 @@
+"""Abilities from responses of every kind, over the registry, against brute force."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from itemwise import Calibration, Responses, simulate
+from itemwise.calibration import KnownCovariances
+from itemwise.errors import InputError
+from itemwise.models import MODELS, Continuous, Graded, PartialCredit, TwoPL
+from itemwise.scoring import METHODS, HistogramPopulation, NormalPopulation
+
+GRID = np.linspace(-10, 10, 20_001)
+INNER = slice(3000, 17_001)  # ±7: farther out Warm's weight divides what is next to nothing
+
+
+def bank(model, coords, population=None):
+    """A calibration of items that are known."""
+    n_items, width = coords.shape
+    return Calibration(
+        model=model,
+        item_names=tuple(f"item_{k + 1}" for k in range(n_items)),
+        coords=coords,
+        uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
+        population=population or NormalPopulation(),
+        log_likelihood=0.0,
+        n_respondents=0.0,
+        iterations=0,
+        converged=True,
+        engine="em",
+    )
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def case(request):
+    """A bank with a negative item, and responses with gaps of respondents it never saw."""
+    model = MODELS[request.param]()
+    items = model.sample(12, np.random.default_rng(3))
+    model = model.shaped(items)
+    coords = model.from_parameters(items)
+    if not model.coordinates[0].shared:
+        coords[4:5] = model.rescale(coords[4:5], 0.0, -1.0)
+    drawn = simulate(model, 40, items=model.parameters(coords), missing=0.25, random_state=3)
+    responses = drawn.responses
+    return bank(model.fitted_to(responses.cells, responses.items), coords), responses
+
+
+def log_likelihoods(cal, responses):
+    """Of each row on the grid, response by response; with which items were asked."""
+    cells, terms = responses.cells, cal.model.log_terms(cal.coords, GRID)
+    asked = cells >= 0 if cells.dtype.kind == "i" else ~np.isnan(cells)
+    statistics = cal.model.statistics(cal.model.read(cells), np.float64)
+    found = np.zeros((len(cells), GRID.size))
+    for row, k in np.argwhere(asked):
+        found[row] += terms[0, k]
+        for table, term in zip(statistics, terms[1:], strict=True):
+            found[row] += table[row, k] * term[k]
+    return found, asked
+
+
+def test_eap_is_mean_and_deviation_of_the_posterior(case):
+    cal, responses = case
+    joint = log_likelihoods(cal, responses)[0] + norm.logpdf(GRID)
+    weights = np.exp(joint - joint.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    mean = weights @ GRID
+    spread = np.sqrt(weights @ GRID**2 - mean**2)
+    scored = cal.score(responses, "eap")
+    np.testing.assert_allclose(scored["ability"], mean, atol=1e-6)
+    np.testing.assert_allclose(scored["se"], spread, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["map", "ml", "wle"])
+def test_modes_are_the_highest_points(case, method):
+    cal, responses = case
+    value, asked = log_likelihoods(cal, responses)
+    if method == "map":
+        value = value + norm.logpdf(GRID)
+    if method == "wle":
+        _, information, bias = cal.model.ability_slopes(cal.coords, GRID)
+        slope = (asked @ bias) / np.maximum(2 * (asked @ information), 1e-300)
+        areas = 0.5 * (slope[:, 1:] + slope[:, :-1]) * (GRID[1] - GRID[0])
+        value = value + np.concatenate([np.zeros((len(value), 1)), np.cumsum(areas, 1)], axis=1)
+    best = GRID[INNER][np.argmax(value[:, INNER], axis=1)]
+    scored = cal.score(responses, method)
+    inside = ~scored["at_bound"].to_numpy() & (np.abs(best) < 6.9)
+    assert inside.mean() > 0.7
+    # Half a step of the grid, and what the trapezoids of Warm's weight leave; for the beta model,
+    # whose information falls steeply where scores end at a bound, they leave more.
+    atol = 1e-2 if (cal.model.name, method) == ("beta", "wle") else 2e-3
+    np.testing.assert_allclose(scored["ability"][inside], best[inside], atol=atol)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_standard_errors_are_finite_and_positive(case, method):
+    cal, responses = case
+    scored = cal.score(responses, method)
+    assert np.isfinite(scored[["ability", "se"]]).all(axis=None)
+    assert (scored["se"] > 0).all()
+
+
+def test_who_was_asked_nothing_is_the_population(case):
+    cal, _ = case
+    kind = cal.model.kind
+    empty = Responses(np.full((1, 12), np.nan), items=cal.item_names, kind=kind)
+    for method in ("eap", "map"):
+        row = cal.score(empty, method).iloc[0]
+        assert row["ability"] == pytest.approx(0.0, abs=1e-8)
+        assert row["se"] == pytest.approx(1.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", [Graded, PartialCredit], ids=lambda kind: kind.name)
+def test_two_grades_give_the_abilities_of_a_2pl(kind, method):
+    responses, truth = simulate("2pl", 50, 10, missing=0.2, random_state=1)
+    coords = TwoPL().from_parameters(truth.items)
+    expected = bank(TwoPL(), coords).score(responses, method)
+    graded = Responses(responses.values, responses.respondents, responses.items, "graded")
+    found = bank(kind(categories=2), coords.copy()).score(graded, method)
+    np.testing.assert_allclose(
+        found[["ability", "se"]], expected[["ability", "se"]], rtol=1e-7, atol=1e-7
+    )
+    np.testing.assert_array_equal(found["at_bound"], expected["at_bound"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", [Graded, PartialCredit], ids=lambda kind: kind.name)
+def test_grades_from_one_give_the_abilities_of_grades_from_zero(kind, method):
+    responses, truth = simulate(kind(), 30, 6, random_state=1)
+    coords, counts = truth.model.from_parameters(truth.items), truth.model.categories
+    up = Responses(responses.values + 1, responses.respondents, responses.items, "graded")
+    one = bank(kind(categories=counts, lowest=1), coords).score(up, method)
+    assert one.equals(bank(truth.model, coords).score(responses, method))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", [Graded, PartialCredit], ids=lambda kind: kind.name)
+def test_better_grades_never_lower_an_ability(kind, method):
+    items = {
+        "discrimination": np.full(4, 1.2),
+        "difficulty_1": np.linspace(-2, 0, 4),
+        "difficulty_2": np.linspace(-1, 1, 4),
+        "difficulty_3": np.linspace(0, 2, 4),
+    }
+    model = kind().shaped(items)
+    ladder = np.array([np.clip(step - 3 * np.arange(4), 0, 3) for step in range(13)])
+    scored = bank(model, model.from_parameters(items)).score(
+        Responses(ladder, kind="graded"), method
+    )
+    assert (np.diff(scored["ability"]) > 0).all()
+
+
+@pytest.fixture(scope="module")
+def scores():
+    """A bank of the continuous model, and log-odds with gaps."""
+    responses, truth = simulate("continuous", 30, 8, missing=0.2, random_state=5)
+    return bank(Continuous(bounds=(0, 1)), truth.model.from_parameters(truth.items)), responses
+
+
+def closed(cal, responses):
+    """Information of the asked items, and their weighted sum of what each says of the ability."""
+    loading, intercept, noise = cal.coords.T
+    z = np.log(responses.values / (1 - responses.values))
+    precision = ~np.isnan(z) * np.exp(-2 * noise) * loading**2
+    return precision.sum(axis=1), np.nansum(precision * (z - intercept) / loading, axis=1)
+
+
+@pytest.mark.parametrize("method", ["ml", "wle"])
+def test_without_a_population_continuous_abilities_are_weighted_means(scores, method):
+    cal, responses = scores
+    information, total = closed(cal, responses)
+    scored = cal.score(responses, method)
+    assert not scored["at_bound"].any()
+    np.testing.assert_allclose(scored["ability"], total / information, atol=1e-7)
+    np.testing.assert_allclose(scored["se"], information**-0.5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["eap", "map"])
+@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (0.5, 2.0)])
+def test_continuous_abilities_are_normal_about_the_shrunken_mean(scores, method, mean, sd):
+    cal, responses = scores
+    cal = bank(cal.model, cal.coords.copy(), NormalPopulation(mean, sd))
+    information, total = closed(cal, responses)
+    precision = information + 1 / sd**2
+    scored = cal.score(responses, method)
+    np.testing.assert_allclose(scored["ability"], (total + mean / sd**2) / precision, atol=1e-6)
+    np.testing.assert_allclose(scored["se"], precision**-0.5, rtol=1e-5)
+
+
+def test_scores_at_a_bound_are_the_lowest_and_the_highest(scores):
+    cal, responses = scores
+    fitted = cal.model.fitted_to(responses.cells, responses.items)
+    cal = bank(fitted, cal.coords.copy())
+    ends = Responses(np.array([[0.0] * 8, [0.5] * 8, [1.0] * 8]), kind="continuous")
+    for method in METHODS:
+        found = cal.score(ends, method)
+        assert np.isfinite(found["ability"]).all()
+        assert (np.diff(found["ability"]) > 0).all()
+
+
+def two_humps():
+    points = np.linspace(-6, 6, 61)
+    mass = 0.35 * norm.pdf(points, -1.5, 0.5) + 0.65 * norm.pdf(points, 0.8, 0.7)
+    return HistogramPopulation(points, mass / mass.sum())
+
+
+def test_a_histogram_of_a_normal_shape_gives_the_abilities_of_a_normal_population(case):
+    cal, responses = case
+    points = np.linspace(-8, 8, 81)
+    shape = HistogramPopulation(points, norm.pdf(points) / norm.pdf(points).sum())
+    same = bank(cal.model, cal.coords.copy(), shape)
+    for method in ("eap", "map"):
+        found, expected = same.score(responses, method), cal.score(responses, method)
+        np.testing.assert_allclose(found["ability"], expected["ability"], atol=1e-5)
+        np.testing.assert_allclose(found["se"], expected["se"], rtol=1e-4)
+
+
+def test_a_population_of_two_humps_draws_abilities_to_them(case):
+    cal, responses = case
+    population = two_humps()
+    value = log_likelihoods(cal, responses)[0] + population.log_density(GRID)
+    weights = np.exp(value - value.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    humped = bank(cal.model, cal.coords.copy(), population)
+    # A spline through points a fifth apart is no smooth density; its knots leave 1e-4.
+    np.testing.assert_allclose(humped.score(responses, "eap")["ability"], weights @ GRID, atol=1e-4)
+    found = humped.score(responses, "map")["ability"].to_numpy()
+    at_found = [np.interp(x, GRID, row) for x, row in zip(found, value, strict=True)]
+    # Of two maxima whose heights differ by less than a grid of 161 nodes sees, either will do.
+    assert (value.max(axis=1) - at_found < 0.02).all()
+    same_hump = value.max(axis=1) - at_found < 1e-4
+    assert same_hump.mean() > 0.9
+    best = GRID[np.argmax(value, axis=1)]
+    # A flat hump may have two tops, a hair apart, where knots meet.
+    np.testing.assert_allclose(found[same_hump], best[same_hump], atol=1e-2)
+
+
+def test_scores_that_contradict_an_item_are_integrated_as_well_as_others():
+    """One item is turned around: posteriors are narrower than the items promised."""
+    model = MODELS["beta"]()
+    coords = np.column_stack([np.full(12, 2.0), np.linspace(-1, 1, 12)])
+    random = np.random.default_rng(0)
+    cells = model.draw(coords, random.normal(size=100), random).T.copy()
+    cells[:, 0] = 1 - cells[:, 1]
+    responses = Responses(cells, kind="continuous")
+    cal = bank(model.fitted_to(cells, responses.items), coords)
+    value = log_likelihoods(cal, responses)[0] + norm.logpdf(GRID)
+    weights = np.exp(value - value.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(cal.score(responses)["ability"], weights @ GRID, atol=1e-4)
+
+
+def test_a_grade_that_an_item_does_not_have_is_not_scored():
+    model = Graded(categories=(2, 3))
+    items = {
+        "discrimination": [1.0, 1.0], "difficulty_1": [0.0, 0.0], "difficulty_2": [np.nan, 1.0],
+    }  # fmt: skip
+    cal = bank(model, model.from_parameters({k: np.array(v) for k, v in items.items()}))
+    with pytest.raises(InputError, match=r"Item 'item_1' has the grade 2.*go from 0 to 1"):
+        cal.score(Responses([[2, 1]], items=["item_1", "item_2"], kind="graded"))
+
+
+@pytest.mark.parametrize("name", ["continuous", "beta"])
+def test_a_score_outside_the_bounds_is_not_scored(name):
+    model = MODELS[name]()
+    cal = bank(model, model.from_parameters(model.sample(2, np.random.default_rng(0))))
+    with pytest.raises(InputError, match=r"Item 'item_2' has the response 1.2, outside"):
+        cal.score(Responses([[0.5, 1.2]], items=["item_1", "item_2"], kind="continuous"))
+
+
+def test_only_responses_of_the_kind_of_the_model_are_scored(case):
+    cal, _ = case
+    other = "graded" if cal.model.kind != "graded" else "continuous"
+    wrong = Responses(np.zeros((1, 12)), items=cal.item_names, kind=other)
+    with pytest.raises(InputError, match=rf"responses are {other}.*{cal.model.name}"):
+        cal.score(wrong)
+
+
+def test_true_and_total_scores_are_sums_over_the_items(case):
+    cal, responses = case
+    ability = cal.score(responses)["ability"].to_numpy()
+    expected = cal.model.expected(cal.coords, ability).T
+    low, high = (np.broadcast_to(bound, 12) for bound in cal.model.extent())
+    true, total = cal.true_scores(responses), cal.total_scores(responses)
+    np.testing.assert_allclose(true["true_score"], expected.sum(axis=1))
+    for row, values in enumerate(responses.values[:15]):
+        sums, asked = 0.0, 0
+        for k, value in enumerate(values):
+            if np.isnan(value):
+                continue
+            share, chance = ((x - low[k]) / (high[k] - low[k]) for x in (value, expected[row, k]))
+            sums += share * chance - (1 - share) * (1 - chance)
+            asked += 1
+        assert total["total_score"].iloc[row] == pytest.approx(sums)
+        assert total["total_score_mean"].iloc[row] == pytest.approx(sums / asked)
