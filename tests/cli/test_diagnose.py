@@ -1,42 +1,30 @@
 import json
 
-import pytest
 
-from itemwise import simulate
-from itemwise.cli import app
-
-
-@pytest.fixture
-def scores(tmp_path):
-    path = tmp_path / "scores.csv"
-    simulate("2pl", 120, 8, random_state=2).responses.save(path)
-    return path
-
-
-def test_every_diagnosis_is_a_sentence(runner, scores):
-    done = runner.invoke(app, ["diagnose", str(scores)])
+def test_every_diagnosis_is_a_sentence(run, scores):
+    done = run("diagnose", scores)
     assert done.exit_code == 0
     for name in ("dimensionality", "reliability", "model_fit", "item_fit", "label_trouble"):
         assert f"{name}: " in done.stdout
 
 
-def test_tables_and_figures_go_to_a_folder(runner, scores, tmp_path):
+def test_tables_and_figures_go_to_a_folder(run, scores, tmp_path):
     out = tmp_path / "new" / "folder"
-    done = runner.invoke(app, ["diagnose", str(scores), "--out", str(out), "--model", "3pl"])
+    done = run("diagnose", scores, "--out", out, "--model", "3pl")
     assert done.exit_code == 0
     assert {path.suffix for path in out.iterdir()} == {".csv", ".svg"}
     assert (out / "item_fit.csv").read_text().startswith("item,s_x2,")
 
 
-def test_json_is_one_document(runner, scores):
-    done = runner.invoke(app, ["diagnose", str(scores), "--json", "--quiet"])
+def test_json_is_one_document(run, scores):
+    done = run("diagnose", scores, "--json", "--quiet")
     document = json.loads(done.stdout)
     assert document["model"] == "2pl"
     assert document["meaning"]["reliability"].startswith("Abilities are measured")
     assert document["missing"] == {}
 
 
-def test_a_file_in_place_of_the_folder_is_refused(runner, scores):
-    done = runner.invoke(app, ["diagnose", str(scores), "--out", str(scores)])
+def test_a_file_in_place_of_the_folder_is_refused(run, scores):
+    done = run("diagnose", scores, "--out", scores)
     assert done.exit_code == 3
     assert "is a file, but a directory is needed" in done.stderr

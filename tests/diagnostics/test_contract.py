@@ -34,17 +34,20 @@ def name(request):
     return request.param
 
 
+def exists(name, cal):
+    """Labels are right or wrong only where responses are; margins need categories."""
+    return not (
+        (name == "model_fit" and cal.model.kind == "continuous")
+        or (name == "label_trouble" and cal.model.kind != "binary")
+    )
+
+
 def test_a_diagnosis_shows_itself_or_says_what_it_needs(cal, name, tmp_path):
-    try:
-        found = DIAGNOSTICS[name](cal)
-    except InputError as error:
-        assert (name, cal.model.kind) in {
-            ("model_fit", "continuous"),
-            ("label_trouble", "graded"),
-            ("label_trouble", "continuous"),
-        }
-        assert cal.model.name in str(error)
+    if not exists(name, cal):
+        with pytest.raises(InputError, match=f"the {cal.model.name} model explains"):
+            DIAGNOSTICS[name](cal)
         return
+    found = DIAGNOSTICS[name](cal)
     assert isinstance(found, Diagnosis)
     assert len(found.to_frame())
     assert isinstance(found.plot(), Display)
@@ -54,10 +57,9 @@ def test_a_diagnosis_shows_itself_or_says_what_it_needs(cal, name, tmp_path):
 
 
 def test_its_meaning_is_a_sentence_with_a_figure_in_it(cal, name):
-    try:
-        meaning = DIAGNOSTICS[name](cal).meaning
-    except InputError:
+    if not exists(name, cal):
         return
+    meaning = DIAGNOSTICS[name](cal).meaning
     assert meaning.endswith(".")
     assert any(sign.isdigit() for sign in meaning)
     assert "nan" not in meaning.split()

@@ -221,7 +221,7 @@ class Straight:
         return np.full((len(coords), len(abilities)), 4.0)
 
 
-def test_scores_without_categories_have_infit_and_outfit_but_no_zh():
+def test_scores_without_categories_are_judged_as_normal_ones():
     random = np.random.default_rng(3)
     ability = random.normal(size=4000)
     cells = ability[:, None] + random.normal(0, 2, (4000, 20))

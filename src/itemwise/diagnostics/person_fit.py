@@ -14,7 +14,6 @@ import numpy as np
 from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import Diagnosis
 from itemwise.diagnostics.residuals import Fit, material_of
-from itemwise.models.categorical import Categorical
 from itemwise.numerics.arrays import Floats
 from itemwise.words import counted
 
@@ -35,8 +34,8 @@ class PersonFit(Diagnosis):
     `zh` is far below 0 for a respondent who fails easy items and solves hard ones; `p` is the
     chance of a value that low. Abilities are estimated from the same responses, so that `zh`
     varies less than a standard normal and `p` is on the safe side. `infit` and `outfit` are 1
-    where responses vary as expected. All are NaN where nothing was asked, where no finite
-    ability exists, and `zh` also where the model has no categories.
+    where responses vary as expected. For scores, `zh` is that of residuals as if they were
+    normal. All are NaN where nothing was asked and where no finite ability exists.
     """
 
     respondents: tuple[str, ...]
@@ -109,7 +108,7 @@ def person_fit(
     material, table, se, at_bound = material_of(calibration, responses, "person_fit", method)
     fit = material.by_respondent()
     judged = Fit(np.where(at_bound, np.nan, fit.sums))
-    zh = judged.zh if isinstance(calibration.model, Categorical) else np.full(se.shape, np.nan)
+    zh = judged.zh
     return PersonFit(
         respondents=table.respondents,
         ability=material.ability,

@@ -117,13 +117,14 @@ def _of_categories(
 def _of_scores(
     model: MeasurementModel, coords: Floats, cells: np.ndarray, asked: np.ndarray, ability: Floats
 ) -> Moments:
-    """The same for scores on a scale; they have no categories, hence no surprise."""
+    """The same for scores on a scale, whose log-likelihood is taken as that of a normal one."""
     mean = np.asarray(model.expected(coords, ability)).T
     tiny = np.finfo(float).tiny
     variance = np.maximum(np.asarray(model.variance(coords, ability)).T, tiny)
     squared = (np.where(asked, cells, mean) - mean) ** 2
-    nothing = np.zeros_like(mean)
-    return squared, variance, NORMAL_KURTOSIS * variance**2, nothing, nothing
+    surprise = 0.5 * (1 - squared / variance)
+    spread = np.full_like(mean, (NORMAL_KURTOSIS - 1) / 4)
+    return squared, variance, NORMAL_KURTOSIS * variance**2, surprise, spread
 
 
 @dataclass(frozen=True, eq=False)
