@@ -13,6 +13,7 @@ from itemwise.displays.style import (
     grid,
     label,
     lines_that_fit,
+    name_beside,
     name_width,
     spread,
 )
@@ -98,24 +99,14 @@ class FitDisplay(Display):
         placed = spread(heights[:, 1] if rows.size else np.empty(0), 1.0 / max(fit, 1), 0.0, 1.0)
         width = min(24, name_width(ax, style))
         for row, at in zip(rows, placed, strict=True):
-            ax.annotate(
+            name_beside(
+                style,
+                ax,
                 label(self._seen.index[int(row)], width),
-                xy=tuple(self._squares[row]),
-                xytext=(1.05, at),
-                textcoords="axes fraction",
-                va="center",
-                fontsize=style.small,
-                color=style.negative if self._wrong[row] else style.ink,
-                annotation_clip=False,
-                arrowprops={
-                    "arrowstyle": "-",
-                    "color": style.neutral,
-                    "linewidth": 0.5,
-                    "alpha": 0.6,
-                    "relpos": (0.0, 0.5),
-                    "shrinkA": 1.0,
-                    "shrinkB": 3.0,
-                },
+                tuple(self._squares[row]),
+                (1.05, at),
+                "axes fraction",
+                style.negative if self._wrong[row] else style.ink,
             )
 
     def _notes(self) -> list[str]:

@@ -13,6 +13,7 @@ from itemwise.displays.style import (
     grid,
     label,
     lines_that_fit,
+    name_beside,
     name_width,
     spread,
 )
@@ -142,23 +143,8 @@ def _name_ends(ax: Axes, style: Style, items: pd.DataFrame, edges: Floats, lengt
     for (_, row), at, text_at, length in zip(
         rows.iterrows(), heights, placed, lengths[bins], strict=True
     ):
-        ax.annotate(
-            f"{label(row['name'], width)}  {_said(row['position'], row['se'])}",
-            xy=(length + 0.03, at),
-            xytext=(1.18, text_at),
-            va="center",
-            fontsize=style.small,
-            color=style.ink,
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": style.neutral,
-                "linewidth": 0.6,
-                "relpos": (0.0, 0.5),
-                "shrinkA": 1.0,
-                "shrinkB": 0.0,
-            },
-        )
+        text = f"{label(row['name'], width)}  {_said(row['position'], row['se'])}"
+        name_beside(style, ax, text, (length + 0.03, at), (1.18, text_at))
 
 
 def _said(position: float, se: float) -> str:

@@ -13,6 +13,7 @@ from itemwise.displays.style import (
     grid,
     label,
     lines_that_fit,
+    name_beside,
     name_width,
     spread,
 )
@@ -90,25 +91,9 @@ class PersonFitDisplay(Display):
         width = min(24, name_width(ax, style))
         ax.hlines(self._points[rows, 1], *self._bars(rows), color=style.negative, alpha=0.5)
         for row, at in zip(rows, placed, strict=True):
-            ax.annotate(
-                f"{label(self._seen.index[row], width)}  {self._seen['zh'].iloc[row]:.2f}",
-                xy=tuple(self._points[row]),
-                xytext=(1.05, at),
-                textcoords=ax.get_yaxis_transform(),
-                va="center",
-                fontsize=style.small,
-                color=style.ink,
-                annotation_clip=False,
-                arrowprops={
-                    "arrowstyle": "-",
-                    "color": style.neutral,
-                    "linewidth": 0.5,
-                    "alpha": 0.6,
-                    "relpos": (0.0, 0.5),
-                    "shrinkA": 1.0,
-                    "shrinkB": 3.0,
-                },
-            )
+            text = f"{label(self._seen.index[row], width)}  {self._seen['zh'].iloc[row]:.2f}"
+            place = (1.05, at)
+            name_beside(style, ax, text, tuple(self._points[row]), place, ax.get_yaxis_transform())
 
     def _notes(self) -> list[str]:
         many, share = int(self._below.sum()), float(self._below.mean())

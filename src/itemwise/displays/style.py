@@ -128,6 +128,37 @@ def label(name: object, width: int = 32) -> str:
     return text.replace("$", r"\$")
 
 
+def name_beside(
+    style: Style,
+    ax: Axes,
+    text: str,
+    point: tuple[float, float],
+    place: tuple[float, float],
+    coords: Any = "data",
+    colour: str | None = None,
+) -> None:
+    """Write `text` beside the axes at `place`, in `coords`, with a thin line to its `point`."""
+    ax.annotate(
+        text,
+        xy=point,
+        xytext=place,
+        textcoords=coords,
+        va="center",
+        fontsize=style.small,
+        color=colour or style.ink,
+        annotation_clip=False,
+        arrowprops={
+            "arrowstyle": "-",
+            "color": style.neutral,
+            "linewidth": 0.5,
+            "alpha": 0.6,
+            "relpos": (0.0, 0.5),
+            "shrinkA": 1.0,
+            "shrinkB": 2.0,
+        },
+    )
+
+
 def lines_that_fit(ax: Axes, font_size: float) -> int:
     """How many lines of text can stand above each other along an axes."""
     inches = ax.get_window_extent().height / ax.figure.dpi
