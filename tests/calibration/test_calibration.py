@@ -302,3 +302,20 @@ def test_scores_outside_the_bounds_of_a_bank_are_named():
     values[0, 3] = 1.5
     with pytest.raises(InputError, match=r"item_4.*response 1.5, outside the bounds 0 and 1"):
         cal.score(Responses(values, kind="continuous"))
+
+
+def test_category_curves_sum_to_one_and_have_the_grades_of_the_item():
+    table = np.array([[1, 3], [2, 1], [1, 2], [2, 3], [1, 1], [2, 2]] * 10)
+    cal = calibrate(Responses(table, kind="graded", items=["two", "three"]))
+    curves = cal.category_curves("two", [-1.0, 0.0, 1.0])
+    assert curves.grades == (1, 2)
+    np.testing.assert_allclose(curves.probability.sum(axis=0), 1.0, rtol=1e-9)
+    assert cal.category_curves("three").grades == (1, 2, 3)
+    # Standard errors of chances that sum to one cancel: of two, they are the same.
+    np.testing.assert_allclose(*curves.probability_se, rtol=1e-6)
+
+
+def test_scores_have_no_category_curves():
+    cal = calibrate(np.random.default_rng(0).uniform(size=(40, 3)))
+    with pytest.raises(InputError, match=r"scores, not grades.*curves\('item_1'\)"):
+        cal.category_curves("item_1")

@@ -31,6 +31,22 @@ def curves_frame(names):
     return pd.concat(parts)
 
 
+def grades_frame(names):
+    parts = [
+        pd.DataFrame(
+            {
+                "item": names[0],
+                "grade": float(grade),
+                "ability": GRID,
+                "probability": np.exp(-((GRID - grade) ** 2)) / 2,
+                "probability_se": 0.05,
+            }
+        )
+        for grade in range(len(names))
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
 def information_frame(names):
     information = 4 * np.exp(-(GRID**2) / 4)
     test = pd.DataFrame(
@@ -120,6 +136,7 @@ FRAMES = {
     "curves": curves_frame,
     "information": information_frame,
     "item_map": item_map_frame,
+    "grades": grades_frame,
     "item_fit": item_fit_frame,
     "person_fit": person_fit_frame,
     "model_fit": model_fit_frame,

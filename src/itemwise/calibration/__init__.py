@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from itemwise.calibration.bank import load
-from itemwise.calibration.calibration import (
-    Calibration,
-    DeferredCovariances,
-    KnownCovariances,
-    Uncertainty,
-)
-from itemwise.calibration.curves import Curves, TestInformation
+from itemwise.calibration.calibration import Calibration
+from itemwise.calibration.curves import CategoryCurves, Curves, TestInformation
+from itemwise.calibration.uncertainty import DeferredCovariances, KnownCovariances, Uncertainty
 
 __all__ = [
     "Calibration",
+    "CategoryCurves",
     "Curves",
     "DeferredCovariances",
     "KnownCovariances",

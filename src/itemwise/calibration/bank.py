@@ -125,7 +125,8 @@ def _columns(calibration: Calibration) -> dict[str, list[Any]]:
 
 
 def _calibration(document: Mapping[str, Any]) -> Calibration:
-    from itemwise.calibration.calibration import Calibration, KnownCovariances
+    from itemwise.calibration.calibration import Calibration
+    from itemwise.calibration.uncertainty import KnownCovariances
 
     model, items = _model(document["model"]), document["items"]
     names = _texts(items["item"], "items' names")

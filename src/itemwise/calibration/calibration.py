@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.calibration.curves import Curves, TestInformation
+from itemwise.calibration.curves import CategoryCurves, Curves, TestInformation
+from itemwise.calibration.uncertainty import Uncertainty
 from itemwise.errors import InputError
-from itemwise.models.base import MeasurementModel
+from itemwise.models import Categorical, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import Encoded, encode
@@ -30,38 +31,6 @@ if TYPE_CHECKING:
 
 CURVE_POINTS = 161
 CURVE_REACH = 4.0
-
-
-class Uncertainty(Protocol):
-    """Whatever knows the covariances of the items' coordinates."""
-
-    @property
-    def covariances(self) -> Floats:
-        """(n_items, width, width)."""
-
-
-@dataclass(frozen=True, eq=False)
-class KnownCovariances:
-    """Covariances that were computed before."""
-
-    covariances: Floats
-
-
-class DeferredCovariances:
-    """Covariances computed when first asked for; what they come from is then let go."""
-
-    def __init__(self, compute: Callable[[], Floats]) -> None:
-        self._compute: Callable[[], Floats] | None = compute
-        self._found: Floats | None = None
-
-    @property
-    def covariances(self) -> Floats:
-        """(n_items, width, width)."""
-        if self._found is None and self._compute is not None:
-            self._found = self._compute()
-            self._compute = None
-        assert self._found is not None  # noqa: S101 - one of the two is always there
-        return self._found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,6 +180,32 @@ class Calibration(Result):
             expected_se=np.sqrt(np.maximum(variance, 0.0)),
             information=model.information(coords, ability),
             discrimination=model.parameters(coords)["discrimination"],
+        )
+
+    def category_curves(self, item: str, abilities: Any = None) -> CategoryCurves:
+        """How likely each grade of one item is along the scale, ready to plot."""
+        model = self.model
+        if not isinstance(model, Categorical):
+            raise InputError(
+                f"The {model.name} model has scores, not grades. "
+                f"Use curves({item!r}) for the expected score."
+            )
+        chosen = self._positions([item])
+        coords, ability = self.coords[chosen], self._axis(abilities)
+        prob = model.category_probabilities(coords, ability)
+        slopes = prob * model.slopes(coords, ability)
+        covariance = self.uncertainty.covariances[chosen]
+        variance = np.einsum("wkji,jwv,vkji->kji", slopes, covariance, slopes)
+        low, high = (
+            np.broadcast_to(end, len(self.item_names))[chosen[0]] for end in model.extent()
+        )
+        grades = range(int(low), int(high) + 1)
+        return CategoryCurves(
+            item=self.item_names[chosen[0]],
+            grades=tuple(grades),
+            abilities=ability,
+            probability=prob[: len(grades), 0],
+            probability_se=np.sqrt(np.maximum(variance[: len(grades), 0], 0.0)),
         )
 
     def test_information(self, abilities: Any = None) -> TestInformation:

@@ -51,6 +51,38 @@ class Curves(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class CategoryCurves(Result):
+    """How likely each grade of an item is along the scale."""
+
+    item: str
+    grades: tuple[int, ...]
+    abilities: Floats  # (n_abilities,)
+    probability: Floats  # (n_grades, n_abilities)
+    probability_se: Floats  # (n_grades, n_abilities)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per grade and ability."""
+        import pandas as pd
+
+        n_grades, n_abilities = self.probability.shape
+        return pd.DataFrame(
+            {
+                "item": self.item,
+                "grade": np.repeat(self.grades, n_abilities),
+                "ability": np.tile(self.abilities, n_grades),
+                "probability": self.probability.reshape(-1),
+                "probability_se": self.probability_se.reshape(-1),
+            }
+        )
+
+    def plot(self, **kw: Any) -> Display:
+        """A curve for each grade, with a band of two standard errors each way."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["grades"](self.to_frame()).plot(**kw)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class TestInformation(Result):
     """Test information, and the standard error of ability that follows from it."""
 

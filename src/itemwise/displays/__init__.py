@@ -5,6 +5,7 @@ from __future__ import annotations
 from itemwise.displays.base import Display
 from itemwise.displays.curves import CurvesDisplay
 from itemwise.displays.fit import FitDisplay
+from itemwise.displays.grades import GradesDisplay
 from itemwise.displays.information import InformationDisplay
 from itemwise.displays.item_map import ItemMapDisplay
 from itemwise.displays.model_comparison import ModelComparisonDisplay
@@ -21,6 +22,7 @@ __all__ = [
     "CurvesDisplay",
     "Display",
     "FitDisplay",
+    "GradesDisplay",
     "InformationDisplay",
     "ItemMapDisplay",
     "ModelComparisonDisplay",
@@ -38,6 +40,7 @@ DISPLAYS: dict[str, type[Display]] = {
     "curves": CurvesDisplay,
     "information": InformationDisplay,
     "item_map": ItemMapDisplay,
+    "grades": GradesDisplay,
     "item_fit": FitDisplay,
     "person_fit": PersonFitDisplay,
     "model_fit": ModelFitDisplay,

@@ -7,6 +7,7 @@ directions that all items share (`scale`). Anderson's mixing over iterations tak
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 from itemwise.estimation.engine import Progress
 from itemwise.estimation.expectation import expect
@@ -39,6 +40,8 @@ WIDENING = 1.5
 COARSENING = 1.4  # sums over posteriors are then right to a thousandth
 NEAR = 1.0  # nats left to gain at which nodes are planned for good
 NEARLY_THERE = 1e-2  # nats left to gain at which single precision no longer does
+PATIENCE = 4  # iterations far from where it had been, after which it goes on from the best point
+PLAIN_STEPS = 12  # taken from there without mixing
 MANY = 1_000  # respondents who, with priors, leave no item far from its top in the end
 
 
@@ -106,7 +109,7 @@ def ascend(task: Task, begin: Array, *, tolerance: float, most: int) -> Ascent:
     reading, nodes = first_reading(task, begin)
     last: Move | None = None
     best: tuple[Move, Nodes, Expectation] | None = None
-    damping = 1.0
+    damping, strayed, lowest, plain = 1.0, 0, inf, 0
     for iteration in range(1, most + 1):
         found = task.expect(reading, coords, nodes)
         move = propose(reading, model, coords, found, task.run)
@@ -141,6 +144,17 @@ def ascend(task: Task, begin: Array, *, tolerance: float, most: int) -> Ascent:
         if reading is not data and is_near(model, move, last, NEARLY_THERE):
             reading, best = data, None
         damping, last = 1.0, move
+        lowest = min(lowest, move.decrement)
+        strayed = strayed + 1 if move.decrement > max(NEAR, 10 * lowest) else 0
+        if strayed > PATIENCE and best is not None:  # mixing leads astray where items jump
+            strayed, lowest, plain = 0, inf, iteration + PLAIN_STEPS
+            anderson.forget()
+            coords = keep_inside(model, best[0].coords, best[0].coords + best[0].step)
+            last = None
+            continue
+        if iteration < plain:
+            coords = keep_inside(model, coords, coords + move.step)
+            continue
         ahead = anderson.advance(coords, move.step, move.metric)
         coords = keep_inside(model, coords, ahead)
     top, nodes, found = best or (move, nodes, found)

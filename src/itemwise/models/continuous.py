@@ -215,7 +215,7 @@ def _normal_rule(noise: float) -> tuple[Floats, Floats]:
 
     Equal steps integrate both the bell and the curve to 1e-9 where neither changes much between.
     """
-    step = max(min(0.5, 1 / max(noise, 1e-9)), 0.005)
+    step = max(min(0.35, 0.6 / max(noise, 1e-9)), 0.005)
     points = np.arange(-8.5, 8.5 + step, step)
     weights = np.exp(-0.5 * points**2)
     return points, weights / weights.sum()
