@@ -340,8 +340,8 @@ def test_responses_outside_of_what_a_model_was_told_are_named(values, model, mes
         (lambda: Continuous(at_bounds=0), r"at_bounds is 0; give 'midway', or a number above 0"),
         (lambda: Continuous(at_bounds="near"), r"at_bounds is 'near'"),
         (lambda: BetaResponse(at_bounds=True), r"at_bounds is True"),
-        (lambda: Graded(categories=1), r"categories is 1; an item has at least 2"),
-        (lambda: Graded(categories=(3, 1)), r"categories is \(3, 1\); an item has at least 2"),
+        (lambda: Graded(categories=1), r"categories is 1; an item has from 2 to 500"),
+        (lambda: Graded(categories=(3, 1)), r"categories is \(3, 1\); an item has from 2 to 500"),
         (lambda: Graded(categories=(3, 2.5)), r"categories has 2.5, which is no whole number"),
     ],
     ids=[
@@ -379,6 +379,8 @@ def test_the_published_engine_refuses_a_constant_item_and_names_it(n, constant):
         calibrate(table, preset="airt")
 
 
-def test_a_preset_takes_no_settings_of_its_engine():
-    with pytest.raises(InputError, match=r"tolerance: give settings inside the engine"):
-        calibrate(SCORES, preset="airt", tolerance=1e-9)
+def test_a_preset_takes_settings_of_its_engine():
+    cal = calibrate(SCORES, preset="airt", max_iterations=2)
+    assert (cal.iterations, cal.converged) == (2, False)
+    with pytest.raises(InputError, match=r"no argument 'device', and neither has the shojima"):
+        calibrate(SCORES, preset="airt", device="cpu")

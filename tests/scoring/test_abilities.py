@@ -312,5 +312,5 @@ def test_what_is_no_table_is_not_scored(fitted, given):
 
 def test_only_responses_of_the_right_kind_are_scored(fitted):
     cal, _ = fitted
-    with pytest.raises(InputError, match=r"responses are graded.*2pl.*binary"):
+    with pytest.raises(InputError, match=r"holds 2, but binary responses are 0 or 1"):
         cal.score(Responses([[2, 1]], items=["item_1", "item_2"]))

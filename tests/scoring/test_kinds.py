@@ -268,12 +268,12 @@ def test_a_score_outside_the_bounds_is_not_scored(name):
         cal.score(Responses([[0.5, 1.2]], items=["item_1", "item_2"], kind="continuous"))
 
 
-def test_only_responses_of_the_kind_of_the_model_are_scored(case):
+def test_responses_are_read_as_the_kind_that_the_model_explains(case):
     cal, _ = case
-    other = "graded" if cal.model.kind != "graded" else "continuous"
-    wrong = Responses(np.zeros((1, 12)), items=cal.item_names, kind=other)
-    with pytest.raises(InputError, match=rf"responses are {other}.*{cal.model.name}"):
-        cal.score(wrong)
+    own = Responses(np.ones((1, 12)), items=cal.item_names, kind=cal.model.kind)
+    for kind in ("binary", "graded", "continuous"):
+        same = Responses(np.ones((1, 12)), items=cal.item_names, kind=kind)
+        assert cal.score(same).equals(cal.score(own))
 
 
 def test_true_and_total_scores_are_sums_over_the_items(case):

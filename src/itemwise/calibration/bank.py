@@ -128,8 +128,10 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
     from itemwise.calibration.calibration import Calibration
     from itemwise.calibration.uncertainty import KnownCovariances
 
-    model, items = _model(document["model"]), document["items"]
+    items = document["items"]
     names = _texts(items["item"], "items' names")
+    model = _model(document["model"])
+    model.check(np.zeros((0, len(names))), names)
     if len(set(names)) != len(names) or not names:
         raise ValueError("item names must be there, and unique.")
     coords = np.stack([_numbers(items[c.name], c.name, len(names)) for c in model.coordinates], 1)
@@ -179,6 +181,8 @@ def _population(written: Mapping[str, Any]) -> Population:
     if name == "histogram":
         n = len(numbers["points"])
         points = _numbers(numbers["points"], "the population's points", n)
+        if np.abs(points).max(initial=0.0) > FARTHEST:
+            raise ValueError("the population's points lie too far out.")
         return HistogramPopulation(points, _numbers(numbers["mass"], "the population's mass", n))
     if name != "normal":
         raise ValueError(f"there is no population {name!r:.40} here.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 CURVE_POINTS = 161
+FARTHEST = 1e6  # an ability beyond is none
+UNKNOWN = 1e6  # a standard error beyond says that nothing is known
 CURVE_REACH = 4.0
 
 
@@ -107,7 +109,7 @@ class Calibration(Result):
         """Ability of respondents who answered some items of this bank, known by item name."""
         import pandas as pd
 
-        table = as_responses(responses)
+        table = as_responses(responses, self.model.kind)
         found = score_abilities(
             self._encode(table), self.model, self.coords, self.population, method
         )
@@ -259,13 +261,14 @@ class Calibration(Result):
         return "\n  - ".join([heading, *self.notes])
 
     def _standard_errors(self) -> dict[str, Floats]:
-        """By the delta method; NaN for a parameter at its bound, where there is none."""
+        """By the delta method; NaN for a parameter at its bound, or of which nothing is known."""
         covariances = self.uncertainty.covariances
         jacobian = self.model.parameter_jacobian(self.coords)
         errors = {}
         for name, slope in jacobian.items():
             variance = np.einsum("ni,nij,nj->n", slope, covariances, slope)
-            errors[name] = np.sqrt(np.maximum(variance, 0.0))
+            error = np.sqrt(np.maximum(variance, 0.0))
+            errors[name] = np.where(error > UNKNOWN, np.nan, error)
         held = self.model.at_bound(self.coords)
         for k, coordinate in enumerate(self.model.coordinates):
             if coordinate.name in errors and not coordinate.shared:
@@ -274,7 +277,8 @@ class Calibration(Result):
 
     def _standing(self, responses: Table | None, method: str) -> tuple[Responses, Floats, Floats]:
         """The responses, these or the calibration's own, and where their respondents stand."""
-        table = self._own_responses() if responses is None else as_responses(responses)
+        table = self._own_responses() if responses is None else responses
+        table = as_responses(table, self.model.kind)
         scored = self.score(table, method)
         return table, scored["ability"].to_numpy(), scored["se"].to_numpy()
 
@@ -288,18 +292,14 @@ class Calibration(Result):
 
     def _encode(self, responses: Responses) -> Encoded:
         """Responses as engines read them."""
-        if responses.kind != self.model.kind:
-            raise InputError(
-                f"The responses are {responses.kind}; the {self.model.name} model of this "
-                f"calibration explains {self.model.kind} responses."
-            )
         cells = self._placed(responses)
         self.model.check(cells, self.item_names)
         return encode(cells, self.model, collapsing=False)
 
     def cells(self, responses: Table | None = None) -> np.ndarray:
         """Responses, these or its own, as engines read them: items in the order of this bank."""
-        table = self._own_responses() if responses is None else as_responses(responses)
+        table = self._own_responses() if responses is None else responses
+        table = as_responses(table, self.model.kind)
         found: np.ndarray = self._encode(table).cells
         return found
 
@@ -336,7 +336,11 @@ class Calibration(Result):
         if items is None:
             return np.arange(len(self.item_names))
         place = {name: k for k, name in enumerate(self.item_names)}
+        if not isinstance(items, Iterable):
+            raise InputError(f"items is {items!r}; give names of items, such as 'item_1'.")
         wanted = [items] if isinstance(items, str) else list(items)
+        if not wanted:
+            raise InputError("items is empty; name at least one, or leave it out for all.")
         unknown = [name for name in wanted if name not in place]
         if unknown:
             raise InputError(
@@ -368,6 +372,8 @@ def _as_abilities(abilities: Any) -> tuple[Floats, Any]:
         ability = np.atleast_1d(np.asarray(abilities, dtype=float))
     except (TypeError, ValueError) as error:
         raise InputError(f"Abilities must be numbers: {error}.") from error
+    if np.abs(ability[np.isfinite(ability)]).max(initial=0.0) > FARTHEST:
+        raise InputError(f"Abilities must lie within ±{FARTHEST:,.0f}; nobody is farther out.")
     if ability.ndim != 1 or not np.isfinite(ability).all():
         raise InputError(
             "Abilities must be one list of finite numbers; "

@@ -13,6 +13,7 @@ from itemwise.cli.files import BANK, TABLE, check_targets, write_table
 from itemwise.cli.options import (
     Engine,
     Json,
+    Kind,
     Layout,
     Method,
     ModelOrAuto,
@@ -55,6 +56,7 @@ def calibrate(
         str | None, typer.Option(help="cpu or cuda: run on torch. Default: NumPy.")
     ] = None,
     layout: Layout = "auto",
+    kind: Kind = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -75,7 +77,7 @@ def calibrate(
         "device": device,
     }
     settings = {name: value for name, value in given.items() if value is not None}
-    responses = iw.read_responses(scores, layout=layout)
+    responses = iw.read_responses(scores, layout=layout, kind=kind)
     with console.progress(f"Calibrating {scores.name}") as report:
         found = iw.calibrate(
             responses,

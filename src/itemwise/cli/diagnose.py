@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.options import Json, Layout, ModelOrAuto, Priors, Quiet, Scores
+from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Priors, Quiet, Scores
 from itemwise.estimation.choosing import AUTO
 from itemwise.files import make_folder
 
@@ -22,6 +22,7 @@ def diagnose(
     ] = None,
     priors: Priors = "default",
     layout: Layout = "auto",
+    kind: Kind = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -35,7 +36,7 @@ def diagnose(
     from itemwise.diagnostics import diagnose as look
 
     console = Console(quiet, json)
-    responses = iw.read_responses(scores, layout=layout)
+    responses = iw.read_responses(scores, layout=layout, kind=kind)
     with console.progress(f"Diagnosing {scores.name}") as report:
         report(0, "calibrating")
         found = iw.calibrate(responses, model, priors=None if priors == "none" else "default")

@@ -11,6 +11,7 @@ import typer
 from itemwise.estimation.calibrating import ENGINES
 from itemwise.estimation.choosing import AUTO
 from itemwise.models import MODELS
+from itemwise.responses.cells import KINDS
 from itemwise.responses.layouts import LAYOUTS
 from itemwise.scoring import METHODS
 
@@ -51,6 +52,14 @@ Priors = Annotated[
 Method = Annotated[str, _choice("--method", names=METHODS, text="Estimate of ability.")]
 Layout = Annotated[
     str, _choice("--layout", names=LAYOUTS, text="How the table is laid out, if its names mislead.")
+]
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        "--kind",
+        metavar="|".join(KINDS),
+        help="What responses are, if the table misleads: whole numbers that are scores, say.",
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]

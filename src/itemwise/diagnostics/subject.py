@@ -27,7 +27,7 @@ def own_or_given(
     """The responses given, or the calibration's own; how many respondents each row stands for."""
     checked_calibration(calibration, owner)
     if responses is not None and responses is not calibration.responses:
-        given = as_responses(responses)
+        given = as_responses(responses, calibration.model.kind)
         return given, np.ones(given.n_respondents)
     own = calibration.responses
     if own is None:

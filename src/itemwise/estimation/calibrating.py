@@ -24,6 +24,8 @@ ENGINES: dict[str, type[EM] | type[Joint] | type[Shojima]] = {
     engine.name: engine for engine in (EM, Joint, Shojima)
 }
 
+LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e15
+
 
 def calibrate(
     responses: Table,
@@ -67,8 +69,10 @@ def calibrate(
     """
     table = as_responses(responses)
     if preset is not None:
-        model, engine = _of_preset(preset, model, engine)
+        model, engine = _of_preset(preset, model, engine, settings)
+        settings = {}
     chosen, picked = pick_model(model, table)
+    table = table.of_kind(chosen.kind)
     if priors != "default":
         chosen = with_priors(chosen, priors)
     runner = find_engine(engine, settings)
@@ -89,7 +93,7 @@ def calibrate(
         notes=(
             *([picked] if picked else []),
             *fit.notes,
-            *table_notes(table, counts),
+            *table_notes(table, chosen, counts),
             *flag_notes(table, flags),
         ),
         flags=flags,
@@ -99,13 +103,16 @@ def calibrate(
 
 
 def _of_preset(
-    name: str, model: str | MeasurementModel, engine: str | Engine
+    name: str,
+    model: str | MeasurementModel,
+    engine: str | Engine,
+    settings: Mapping[str, Any],
 ) -> tuple[MeasurementModel, Engine]:
-    """Model and engine of a preset, which leaves no other choice of them."""
+    """Model and engine of a preset, which leaves no other choice of them but settings."""
     preset = find_preset(name)
     if model != AUTO or engine != "em":
         raise InputError(f"preset={name!r} has a model and an engine of its own; give no other.")
-    return preset.model, preset.engine
+    return preset.model, find_engine(preset.engine.name, settings) if settings else preset.engine
 
 
 def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
@@ -155,6 +162,11 @@ def checked_weights(weights: Any, table: Responses) -> Floats | None:
         )
     if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
         raise InputError("weights must be finite, not negative, and not all zero.")
+    if not LEAST_WEIGHT < found.sum() < MOST_WEIGHT:
+        raise InputError(
+            f"weights sum to {found.sum():.3g}; they say how many respondents each row stands for. "
+            "Scale them to a plausible number."
+        )
     return found
 
 

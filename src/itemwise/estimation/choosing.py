@@ -43,6 +43,8 @@ def pick_model(model: str | MeasurementModel, table: Responses) -> tuple[Measure
         model, reason = PICKS[table.kind]
         note = f"Model '{model}', picked because {reason}."
     chosen = find_model(model)
+    if table.n_missing == table.cells.size:  # nothing was observed: it is of any kind
+        table = table.of_kind(chosen.kind)
     if table.kind != chosen.kind:
         raise InputError(
             f"The responses are {table.kind}, but the {chosen.name} model explains {chosen.kind} "

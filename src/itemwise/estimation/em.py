@@ -27,12 +27,17 @@ from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import workers
 from itemwise.responses.encoding import Encoded, encode
+from itemwise.scoring import HistogramPopulation
 from itemwise.scoring.likelihood import plan_nodes
 
 MOST_CHECKED = 20_000_000  # rows x numbers²: a check this large takes some hundredths of a second
 ROUGH = 1.0  # Newton decrement at which a start with priors is good enough to drop them
 SETTLED = 1e-3  # nats by which a better shape of the population no longer counts
 
+UPSIDE_DOWN = (
+    "Higher ability goes with lower scores: the model fits these responses better that way round. "
+    "Read the scale from its other end, or use the continuous model."
+)
 SHAPED = (
     "The shape of the population was fitted, too: AIC, BIC and standard errors take it as known."
 )
@@ -199,7 +204,8 @@ class EM:
             iterations=found.iterations,
             converged=found.converged,
             notes=(
-                *([SHAPED] if self.population == "histogram" else []),
+                *([SHAPED] if isinstance(found.population, HistogramPopulation) else []),
+                *([] if model.affine or found.expectation.alignment >= 0 else [UPSIDE_DOWN]),
                 *([] if found.converged else [_unfinished(model, found)]),
             ),
         )
@@ -259,6 +265,12 @@ def upright(task: Task, found: Ascent) -> Ascent:
 
 
 def _unfinished(model: MeasurementModel, found: Ascent) -> str:
+    if found.decrement <= SETTLED:
+        return (
+            f"Not converged after {found.iterations} iterations: it came to rest where the "
+            "likelihood still bends upwards, and no way up was found. Items have too little in "
+            "common; only more respondents or a model with fewer parameters will do."
+        )
     bare = any(c.prior is None for c in model.coordinates)
     advice = "priors" if bare else "more respondents"
     return (

@@ -101,7 +101,7 @@ class WholeInformation:
         inverse = self.spread @ positive_inverse(self.matrix) @ self.spread.T
         width = self.spread.shape[0] // n_items
         cube = inverse.reshape(n_items, width, n_items, width)
-        return np.stack([cube[k, :, k, :] for k in range(n_items)])
+        return _symmetrised(np.stack([cube[k, :, k, :] for k in range(n_items)]))
 
     def way_up(self) -> Floats | None:
         """A direction (n_items x width,) in which the likelihood bends upwards; None at a top.
@@ -277,8 +277,7 @@ def _invert_alone(model: MeasurementModel, own: Floats, free: np.ndarray) -> Flo
     """Each item's own inverse."""
     alone = free & ~np.array([c.shared for c in model.coordinates])
     mask = alone[:, :, None] & alone[:, None, :]
-    inverse: Floats = positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask
-    return inverse
+    return _symmetrised(positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask)
 
 
 def _invert_structured(
@@ -293,5 +292,10 @@ def _invert_structured(
     known = flat @ np.einsum("nij,knj->kni", own_alone, directions).reshape(2, -1).T
     extra = np.linalg.inv(population) - np.linalg.pinv(known)
     shift = np.einsum("kni,kl,lnj->nij", directions, extra, directions)
-    result: Floats = inverse + shift
-    return result
+    return _symmetrised(inverse + shift)
+
+
+def _symmetrised(matrices: Floats) -> Floats:
+    """What rounding made unequal, made equal again."""
+    both: Floats = 0.5 * (matrices + np.swapaxes(matrices, 1, 2))
+    return both

@@ -18,7 +18,10 @@ NEVER_ASKED, ALL_RIGHT, ALL_WRONG = "never asked", "all right", "all wrong"
 CONSTANT, UNSEEN = "constant", "grade never seen"
 NEGATIVE, AT_BOUND = "negative discrimination", "at bound"
 MEANINGS = {
-    NEVER_ASKED: ("never asked", "no response tells anything of them; they stand at their prior."),
+    NEVER_ASKED: (
+        "never asked",
+        "no response tells anything of them; where they stand means nothing.",
+    ),
     ALL_RIGHT: (
         "answered all right",
         "easier than the table can tell; their difficulty is nominal.",
@@ -90,16 +93,17 @@ def _unseen(model: Categorical, values: np.ndarray) -> np.ndarray:
     return unseen
 
 
-def table_notes(table: Responses, weights: Floats | None) -> list[str]:
+def table_notes(table: Responses, model: MeasurementModel, weights: Floats | None) -> list[str]:
     """What the table as a whole cannot support."""
-    notes = []
+    notes = model.remarks(table.cells)
     total = table.n_respondents if weights is None else float(weights.sum())
     if total < FEW_RESPONDENTS:
         who = counted(table.n_respondents, "respondent")
         worth = "" if weights is None else f", by their weights worth {total:g}"
+        held = any(c.prior is not None for c in model.coordinates)
+        rest = "rest mostly on their priors" if held else "are poorly determined"
         notes.append(
-            f"Only {who}{worth}: item parameters rest mostly on their priors. "
-            "Read them with their standard errors."
+            f"Only {who}{worth}: item parameters {rest}. Read them with their standard errors."
         )
     if table.n_items == 1:
         notes.append("Only one item: its discrimination cannot be told from its difficulty.")

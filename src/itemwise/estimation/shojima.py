@@ -60,12 +60,17 @@ class Shojima:
                 "Use engine='em'."
             )
         z = data.cells
+        if len(z) < 3:
+            raise InputError(
+                f"The shojima engine needs at least 3 respondents; there are {len(z)}. "
+                "Use engine='em'."
+            )
         mean, variance = z.mean(axis=0), z.var(axis=0, ddof=1)
         spans = np.ptp(z, axis=0)
         if not (spans > 0).all():
             raise InputError(
-                f"Item {int(np.argmin(spans)) + 1} is constant, which the shojima engine, as "
-                "published, cannot fit. Leave it out, or use engine='em'."
+                f"Item {int(np.argmin(spans)) + 1}, by position, is constant, which the shojima "
+                "engine, as published, cannot fit. Leave it out, or use engine='em'."
             )
         slope, place, scale = np.ones(z.shape[1]), -mean, np.ones(z.shape[1])
         value, last = -np.inf, np.nan
@@ -74,17 +79,26 @@ class Shojima:
             ability = left * ((place + scale * z) @ slope**2)
             spread = ability.var(ddof=1) + left
             apart = (ability - ability.mean()) @ (z - mean) / (len(z) - 1)
-            scale = spread / apart
+            with np.errstate(divide="ignore", invalid="ignore"):
+                scale = spread / apart
             place = ability.mean() - scale * mean
-            slope = np.sign(scale) / np.sqrt(scale**2 * variance - spread)
+            noise = scale**2 * variance - spread
+            if not (np.isfinite(noise).all() and (noise > 0).all()):
+                worst = int(np.argmin(np.where(np.isfinite(noise), noise, -np.inf))) + 1
+                raise InputError(
+                    f"Item {worst}, by position, leaves no noise: it goes with others, or with "
+                    "few respondents, without any error. The shojima engine, as published, has no "
+                    "answer then. Use engine='em'."
+                )
+            slope = np.sign(scale) / np.sqrt(noise)
             last, value = value, _expected_value(z, slope, place, scale, ability, left)
             if progress is not None:
                 progress(iteration, value, abs(value - last))
             if abs(value - last) <= self.tolerance:
                 break
         converged = abs(value - last) <= self.tolerance
-        coords = model.from_parameters(
-            {"discrimination": slope, "difficulty": place, "scaling": scale}
+        coords = model.bounded(
+            model.from_parameters({"discrimination": slope, "difficulty": place, "scaling": scale})
         )
         said = (WHAT_IT_SAYS.format(self.tolerance),)
         return Fit(

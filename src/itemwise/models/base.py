@@ -101,6 +101,11 @@ class MeasurementModel(ABC):
         """Refuse responses that the model cannot explain, with an InputError."""
         del cells, items
 
+    def remarks(self, cells: Array) -> list[str]:
+        """What was done to responses of a table that a reader should know, in sentences."""
+        del cells
+        return []
+
     def read(self, cells: Array) -> Array:
         """Responses as numbers that engines work on; what was never asked stays so."""
         return cells

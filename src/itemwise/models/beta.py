@@ -105,6 +105,16 @@ class BetaResponse(Bounded):
         low, high = super()._inside(cells, bounds, item)
         return float(np.clip(low, NEAREST, WIDEST)), float(np.clip(high, 1 - WIDEST, 1 - NEAREST))
 
+    def remarks(self, cells: Array) -> list[str]:
+        """How many scores count as at a bound without being there."""
+        low, high = (np.asarray(column) for column in np.atleast_2d(self.inside or UNIT).T)
+        near = int((((cells <= low) & (cells > 0)) | ((cells >= high) & (cells < 1))).sum())
+        if not near:
+            return []
+        least = float(np.min(low))
+        said = f"{near:,} scores within {least:.1g} of 0 or 1 count as that"
+        return [f"{said}: what sets them apart is not used. The continuous model uses it."]
+
     def _ends(self, values: Array) -> tuple[Array, Array]:
         """Log-odds of the scores that count as at a bound."""
         inside = (NEAREST, 1 - NEAREST) if self.inside is None else self.inside

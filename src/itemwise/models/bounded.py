@@ -22,6 +22,7 @@ Bounds = Literal["auto", "table", "items"] | Pair | tuple[Pair, ...]
 
 UNIT: Pair = (0.0, 1.0)
 CELLS_AT_A_TIME = 1 << 18
+NARROWEST, WIDEST = 1e-100, 1e100  # ranges that arithmetic can hold
 NEAREST = 1e-12  # part of the range; nothing is read as nearer to a bound
 
 
@@ -54,6 +55,7 @@ class Bounded(MeasurementModel):
             )
         if self.inside is not None:
             object.__setattr__(self, "inside", _pairs(self.inside))
+            self._check_inside()
         moved = self.at_bounds
         number = isinstance(moved, int | float) and not isinstance(moved, bool)
         if moved != "midway" and not (number and 0 < float(moved) < np.inf):
@@ -63,6 +65,18 @@ class Bounded(MeasurementModel):
             )
         if not self.coordinates:
             object.__setattr__(self, "coordinates", self.default_coordinates())
+
+    def _check_inside(self) -> None:
+        """Places of responses at the bounds lie between these."""
+        bounds = np.array(UNIT if isinstance(self.bounds, str) else self.bounds, dtype=float)
+        inside = np.array(self.inside, dtype=float)
+        alike = inside.shape == bounds.shape
+        if (
+            not alike
+            or (inside[..., 0] < bounds[..., 0]).any()
+            or (inside[..., 1] > bounds[..., 1]).any()
+        ):
+            raise InputError("inside must hold a pair between each pair of bounds.")
 
     def fitted_to(self, cells: Array, items: Sequence[str]) -> Self:
         """The same model with bounds as numbers, and places for responses at them."""
@@ -214,10 +228,11 @@ def _pairs(given: Any) -> Pair | tuple[Pair, ...]:
         fine = table.shape[-1] == 2 and table.ndim in (1, 2) and np.isfinite(table).all()
     except (TypeError, ValueError, IndexError):
         fine = False
-    if not fine or not (table[..., 0] < table[..., 1]).all():
+    span = table[..., 1] - table[..., 0] if fine else np.zeros(1)
+    if not ((span > NARROWEST) & (span < WIDEST)).all():
         raise InputError(
-            f"bounds is {given!r:.60}; give (low, high) with low below high, or such a pair for "
-            "each item."
+            f"bounds is {given!r:.60}; give (low, high) with low below high, finite and on a scale "
+            "that can be told, or such a pair for each item."
         )
     if table.ndim == 1:
         return float(table[0]), float(table[1])

@@ -20,6 +20,7 @@ from itemwise.models.logistic import FLATTEST
 from itemwise.numerics.arrays import Array, Floats, array_namespace
 
 UNFITTED = 3  # categories of a model that has seen no table
+MOST_CATEGORIES = 500
 SIMULATED = 5  # categories of simulated items, if nothing else is said
 
 
@@ -43,10 +44,17 @@ class Ordered(Categorical):
             object.__setattr__(self, "categories", tuple(_whole(n) for n in given))
         elif given is not None:
             object.__setattr__(self, "categories", _whole(given))
-        if np.min(_whole_numbers(self.categories), initial=2) < 2:
+        counts = _whole_numbers(self.categories)
+        if np.min(counts, initial=2) < 2 or np.max(counts, initial=2) > MOST_CATEGORIES:
             raise InputError(
-                f"categories is {given!r}; an item has at least 2. Give one number for all items, "
-                "or one each."
+                f"categories is {given!r:.60}; an item has from 2 to {MOST_CATEGORIES}. Give one "
+                "number for all items, or one each; finer scores suit the continuous model."
+            )
+        lowest = self.lowest
+        whole = isinstance(lowest, int | np.integer) and not isinstance(lowest, bool)
+        if lowest is not None and not (whole and 0 <= lowest <= MOST_CATEGORIES):
+            raise InputError(
+                f"lowest is {lowest!r:.60}; give the lowest grade, a whole number such as 0 or 1."
             )
         if not self.coordinates:
             object.__setattr__(self, "coordinates", self.default_coordinates())

@@ -197,6 +197,13 @@ class Responses:
             named([self.items[column] for column in columns], columns.size, "item"),
         )
 
+    def of_kind(self, kind: str) -> Responses:
+        """The same responses as another kind, if each of them can be one."""
+        wanted = checked_kind(kind)
+        if wanted is None or wanted == self.kind:
+            return self
+        return Responses(self.values, self.respondents, self.items, wanted)
+
     def to_frame(self) -> pd.DataFrame:
         """A row per respondent, a column per item; float64 with NaN for never asked."""
         return frames.wide(self.values, self.respondents, self.items)
@@ -306,10 +313,10 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         )
 
 
-def as_responses(table: Table) -> Responses:
-    """Responses as they are, or made from a frame or an array."""
+def as_responses(table: Table, kind: str | None = None) -> Responses:
+    """Responses as they are, or made from a frame or an array; of a `kind` if that is given."""
     if isinstance(table, Responses):
-        return table
+        return table if kind is None else table.of_kind(kind)
     if isinstance(table, str | os.PathLike):
         raise InputError(
             f"Responses are needed, not a path. Read it: itemwise.read_responses({str(table)!r})."
@@ -324,7 +331,8 @@ def as_responses(table: Table) -> Responses:
             "Give matrix.toarray(), with NaN where an item was never asked."
         )
     frame: Any = table
-    return Responses.from_frame(frame) if hasattr(frame, "columns") else Responses(frame)
+    found = Responses.from_frame if hasattr(frame, "columns") else Responses
+    return found(frame, kind=kind)
 
 
 Table: TypeAlias = "Responses | pd.DataFrame | ArrayLike"
