@@ -9,7 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPTS = ["speed.py", "estep.py", "peers.py", "scores.py", "coverage.py", "choices.py"]
+SCRIPTS = [
+    "speed.py",
+    "estep.py",
+    "peers.py",
+    "scores.py",
+    "ratings.py",
+    "coverage.py",
+    "choices.py",
+]
 
 
 def main() -> None:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from itemwise.models import TwoPL as TwoPL
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_responses as read_responses
+    from itemwise.studies import compare_ranks as compare_ranks
+    from itemwise.studies import tournament as tournament
 
 __version__ = "0.1.0"
 
@@ -58,6 +60,7 @@ _HOMES = {
     "TwoPL": "models",
     "calibrate": "estimation",
     "compare_models": "diagnostics",
+    "compare_ranks": "studies",
     "diagnose": "diagnostics",
     "dimensionality": "diagnostics",
     "item_fit": "diagnostics",
@@ -69,6 +72,7 @@ _HOMES = {
     "read_responses": "responses",
     "reliability": "diagnostics",
     "simulate": "estimation",
+    "tournament": "studies",
 }
 
 __all__ = [*_HOMES, "__version__"]

@@ -131,6 +131,32 @@ def suspects_frame(names):
     return pd.DataFrame(columns, index=list(names))
 
 
+def bump_frame(names):
+    parts = [
+        pd.DataFrame(
+            {
+                "period": period,
+                "item": f"set {period}",
+                "respondent": list(names),
+                "rank": np.roll(np.arange(1.0, len(names) + 1), period),
+            }
+        )
+        for period in (1, 2, 3)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def ratings_frame(names):
+    rating = np.linspace(1700.0, 1300.0, len(names))
+    columns = {"rating": rating, "low": rating - 80, "high": rating + 80}
+    return pd.DataFrame(columns, index=list(names))
+
+
+def critical_difference_frame(names):
+    columns = {"mean_rank": np.arange(1.0, len(names) + 1), "critical_difference": 1.7}
+    return pd.DataFrame(columns, index=list(names))
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
@@ -145,6 +171,9 @@ FRAMES = {
     "scree": scree_frame,
     "pairs": pairs_frame,
     "suspects": suspects_frame,
+    "ratings": ratings_frame,
+    "bump": bump_frame,
+    "critical_difference": critical_difference_frame,
 }
 
 

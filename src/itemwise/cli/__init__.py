@@ -17,6 +17,7 @@ from itemwise.cli.diagnose import diagnose
 from itemwise.cli.errors import Commands
 from itemwise.cli.score import score
 from itemwise.cli.simulate import simulate
+from itemwise.cli.tournament import tournament
 
 EXIT_CODES = (
     "Exit codes: 0 fine; 2 wrong usage; 3 bad input, explained on stderr; "
@@ -30,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (calibrate, score, diagnose, simulate, demo):
+for command in (calibrate, score, diagnose, tournament, simulate, demo):
     app.command(epilog=EXIT_CODES)(command)
 
 

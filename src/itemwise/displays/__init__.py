@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itemwise.displays.base import Display
+from itemwise.displays.bump import BumpDisplay
+from itemwise.displays.critical_difference import CriticalDifferenceDisplay
 from itemwise.displays.curves import CurvesDisplay
 from itemwise.displays.fit import FitDisplay
 from itemwise.displays.grades import GradesDisplay
@@ -13,12 +15,15 @@ from itemwise.displays.model_fit import ModelFitDisplay
 from itemwise.displays.pairs import PairsDisplay
 from itemwise.displays.person_fit import PersonFitDisplay
 from itemwise.displays.ranking import RankingDisplay
+from itemwise.displays.ratings import RatingsDisplay
 from itemwise.displays.reliability import ReliabilityDisplay
 from itemwise.displays.scree import ScreeDisplay
 from itemwise.displays.suspects import SuspectsDisplay
 
 __all__ = [
     "DISPLAYS",
+    "BumpDisplay",
+    "CriticalDifferenceDisplay",
     "CurvesDisplay",
     "Display",
     "FitDisplay",
@@ -30,6 +35,7 @@ __all__ = [
     "PairsDisplay",
     "PersonFitDisplay",
     "RankingDisplay",
+    "RatingsDisplay",
     "ReliabilityDisplay",
     "ScreeDisplay",
     "SuspectsDisplay",
@@ -49,4 +55,7 @@ DISPLAYS: dict[str, type[Display]] = {
     "scree": ScreeDisplay,
     "pairs": PairsDisplay,
     "suspects": SuspectsDisplay,
+    "ratings": RatingsDisplay,
+    "bump": BumpDisplay,
+    "critical_difference": CriticalDifferenceDisplay,
 }

@@ -1,0 +1,117 @@
+"""`itemwise tournament`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.files import TABLE, check_targets, write_table
+from itemwise.cli.options import Json, Layout, Quiet
+
+if TYPE_CHECKING:
+    from itemwise.studies import Tournament
+
+FIGURE = (".png", ".svg", ".pdf")
+
+
+Table = Annotated[
+    Path, typer.Argument(help="Scores, a row a respondent and a column an item: .csv, .parquet.")
+]
+Order = Annotated[
+    str,
+    typer.Option(help="'given', or a file: one item a line, or an item and a number to sort by."),
+]
+Tolerance = Annotated[
+    float, typer.Option(min=0.0, help="Scores at most this far apart are a draw.")
+]
+Tau = Annotated[float, typer.Option(help="How fast volatility may change; above 0.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Table of final ratings to write, .csv or .parquet."),
+]
+History = Annotated[Path | None, typer.Option(help="Table of ratings after every period to write.")]
+Figure = Annotated[
+    Path | None, typer.Option(help="Figure of the final ratings, .png, .svg or .pdf.")
+]
+Bump = Annotated[Path | None, typer.Option(help="Figure of the ranks over the periods.")]
+
+
+def tournament(
+    scores: Table,
+    order: Order = "given",
+    tolerance: Tolerance = 0.0,
+    tau: Tau = 0.5,
+    out: Out = None,
+    history: History = None,
+    figure: Figure = None,
+    bump: Bump = None,
+    layout: Layout = "auto",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Rate respondents by Glicko-2: every item is a round robin, the higher score wins.
+
+    Without --out, the final ratings are printed as CSV.
+    """
+    ordered = None if order == "given" else Path(order)
+    check_targets(
+        {
+            "--out": (out, TABLE),
+            "--history": (history, TABLE),
+            "--figure": (figure, FIGURE),
+            "--bump": (bump, FIGURE),
+        },
+        sources=[scores, *([ordered] if ordered else [])],
+    )
+    from itemwise.responses import read_responses
+    from itemwise.studies.orders import read_order
+    from itemwise.studies.tournament import tournament as play
+
+    console = Console(quiet, json)
+    table = read_responses(scores, kind="continuous", layout=layout)
+    with console.progress(f"Playing {scores.name}"):
+        found = play(
+            table,
+            order=read_order(ordered) if ordered else None,
+            tolerance=tolerance,
+            tau=tau,
+        )
+    speak = console.remark if out is None else console.say
+    if out is None:
+        console.table(found.to_frame())
+    else:
+        write_table(found.to_frame(), out)
+        speak(f"Ratings: {out}")
+    for text in (found.meaning, *found.notes):
+        speak(text)
+    _write_more(found, history, {"ratings": figure, "ranks": bump}, speak)
+    console.document(
+        {
+            "tolerance": tolerance,
+            "tau": tau,
+            "items": found.items,
+            "meaning": found.meaning,
+            "notes": found.notes,
+            "out": out,
+            "ratings": found.to_frame(),
+        }
+    )
+
+
+def _write_more(
+    found: Tournament,
+    history: Path | None,
+    figures: Mapping[str, Path | None],
+    speak: Callable[[str], None],
+) -> None:
+    if history is not None:
+        write_table(found.history().set_index("period"), history)
+        speak(f"History: {history}")
+    for kind, path in figures.items():
+        if path is not None:
+            found.plot(kind=kind).save(path)
+            speak(f"Figure: {path}")

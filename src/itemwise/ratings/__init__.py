@@ -1,0 +1,7 @@
+"""Ratings from games: pure functions of arrays."""
+
+from __future__ import annotations
+
+from itemwise.ratings.glicko2 import Games, Ratings, new_players, rate_period, round_robin
+
+__all__ = ["Games", "Ratings", "new_players", "rate_period", "round_robin"]

@@ -1,0 +1,37 @@
+"""One question a module, answered end to end.
+
+`STUDIES` says in which module each study lives; it is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# A function that shares the name of its module is imported at once: left for later, whoever
+# imports the module first would hide it.
+from itemwise.studies.tournament import Tournament, tournament
+
+if TYPE_CHECKING:
+    from itemwise.studies.significance import RankComparison as RankComparison
+    from itemwise.studies.significance import compare_ranks as compare_ranks
+
+STUDIES: dict[str, str] = {
+    "compare_ranks": "significance",
+    "tournament": "tournament",
+}
+_RESULTS = {
+    "RankComparison": "significance",
+    "Tournament": "tournament",
+}
+_HOMES = {**STUDIES, **_RESULTS}
+
+__all__ = ["STUDIES", "Tournament", "tournament", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'itemwise.studies' has no attribute {name!r}")
+    value = getattr(import_module(f"itemwise.studies.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,205 @@
+"""Whether respondents differ over items: the tests of Friedman and Nemenyi.
+
+Demsar (2006) advises them for classifiers over data sets. The correction of the F test is that
+of Iman and Davenport (1980). SciPy holds the distributions, so that no further package is needed.
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.neighbours import ROUNDING, runs_within
+from itemwise.responses import Table
+from itemwise.results import Result
+from itemwise.studies.scores import Scores, score_table
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankComparison(Result):
+    """Mean ranks of respondents over items, and which of them differ.
+
+    Rank 1 is the best on an item; equal scores share their mean rank. `friedman` with `p` tests
+    whether all are alike, corrected for ties, and `f` with `f_p` is its sharper form. Two
+    respondents differ where their mean ranks are at least `critical_difference` apart;
+    `pairwise_p` holds the p-value of each pair.
+    """
+
+    respondents: tuple[str, ...]
+    items: tuple[str, ...]  # on which every respondent has a score
+    mean_rank: Floats  # (n_respondents,)
+    se: Floats  # (n_respondents,); over items
+    friedman: float
+    p: float
+    f: float
+    f_p: float
+    critical_difference: float
+    pairwise_p: Floats  # (n_respondents, n_respondents)
+    level: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """Respondents that cannot be told apart, best first: largest sets of at least two."""
+        order = np.argsort(self.mean_rank, kind="stable")
+        runs = runs_within(self.mean_rank[order], self.critical_difference)
+        return tuple(tuple(self.respondents[k] for k in order[a:b]) for a, b in runs)
+
+    @property
+    def meaning(self) -> str:
+        """Whether there is a difference, and who shares the first place."""
+        best = self.respondents[int(np.argmin(self.mean_rank))]
+        tested = f"over {counted(len(self.items), 'item')} (Friedman, p = {self.p:.2g})"
+        if self.p >= self.level:
+            return f"The {len(self.respondents):,} respondents cannot be told apart {tested}."
+        alike = next((group for group in self.groups if best in group), (best,))
+        others = [name for name in alike if name != best]
+        tail = (
+            f"{listed(others, 'other')} cannot be told apart from it"
+            if others
+            else f"it differs from all {counted(len(self.respondents) - 1, 'other')}"
+        )
+        return (
+            f"The respondents differ {tested}; {best} has the best mean rank, "
+            f"{self.mean_rank.min():.2f}, and {tail} (critical difference "
+            f"{self.critical_difference:.2f})."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a respondent, the best first; who shares a letter cannot be told apart."""
+        import pandas as pd
+
+        groups = self.groups
+        letters = [
+            "".join(_letter(k) for k, g in enumerate(groups) if name in g)
+            for name in self.respondents
+        ]
+        columns = {
+            "mean_rank": self.mean_rank,
+            "se": self.se,
+            "critical_difference": self.critical_difference,
+            "group": letters,
+        }
+        frame = pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
+        return frame.sort_values("mean_rank", kind="stable")
+
+    def pairs(self) -> pd.DataFrame:
+        """One row a pair: difference of mean ranks, its p-value by Nemenyi, whether they differ."""
+        import pandas as pd
+
+        first, second = np.triu_indices(len(self.respondents), 1)
+        names = np.array(self.respondents, dtype=object)
+        difference = self.mean_rank[first] - self.mean_rank[second]
+        columns = {
+            "respondent": names[first],
+            "other": names[second],
+            "difference": difference,
+            "p": self.pairwise_p[first, second],
+            "differ": np.abs(difference) >= self.critical_difference - ROUNDING,
+        }
+        return pd.DataFrame(columns)
+
+    def plot(self, **kw: Any) -> Display:
+        """Demsar's diagram of critical differences."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["critical_difference"](self.to_frame()).plot(**kw)
+
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), self.meaning, *self.notes])
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<p>{html.escape(text)}</p>" for text in (self.meaning, *self.notes))
+        return f"{super()._repr_html_()}{said}"
+
+
+def compare_ranks(scores: Table, *, level: float = 0.05) -> RankComparison:
+    """Test whether respondents differ over items, and which pairs do.
+
+    `scores` has a row a respondent and a column an item, a data set for instance; higher is
+    better. Items on which someone has no score (NaN) are left out. `level` is the chance to
+    find any difference where there is none.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}, but it must be between 0 and 1, such as 0.05.")
+    table = score_table(scores, "compare_ranks")
+    ranks, items, notes = _ranked(table)
+    n, k = ranks.shape
+    mean = ranks.mean(axis=0)
+    unit = np.sqrt(k * (k + 1) / (6.0 * n))  # deviation of a difference of mean ranks, by √2
+    return RankComparison(
+        respondents=table.respondents,
+        items=items,
+        mean_rank=mean,
+        se=ranks.std(axis=0, ddof=1) / np.sqrt(n),
+        **_friedman(ranks),
+        **_nemenyi(mean, unit, level),
+        level=level,
+        notes=notes,
+    )
+
+
+def _ranked(table: Scores) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
+    """Ranks, (n_items, n_respondents), 1 for the highest score, on items with all scores."""
+    from scipy.stats import rankdata
+
+    values = table.scores.T
+    whole = [not np.isnan(row).any() for row in values]
+    if sum(whole) < 2:
+        raise InputError(
+            f"On {counted(sum(whole), 'item')} every respondent has a score, but the test "
+            "needs at least two. Leave out respondents with gaps, or give more items."
+        )
+    lost = [name for name, kept in zip(table.items, whole, strict=True) if not kept]
+    notes = (f"Left out, since scores are missing: {listed(lost, 'item')}.",) if lost else ()
+    items = tuple(name for name, kept in zip(table.items, whole, strict=True) if kept)
+    return rankdata(-values[whole], axis=1), items, notes
+
+
+def _friedman(ranks: Floats) -> dict[str, Any]:
+    """Friedman's chi-square, corrected for ties, and the F of Iman and Davenport."""
+    from scipy.stats import chi2, f
+
+    n, k = ranks.shape
+    between = n * ((ranks.mean(axis=0) - (k + 1) / 2) ** 2).sum()
+    total = ((ranks - (k + 1) / 2) ** 2).sum()
+    if total == 0:  # all tied everywhere: nothing speaks for a difference
+        return {"friedman": 0.0, "p": 1.0, "f": 0.0, "f_p": 1.0}
+    square = n * (k - 1) * between / total
+    rest = n * (k - 1) - square
+    ratio = (n - 1) * square / rest if rest > ROUNDING else np.inf
+    return {
+        "friedman": float(square),
+        "p": float(chi2.sf(square, k - 1)),
+        "f": float(ratio),
+        "f_p": float(f.sf(ratio, k - 1, (k - 1) * (n - 1))),
+    }
+
+
+def _nemenyi(mean: Floats, unit: float, level: float) -> dict[str, Any]:
+    """Critical difference and p-value of each pair, by the range of k independent normals."""
+    from scipy.stats import studentized_range
+
+    k, root = mean.size, np.sqrt(2.0)
+    first, second = np.triu_indices(k, 1)
+    apart = np.abs(mean[first] - mean[second]) / unit
+    p = np.ones((k, k))
+    p[first, second] = p[second, first] = studentized_range.sf(apart * root, k, np.inf)
+    critical = float(studentized_range.ppf(1.0 - level, k, np.inf) / root * unit)
+    return {"critical_difference": critical, "pairwise_p": p}
+
+
+def _letter(place: int) -> str:
+    """a, b, ..., z, then 27, 28, ... in brackets."""
+    return chr(ord("a") + place) if place < 26 else f"({place + 1})"

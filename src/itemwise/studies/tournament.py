@@ -1,0 +1,324 @@
+"""A tournament of respondents: every item is a rating period of Glicko-2, played round robin.
+
+The paper that rates classifiers so lets true scores on data sets decide the games; the order
+of the data sets matters, since a rating forgets.
+"""
+
+from __future__ import annotations
+
+import difflib
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.ratings import Ratings, new_players, rate_period, round_robin
+from itemwise.ratings.glicko2 import (
+    REACH,
+    START_DEVIATION,
+    START_RATING,
+    START_VOLATILITY,
+)
+from itemwise.responses import Table
+from itemwise.results import Result
+from itemwise.studies.scores import score_table
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+# Names in the order of play, or a value for each name, lowest first.
+Order: TypeAlias = "str | Sequence[str] | Mapping[str, float] | pd.Series[float] | None"
+
+GIVEN = "given"
+FARTHEST_RATING = 100_000.0  # points from the mean; a thousand clear steps stay far below
+MOST_GROWTH = 10.0  # of volatility; beyond, a rating follows the last items only
+FINEST = 6  # decimals of a rating that count in a rank: sums end in rounding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tournament(Result):
+    """Ratings of respondents after a tournament.
+
+    `rating`, `deviation` and `volatility` hold a row for each period, in the order of `items`;
+    the last row is the outcome. The 95 % range is two deviations each way. Glicko-2 takes the
+    games of a period for independent, but those of one item hang together: ranges are
+    narrower than what another choice of items would bring.
+    """
+
+    respondents: tuple[str, ...]
+    items: tuple[str, ...]  # in the order of play
+    scores: Floats  # (n_items, n_respondents), as all that follow
+    rating: Floats
+    deviation: Floats
+    volatility: Floats
+    won: NDArray[np.intp]
+    drawn: NDArray[np.intp]
+    lost: NDArray[np.intp]
+    tolerance: float
+    tau: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def final(self) -> Ratings:
+        """The ratings after the last period."""
+        return Ratings(self.rating[-1], self.deviation[-1], self.volatility[-1])
+
+    @property
+    def leader(self) -> str:
+        """The respondent of the highest rating."""
+        return self.respondents[int(_best_first(self.rating[-1])[0])]
+
+    @property
+    def level_with_leader(self) -> tuple[str, ...]:
+        """Those whose 95 % range overlaps that of the leader, best first."""
+        final, order = self.final, _best_first(self.rating[-1])
+        reach = final.low[order[0]]
+        return tuple(self.respondents[k] for k in order[1:] if final.high[k] >= reach)
+
+    @property
+    def meaning(self) -> str:
+        """Who leads, and who cannot be told apart from the leader."""
+        final, first = self.final, _best_first(self.rating[-1])[0]
+        played = f"After {counted(len(self.items), 'item')}"
+        if np.ptp(np.round(final.rating, FINEST)) == 0:
+            return f"{played}, nobody leads: all {len(self.respondents):,} have the same rating."
+        text = (
+            f"{played}, {self.leader} leads with a rating of {final.rating[first]:.0f} "
+            f"(95 % range {final.low[first]:.0f} to {final.high[first]:.0f})"
+        )
+        level = self.level_with_leader
+        if not level:
+            return f"{text}, clear of all {counted(len(self.respondents) - 1, 'other')}."
+        return (
+            f"{text}; {listed(level, 'other')} cannot be told apart from it: "
+            f"{'its range overlaps' if len(level) == 1 else 'their ranges overlap'}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a respondent, the best first."""
+        import pandas as pd
+
+        final = self.final
+        columns = {
+            "rank": _ranks(final.rating),
+            "rating": final.rating,
+            "deviation": final.deviation,
+            "volatility": final.volatility,
+            "low": final.low,
+            "high": final.high,
+            "won": self.won.sum(axis=0),
+            "drawn": self.drawn.sum(axis=0),
+            "lost": self.lost.sum(axis=0),
+        }
+        frame = pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
+        return frame.iloc[_best_first(final.rating)]
+
+    def history(self) -> pd.DataFrame:
+        """One row a period and respondent, in the order of play."""
+        import pandas as pd
+
+        n_periods, n = self.rating.shape
+        columns = {
+            "period": np.repeat(np.arange(1, n_periods + 1), n),
+            "item": np.repeat(np.array(self.items, dtype=object), n),
+            "respondent": np.tile(np.array(self.respondents, dtype=object), n_periods),
+            "rank": np.concatenate([_ranks(row) for row in self.rating]),
+            "rating": self.rating.reshape(-1),
+            "deviation": self.deviation.reshape(-1),
+            "volatility": self.volatility.reshape(-1),
+            "low": (self.rating - REACH * self.deviation).reshape(-1),
+            "high": (self.rating + REACH * self.deviation).reshape(-1),
+            "score": self.scores.reshape(-1),
+        }
+        for name in ("won", "drawn", "lost"):
+            columns[name] = getattr(self, name).reshape(-1)
+        return pd.DataFrame(columns)
+
+    def plot(self, kind: str = "ratings", **kw: Any) -> Display:
+        """The final ratings with their ranges, or with "ranks" the ranks over the periods."""
+        from itemwise.displays import DISPLAYS
+
+        if kind == "ratings":
+            return DISPLAYS["ratings"](self.to_frame()).plot(**kw)
+        if kind == "ranks":
+            return DISPLAYS["bump"](self.history()).plot(**kw)
+        raise InputError(f"kind is {kind!r}, but it should be 'ratings' or 'ranks'.")
+
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), self.meaning, *self.notes])
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<p>{html.escape(text)}</p>" for text in (self.meaning, *self.notes))
+        return f"{super()._repr_html_()}{said}"
+
+
+def tournament(
+    scores: Table,
+    *,
+    order: Order = None,
+    tolerance: float = 0.0,
+    tau: float = 0.5,
+    rating: float = START_RATING,
+    deviation: float = START_DEVIATION,
+    volatility: float = START_VOLATILITY,
+) -> Tournament:
+    """Let respondents play each other on every item, and rate them by Glicko-2.
+
+    `scores` has a row a respondent and a column an item, a data set for instance; the higher
+    score wins, scores at most `tolerance` apart draw, and who has none (NaN) does not play.
+    `order` lists the items to play, or gives a value for each (a Series of difficulties, say)
+    by which they are played, lowest first; give the negative for highest first. `tau` bounds
+    how fast volatility changes. All start with the same rating, deviation and volatility.
+    """
+    if not (math.isfinite(tolerance) and tolerance >= 0):
+        raise InputError(f"tolerance is {tolerance}, but it must be 0 or above.")
+    table = score_table(scores, "tournament")
+    places = _played(order, table.items)
+    values = table.scores.T[places]
+    items = tuple(table.items[k] for k in places)
+    start = new_players(len(table.respondents), rating, deviation, volatility)
+    after: list[Ratings] = []
+    results = []
+    for item, row in zip(items, values, strict=True):
+        outcomes = round_robin(row, tolerance)
+        after.append(rate_period(after[-1] if after else start, outcomes, tau))
+        _check_sane(after[-1], table.respondents, item, len(after), tau)
+        results.append([(outcomes == point).sum(axis=1) for point in (1.0, 0.5, 0.0)])
+    won, drawn, lost = np.array(results).transpose(1, 0, 2)
+    notes = _notes(table.respondents, items, won + drawn + lost)
+    return Tournament(
+        respondents=table.respondents,
+        items=items,
+        scores=values,
+        **{
+            name: np.array([getattr(ratings, name) for ratings in after])
+            for name in ("rating", "deviation", "volatility")
+        },
+        won=won,
+        drawn=drawn,
+        lost=lost,
+        tolerance=tolerance,
+        tau=tau,
+        notes=(*notes, *_erratic(after[-1], volatility)),
+    )
+
+
+def _best_first(rating: Floats) -> NDArray[np.intp]:
+    return np.argsort(-np.round(rating, FINEST), kind="stable")
+
+
+def _ranks(rating: Floats) -> NDArray[np.intp]:
+    """1 is best; who has the same rating has the same rank."""
+    falling = np.sort(-np.round(rating, FINEST))
+    return 1 + np.searchsorted(falling, -np.round(rating, FINEST))
+
+
+def _played(order: Order, items: tuple[str, ...]) -> list[int]:
+    """Positions of the items in the order of play."""
+    if order is None or (isinstance(order, str) and order == GIVEN):
+        return list(range(len(items)))
+    if isinstance(order, str):
+        raise InputError(
+            f"order is {order!r}, but the table holds scores only. Give a list of item names, or a "
+            f"value for each item: order=frame[{order!r}], whose index names the items."
+        )
+    named: Any = order
+    if hasattr(named, "items") and callable(named.items):
+        return _sorted_by({str(name): value for name, value in named.items()}, len(named), items)
+    names = [str(name) for name in named]
+    if not names:
+        raise InputError("order is empty, but a tournament needs at least one item. Name them.")
+    _check_known(names, items)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"order names {twice!r} more than once. Each item is played once.")
+    place = {name: k for k, name in enumerate(items)}
+    return [place[name] for name in names]
+
+
+def _sorted_by(value: Mapping[str, Any], given: int, items: tuple[str, ...]) -> list[int]:
+    """Positions of the items by their value; those of equal value as they stand in the table."""
+    if len(value) < given:
+        raise InputError("order gives an item more than one value. Give one value an item.")
+    if not set(value) & set(items):
+        _check_known(list(value) or [""], items)
+    lacking = [name for name in items if name not in value]
+    if lacking:
+        raise InputError(
+            f"order has no value for {listed(lacking, 'item')}. Give one for each, or leave "
+            "those items out of the scores."
+        )
+    try:
+        keys = np.array([value[name] for name in items], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"order should give numbers, but: {error}.") from error
+    if np.isnan(keys).any():
+        missing = [name for name, key in zip(items, keys, strict=True) if np.isnan(key)]
+        raise InputError(
+            f"order gives NaN for {listed(missing, 'item')}, which has no place. "
+            "Give a number, or leave the item out of the scores."
+        )
+    return [int(k) for k in np.argsort(keys, kind="stable")]
+
+
+def _check_known(names: Sequence[str], items: tuple[str, ...]) -> None:
+    known = set(items)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        alike = difflib.get_close_matches(unknown[0], items[:10_000], n=1)
+        hint = f" Did you mean {alike[0]!r}?" if alike else ""
+        raise InputError(
+            f"order names {unknown[0]!r:.80}, which is no item of the scores.{hint} "
+            f"They are: {', '.join(items[:5])}{', ...' if len(items) > 5 else ''}."
+        )
+
+
+def _check_sane(
+    ratings: Ratings, respondents: tuple[str, ...], item: str, period: int, tau: float
+) -> None:
+    """Refuse ratings that ran away: many games that hang together drive Glicko-2 apart."""
+    away = np.abs(ratings.rating - ratings.rating.mean())
+    worst = int(np.argmax(away))
+    if away[worst] <= FARTHEST_RATING:
+        return
+    raise InputError(
+        f"The ratings ran away in period {period:,} ({item!r:.60}): {respondents[worst]!r:.60} "
+        f"reached {ratings.rating[worst]:.3g}. Glicko-2 takes games for independent, but all "
+        f"{len(respondents) - 1:,} games that a respondent plays on an item hang on one score, "
+        f"and volatility answers as if they did not. Give a smaller tau, such as {tau / 10:.2g}, "
+        "or fewer respondents."
+    )
+
+
+def _notes(
+    respondents: tuple[str, ...], items: tuple[str, ...], games: NDArray[np.intp]
+) -> tuple[str, ...]:
+    notes = []
+    idle = [name for name, count in zip(respondents, games.sum(axis=0), strict=True) if not count]
+    empty = [name for name, count in zip(items, games.sum(axis=1), strict=True) if not count]
+    if idle:
+        notes.append(
+            f"Played no game and keep the rating of the start: {listed(idle, 'respondent')}."
+        )
+    if empty:
+        notes.append(f"Without a game, since fewer than two have scores: {listed(empty, 'item')}.")
+    return tuple(notes)
+
+
+def _erratic(ratings: Ratings, start: float) -> tuple[str, ...]:
+    """A word on volatilities that grew out of proportion."""
+    high = int((ratings.volatility > MOST_GROWTH * start).sum())
+    note = (
+        f"The volatility of {counted(high, 'respondent')} grew more than {MOST_GROWTH:g}-fold, so "
+        "that their ratings follow the last items only. A smaller tau steadies them."
+    )
+    return (note,) if high else ()

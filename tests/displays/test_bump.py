@@ -1,0 +1,124 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from itemwise.displays.bump import BumpDisplay
+from itemwise.errors import InputError
+
+HOSTILE = ["$x_{", "\\frac{$", "a very long name " * 30, "模型 😀", "line\nbreak\x00", "_hidden"]
+
+
+def some(count=4, periods=5, seed=0):
+    random = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "period": np.repeat(np.arange(1, periods + 1), count),
+            "item": np.repeat([f"set {k}" for k in range(periods)], count),
+            "respondent": [f"model {k}" for k in range(count)] * periods,
+            "rank": np.concatenate([1 + random.permutation(count) for _ in range(periods)]),
+        }
+    )
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def ticks(ax):
+    return [text.get_text() for text in ax.get_xticklabels()]
+
+
+def inside(figure):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        figure.canvas.draw()
+        inner = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    return min(inner.x0, inner.y0) > -0.02 and inner.x1 < width + 0.02 and inner.y1 < height + 0.02
+
+
+def test_rank_one_is_on_top_and_each_line_runs_through_its_ranks():
+    frame = some()
+    ax = BumpDisplay(frame).plot().ax_
+    assert ax.yaxis_inverted()
+    lines = {tuple(line.get_ydata()) for line in ax.lines}
+    wanted = {tuple(part["rank"].astype(float)) for _, part in frame.groupby("respondent")}
+    assert lines == wanted
+
+
+def test_names_stand_at_both_ends_with_the_final_rank_on_the_right():
+    frame = some()
+    shown = texts(BumpDisplay(frame).plot().ax_)
+    last = frame[frame["period"] == 5].set_index("respondent")["rank"]
+    for name in last.index:
+        assert name in shown
+        assert f"{last[name]}  {name}" in shown
+
+
+def test_the_order_of_rows_does_not_matter():
+    frame = some()
+    first = BumpDisplay(frame).plot().ax_
+    second = BumpDisplay(frame.sample(frac=1, random_state=1)).plot().ax_
+    assert texts(first) == texts(second)
+    assert ticks(first) == ticks(second) == [f"set {k}" for k in range(5)]
+
+
+def test_nineteen_respondents_and_sixty_periods_are_all_named_and_told_apart(tmp_path):
+    display = BumpDisplay(some(19, 60)).plot()
+    assert len([text for text in texts(display.ax_) if "model" in text]) == 2 * 19
+    assert len(ticks(display.ax_)) == 60
+    looks = {(line.get_color(), str(line.get_linestyle())) for line in display.ax_.lines[1::2]}
+    dashes = {str(line._unscaled_dash_pattern) for line in display.ax_.lines[1::2]}
+    assert len(looks) >= 8
+    assert len(dashes) == 3
+    assert display.save(tmp_path / "figure.png", dpi=60).stat().st_size > 1000
+
+
+def test_periods_without_room_for_names_are_numbered():
+    ax = BumpDisplay(some(5, 300)).plot().ax_
+    assert ax.get_xlabel() == "period"
+    assert BumpDisplay(some().drop(columns="item")).plot().ax_.get_xlabel() == "period"
+
+
+def test_beyond_forty_the_best_are_drawn_and_the_rest_counted():
+    ax = BumpDisplay(some(100, 3)).plot().ax_
+    assert len(ax.lines) == 2 * 40
+    assert "not shown: 60 respondents of lower final rank" in texts(ax)
+
+
+def test_shared_ranks_and_gaps_are_drawn():
+    frame = some()
+    frame["rank"] = 1
+    heights = [text.xy[1] for text in BumpDisplay(frame).plot().ax_.texts]
+    assert len(set(np.round(heights[:4], 6))) == 4
+    frame = some()
+    frame["rank"] = frame["rank"].astype(float)
+    frame.loc[5, "rank"] = np.nan
+    assert "not shown: 1 row without period or rank" in texts(BumpDisplay(frame).plot().ax_)
+
+
+def test_an_axes_too_small_shows_fewer():
+    ax = Figure(figsize=(4, 1.5)).subplots()
+    assert 0 < len(BumpDisplay(some(30)).plot(ax).ax_.lines) < 60
+
+
+@pytest.mark.parametrize("count", [1, 6, 50])
+def test_hostile_names_stay_inside_the_figure(count, tmp_path):
+    frame = some(count)
+    frame["respondent"] = [f"{HOSTILE[k % 6]}{k}" for k in range(count)] * 5
+    frame["item"] = np.repeat(HOSTILE[:5], count)
+    display = BumpDisplay(frame).plot()
+    display.save(tmp_path / "figure.svg")
+    assert inside(display.figure_)
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(InputError, match="'rank' is missing"):
+        BumpDisplay(some().drop(columns="rank"))
+    with pytest.raises(InputError, match="nothing to draw"):
+        BumpDisplay(some().assign(rank=np.nan))
+    with pytest.raises(InputError, match="'model 0' twice in period 1"):
+        BumpDisplay(pd.concat([some(), some()]))

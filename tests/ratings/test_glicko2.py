@@ -1,0 +1,294 @@
+"""Glicko-2 against Glickman's example, against a plain loop, and against what must hold."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from itemwise.errors import InputError
+from itemwise.ratings import Games, Ratings, new_players, rate_period, round_robin
+
+SCALE = 400 / math.log(10)
+FOUR = Ratings(
+    np.array([1500.0, 1400, 1550, 1700]), np.array([200.0, 30, 100, 300]), np.full(4, 0.06)
+)
+
+
+def game(*rows):
+    player, opponent, score = zip(*rows, strict=True)
+    return Games(np.array(player), np.array(opponent), np.array(score, dtype=float))
+
+
+THREE_GAMES = game((0, 1, 1), (0, 2, 0), (0, 3, 0))
+
+
+def one_player(rating, deviation, volatility, games, tau):
+    """Glickman's eight steps for one player, as he writes them; the root by Brent."""
+    mu, phi = (rating - 1500) / SCALE, deviation / SCALE
+    information = surplus = 0.0
+    for opponent, spread, score in games:
+        g = 1 / math.sqrt(1 + 3 * (spread / SCALE) ** 2 / math.pi**2)
+        expected = 1 / (1 + math.exp(-g * (mu - (opponent - 1500) / SCALE)))
+        information += g**2 * expected * (1 - expected)
+        surplus += g * (score - expected)
+    v, start = 1 / information, math.log(volatility**2)
+    excess = (v * surplus) ** 2 - phi**2 - v
+
+    def f(x):
+        pull = math.exp(x) * (excess - math.exp(x)) / (2 * (phi**2 + v + math.exp(x)) ** 2)
+        return pull - (x - start) / tau**2
+
+    new = math.exp(brentq(f, start - 40, start + 40, xtol=1e-14) / 2)
+    variance = 1 / (1 / (phi**2 + new**2) + information)
+    return SCALE * (mu + variance * surplus) + 1500, SCALE * math.sqrt(variance), new
+
+
+def some_players(random, count):
+    return Ratings(
+        random.normal(1500, 300, count),
+        random.uniform(30, 350, count),
+        random.uniform(0.03, 0.2, count),
+    )
+
+
+def some_outcomes(random, count, played=1.0):
+    above = np.triu(random.choice([0.0, 0.5, 1.0], (count, count)), 1)
+    outcomes = above + np.tril(1 - above.T, -1)
+    idle = np.triu(random.random((count, count)) > played)
+    outcomes[idle | idle.T] = np.nan
+    return outcomes
+
+
+def same(first, second, tolerance=1e-9):
+    for name in ("rating", "deviation", "volatility"):
+        np.testing.assert_allclose(
+            getattr(first, name), getattr(second, name), rtol=tolerance, err_msg=name
+        )
+
+
+def test_glickmans_example_is_met_to_the_digits_that_he_carries(shared):
+    printed = pd.read_csv(shared / "data/reference/glicko2_glickman_2012_example.csv")
+    after = rate_period(FOUR, THREE_GAMES, tau=float(printed["tau"][0]))
+    # He carries four decimals: mu' = -0.2069 and phi' = 0.8722, which he turns into points.
+    mu, phi = (after.rating[0] - 1500) / SCALE, after.deviation[0] / SCALE
+    assert round(mu, 4) == -0.2069
+    assert round(phi, 4) == 0.8722
+    assert round(173.7178 * round(mu, 4) + 1500, 2) == printed["rating_after"][0] == 1464.06
+    assert round(173.7178 * round(phi, 4), 2) == printed["rd_after"][0] == 151.52
+    assert math.floor(1e5 * after.volatility[0]) / 1e5 == printed["volatility_after"][0] == 0.05999
+    # Without his rounding on the way:
+    assert after.rating[0] == pytest.approx(1464.0507, abs=1e-4)
+
+
+@pytest.mark.parametrize("tau", [0.2, 0.5, 1.2])
+@pytest.mark.parametrize("seed", range(4))
+def test_all_at_once_is_each_player_by_itself(seed, tau):
+    random = np.random.default_rng(seed)
+    before, outcomes = some_players(random, 12), some_outcomes(random, 12, 0.7)
+    after = rate_period(before, outcomes, tau)
+    for k in range(12):
+        games = [
+            (before.rating[j], before.deviation[j], outcomes[k, j])
+            for j in range(12)
+            if j != k and not np.isnan(outcomes[k, j])
+        ]
+        wanted = one_player(before.rating[k], before.deviation[k], before.volatility[k], games, tau)
+        found = after.rating[k], after.deviation[k], after.volatility[k]
+        assert found == pytest.approx(wanted, rel=1e-8)
+
+
+def test_a_table_and_a_list_of_games_say_the_same():
+    random = np.random.default_rng(3)
+    before, outcomes = some_players(random, 9), some_outcomes(random, 9, 0.6)
+    rows = [
+        (k, j, outcomes[k, j]) for k in range(9) for j in range(k) if not np.isnan(outcomes[k, j])
+    ]
+    same(rate_period(before, outcomes), rate_period(before, game(*rows)))
+
+
+def test_two_equal_players_by_hand():
+    """g = 1 / sqrt(1 + 3 phi² / pi²); E = 1/2; 1/v = g² / 4; the pull is g / 2."""
+    after = rate_period(new_players(2), game((0, 1, 1)))
+    phi = 350 / SCALE
+    g = 1 / math.sqrt(1 + 3 * phi**2 / math.pi**2)
+    variance = 1 / (1 / (phi**2 + after.volatility[0] ** 2) + g**2 / 4)
+    assert after.rating[0] == pytest.approx(1500 + SCALE * variance * g / 2, rel=1e-12)
+    assert after.rating.sum() == pytest.approx(3000)
+    assert after.deviation[0] == pytest.approx(SCALE * math.sqrt(variance), rel=1e-12)
+
+
+def test_who_plays_no_game_only_grows_less_sure():
+    after = rate_period(FOUR, game((0, 1, 1)))
+    idle = slice(2, None)
+    np.testing.assert_array_equal(after.rating[idle], FOUR.rating[idle])
+    np.testing.assert_array_equal(after.volatility[idle], FOUR.volatility[idle])
+    wanted = np.hypot(FOUR.deviation[idle], SCALE * 0.06)
+    np.testing.assert_allclose(after.deviation[idle], wanted)
+
+
+@pytest.mark.parametrize("results", [np.full((4, 4), np.nan), Games(*np.empty((3, 0), dtype=int))])
+def test_a_period_without_games_changes_no_rating(results):
+    after = rate_period(FOUR, results)
+    np.testing.assert_array_equal(after.rating, FOUR.rating)
+    assert (after.deviation > FOUR.deviation).all()
+
+
+@given(seed=st.integers(0, 10_000), count=st.integers(2, 15))
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_players_does_not_matter(seed, count):
+    random = np.random.default_rng(seed)
+    before, outcomes = some_players(random, count), some_outcomes(random, count, 0.8)
+    order = random.permutation(count)
+    moved = Ratings(before.rating[order], before.deviation[order], before.volatility[order])
+    after = rate_period(before, outcomes)
+    again = rate_period(moved, outcomes[np.ix_(order, order)])
+    same(Ratings(*(x[order] for x in (after.rating, after.deviation, after.volatility))), again)
+
+
+@given(seed=st.integers(0, 10_000), count=st.integers(2, 15))
+@settings(max_examples=40, deadline=None)
+def test_losses_for_wins_mirror_the_ratings(seed, count):
+    random = np.random.default_rng(seed)
+    before, outcomes = some_players(random, count), some_outcomes(random, count)
+    mirror = Ratings(3000 - before.rating, before.deviation, before.volatility)
+    after, again = rate_period(before, outcomes), rate_period(mirror, 1 - outcomes)
+    same(Ratings(3000 - after.rating, after.deviation, after.volatility), again)
+
+
+@given(seed=st.integers(0, 10_000), shift=st.floats(-2000, 2000))
+@settings(max_examples=40, deadline=None)
+def test_only_differences_of_ratings_count(seed, shift):
+    random = np.random.default_rng(seed)
+    before, outcomes = some_players(random, 6), some_outcomes(random, 6)
+    moved = Ratings(before.rating + shift, before.deviation, before.volatility)
+    after, again = rate_period(before, outcomes), rate_period(moved, outcomes)
+    np.testing.assert_allclose(again.rating, after.rating + shift, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(again.volatility, after.volatility, rtol=1e-8)
+
+
+@given(
+    gap=st.floats(0, 1e5),
+    deviation=st.floats(1e-3, 1e4),
+    tau=st.floats(1e-3, 10),
+    upset=st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_extreme_ratings_stay_numbers(gap, deviation, tau, upset):
+    before = Ratings(np.array([1500.0, 1500 + gap]), np.full(2, deviation), np.full(2, 0.06))
+    after = rate_period(before, game((0, 1, float(upset))), tau)
+    for values in (after.rating, after.deviation, after.volatility):
+        assert np.isfinite(values).all()
+    assert (after.deviation > 0).all()
+    assert (after.volatility > 0).all()
+
+
+def test_simulated_strengths_are_found_within_their_ranges():
+    random = np.random.default_rng(5)
+    strength = random.normal(0, 200, 40)
+    strength -= strength.mean()
+    chance = 1 / (1 + 10 ** ((strength - strength[:, None]) / 400))
+    ratings = new_players(40)
+    for _ in range(30):
+        above = np.triu(random.random((40, 40)) < chance, 1).astype(float)
+        ratings = rate_period(ratings, above + np.tril(1 - above.T, -1))
+    assert np.corrcoef(ratings.rating, strength)[0, 1] > 0.98
+    truth = 1500 + strength
+    assert ((ratings.low < truth) & (truth < ratings.high)).mean() > 0.9
+
+
+def test_a_surprise_raises_volatility_and_what_was_expected_does_not():
+    before = Ratings(np.array([1500.0, 2300]), np.full(2, 60.0), np.full(2, 0.06))
+    surprised = rate_period(before, game(*[(0, 1, 1)] * 5))
+    expected = rate_period(before, game(*[(0, 1, 0)] * 5))
+    assert (surprised.volatility > 0.06).all()
+    assert (expected.volatility < 0.06).all()
+
+
+def test_a_round_robin_is_decided_by_the_scores():
+    outcomes = round_robin([3.0, 1.0, 1.0, np.nan])
+    wanted = [
+        [np.nan, 1, 1, np.nan],
+        [0, np.nan, 0.5, np.nan],
+        [0, 0.5, np.nan, np.nan],
+        [np.nan] * 4,
+    ]
+    np.testing.assert_array_equal(outcomes, wanted)
+
+
+@pytest.mark.parametrize("scores", [[0.81, 0.80], [0.3, 0.31], [80.02, 80.01]])
+def test_what_rounding_adds_does_not_decide_a_game_at_the_tolerance(scores):
+    assert round_robin(scores, tolerance=0.01)[0, 1] == 0.5
+    assert round_robin(scores, tolerance=0.0099)[0, 1] in (0.0, 1.0)
+
+
+@given(scores=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12), tolerance=st.floats(0, 1e3))
+def test_the_two_sides_of_a_game_share_one_point(scores, tolerance):
+    outcomes = round_robin(scores, tolerance)
+    off = ~np.eye(len(scores), dtype=bool)
+    np.testing.assert_array_equal((outcomes + outcomes.T)[off], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        (np.zeros((3, 3)), r"shape \(3, 3\), but there are 4 players"),
+        (np.ones((4, 4)), r"results\[0, 1\] is 1 and results\[1, 0\] is 1.*share one point"),
+        (np.where(np.eye(4, k=1) > 0, 1.0, np.nan), "results.1, 0. is nan"),
+        (np.full((4, 4), 3.0), "scores 3, but a score is from 0"),
+        (game((0, 4, 1)), "whole number from 0 to 3"),
+        (game((0, -1, 1)), "whole number from 0 to 3"),
+        (game((1, 1, 1)), "against itself"),
+        (game((0, 1, 2)), "scores 2"),
+        (game((0, 1, np.nan)), "has no score"),
+        (Games(np.array([0, 1]), np.array([1]), np.array([1.0])), "three lists of one length"),
+    ],
+)
+def test_wrong_results_are_explained(results, message):
+    with pytest.raises(InputError, match=message):
+        rate_period(FOUR, results)
+
+
+@pytest.mark.parametrize("tau", [0.0, -1.0, np.nan, np.inf])
+def test_tau_must_be_above_zero(tau):
+    with pytest.raises(InputError, match="tau is"):
+        rate_period(FOUR, THREE_GAMES, tau)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rating", np.nan),
+        ("deviation", 0.0),
+        ("deviation", np.inf),
+        ("volatility", -0.1),
+    ],
+)
+def test_wrong_ratings_are_explained(name, value):
+    columns = {"rating": np.full(4, 1500.0), "deviation": np.full(4, 50.0)}
+    columns["volatility"] = np.full(4, 0.06)
+    columns[name][2] = value
+    with pytest.raises(InputError, match=f"{name} must hold finite numbers"):
+        rate_period(Ratings(**columns), THREE_GAMES)
+    with pytest.raises(InputError, match="one number a player"):
+        rate_period(Ratings(np.zeros(4), np.ones(3), np.ones(4)), THREE_GAMES)
+
+
+def test_what_is_given_is_not_changed():
+    outcomes = round_robin([1.0, 2.0, 3.0, 4.0])
+    kept, before = outcomes.copy(), FOUR.rating.copy()
+    rate_period(FOUR, outcomes)
+    np.testing.assert_array_equal(outcomes, kept)
+    np.testing.assert_array_equal(FOUR.rating, before)
+
+
+def test_large_tables_go_through_in_blocks():
+    random = np.random.default_rng(0)
+    before = some_players(random, 700)  # more than one block of rows
+    outcomes = some_outcomes(random, 700, 0.05)
+    after = rate_period(before, outcomes)
+    rows, columns = np.nonzero(np.triu(~np.isnan(outcomes), 1))
+    same(after, rate_period(before, Games(rows, columns, outcomes[rows, columns])))
