@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from itemwise.calibration import Calibration as Calibration
     from itemwise.calibration import load as load
+    from itemwise.datasets import Dataset as Dataset
+    from itemwise.datasets import load_dataset as load_dataset
+    from itemwise.datasets import load_datasets as load_datasets
+    from itemwise.datasets import split_dataset as split_dataset
     from itemwise.diagnostics import compare_models as compare_models
     from itemwise.diagnostics import diagnose as diagnose
     from itemwise.diagnostics import dimensionality as dimensionality
@@ -47,6 +51,7 @@ _HOMES = {
     "BetaResponse": "models",
     "Calibration": "calibration",
     "Continuous": "models",
+    "Dataset": "datasets",
     "EM": "estimation",
     "FourPL": "models",
     "Graded": "models",
@@ -66,12 +71,15 @@ _HOMES = {
     "item_fit": "diagnostics",
     "label_trouble": "diagnostics",
     "load": "calibration",
+    "load_dataset": "datasets",
+    "load_datasets": "datasets",
     "local_dependence": "diagnostics",
     "model_fit": "diagnostics",
     "person_fit": "diagnostics",
     "read_responses": "responses",
     "reliability": "diagnostics",
     "simulate": "estimation",
+    "split_dataset": "datasets",
     "tournament": "studies",
 }
 

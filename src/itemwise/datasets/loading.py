@@ -1,0 +1,217 @@
+"""Data sets from wherever they are: a file, a frame, scikit-learn, OpenML."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.datasets.builtin import DRAWN, SHIPPED, builtin_dataset
+from itemwise.datasets.dataset import Dataset
+from itemwise.datasets.files import name_of, read_table
+from itemwise.datasets.labels import target_column
+from itemwise.datasets.openml import Server, openml_dataset, openml_task, suite_tasks
+from itemwise.errors import InputError
+from itemwise.files import PathLike
+from itemwise.responses.cells import shown
+from itemwise.words import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SUITE = "openml-suite"
+
+
+def load_dataset(
+    source: Any,
+    target: str | None = None,
+    *,
+    name: str | None = None,
+    cache: PathLike | None = None,
+    server: Server | None = None,
+) -> Dataset:
+    """A data set from `source`, whose column `target` holds the class.
+
+    `source` is the path of a .csv, .tsv, .parquet or .arff file (text also as .gz); a frame;
+    a pair (training part, test part) of paths or frames; "sklearn:digits"; "openml:61";
+    "openml-task:31"; or a `Dataset`, which is returned as it is. A path may name its target:
+    "kc1.csv#defects". Without a name, the column class, target or label is taken.
+
+    OpenML's files are kept under `cache`, the folder in ITEMWISE_CACHE, or the usual cache folder
+    of the system; afterwards no network is needed. A damaged copy is fetched again.
+    """
+    import pandas as pd
+
+    if isinstance(source, Dataset):
+        return source
+    if isinstance(source, pd.DataFrame):
+        return _from_frame(source, target, name or "data", "a frame")
+    if isinstance(source, tuple):
+        return _from_parts(source, target, name)
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"A data set cannot be made of {type(source).__name__}. Give a path, a frame, a pair "
+            "(training part, test part), 'sklearn:iris' or 'openml:61'."
+        )
+    loaded = _by_prefix(source, target, cache, server)
+    if loaded is None:
+        path, target = _path_and_target(source, target)
+        return _from_frame(read_table(path), target, name or name_of(path), f"the file '{path}'")
+    return loaded if name is None else _renamed(loaded, name)
+
+
+def load_datasets(
+    sources: Any,
+    target: str | Mapping[str, str] | None = None,
+    *,
+    cache: PathLike | None = None,
+    server: Server | None = None,
+) -> list[Dataset]:
+    """Several data sets: a list of sources, or a mapping from names to sources.
+
+    "openml-suite:99" stands for all tasks of a suite. `target` names the target of each, or maps
+    the name of a data set to its target.
+    """
+    given = sources.items() if isinstance(sources, Mapping) else ((None, s) for s in _each(sources))
+    datasets = []
+    for name, source in _expanded(given, cache, server):
+        chosen = target.get(_name(name, source)) if isinstance(target, Mapping) else target
+        datasets.append(load_dataset(source, chosen, name=name, cache=cache, server=server))
+    if not datasets:
+        raise InputError("There is no data set in the list. Give at least one.")
+    names = [dataset.name for dataset in datasets]
+    twice = sorted({shown(name) for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(
+            f"{listed(twice, 'data set name')} used more than once. Give a mapping from names "
+            "to sources, or leave the second out."
+        )
+    return datasets
+
+
+def _each(sources: Any) -> Iterable[Any]:
+    """The sources of a list; a single source is a list of one."""
+    import pandas as pd
+
+    single = isinstance(sources, str | os.PathLike | pd.DataFrame | Dataset | tuple)
+    return [sources] if single else list(sources)
+
+
+def _expanded(
+    given: Iterable[tuple[str | None, Any]], cache: PathLike | None, server: Server | None
+) -> Iterable[tuple[str | None, Any]]:
+    for name, source in given:
+        if isinstance(source, str) and source.startswith(f"{_SUITE}:"):
+            suite = source.partition(":")[2]
+            for task in suite_tasks(suite, cache=cache, server=server):
+                yield None, f"openml-task:{task}"
+        else:
+            yield name, source
+
+
+def _name(name: str | None, source: Any) -> str:
+    """The name under which a mapping of targets knows a source."""
+    if name is None and isinstance(source, str | os.PathLike):
+        return name_of(_path_and_target(source, None)[0])
+    return name or ""
+
+
+def _by_prefix(
+    source: PathLike, target: str | None, cache: PathLike | None, server: Server | None
+) -> Dataset | None:
+    """A set of scikit-learn or OpenML; None for a path."""
+    if not isinstance(source, str) or _exists(source):
+        return None
+    if source in (*SHIPPED, *DRAWN):
+        raise InputError(f"There is no file {shown(source)}. Did you mean 'sklearn:{source}'?")
+    prefix, colon, rest = source.partition(":")
+    if not colon:
+        return None
+    if prefix == _SUITE:
+        raise InputError(f"{shown(source)} stands for several data sets. Use load_datasets.")
+    if prefix == "sklearn":
+        if target is not None:
+            raise InputError(f"{shown(source)} has its own target. Leave target out.")
+        return builtin_dataset(rest)
+    loaders: dict[str, Callable[..., Dataset]] = {
+        "openml": openml_dataset,
+        "openml-task": openml_task,
+    }
+    if prefix in loaders:
+        return loaders[prefix](rest, target, cache=cache, server=server)
+    near = difflib.get_close_matches(prefix.lower(), ("sklearn", *loaders, _SUITE), n=1)
+    if near:
+        raise InputError(f"{shown(source)} is not known. Did you mean '{near[0]}:{rest}'?")
+    return None
+
+
+def _exists(path: PathLike) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # too long for a name, or not a name at all
+        return False
+
+
+def _path_and_target(source: PathLike, target: str | None) -> tuple[PathLike, str | None]:
+    """A path, and the target that may stand behind it: kc1.csv#defects."""
+    path, mark, named = str(source).rpartition("#")
+    if not mark or not named or _exists(source):
+        return source, target
+    if target is not None and target != named:
+        raise InputError(
+            f"{shown(str(source))} names the target {shown(named)}, but target is {shown(target)}. "
+            "Give one of them."
+        )
+    return path, named
+
+
+def _from_frame(frame: pd.DataFrame, target: str | None, name: str, source: str) -> Dataset:
+    column = target_column(list(frame.columns), target, f"'{name}'")
+    rows = frame.reset_index(drop=True)
+    twice = sorted({str(c) for c in rows.columns[rows.columns.duplicated()]})
+    if twice:
+        raise InputError(f"'{name}' has {listed(twice, 'column')} more than once. Rename them.")
+    return Dataset(name, rows.drop(columns=[column]), rows[column], source)
+
+
+def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None) -> Dataset:
+    """A training and a test part with the same columns; the test part stays as it is."""
+    import pandas as pd
+
+    if len(parts) != 2 or not all(isinstance(p, str | os.PathLike | pd.DataFrame) for p in parts):
+        kinds = ", ".join(type(part).__name__ for part in parts)
+        raise InputError(
+            f"A pair should be (training part, test part), each a path or a frame with the target "
+            f"in it, but it is ({kinds})."
+        )
+    frames = []
+    for part in parts:
+        if isinstance(part, pd.DataFrame):
+            frames.append(part)
+        else:
+            path, target = _path_and_target(part, target)
+            name = name or name_of(path)
+            frames.append(read_table(path))
+    train, test = frames
+    _check_same_columns(train, test)
+    both = pd.concat([train, test[train.columns]], ignore_index=True)
+    whole = _from_frame(both, target, name or "data", "a training and a test part")
+    positions = np.arange(len(train), len(both), dtype=np.intp)
+    return Dataset(whole.name, whole.features, whole.target, whole.source, positions)
+
+
+def _check_same_columns(train: pd.DataFrame, test: pd.DataFrame) -> None:
+    for part, other, which in ((train, test, "test"), (test, train, "training")):
+        lacking = [str(column) for column in part.columns if column not in other.columns]
+        if lacking:
+            raise InputError(
+                f"The {which} part lacks {listed(lacking, 'column')}. Both parts need the same."
+            )
+
+
+def _renamed(dataset: Dataset, name: str) -> Dataset:
+    return Dataset(name, dataset.features, dataset.target, dataset.source, dataset.test)

@@ -1,0 +1,281 @@
+"""Data sets, tasks and suites of OpenML (Vanschoren et al., 2014), kept for work without a network.
+
+The package `openml` pickles what it parses. Only its downloads are used here, into a fresh folder
+each, and the ARFF files, whose checksums OpenML publishes, are read by this package.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from itemwise.datasets.arff import read_arff
+from itemwise.datasets.cache import MAX_BYTES, cache_folder, check_file, keep, keep_file, kept
+from itemwise.datasets.dataset import Dataset
+from itemwise.datasets.labels import target_column
+from itemwise.errors import FileError, InputError, ItemwiseError, MissingExtraError
+from itemwise.files import PathLike
+from itemwise.responses.cells import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Found = TypeVar("Found")
+
+_ONE_AT_A_TIME = threading.Lock()  # the settings of the package `openml` are global
+_ALIAS = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+@dataclass(frozen=True)
+class RemoteDataset:
+    """What OpenML says of a data set, and its ARFF file."""
+
+    name: str
+    target: str | None
+    left_out: tuple[str, ...]  # columns that OpenML marks as row ids or to be ignored
+    content: bytes
+
+
+@dataclass(frozen=True)
+class RemoteTask:
+    """A task: which data set, and which of its columns is to be predicted."""
+
+    dataset: int
+    target: str
+
+
+class Server(Protocol):
+    """All that goes over the network; failures are `FileError`, unknown ids `InputError`."""
+
+    def dataset(self, number: int) -> RemoteDataset:
+        """A data set with its file."""
+
+    def task(self, number: int) -> RemoteTask:
+        """A supervised classification task."""
+
+    def suite(self, name: str) -> tuple[int, ...]:
+        """The tasks of a suite, by its number or alias."""
+
+
+class OpenMLServer:
+    """OpenML itself, at the address that the package `openml` is configured for."""
+
+    def dataset(self, number: int) -> RemoteDataset:
+        """Download the description and the ARFF file, whose checksum is compared."""
+        with _downloading(f"data set {number}") as openml:
+            found = openml.datasets.get_dataset(
+                number,
+                download_data=True,
+                download_qualities=False,
+                download_features_meta_data=False,
+            )
+            ignored = found.ignore_attribute or []
+            row_id = found.row_id_attribute
+            return RemoteDataset(
+                name=str(found.name),
+                target=found.default_target_attribute,
+                left_out=(*ignored, *([row_id] if row_id else [])),
+                content=Path(found.data_file).read_bytes(),
+            )
+
+    def task(self, number: int) -> RemoteTask:
+        """Ask which data set and target a task is about."""
+        with _downloading(f"task {number}") as openml:
+            found = openml.tasks.get_task(
+                number,
+                download_splits=False,
+                download_data=False,
+                download_qualities=False,
+                download_features_meta_data=True,
+            )
+            if not isinstance(found, openml.OpenMLClassificationTask):
+                raise InputError(
+                    f"OpenML task {number} is of the type {shown(found.task_type)}, but "
+                    "'Supervised Classification' is needed. Name another task."
+                )
+            return RemoteTask(int(found.dataset_id), str(found.target_name))
+
+    def suite(self, name: str) -> tuple[int, ...]:
+        """Ask which tasks are in a suite."""
+        with _downloading(f"suite {name}") as openml:
+            found = openml.study.get_suite(int(name) if name.isdigit() else name)
+            return tuple(int(task) for task in found.tasks or ())
+
+
+@contextmanager
+def _downloading(what: str) -> Iterator[Any]:
+    """The package `openml` with an empty folder of its own; its failures, explained."""
+    try:
+        import openml
+    except ImportError as error:
+        raise MissingExtraError("openml", "openml") from error
+    with _ONE_AT_A_TIME, tempfile.TemporaryDirectory() as folder, _checked_files_only():
+        usual = openml.config.get_config_as_dict()["cachedir"]
+        openml.config.set_root_cache_directory(folder)
+        try:
+            yield openml
+        except ItemwiseError:
+            raise
+        except openml.exceptions.OpenMLServerException as error:
+            raise InputError(
+                f"OpenML gives no {what}: {error.message} (code {error.code}). "
+                "Check the number at https://www.openml.org."
+            ) from error
+        except Exception as error:  # the package lets through whatever its own parts raise
+            reason = str(error).partition("\n")[0]
+            raise FileError(
+                f"OpenML {what} could not be downloaded: {type(error).__name__}, {shown(reason)}. "
+                "Nothing of it was kept; check the network and try again."
+            ) from error
+        finally:
+            openml.config.set_root_cache_directory(usual)
+
+
+@contextmanager
+def _checked_files_only() -> Iterator[None]:
+    """Ask for ARFF: the Parquet copies come without checksum, over plain HTTP."""
+    name = "OPENML_SKIP_PARQUET"
+    before = os.environ.get(name)
+    os.environ[name] = "true"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def openml_dataset(
+    number: str,
+    target: str | None = None,
+    *,
+    cache: PathLike | None = None,
+    server: Server | None = None,
+) -> Dataset:
+    """A data set by its number, from the cache if it is there and intact."""
+    dataset = _number(number, "data set")
+    folder = cache_folder(cache) / "openml"
+    path = folder / f"dataset-{dataset}.arff"
+    described = folder / f"dataset-{dataset}.json"
+
+    def from_cache() -> tuple[dict[str, Any], pd.DataFrame] | None:
+        document = kept(described, "openml-dataset", ("name", "target", "left_out", "sha256"))
+        if document is None:
+            return None
+        check_file(path, document["sha256"])
+        return document, read_arff(path, MAX_BYTES)
+
+    def fetch() -> tuple[dict[str, Any], pd.DataFrame]:
+        remote = (server or OpenMLServer()).dataset(dataset)
+        payload = {
+            "name": remote.name,
+            "target": remote.target,
+            "left_out": list(remote.left_out),
+            "sha256": keep_file(path, remote.content),
+        }
+        # The document comes last, and only for a file that can be read: it says "complete".
+        frame = read_arff(path, MAX_BYTES)
+        keep(described, "openml-dataset", payload)
+        return payload, frame
+
+    return _as_dataset(dataset, *_cached_or_fetched(from_cache, fetch), target)
+
+
+def openml_task(
+    number: str,
+    target: str | None = None,
+    *,
+    cache: PathLike | None = None,
+    server: Server | None = None,
+) -> Dataset:
+    """The data set of a classification task, with the target that the task names."""
+    task = _number(number, "task")
+    path = cache_folder(cache) / "openml" / f"task-{task}.json"
+
+    def fetch() -> dict[str, Any]:
+        remote = (server or OpenMLServer()).task(task)
+        payload = {"dataset": remote.dataset, "target": remote.target}
+        keep(path, "openml-task", payload)
+        return payload
+
+    document = _cached_or_fetched(lambda: kept(path, "openml-task", ("dataset", "target")), fetch)
+    chosen = target or str(document["target"])
+    return openml_dataset(str(document["dataset"]), chosen, cache=cache, server=server)
+
+
+def suite_tasks(
+    name: str, *, cache: PathLike | None = None, server: Server | None = None
+) -> tuple[int, ...]:
+    """The numbers of the tasks in a suite; OpenML-CC18 is suite 99."""
+    if not _ALIAS.fullmatch(name):
+        raise InputError(
+            f"{shown(name)} names no OpenML suite. Give its number or alias, like openml-suite:99."
+        )
+    path = cache_folder(cache) / "openml" / f"suite-{name}.json"
+
+    def fetch() -> dict[str, Any]:
+        payload = {"tasks": list((server or OpenMLServer()).suite(name))}
+        keep(path, "openml-suite", payload)
+        return payload
+
+    document = _cached_or_fetched(lambda: kept(path, "openml-suite", ("tasks",)), fetch)
+    tasks = tuple(int(task) for task in document["tasks"])
+    if not tasks:
+        raise InputError(f"OpenML suite {name} holds no tasks. Name another suite.")
+    return tasks
+
+
+def _cached_or_fetched(cached: Callable[[], Found | None], fetch: Callable[[], Found]) -> Found:
+    """What the cache holds; what is absent or damaged there is fetched (again)."""
+    damage: FileError | None = None
+    try:
+        found = cached()
+        if found is not None:
+            return found
+    except FileError as error:
+        damage = error
+    try:
+        return fetch()
+    except (FileError, MissingExtraError) as error:
+        if damage is None:
+            raise
+        raise FileError(
+            f"The cache is damaged: {damage} Fetching it again failed: {error}"
+        ) from error
+
+
+def _as_dataset(
+    number: int, document: dict[str, Any], frame: pd.DataFrame, target: str | None
+) -> Dataset:
+    stated = document["target"]
+    if target is None and (not stated or str(stated) not in frame.columns):
+        told = f"the target {shown(stated)}, which is no single column," if stated else "no target"
+        raise InputError(
+            f"OpenML states {told} for data set {number}. Name a column, for example "
+            f"target={shown(frame.columns[-1])}."
+        )
+    what = f"OpenML data set {number} ('{document['name']}')"
+    column = target_column(list(frame.columns), target or str(stated), what)
+    left_out = [name for name in document["left_out"] if name in frame.columns and name != column]
+    return Dataset(
+        name=str(document["name"]),
+        features=frame.drop(columns=[column, *left_out]),
+        target=frame[column],
+        source=f"OpenML data set {number}",
+    )
+
+
+def _number(text: str, noun: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise InputError(
+            f"{shown(text)} is no number of an OpenML {noun}. Give a whole number, like 61."
+        )
+    return int(text)

@@ -1,0 +1,174 @@
+"""A training and a test part of a data set, ready for any classifier.
+
+Every pool member answers the same test instances, so the split is made once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.datasets.dataset import Dataset
+from itemwise.datasets.labels import coded
+from itemwise.datasets.preprocessing import prepared
+from itemwise.errors import InputError
+from itemwise.responses.cells import shown
+from itemwise.words import counted, listed
+
+Positions = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Split:
+    """The two parts of a data set as numbers; `classes` says what the codes in y stand for."""
+
+    name: str
+    train: Positions  # positions in the data set
+    test: Positions
+    X_train: NDArray[np.float64]  # preprocessed; fitted on the training part only
+    X_test: NDArray[np.float64]
+    y_train: NDArray[np.int64]  # codes from 0
+    y_test: NDArray[np.int64]
+    classes: tuple[str, ...]
+    preprocessing: str  # what was done to the columns, in words
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"Split of '{self.name}': {len(self.train):,} training and {len(self.test):,} test "
+            f"instances, {self.X_train.shape[1]:,} columns, {len(self.classes):,} classes"
+        )
+
+
+def split_dataset(
+    dataset: Dataset,
+    *,
+    test_share: float = 0.3,
+    most_test: int | None = 500,
+    random_state: int = 0,
+) -> Split:
+    """Split stratified by class, and turn the columns into numbers.
+
+    A test part that the user gave is kept as it is. Otherwise `test_share` of the instances are
+    drawn, at most `most_test` (None: no limit); every class is in both parts, in proportion as far
+    as whole instances allow. A class with one member can be in one part only: it stays in the
+    training part, and a note says so.
+    """
+    codes, classes = coded(dataset.target)
+    _check_arguments(test_share, most_test)
+    notes: list[str] = []
+    if dataset.test is None:
+        train, test = _drawn(
+            dataset.name, codes, classes, test_share, most_test, random_state, notes
+        )
+    else:
+        train, test = _given(dataset, codes, classes)
+    X_train, X_test, words, remarks = prepared(dataset, train, test)
+    return Split(
+        name=dataset.name,
+        train=train,
+        test=test,
+        X_train=X_train,
+        X_test=X_test,
+        y_train=codes[train],
+        y_test=codes[test],
+        classes=classes,
+        preprocessing=words,
+        notes=(*notes, *remarks),
+    )
+
+
+def _check_arguments(test_share: float, most_test: int | None) -> None:
+    if not 0 < test_share < 1:
+        raise InputError(
+            f"test_share is {shown(test_share)}, but it should be between 0 and 1, like 0.3."
+        )
+    if most_test is not None and most_test < 2:
+        raise InputError(f"most_test is {shown(most_test)}, but it should be 2 or more, or None.")
+
+
+def _drawn(
+    name: str,
+    codes: NDArray[np.int64],
+    classes: tuple[str, ...],
+    test_share: float,
+    most_test: int | None,
+    random_state: int,
+    notes: list[str],
+) -> tuple[Positions, Positions]:
+    """Draw from the classes with two members or more; the others stay in the training part."""
+    counts = np.bincount(codes, minlength=len(classes))
+    single = counts == 1
+    if single.any():
+        lonely = [classes[code] for code in np.flatnonzero(single)]
+        notes.append(f"{listed(lonely, 'label')} with one member: in the training part only")
+    divided = np.flatnonzero(~single[codes])
+    n_classes = int((~single).sum())
+    if n_classes < 2:
+        raise InputError(
+            f"'{name}' is too small to split: {counted(len(codes), 'instance')} in "
+            f"{len(classes):,} classes, and fewer than two classes have two members or more. "
+            "Give more instances, or merge rare classes."
+        )
+    size = _test_size(name, len(divided), n_classes, test_share, most_test)
+    train, test = _stratified(codes[divided], size, random_state)
+    rest = np.flatnonzero(single[codes])
+    return np.concatenate([divided[train], rest]), divided[test]
+
+
+def _test_size(name: str, n: int, n_classes: int, test_share: float, most_test: int | None) -> int:
+    """The share asked for, within its limit, with room for each class on both sides."""
+    if most_test is not None and n_classes > most_test:
+        raise InputError(
+            f"'{name}' has {n_classes:,} classes, but most_test allows {most_test:,} test "
+            f"instances, and each class needs one. Set most_test to {n_classes:,} or more."
+        )
+    wanted = math.ceil(test_share * n)
+    if most_test is not None:
+        wanted = min(wanted, most_test)
+    return min(max(wanted, n_classes), n - n_classes)
+
+
+def _stratified(
+    codes: NDArray[np.int64], size: int, random_state: int
+) -> tuple[Positions, Positions]:
+    """As scikit-learn draws it, then made good for classes that ended up in one part only."""
+    from sklearn.model_selection import train_test_split
+
+    train, test = train_test_split(
+        np.arange(len(codes)), test_size=size, stratify=codes, random_state=random_state
+    )
+    for code in np.unique(codes):
+        _exchange(codes, train, test, code)
+        _exchange(codes, test, train, code)
+    return train, test
+
+
+def _exchange(codes: NDArray[np.int64], source: Positions, lacking: Positions, code: int) -> None:
+    """Give `lacking` a member of a class that only `source` has, for one that it can spare."""
+    if (codes[lacking] == code).any():
+        return
+    counts = np.bincount(codes[lacking])
+    spared = np.flatnonzero(codes[lacking] == counts.argmax())[-1]
+    member = np.flatnonzero(codes[source] == code)[0]
+    source[member], lacking[spared] = lacking[spared], source[member]
+
+
+def _given(
+    dataset: Dataset, codes: NDArray[np.int64], classes: tuple[str, ...]
+) -> tuple[Positions, Positions]:
+    """The test part of the user and everything else, if the one can be learnt from the other."""
+    test = np.asarray(dataset.test)
+    train = np.setdiff1d(np.arange(len(codes)), test)
+    unseen = sorted(set(codes[test].tolist()) - set(codes[train].tolist()))
+    if unseen:
+        names = [classes[code] for code in unseen]
+        raise InputError(
+            f"The test part of '{dataset.name}' has {listed(names, 'label')} that the training "
+            "part lacks, so that nothing could learn them. Move instances of each to the training "
+            "part, or remove them."
+        )
+    return train, test

@@ -1,0 +1,121 @@
+"""Splits: every class in both parts, disjoint, complete, reproducible."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from itemwise.datasets import Dataset, load_dataset, split_dataset
+from itemwise.errors import InputError
+
+
+def dataset_of(counts, seed=0):
+    """A data set with so many members of each class, in random order."""
+    labels = np.repeat([f"c{at}" for at in range(len(counts))], counts)
+    generator = np.random.default_rng(seed)
+    generator.shuffle(labels)
+    features = pd.DataFrame({"x": generator.normal(size=len(labels))})
+    return Dataset("drawn", features, pd.Series(labels, name="class"), "a test")
+
+
+several = st.lists(st.integers(2, 60), min_size=2, max_size=12)
+
+
+@settings(deadline=None, max_examples=50)
+@given(several, st.floats(0.01, 0.99), st.integers(12, 80), st.integers(0, 9))
+def test_a_split_divides_the_instances_and_shows_each_class_to_both_parts(
+    counts, share, most, seed
+):
+    dataset = dataset_of(counts)
+    split = split_dataset(dataset, test_share=share, most_test=most, random_state=seed)
+    together = np.sort(np.concatenate([split.train, split.test]))
+    np.testing.assert_array_equal(together, np.arange(len(dataset)))
+    assert len(split.test) <= most
+    assert set(split.y_test) == set(split.y_train) == set(range(len(counts)))
+    labels = dataset.target.to_numpy()
+    assert [split.classes[code] for code in split.y_test] == list(labels[split.test])
+    assert [split.classes[code] for code in split.y_train] == list(labels[split.train])
+    again = split_dataset(dataset, test_share=share, most_test=most, random_state=seed)
+    assert split.test.tobytes() == again.test.tobytes()
+    assert split.X_train.tobytes() == again.X_train.tobytes()
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.integers(20, 90), min_size=2, max_size=6))
+def test_classes_keep_their_shares(counts):
+    split = split_dataset(dataset_of(counts))
+    shares = np.bincount(split.y_test) - 0.3 * np.array(counts)
+    assert np.abs(shares).max() <= 1.5
+
+
+def test_thirty_percent_and_at_most_five_hundred_by_default():
+    assert len(split_dataset(dataset_of([60, 40])).test) == 30
+    assert len(split_dataset(dataset_of([2000, 1000])).test) == 500
+    assert len(split_dataset(dataset_of([2000, 1000]), most_test=None).test) == 900
+
+
+@pytest.mark.parametrize("share", [0.02, 0.95])
+def test_a_rare_class_is_in_the_smaller_part_too(share):
+    split = split_dataset(dataset_of([2, 40]), test_share=share)
+    assert set(split.y_train) == set(split.y_test) == {0, 1}
+
+
+def test_another_seed_draws_another_test_part():
+    dataset = dataset_of([60, 40])
+    one, two = (set(split_dataset(dataset, random_state=seed).test) for seed in (0, 1))
+    assert one != two
+
+
+def test_a_class_with_one_member_stays_in_training_with_a_note():
+    split = split_dataset(dataset_of([10, 1, 8]))
+    assert 1 in split.y_train
+    assert 1 not in split.y_test
+    assert split.notes == ("1 label (c1) with one member: in the training part only",)
+
+
+@pytest.mark.parametrize("counts", [[1, 1], [5, 1], [1, 1, 1]])
+def test_too_small_to_split_says_so(counts):
+    with pytest.raises(InputError, match="too small to split"):
+        split_dataset(dataset_of(counts))
+
+
+def test_more_classes_than_test_instances_allowed():
+    with pytest.raises(InputError, match="Set most_test to 5 or more"):
+        split_dataset(dataset_of([4] * 5), most_test=3)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 30, float("nan")])
+def test_a_share_is_between_nothing_and_all(share):
+    with pytest.raises(InputError, match="between 0 and 1"):
+        split_dataset(dataset_of([5, 5]), test_share=share)
+
+
+def test_most_test_is_at_least_two():
+    with pytest.raises(InputError, match="2 or more"):
+        split_dataset(dataset_of([5, 5]), most_test=1)
+
+
+def test_heart_statlog_is_split_as_in_paper_001(shared):
+    from sklearn.model_selection import train_test_split
+
+    dataset = load_dataset(shared / "data/tabular/heart-statlog.csv")
+    split = split_dataset(dataset)
+    present = (dataset.target == "present").to_numpy().astype(int)
+    train, test = train_test_split(np.arange(270), stratify=present, random_state=0, test_size=0.3)
+    np.testing.assert_array_equal(split.train, train)
+    np.testing.assert_array_equal(split.test, test)
+    assert split.classes == ("absent", "present")
+    assert (len(split.test), split.y_test.sum()) == (81, 36)
+
+
+def test_labels_of_any_type_become_codes_in_a_plain_order():
+    features = pd.DataFrame({"x": [0.5, 0.1, 0.7, 0.2, 0.9, 0.3]})
+    for labels, classes in (
+        ([10.0, 9.0, 2.0] * 2, ("2", "9", "10")),
+        ([True, False, True] * 2, ("False", "True")),
+        (["b", "a", "c"] * 2, ("a", "b", "c")),
+        (pd.Categorical(["10", "9", "2"] * 2), ("2", "9", "10")),
+    ):
+        target = pd.Series(labels, name="class")
+        assert split_dataset(Dataset("d", features, target, "here")).classes == classes
