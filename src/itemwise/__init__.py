@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from itemwise.models import PartialCredit as PartialCredit
     from itemwise.models import ThreePL as ThreePL
     from itemwise.models import TwoPL as TwoPL
+    from itemwise.pools import run_pool as run_pool
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_responses as read_responses
     from itemwise.studies import compare_ranks as compare_ranks
@@ -78,6 +79,7 @@ _HOMES = {
     "person_fit": "diagnostics",
     "read_responses": "responses",
     "reliability": "diagnostics",
+    "run_pool": "pools",
     "simulate": "estimation",
     "split_dataset": "datasets",
     "tournament": "studies",

@@ -1,0 +1,191 @@
+"""Members: what a pool is made of, and the part of a data set that they see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from itemwise.errors import InputError
+
+MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+SET_OF_TEXTS = re.compile(r"\{([^{}:]*)\}")
+
+
+class Predictor(Protocol):
+    """What learns from the training part and labels the test part."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from instances and their codes."""
+
+    def predict(self, X: Any) -> ArrayLike:
+        """One code for each instance."""
+
+
+class SplitLike(Protocol):
+    """A data set in two parts, as `itemwise.datasets.split_dataset` makes it."""
+
+    @property
+    def name(self) -> str:
+        """The data set."""
+
+    @property
+    def test(self) -> NDArray[Any]:
+        """Positions of the test instances in the data set."""
+
+    @property
+    def X_train(self) -> NDArray[Any]:  # noqa: N802
+        """Features to learn from."""
+
+    @property
+    def X_test(self) -> NDArray[Any]:  # noqa: N802
+        """Features of the items."""
+
+    @property
+    def y_train(self) -> NDArray[Any]:
+        """Codes to learn from."""
+
+    @property
+    def y_test(self) -> NDArray[Any]:
+        """Codes of the items."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What the codes stand for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A split of its own arrays: the whole one, or one fold of its training part."""
+
+    name: str
+    test: NDArray[np.int64]
+    X_train: NDArray[np.float64]
+    X_test: NDArray[np.float64]
+    y_train: NDArray[np.int64]
+    y_test: NDArray[np.int64]
+    classes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, split: SplitLike) -> Part:
+        """The arrays of any split, checked against each other."""
+        part = cls(
+            name=str(split.name),
+            test=np.array(split.test, dtype=np.int64),
+            X_train=np.array(split.X_train, dtype=np.float64),
+            X_test=np.array(split.X_test, dtype=np.float64),
+            y_train=np.array(split.y_train, dtype=np.int64),
+            y_test=np.array(split.y_test, dtype=np.int64),
+            classes=tuple(map(str, split.classes)),
+        )
+        part.check()
+        return part
+
+    def check(self) -> None:
+        """Refuse parts that do not belong together."""
+        for kind, X, y in (
+            ("training", self.X_train, self.y_train),
+            ("test", self.X_test, self.y_test),
+        ):
+            if X.ndim != 2 or y.shape != (len(X),) or not len(y):
+                raise InputError(
+                    f"The {kind} part of '{self.name}' has features of shape {X.shape} and labels "
+                    f"of shape {y.shape}. Give at least one row, and one label for each."
+                )
+            if y.min() < 0 or y.max() >= len(self.classes):
+                raise InputError(
+                    f"The {kind} part of '{self.name}' has the codes {y.min()} to {y.max()}, but "
+                    f"its {len(self.classes)} classes have the codes 0 to "
+                    f"{len(self.classes) - 1}. Code the labels again."
+                )
+        if self.X_train.shape[1] != self.X_test.shape[1] or self.test.shape != self.y_test.shape:
+            raise InputError(
+                f"The two parts of '{self.name}' differ in their columns, or its test positions "
+                "do not match its test part. Split the data set again."
+            )
+
+    def fold(self, learn: NDArray[Any], hold: NDArray[Any]) -> Part:
+        """Rows `learn` of the training part to learn from, rows `hold` of it to be asked."""
+        X, y = self.X_train, self.y_train
+        return Part(self.name, hold, X[learn], X[hold], y[learn], y[hold], self.classes)
+
+    def copy(self) -> Part:
+        """Arrays that a member may change without harm to the others."""
+        return Part.of(self)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A name, and how its predictor is made for a split and a seed.
+
+    An artificial member may look at the test labels of the split. `settings` says what the
+    predictor is, so that a stored answer is never taken for that of another one.
+    """
+
+    name: str
+    make: Callable[[Any, int], Predictor]
+    settings: str = ""
+
+
+@dataclass(frozen=True)
+class FromEstimator:
+    """Makes unfitted copies of a scikit-learn classifier, seeded where it asks for a seed."""
+
+    estimator: Any
+
+    def __call__(self, _split: SplitLike, seed: int) -> Predictor:
+        """A copy; a `random_state` that is a whole number stays as it was given."""
+        from sklearn.base import clone
+
+        copy: Any = clone(self.estimator)
+        seeded = {
+            name: seed
+            for name, value in copy.get_params(deep=True).items()
+            if name.rpartition("__")[2] == "random_state" and not isinstance(value, Integral)
+        }
+        copy.set_params(**seeded)
+        predictor: Predictor = copy
+        return predictor
+
+
+def member_of(name: str, estimator: Any) -> Member:
+    """A member from a scikit-learn classifier."""
+    _check_classifier(name, estimator)
+    return Member(name, FromEstimator(estimator), _settings(estimator))
+
+
+def _check_classifier(name: str, estimator: Any) -> None:
+    from sklearn.base import BaseEstimator, is_classifier
+
+    if isinstance(estimator, type):
+        raise InputError(
+            f"'{name}' in the pool is the class {estimator.__name__}, not a classifier made from "
+            f"it. Write {estimator.__name__}() with parentheses."
+        )
+    if not isinstance(estimator, BaseEstimator) or not is_classifier(estimator):
+        raise InputError(
+            f"'{name:.60}' in the pool is of type {type(estimator).__name__}, which is no "
+            "scikit-learn classifier. Give one, or an itemwise.pools.Member that makes one."
+        )
+
+
+def same_everywhere(text: str) -> str:
+    """Text of Python objects without what differs by process: addresses and the order of sets."""
+    ordered = SET_OF_TEXTS.sub(
+        lambda found: "{" + ", ".join(sorted(found[1].split(", "))) + "}",
+        MEMORY_ADDRESS.sub("", text),
+    )
+    return " ".join(ordered.split())
+
+
+def _settings(estimator: Any) -> str:
+    """Class and parameters as one line, the same in every process."""
+    kind = type(estimator)
+    given = estimator.get_params(deep=True)
+    pairs = ", ".join(f"{name}={given[name]!r}" for name in sorted(given))
+    return same_everywhere(f"{kind.__module__}.{kind.__qualname__}({pairs})")

@@ -1,0 +1,117 @@
+"""The three sets of classifiers of decodIRT: perceptrons that calibrate, real and artificial ones.
+
+The real classifiers have scikit-learn's defaults where no number is in their name. A perceptron of
+depth n has n hidden layers of scikit-learn's default width; the source names no width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import InputError
+from itemwise.pools.members import Member, SplitLike, member_of
+from itemwise.words import counted
+
+DEEPEST = 120
+UNITS = 100  # a hidden layer, as in scikit-learn's default perceptron
+N_RANDOM = 3
+
+Codes = NDArray[np.int64]
+
+
+def perceptrons(deepest: int = DEEPEST) -> tuple[Member, ...]:
+    """Multilayer perceptrons with 1, 2, ... `deepest` hidden layers."""
+    from sklearn.neural_network import MLPClassifier
+
+    return tuple(
+        member_of(f"MLP ({counted(depth, 'layer')})", MLPClassifier((UNITS,) * depth))
+        for depth in range(1, deepest + 1)
+    )
+
+
+def real_classifiers() -> tuple[Member, ...]:
+    """Twelve classifiers of six families."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.naive_bayes import BernoulliNB, GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.svm import SVC
+    from sklearn.tree import DecisionTreeClassifier
+
+    classifiers: dict[str, Any] = {
+        "Gaussian naive Bayes": GaussianNB(),
+        "Bernoulli naive Bayes": BernoulliNB(),
+        **{f"{k} nearest neighbours": KNeighborsClassifier(k) for k in (2, 3, 5, 8)},
+        "decision tree": DecisionTreeClassifier(),
+        **{f"random forest ({n} trees)": RandomForestClassifier(n) for n in (3, 5)},
+        "random forest": RandomForestClassifier(),
+        "SVM": SVC(),
+        "MLP": MLPClassifier(),
+    }
+    return tuple(member_of(name, classifier) for name, classifier in classifiers.items())
+
+
+def artificial_classifiers() -> tuple[Member, ...]:
+    """The ends of the scale and what guessing reaches; none of them learns."""
+    rules: dict[str, Callable[[SplitLike, int], Codes]] = {
+        "optimal": _optimal,
+        "pessimal": _pessimal,
+        "majority": _majority,
+        "minority": _minority,
+        **{f"random {n}": _random for n in range(1, N_RANDOM + 1)},
+    }
+    return tuple(Member(name, Artificial(rule), rule.__name__) for name, rule in rules.items())
+
+
+@dataclass(frozen=True)
+class Artificial:
+    """Makes a predictor that knows its answers beforehand."""
+
+    rule: Callable[[SplitLike, int], Codes]
+
+    def __call__(self, split: SplitLike, seed: int) -> Prepared:
+        """The answers of the rule to the test part of the split."""
+        return Prepared(self.rule(split, seed))
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Answers that were there before anything was asked."""
+
+    answers: Codes
+
+    def fit(self, X: Any, y: Any) -> Prepared:  # noqa: ARG002
+        """Nothing is learned."""
+        return self
+
+    def predict(self, X: Any) -> Codes:  # noqa: ARG002
+        """The same answers, whatever is asked."""
+        return self.answers
+
+
+def _optimal(split: SplitLike, _seed: int) -> Codes:
+    return np.array(split.y_test, dtype=np.int64)
+
+
+def _pessimal(split: SplitLike, _seed: int) -> Codes:
+    if len(split.classes) < 2:
+        raise InputError("There is one class only, so no answer is wrong.")
+    return (_optimal(split, 0) + 1) % len(split.classes)
+
+
+def _majority(split: SplitLike, _seed: int) -> Codes:
+    return np.full(len(split.y_test), np.bincount(split.y_train).argmax())
+
+
+def _minority(split: SplitLike, _seed: int) -> Codes:
+    codes, counts = np.unique(split.y_train, return_counts=True)
+    return np.full(len(split.y_test), codes[counts.argmin()])
+
+
+def _random(split: SplitLike, seed: int) -> Codes:
+    return np.random.default_rng(seed).integers(len(split.classes), size=len(split.y_test))

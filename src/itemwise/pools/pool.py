@@ -1,0 +1,109 @@
+"""Pools by name, or made from classifiers that a user gives."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from itemwise.errors import InputError
+from itemwise.pools.members import Member, Predictor, SplitLike, member_of
+from itemwise.pools.paper import artificial_classifiers, perceptrons, real_classifiers
+from itemwise.pools.random_configurations import random_classifiers
+
+__all__ = ["POOLS", "Member", "Pool", "Predictor", "SplitLike", "find_pool"]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Members that answer the same items.
+
+    `calibrating` names those whose answers calibrate the items, `evaluated` those whose abilities
+    are asked for; left out, both are all members.
+    """
+
+    name: str
+    members: tuple[Member, ...]
+    calibrating: tuple[str, ...] = ()
+    evaluated: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = tuple(member.name for member in self.members)
+        _check_names(self.name, names)
+        for role in ("calibrating", "evaluated"):
+            given = tuple(getattr(self, role)) or names
+            if strangers := [name for name in given if name not in names]:
+                raise InputError(
+                    f"{role} names '{strangers[0]}', which is no member of the pool "
+                    f"'{self.name}'. Name members of the pool."
+                )
+            object.__setattr__(self, role, given)
+
+
+def find_pool(pool: Any) -> Pool:
+    """A pool from its name, from a mapping of names to classifiers, or from a list of them."""
+    if isinstance(pool, Pool):
+        return pool
+    if isinstance(pool, str):
+        return _by_name(pool)
+    if isinstance(pool, Mapping):
+        return Pool("given", tuple(_member(estimator, str(n)) for n, estimator in pool.items()))
+    if isinstance(pool, Iterable):
+        return Pool("given", tuple(_member(entry) for entry in pool))
+    raise InputError(
+        f"pool is of type {type(pool).__name__}, but it should be a name ({_names()}), a list of "
+        "classifiers, or a mapping of names to classifiers."
+    )
+
+
+def _by_name(name: str) -> Pool:
+    if name in POOLS:
+        return POOLS[name]()
+    close = difflib.get_close_matches(name, POOLS, 1)
+    meant = f" Did you mean '{close[0]}'?" if close else ""
+    raise InputError(f"There is no pool '{name:.60}'; there are {_names()}.{meant}")
+
+
+def _names() -> str:
+    return ", ".join(POOLS)
+
+
+def _member(entry: Any, name: str | None = None) -> Member:
+    """From a member, a classifier, or a pair of a name and a classifier."""
+    if isinstance(entry, Member):
+        return entry
+    if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
+        name, entry = entry
+    return member_of(" ".join(repr(entry).split()) if name is None else name, entry)
+
+
+def _check_names(pool: str, names: tuple[str, ...]) -> None:
+    if not names:
+        raise InputError(f"The pool '{pool}' is empty. Give at least one classifier.")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(
+            f"The pool '{pool}' has several members called '{repeated[0]}'. Give a mapping with a "
+            "different name for each."
+        )
+
+
+def _paper() -> Pool:
+    """As published: perceptrons and real ones calibrate, real and artificial ones compete."""
+    mlps, real, artificial = perceptrons(), real_classifiers(), artificial_classifiers()
+    return Pool(
+        "paper",
+        (*mlps, *real, *artificial),
+        calibrating=tuple(member.name for member in (*mlps, *real)),
+        evaluated=tuple(member.name for member in (*real, *artificial)),
+    )
+
+
+POOLS: dict[str, Callable[[], Pool]] = {
+    "mlp": lambda: Pool("mlp", perceptrons()),
+    "real": lambda: Pool("real", real_classifiers()),
+    "artificial": lambda: Pool("artificial", artificial_classifiers()),
+    "paper": _paper,
+    "random-200": lambda: Pool("random-200", random_classifiers()),
+}

@@ -1,0 +1,240 @@
+"""The runner: members in parallel, each finished one kept at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator
+from concurrent.futures import BrokenExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from itemwise.errors import FileError, InputError
+from itemwise.files import PathLike
+from itemwise.pools import servants
+from itemwise.pools.answers import NO_ANSWER, Answers
+from itemwise.pools.members import Part, SplitLike
+from itemwise.pools.outcomes import Outcome, Task
+from itemwise.pools.pool import find_pool
+from itemwise.pools.storing import Store
+from itemwise.words import counted
+
+NAMES_SHOWN = 2
+
+# Members done, members in all, what runs, and the seconds left (None before the first is done).
+Progress = Callable[[int, int, str, float | None], None]
+
+
+def run_pool(
+    split: SplitLike,
+    pool: Any,
+    *,
+    folder: PathLike | None = None,
+    folds: int = 10,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> Answers:
+    """Fit every member of a pool on the training part and ask it the whole test part.
+
+    With a `folder`, each finished member is written at once, and a run that ended early goes on
+    where it was. `time_limit` is in seconds, for all that one member does: fit, answers and
+    `folds`-fold cross-validation (0 folds: none); it also gives each member a process that may
+    crash. Members run with joblib, so that
+    `joblib.parallel_config` chooses `n_jobs` and the backend, a cluster of dask among them.
+    """
+    chosen, part = find_pool(pool), Part.of(split)
+    _check(folds, time_limit, random_state)
+    tasks = [Task(member, part, int(folds), int(random_state)) for member in chosen.members]
+    store = None if folder is None else Store.at(folder, part)
+    outcomes, notes = _stored(store, tasks, time_limit)
+    watch = _Watch(tasks, outcomes, n_jobs, progress)
+    watch.report()
+    waiting = [place for place in range(len(tasks)) if place not in outcomes]
+    try:
+        with closing(_answered_by_all(tasks, waiting, time_limit, n_jobs)) as answered:
+            for place, outcome in answered:
+                if store is not None:
+                    store.write(tasks[place], outcome)
+                outcomes[place] = outcome
+                watch.report()
+    finally:
+        servants.dismiss()
+    return _assembled(tasks, outcomes, notes)
+
+
+def _check(folds: Any, time_limit: Any, random_state: Any) -> None:
+    if not _whole(folds) or folds < 0 or folds == 1:
+        raise InputError(f"folds is {folds!r}, but it should be 2 or more, or 0 for none.")
+    if time_limit is not None and not _seconds(time_limit):
+        raise InputError(
+            f"time_limit is {time_limit!r}, but it should be a number of seconds above 0, or None."
+        )
+    if not _whole(random_state) or not 0 <= random_state < 2**32:
+        raise InputError(
+            f"random_state is {random_state!r}, but it should be a whole number from 0 to "
+            f"{2**32 - 1}."
+        )
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _seconds(value: Any) -> bool:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return number and 0 < float(value) <= threading.TIMEOUT_MAX
+
+
+def _stored(
+    store: Store | None, tasks: list[Task], time_limit: float | None
+) -> tuple[dict[int, Outcome], list[str]]:
+    """What an earlier run finished, and in words what else its folder holds."""
+    outcomes: dict[int, Outcome] = {}
+    notes: list[str] = []
+    if store is None:
+        return outcomes, notes
+    damaged = 0
+    for place, task in enumerate(tasks):
+        try:
+            outcome = store.read(task)
+        except FileError:
+            damaged += 1
+            continue
+        # Stopped at another limit, a member gets another chance.
+        if outcome is not None and outcome.time_limit in (None, time_limit):
+            outcomes[place] = outcome
+    if damaged:
+        notes.append(f"{counted(damaged, 'stored member')} in '{store.folder}' damaged: made anew")
+    if strangers := store.strangers(tasks):
+        notes.append(
+            f"{counted(strangers, 'stored member')} in '{store.folder}' left alone: made by "
+            "another pool, data set, seed, setting or version"
+        )
+    return outcomes, notes
+
+
+def _answered_by_all(
+    tasks: list[Task], waiting: list[int], time_limit: float | None, n_jobs: int | None
+) -> Generator[tuple[int, Outcome], None, None]:
+    """Outcomes as they come; after a member that took its worker down, each answers apart."""
+    left = set(waiting)
+    try:
+        with closing(_answered(tasks, waiting, time_limit, n_jobs)) as answered:
+            for place, outcome in answered:
+                left.remove(place)
+                yield place, outcome
+    except BrokenExecutor:
+        yield from _answered(tasks, sorted(left), time_limit, n_jobs, apart=True)
+
+
+def _answered(
+    tasks: list[Task],
+    waiting: list[int],
+    time_limit: float | None,
+    n_jobs: int | None,
+    *,
+    apart: bool = False,
+) -> Generator[tuple[int, Outcome], None, None]:
+    """Outcomes as they come, with the place of their task.
+
+    A backend that cannot hand over one result at a time (that of ray) works in rounds.
+    """
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    if not waiting:
+        return
+    calls = [delayed(_answer)(place, tasks[place], time_limit, apart=apart) for place in waiting]
+    try:
+        # One member a batch: a batch is handed over only when all of it is done.
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    except ValueError:
+        size = effective_n_jobs(n_jobs)
+        for start in range(0, len(calls), size):
+            yield from Parallel(n_jobs=n_jobs, batch_size=1)(calls[start : start + size])
+        return
+    results = parallel(calls)
+    try:
+        for result in results:  # noqa: UP028 - `yield from` would close them loudly
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that members were stopped is no news
+            results.close()
+
+
+def _answer(
+    place: int, task: Task, time_limit: float | None, *, apart: bool
+) -> tuple[int, Outcome]:
+    return place, servants.answer_within(task, time_limit, apart=apart)
+
+
+@dataclass
+class _Watch:
+    """Tells how far a run is."""
+
+    tasks: list[Task]
+    outcomes: dict[int, Outcome]
+    n_jobs: int | None
+    progress: Progress | None
+    begin: float = field(default_factory=time.monotonic)
+    before: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.before = len(self.outcomes)
+
+    def report(self) -> None:
+        """Call back, if anybody wants to know."""
+        if self.progress is None:
+            return
+        done, total = len(self.outcomes), len(self.tasks)
+        made = done - self.before
+        left = (time.monotonic() - self.begin) / made * (total - done) if made else None
+        self.progress(done, total, self._running(), left if done < total else 0.0)
+
+    def _running(self) -> str:
+        """Members start in the order of the pool, so the first unfinished ones run."""
+        from joblib import effective_n_jobs
+
+        names = [t.member.name for k, t in enumerate(self.tasks) if k not in self.outcomes]
+        running = names[: effective_n_jobs(self.n_jobs)]
+        more = f" and {len(running) - NAMES_SHOWN} more" if len(running) > NAMES_SHOWN else ""
+        return ", ".join(running[:NAMES_SHOWN]) + more
+
+
+def _assembled(tasks: list[Task], outcomes: dict[int, Outcome], notes: list[str]) -> Answers:
+    ordered = [(task.member.name, outcomes[place]) for place, task in enumerate(tasks)]
+    n_items = len(tasks[0].part.test)
+    return Answers(
+        members=tuple(name for name, _ in ordered),
+        items=tuple(f"row_{position}" for position in tasks[0].part.test),
+        predictions=np.array(
+            [outcome.predictions or (NO_ANSWER,) * n_items for _, outcome in ordered]
+        ),
+        cv_accuracy=np.array([_or_nan(outcome.cv_accuracy) for _, outcome in ordered]),
+        cv_accuracy_se=np.array([_or_nan(outcome.cv_accuracy_se) for _, outcome in ordered]),
+        failures={name: o.failure for name, o in ordered if o.failure is not None},
+        remarks={name: "; ".join(o.remarks) for name, o in ordered if o.remarks},
+        notes=(*notes, *_in_words([outcome for _, outcome in ordered])),
+    )
+
+
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _in_words(outcomes: list[Outcome]) -> list[str]:
+    """How many members failed, and how many had something to remark."""
+    notes = []
+    if failed := sum(outcome.failure is not None for outcome in outcomes):
+        notes.append(f"{counted(failed, 'member')} of {len(outcomes)} failed and were left out")
+    remarks = Counter(remark.partition(" (")[0] for o in outcomes for remark in set(o.remarks))
+    notes += [f"{counted(n, 'member')}: {remark}" for remark, n in sorted(remarks.items())]
+    return notes

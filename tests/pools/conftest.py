@@ -1,0 +1,58 @@
+"""Splits small enough to train on in milliseconds, and members that misbehave."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class SmallSplit:
+    """The fields of a split of a data set."""
+
+    name: str
+    train: NDArray
+    test: NDArray
+    X_train: NDArray
+    X_test: NDArray
+    y_train: NDArray
+    y_test: NDArray
+    classes: tuple[str, ...]
+    preprocessing: str = "none"
+    notes: tuple[str, ...] = ()
+
+
+def make_split(n=90, n_test=30, n_classes=3, seed=0, name="blobs"):
+    random = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    X = random.normal(size=(n, 4)) + 1.5 * y[:, None]
+    order = random.permutation(n)
+    test, train = order[:n_test], order[n_test:]
+    classes = tuple(f"class {code}" for code in range(n_classes))
+    return SmallSplit(name, train, test, X[train], X[test], y[train], y[test], classes)
+
+
+@pytest.fixture
+def split():
+    return make_split()
+
+
+@pytest.fixture
+def splits():
+    return make_split
+
+
+@pytest.fixture
+def same():
+    """Whether two sets of answers are the same to the last bit."""
+
+    def agree(one, other):
+        assert (one.members, one.items) == (other.members, other.items)
+        assert one.predictions.tobytes() == other.predictions.tobytes()
+        assert one.cv_accuracy.tobytes() == other.cv_accuracy.tobytes()
+        assert one.cv_accuracy_se.tobytes() == other.cv_accuracy_se.tobytes()
+        assert (one.failures, one.remarks) == (other.failures, other.remarks)
+        return True
+
+    return agree
