@@ -305,7 +305,7 @@ def test_wrong_arguments_are_explained():
         label_trouble(cal.responses)
     with pytest.raises(InputError, match="not in this calibration"):
         label_trouble(cal, Responses([[0, 1]], items=["item_1", "other"]))
-    with pytest.raises(InputError, match="The responses are graded"):
+    with pytest.raises(InputError, match=r"holds 2.*but binary responses are 0 or 1"):
         label_trouble(cal, Responses([[0, 1, 2, 3, 1, 1]]))
     with pytest.raises(InputError, match="No response was observed"):
         label_trouble(cal, Responses(np.full((2, 6), np.nan)))
