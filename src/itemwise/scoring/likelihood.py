@@ -74,7 +74,9 @@ class Posterior:
         if self._refine is not None:
             # What is all but impossible must not swamp the rest between the nodes.
             xp = array_namespace(joint)
-            joint = xp.maximum(joint, xp.max(joint, axis=1, keepdims=True) - LOWEST) @ self._refine
+            floor = xp.max(joint, axis=1, keepdims=True) - LOWEST
+            in_place = {"out": joint} if isinstance(joint, np.ndarray) else {}
+            joint = xp.maximum(joint, floor, **in_place) @ self._refine
         joint += self._log_weights
         return normalised(joint)
 
