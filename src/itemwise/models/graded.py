@@ -45,8 +45,9 @@ class Graded(Ordered):
     def log_prob(self, coords: Array, abilities: Array) -> Array:
         """Log-probability of each category, (n_categories, n_items, n_abilities)."""
         xp = array_namespace(coords)
-        above = [log_sigmoid(z) for z in self._log_odds(coords, abilities)]
-        below = [a - z for a, z in zip(above, self._log_odds(coords, abilities), strict=True)]
+        odds = self._log_odds(coords, abilities)
+        above = [log_sigmoid(z) for z in odds]
+        below = [rise - z for rise, z in zip(above, odds, strict=True)]
         inside = log_one_less(xp.exp(coords[:, 2:]))
         middle = [
             above[k] + below[k + 1] + inside[:, k : k + 1] for k in range(self.n_categories - 2)
