@@ -85,6 +85,27 @@ class Result(ABC):
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Finding(Result):
+    """A result that says in a sentence what it means."""
+
+    @property
+    @abstractmethod
+    def meaning(self) -> str:
+        """One sentence for a reader who is no psychometrician."""
+
+    def _sentences(self) -> list[str]:
+        """What is said below the table."""
+        return [self.meaning]
+
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), *self._sentences()])
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<p>{html.escape(text)}</p>" for text in self._sentences())
+        return f"{super()._repr_html_()}{said}"
+
+
 def _said_rows(count: int, shown: int) -> str:
     rows = f"{count:,} row{'' if count == 1 else 's'}"
     return f"{rows}, the first {shown} here" if count > shown else rows

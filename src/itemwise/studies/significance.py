@@ -6,7 +6,6 @@ of Iman and Davenport (1980). SciPy holds the distributions, so that no further 
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.neighbours import ROUNDING, runs_within
 from itemwise.responses import Table
-from itemwise.results import Result
+from itemwise.results import Finding
 from itemwise.studies.scores import Scores, score_table
 from itemwise.words import counted, listed
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankComparison(Result):
+class RankComparison(Finding):
     """Mean ranks of respondents over items, and which of them differ.
 
     Rank 1 is the best on an item; equal scores share their mean rank. `friedman` with `p` tests
@@ -116,12 +115,8 @@ class RankComparison(Result):
 
         return DISPLAYS["critical_difference"](self.to_frame()).plot(**kw)
 
-    def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), self.meaning, *self.notes])
-
-    def _repr_html_(self) -> str:
-        said = "".join(f"<p>{html.escape(text)}</p>" for text in (self.meaning, *self.notes))
-        return f"{super()._repr_html_()}{said}"
+    def _sentences(self) -> list[str]:
+        return [self.meaning, *self.notes]
 
 
 def compare_ranks(scores: Table, *, level: float = 0.05) -> RankComparison:

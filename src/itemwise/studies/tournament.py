@@ -7,7 +7,6 @@ of the data sets matters, since a rating forgets.
 from __future__ import annotations
 
 import difflib
-import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from itemwise.ratings.glicko2 import (
     START_VOLATILITY,
 )
 from itemwise.responses import Table
-from itemwise.results import Result
+from itemwise.results import Finding
 from itemwise.studies.scores import score_table
 from itemwise.words import counted, listed
 
@@ -45,7 +44,7 @@ FINEST = 6  # decimals of a rating that count in a rank: sums end in rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tournament(Result):
+class Tournament(Finding):
     """Ratings of respondents after a tournament.
 
     `rating`, `deviation` and `volatility` hold a row for each period, in the order of `items`;
@@ -153,12 +152,8 @@ class Tournament(Result):
             return DISPLAYS["bump"](self.history()).plot(**kw)
         raise InputError(f"kind is {kind!r}, but it should be 'ratings' or 'ranks'.")
 
-    def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), self.meaning, *self.notes])
-
-    def _repr_html_(self) -> str:
-        said = "".join(f"<p>{html.escape(text)}</p>" for text in (self.meaning, *self.notes))
-        return f"{super()._repr_html_()}{said}"
+    def _sentences(self) -> list[str]:
+        return [self.meaning, *self.notes]
 
 
 def tournament(
