@@ -24,6 +24,7 @@ METHODS = ("eap", "map", "ml", "wle")
 FARTHEST = 10.0  # population deviations; where no finite estimate exists, it stands here
 GRID = 161
 MOST_TURNS = 60
+SETTLED = 1e-9  # a step that is no longer worth another
 LEAST_TELLING = 1e-3  # of what the population tells; items that tell less tell nothing
 LEAST_INFORMATION = 1e-12  # less is none: the standard error would only grow without meaning
 EDGE_MASS = 1e-6
@@ -150,8 +151,8 @@ def _polish(
         ahead = np.where(good, ahead, 0.5 * (low + high))
         ahead = np.where(fixed | (score == 0), ability, ahead)
         last = np.abs(ahead - ability)
-        ability = ahead
-        if float(np.max(last, initial=0.0)) < 1e-9:
+        ability, fixed = ahead, fixed | (last < SETTLED)  # who has arrived stays there
+        if fixed.all():
             break
     return ability
 
