@@ -10,7 +10,6 @@ from itemwise.errors import InputError
 from itemwise.models import MODELS
 from itemwise.responses.encoding import encode
 from itemwise.scoring import METHODS, NormalPopulation, score_abilities
-from itemwise.scoring.abilities import _polish
 
 GRID = np.linspace(-10, 10, 20_001)
 
@@ -315,14 +314,3 @@ def test_only_responses_of_the_right_kind_are_scored(fitted):
     cal, _ = fitted
     with pytest.raises(InputError, match=r"holds 2, but binary responses are 0 or 1"):
         cal.score(Responses([[2, 1]], items=["item_1", "item_2"]))
-
-
-def test_who_has_arrived_stays_while_others_are_still_on_their_way():
-    """Both informations are too large, so that steps shrink by a third and by half."""
-    root, crawl = np.array([0.0123, -0.0321]), np.array([1.4, 2.4])
-
-    def slope(ability):
-        return np.where(ability == root, 1e-20, root - ability), crawl  # rounding is never zero
-
-    found = _polish(slope, np.zeros(2), 0.125, np.zeros(2, dtype=bool))
-    np.testing.assert_allclose(found, root, atol=1e-8)
