@@ -5,8 +5,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
+
+from itemwise import Calibration, OnePL, Responses, ThreePL, TwoPL, calibrate
+from itemwise.calibration import KnownCovariances
+from itemwise.scoring import NormalPopulation
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,6 +23,67 @@ def shared():
     if not path.is_dir():
         pytest.skip(f"no shared data at {path}; set ITEMWISE_SHARED to their folder")
     return path
+
+
+class Witness:
+    """R mirt's figures of one fit, and ours, made once."""
+
+    def __init__(self, folder, tag):
+        self.folder, self.tag = folder, tag
+        self.data, self.model = tag.rsplit("_", 1)
+        fits = pd.read_csv(folder / "mirt_fits.csv")
+        self.fit = fits[(fits["tag"] == tag) & (fits["TOL"] == "tight")].iloc[0]
+        table = pd.read_csv(folder / "data" / f"{self.data}.csv")
+        self.responses = Responses(table.to_numpy(), items=list(table.columns))
+        self._ours = {}
+
+    def frame(self, ending):
+        (path,) = self.folder.glob(f"mirt_{self.tag}_{ending}.csv*")
+        return pd.read_csv(path)
+
+    @property
+    def items(self):
+        return self.frame("items_tight").set_index("item")
+
+    def ours(self, model=None, **settings):
+        """Our maximum-likelihood fit of the same responses."""
+        key = str((model, settings))
+        if key not in self._ours:
+            chosen = model or {"Rasch": "1pl"}.get(self.model, self.model.lower())
+            self._ours[key] = calibrate(self.responses, chosen, priors=None, **settings)
+        return self._ours[key]
+
+    def as_bank(self):
+        """mirt's own binary items, so that only what is made of them is compared."""
+        model = {"Rasch": OnePL, "2PL": TwoPL, "3PL": ThreePL}[self.model]()
+        names = ["slopeint_a1", "slopeint_d", "slopeint_g"][: model.width]
+        coords = self.items[names].to_numpy(float)
+        return Calibration(
+            model=model,
+            item_names=tuple(self.items.index),
+            coords=coords,
+            uncertainty=KnownCovariances(np.zeros((*coords.shape, coords.shape[1]))),
+            population=NormalPopulation(0.0, float(np.sqrt(self.fit["latent_var"]))),
+            log_likelihood=float(self.fit["loglik"]),
+            n_respondents=float(self.responses.n_respondents),
+            iterations=1,
+            converged=True,
+            engine="em",
+            responses=self.responses,
+        )
+
+
+@pytest.fixture(scope="session")
+def witness(shared):
+    """R mirt's figures by the tag of a fit, such as "LSAT7_2PL"."""
+    seen = {}
+
+    def get(tag):
+        if tag not in seen:
+            seen[tag] = Witness(shared / "reference", tag)
+        return seen[tag]
+
+    return get
 
 
 @pytest.fixture(scope="session")

@@ -162,8 +162,10 @@ def test_one_row_and_many_rows_are_drawn(key, frames, count, tmp_path):
     assert display.plot().save(tmp_path / "figure.png", dpi=50).stat().st_size > 1000
 
 
-def test_every_text_stays_inside_the_figure(key, frames):
-    display = DISPLAYS[key](frames[key](HOSTILE)).plot()
+@pytest.mark.parametrize("count", [1, 3, 6, 9, 40, 64])
+def test_every_text_stays_inside_the_figure(key, frames, count):
+    names = [f"{HOSTILE[k % len(HOSTILE)]}{k // len(HOSTILE) or ''}" for k in range(count)]
+    display = DISPLAYS[key](frames[key](names)).plot()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")
         display.figure_.canvas.draw()

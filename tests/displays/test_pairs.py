@@ -1,5 +1,3 @@
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,22 +72,6 @@ def test_pairs_without_a_number_are_grey_and_said():
     frame = some(5)
     frame.loc[3, "q3_adjusted"] = np.nan
     assert "grey: 1 pair without a number" in texts(PairsDisplay(frame).plot().ax_)
-
-
-@pytest.mark.parametrize("count", [2, 3, 6, 40, 64])
-def test_hostile_names_stay_inside_the_figure(count, tmp_path):
-    names = [f"{HOSTILE[k % 6]}{k}" for k in range(count)]
-    display = PairsDisplay(all_pairs(names)).plot()
-    display.save(tmp_path / "figure.svg")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")
-        display.figure_.canvas.draw()
-        inner = display.figure_.get_tightbbox()
-    width, height = display.figure_.get_size_inches()
-    assert inner.x0 > -0.02
-    assert inner.y0 > -0.02
-    assert inner.x1 < width + 0.02
-    assert inner.y1 < height + 0.02
 
 
 def test_a_frame_that_does_not_say_what_depends_is_enough():

@@ -1,5 +1,3 @@
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,23 +65,6 @@ def test_rows_without_numbers_are_said():
     frame = some(5)
     frame.iloc[0, 0] = np.nan
     assert "not shown: 1 row without a number" in texts(SuspectsDisplay(frame).plot().ax_)
-
-
-@pytest.mark.parametrize("count", [1, 6, 50])
-def test_hostile_names_stay_inside_the_figure(count, tmp_path):
-    frame = some(count, suspects=count)
-    frame.index = [f"{HOSTILE[k % 6]}{k}" for k in range(count)]
-    display = SuspectsDisplay(frame).plot()
-    display.save(tmp_path / "figure.svg")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")
-        display.figure_.canvas.draw()
-        inner = display.figure_.get_tightbbox()
-    width, height = display.figure_.get_size_inches()
-    assert inner.x0 > -0.02
-    assert inner.y0 > -0.02
-    assert inner.x1 < width + 0.02
-    assert inner.y1 < height + 0.02
 
 
 def test_nothing_to_draw_is_refused():

@@ -5,87 +5,14 @@ stopped early (3PL without priors), only its log-likelihood is a bound from belo
 """
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from itemwise import Calibration, OnePL, Responses, calibrate
-from itemwise.calibration import KnownCovariances
-from itemwise.models import ThreePL, TwoPL
-from itemwise.scoring import NormalPopulation
+from itemwise import OnePL
 
-OURS = {"Rasch": "1pl", "2PL": "2pl", "3PL": "3pl"}
 RASCH = ["LSAT6_Rasch", "LSAT7_Rasch", "SAT12_Rasch"]
 TWO = ["LSAT6_2PL", "LSAT7_2PL", "SAT12_2PL", "sim2pl_1000x50_2PL"]
 THREE = ["LSAT7_3PL", "SAT12_3PL", "sim3pl_2000x40_3PL"]
 FITS = [*RASCH, *TWO, "LSAT6_3PL", *THREE]
-
-
-class Witness:
-    """mirt's figures of one fit, and ours, made once."""
-
-    def __init__(self, folder, tag):
-        self.folder, self.tag = folder, tag
-        self.data, self.model = tag.rsplit("_", 1)
-        fits = pd.read_csv(folder / "mirt_fits.csv")
-        self.fit = fits[(fits["tag"] == tag) & (fits["TOL"] == "tight")].iloc[0]
-        self._cals = {}
-
-    def frame(self, ending):
-        (path,) = self.folder.glob(f"mirt_{self.tag}_{ending}.csv*")
-        return pd.read_csv(path)
-
-    @property
-    def items(self):
-        return self.frame("items_tight").set_index("item")
-
-    @property
-    def responses(self):
-        table = pd.read_csv(self.folder / "data" / f"{self.data}.csv")
-        return Responses(table.to_numpy(), items=list(table.columns))
-
-    def ours(self, model=None):
-        key = str(model)
-        if key not in self._cals:
-            chosen = model or OURS[self.model]
-            self._cals[key] = calibrate(self.responses, chosen, priors=None)
-        return self._cals[key]
-
-    def as_bank(self):
-        """mirt's own items, so that only the scoring is compared."""
-        items = self.items
-        model = ThreePL() if self.model == "3PL" else TwoPL()
-        coords = model.from_parameters(
-            {
-                "discrimination": items["a"].to_numpy(float),
-                "difficulty": items["b"].to_numpy(float),
-                "guessing": items["g"].to_numpy(float),
-            }
-        )
-        n_items, width = coords.shape
-        return Calibration(
-            model=model,
-            item_names=tuple(items.index),
-            coords=coords,
-            uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
-            population=NormalPopulation(0.0, float(np.sqrt(self.fit["latent_var"]))),
-            log_likelihood=float(self.fit["loglik"]),
-            n_respondents=float(self.responses.n_respondents),
-            iterations=1,
-            converged=True,
-            engine="em",
-        )
-
-
-@pytest.fixture(scope="module")
-def witness(shared):
-    seen = {}
-
-    def get(tag):
-        if tag not in seen:
-            seen[tag] = Witness(shared / "reference", tag)
-        return seen[tag]
-
-    return get
 
 
 @pytest.mark.parametrize("tag", FITS)

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 import itemwise as iw
 from itemwise.displays import Display
-from itemwise.errors import FileError, InputError
+from itemwise.errors import InputError
 from itemwise.ratings import new_players, rate_period, round_robin
 from itemwise.studies import STUDIES, Tournament, tournament
-from itemwise.studies.orders import read_order
 
 
 def table(n=5, m=8, seed=0, noise=0.5):
@@ -254,48 +253,6 @@ def test_wrong_orders_are_explained(order, message):
 def test_the_tolerance_is_zero_or_above(tolerance):
     with pytest.raises(InputError, match="tolerance is"):
         tournament(table(), tolerance=tolerance)
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("b\na\n", ["b", "a"]),
-        ("item\nb\n\na\n", ["b", "a"]),
-        ('"b, c",2\na,1\n', {"b, c": 2.0, "a": 1.0}),
-        ("\ufeffdataset,difficulty\r\nb,-2\r\na,1e3\r\n", {"b": -2.0, "a": 1000.0}),
-    ],
-)
-def test_an_order_is_read_from_a_file(tmp_path, text, wanted):
-    path = tmp_path / "order.csv"
-    path.write_bytes(text.encode())
-    assert read_order(path) == wanted
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("name\n", "names no item"),
-        ("a,1\nb\n", "lines of 1 to 2 fields"),
-        ("a,1,2\n", "lines of 3 to 3 fields"),
-        ("a,hard\n", "'hard', which is no number"),
-        ("a,1\na,2\n", "'a' more than once"),
-    ],
-)
-def test_a_wrong_order_file_is_explained(tmp_path, text, message):
-    path = tmp_path / "order.csv"
-    path.write_text(text)
-    with pytest.raises(InputError, match=message):
-        read_order(path)
-
-
-def test_an_order_file_that_is_no_text_is_a_file_error(tmp_path):
-    path = tmp_path / "order.csv"
-    for content in (b"", b"\xff\xfea\x00", b"caf\xe9\n"):
-        path.write_bytes(content)
-        with pytest.raises(FileError, match=r"order\.csv"):
-            read_order(path)
-    with pytest.raises(FileError, match="no file"):
-        read_order(tmp_path / "none.csv")
 
 
 def test_the_registry_names_functions_that_exist():

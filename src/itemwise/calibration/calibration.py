@@ -146,7 +146,7 @@ class Calibration(Result):
         """
         table, ability, se = self._standing(responses, method)
         keep = self._kept(keep_negative=keep_negative)
-        cells, model = self._placed(table)[:, keep], self.model.of_items(keep)
+        cells, model = self.placed(table)[:, keep], self.model.of_items(keep)
         sums = total_scores(cells, model, self.coords[keep], ability, se)
         return _sums_frame("total_score", sums, table)
 
@@ -292,7 +292,7 @@ class Calibration(Result):
 
     def _encode(self, responses: Responses) -> Encoded:
         """Responses as engines read them."""
-        cells = self._placed(responses)
+        cells = self.placed(responses)
         self.model.check(cells, self.item_names)
         return encode(cells, self.model, collapsing=False)
 
@@ -303,7 +303,7 @@ class Calibration(Result):
         found: np.ndarray = self._encode(table).cells
         return found
 
-    def _placed(self, responses: Responses) -> np.ndarray:
+    def placed(self, responses: Responses) -> np.ndarray:
         """Responses in the order of this bank; items that were not asked stay empty."""
         if responses.items == self.item_names:
             return responses.cells

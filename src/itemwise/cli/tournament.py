@@ -67,8 +67,8 @@ def tournament(
         },
         sources=[scores, *([ordered] if ordered else [])],
     )
+    from itemwise.cli.orders import read_order
     from itemwise.responses import read_responses
-    from itemwise.studies.orders import read_order
     from itemwise.studies.tournament import tournament as play
 
     console = Console(quiet, json)

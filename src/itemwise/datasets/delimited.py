@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError
-from itemwise.responses.cells import shown
+from itemwise.responses.cells import number, shown
+from itemwise.responses.delimited import delimiter_of
 from itemwise.responses.text import text_lines
 from itemwise.words import listed
 
@@ -31,7 +30,7 @@ def read_delimited(path: Path, max_bytes: int) -> pd.DataFrame:
     with text_lines(path, max_bytes) as lines:
         text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
-    delimiter = "\t" if tabs else _delimiter(text[: 1 << 16])
+    delimiter = "\t" if tabs else delimiter_of(text[: 1 << 16].splitlines(keepends=True))
     header, first = _checked_rows(path, text, delimiter)
     _check_header(path, header)
     comma = delimiter != "," and any(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in first)
@@ -50,20 +49,6 @@ def read_delimited(path: Path, max_bytes: int) -> pd.DataFrame:
         raise FileError(f"'{path}' is not valid CSV: {shown(str(error))}. Check it.") from error
     frame.columns = pd.Index([name.strip() for name in header])
     return frame
-
-
-def _delimiter(start: str) -> str:
-    """The one that cuts the first two rows into equally many fields, and the most."""
-
-    def fit(delimiter: str) -> tuple[bool, int]:
-        rows = filter(None, csv.reader(io.StringIO(start), delimiter=delimiter))
-        widths: list[int] = []
-        with suppress(csv.Error):  # what was counted before the error stays
-            widths.extend(len(row) for row in itertools.islice(rows, 2))
-        most = max(widths, default=0)
-        return (min(widths) == most, most) if most > 1 else (False, 0)
-
-    return max(",;\t", key=fit)
 
 
 def _checked_rows(path: Path, text: str, delimiter: str) -> tuple[list[str], list[str]]:
@@ -97,7 +82,7 @@ def _checked_rows(path: Path, text: str, delimiter: str) -> tuple[list[str], lis
 def _check_header(path: Path, header: list[str]) -> None:
     """Refuse a first line of data, and names that are there twice."""
     names = [name.strip() for name in header]
-    numbers = [name for name in names if _is_number(name)]
+    numbers = [name for name in names if number(name) is not None]
     twice = sorted({name for name in names if names.count(name) > 1})
     whole = all(_INTEGER.fullmatch(name) for name in numbers)
     if 2 * len(numbers) >= len(names) and (twice or not whole):
@@ -110,11 +95,3 @@ def _check_header(path: Path, header: list[str]) -> None:
             f"'{path}' has {listed([shown(name) for name in twice], 'column name')} more than "
             "once. Rename them."
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -11,6 +11,7 @@ from itemwise.datasets.delimited import read_delimited
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, readable_file, size_for_people
 from itemwise.responses.cells import shown
+from itemwise.responses.parquet import explained
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,31 +55,23 @@ def _read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path) as file:
-            n_bytes = 8 * file.metadata.num_rows * file.metadata.num_columns
-            if n_bytes > max_bytes:
+    with explained(path), pq.ParquetFile(path) as file:
+        n_bytes = 8 * file.metadata.num_rows * file.metadata.num_columns
+        if n_bytes > max_bytes:
+            raise InputError(
+                f"'{path}' unpacks to {size_for_people(n_bytes)}, and the limit is "
+                f"{size_for_people(max_bytes)}."
+            )
+        for field in file.schema_arrow:
+            if pa.types.is_nested(field.type):
                 raise InputError(
-                    f"'{path}' unpacks to {size_for_people(n_bytes)}, and the limit is "
-                    f"{size_for_people(max_bytes)}."
+                    f"Column {shown(field.name)} of '{path}' holds lists or records "
+                    f"({shown(str(field.type))}), but single values are needed. Leave it out."
                 )
-            for field in file.schema_arrow:
-                if pa.types.is_nested(field.type):
-                    raise InputError(
-                        f"Column {shown(field.name)} of '{path}' holds lists or records "
-                        f"({shown(str(field.type))}), but single values are needed. Leave it out."
-                    )
-            table = file.read()
-            table.validate(full=True)  # a damaged page may point outside its dictionary
+        table = file.read()
+        table.validate(full=True)  # a damaged page may point outside its dictionary
         index = [name for name in table.column_names if name.startswith("__index_level_")]
         frame: pd.DataFrame = table.drop_columns(index).replace_schema_metadata(None).to_pandas()
-    except InputError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise FileError(
-            f"'{path}' is no intact Parquet file: {shown(reason)}. Copy or write it again."
-        ) from error
     return frame
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses.cells import shown
+from itemwise.responses.cells import number, shown
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -103,14 +103,6 @@ def _suggestion(target: str, names: list[str]) -> str:
 
 def _columns_in_words(names: list[str]) -> str:
     hint = ""
-    if any(_is_number(name) for name in names):
+    if any(number(name) is not None for name in names):
         hint = " Some of these are numbers: if the first line holds data, add a line of names."
     return f"It has {listed([shown(name) for name in names], 'column', shown=8)}.{hint}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

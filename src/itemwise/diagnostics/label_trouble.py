@@ -169,7 +169,7 @@ class _Scale:
 
     def __init__(self, table: Responses, weights: Floats) -> None:
         plain = calibrate(table, OnePL(), weights=weights)
-        nodes, mass = population_nodes(plain)
+        nodes, mass = population_nodes(plain.model, plain.coords, plain.population)
         self.table, self.weights, self.model = table, weights, plain.model
         self._posterior = Posterior(plain.model.log_terms(plain.coords, nodes.coarse), nodes)
         self.log_prob = OnePL().log_prob(plain.coords, nodes.fine)

@@ -225,7 +225,7 @@ def _complete(calibration: Calibration, responses: Table | None) -> _Rows:
 def _fitted(calibration: Calibration, model: Categorical, items: Ints) -> Family:
     """The calibrated items on the nodes of their population."""
     coords = calibration.coords
-    nodes, weights = population_nodes(calibration)
+    nodes, weights = population_nodes(calibration.model, calibration.coords, calibration.population)
     log_prob = model.log_prob(coords[items], nodes.fine)
     prob = np.exp(log_prob)
     slopes = np.where(prob > 0, model.slopes(coords[items], nodes.fine), 0.0) * prob

@@ -139,7 +139,7 @@ def _conditional(information: Floats, variance: float) -> Floats:
 
 def _marginal(calibration: Calibration) -> tuple[float, float]:
     """Marginal reliability, and the variance of the population."""
-    nodes, weights = population_nodes(calibration)
+    nodes, weights = population_nodes(calibration.model, calibration.coords, calibration.population)
     variance = float(weights @ (nodes.fine - weights @ nodes.fine) ** 2)
     information = calibration.model.information(calibration.coords, nodes.fine).sum(axis=0)
     return float(weights @ _conditional(information, variance)), variance

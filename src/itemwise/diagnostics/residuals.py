@@ -185,12 +185,8 @@ def material_of(
     """What fit is judged on; the responses, and standard error and bound of each ability."""
     table, weights = own_or_given(calibration, responses, asker)
     scored = calibration.score(table, method)
-    cells = calibration.cells(table)
-    if not isinstance(calibration.model, Categorical):
-        place = {name: k for k, name in enumerate(calibration.item_names)}
-        values = np.full(cells.shape, np.nan)
-        values[:, [place[name] for name in table.items]] = table.values
-        cells = values
+    categorical = isinstance(calibration.model, Categorical)
+    cells = calibration.cells(table) if categorical else calibration.placed(table)
     material = Material(
         calibration.model, calibration.coords, cells, scored["ability"].to_numpy(), weights
     )

@@ -12,12 +12,12 @@ from itertools import zip_longest
 
 import numpy as np
 
+from itemwise.diagnostics.subject import population_nodes
 from itemwise.diagnostics.summed_scores import joint_with_score
 from itemwise.models.categorical import Categorical
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import workers
 from itemwise.scoring import Population
-from itemwise.scoring.likelihood import plan_nodes
 
 LEAST_EXPECTED = 1.0
 LEAST_PROBABILITY = 1e-12  # a category that nobody can reach is none
@@ -66,8 +66,7 @@ def s_x2(
     statistic, freedom = np.full(n_items, np.nan), np.full(n_items, np.nan)
     if n_items < 2 or len(cells) == 0:
         return statistic, freedom
-    nodes = plan_nodes(model, coords, population)
-    chances = np.exp(nodes.log_weights - nodes.log_weights.max())
+    nodes, shares = population_nodes(model, coords, population)
     prob = np.exp(model.log_prob(coords, nodes.fine))
     widths = _widths(prob)
     estimated = (~np.asarray(model.at_bound(coords))).sum(axis=1)
@@ -75,7 +74,7 @@ def s_x2(
     sizes = np.bincount(place, weights).astype(np.float64)
     highest = int((widths - 1).sum())
     with workers(1):  # products of matrices that small only wait for each other
-        for item, joint in joint_with_score(prob, chances / chances.sum()):
+        for item, joint in joint_with_score(prob, shares):
             expected = _expected(joint[scores], sizes)
             counted = _observed(cells[:, item], place, weights, expected.shape)
             groups = _by_score(scores, counted, expected, int(widths[item]), highest)

@@ -6,9 +6,11 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
+from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.scoring import Population
 from itemwise.scoring.likelihood import plan_nodes
 
 
@@ -39,9 +41,11 @@ def own_or_given(
     return own, np.ones(own.n_respondents) if weights is None else weights
 
 
-def population_nodes(calibration: Calibration) -> tuple[Nodes, Floats]:
-    """Nodes for the items of a calibration, and the share of the population at each fine one."""
-    nodes = plan_nodes(calibration.model, calibration.coords, calibration.population)
+def population_nodes(
+    model: MeasurementModel, coords: Floats, population: Population
+) -> tuple[Nodes, Floats]:
+    """Nodes for some items, and the share of the population at each fine one."""
+    nodes = plan_nodes(model, coords, population)
     weights = np.exp(nodes.log_weights - nodes.log_weights.max())
     return nodes, weights / weights.sum()
 

@@ -41,7 +41,7 @@ COARSENING = 1.4  # sums over posteriors are then right to a thousandth
 NEAR = 1.0  # nats left to gain at which nodes are planned for good
 NEARLY_THERE = 1e-2  # nats left to gain at which single precision no longer does
 PATIENCE = 4  # iterations far from where it had been, after which it goes on from the best point
-PLAIN_STEPS = 12  # taken from there without mixing
+PLAIN_STEPS = 11  # taken from there without mixing
 MANY = 1_000  # respondents who, with priors, leave no item far from its top in the end
 
 
@@ -64,6 +64,20 @@ class Task:
     ) -> Nodes:
         """Nodes for items at `coords`."""
         return plan_nodes(self.model, coords, self.population, reach, coarsening)
+
+    def ended(
+        self, move: Move, nodes: Nodes, found: Expectation, iterations: int, *, converged: bool
+    ) -> Ascent:
+        """Where the iterations came to rest."""
+        return Ascent(
+            coords=move.coords,
+            nodes=nodes,
+            expectation=found,
+            iterations=iterations,
+            decrement=move.decrement,
+            converged=converged,
+            population=self.population,
+        )
 
     def after(self, iterations: int) -> Task:
         """The same task, whose iterations count on from `iterations`."""
@@ -99,17 +113,55 @@ class Move:
     log_posterior: float
 
 
+class Course:
+    """Where the iterations go next: mixed steps, or plain ones from the best point after straying.
+
+    Mixing leads astray where an item jumps from one maximum to another.
+    """
+
+    def __init__(self, model: MeasurementModel) -> None:
+        self._model = model
+        self._mixing = Anderson()
+        self._lowest, self._strayed, self._plain = inf, 0, 0
+
+    def forget(self) -> None:
+        """Start mixing again: the map has changed, or the last step was a bad one."""
+        self._mixing.forget()
+
+    def step(self, move: Move, length: float = 1.0) -> Array:
+        """The point that a plain step leads to."""
+        return keep_inside(self._model, move.coords, move.coords + length * move.step)
+
+    def strays(self, move: Move) -> bool:
+        """Whether the way has led far from where it had been, for too long."""
+        self._lowest = min(self._lowest, move.decrement)
+        far = move.decrement > max(NEAR, 10 * self._lowest)
+        self._strayed = self._strayed + 1 if far else 0
+        if self._strayed <= PATIENCE:
+            return False
+        self._lowest, self._strayed, self._plain = inf, 0, PLAIN_STEPS
+        self.forget()
+        return True
+
+    def onward(self, move: Move) -> Array:
+        """The next point."""
+        if self._plain:
+            self._plain -= 1
+            return self.step(move)
+        ahead = self._mixing.advance(move.coords, move.step, move.metric)
+        return keep_inside(self._model, move.coords, ahead)
+
+
 def ascend(task: Task, begin: Array, *, tolerance: float, most: int) -> Ascent:
     """Iterate from `begin` until the Newton decrement, in nats, is at most `tolerance`.
 
     Where it does not get there, the best point that it saw is returned.
     """
     data, model = task.data, task.model
-    coords, anderson, far = begin, Anderson(), True
+    coords, course, far, damping = begin, Course(model), True, 1.0
     reading, nodes = first_reading(task, begin)
     last: Move | None = None
     best: tuple[Move, Nodes, Expectation] | None = None
-    damping, strayed, lowest, plain = 1.0, 0, inf, 0
     for iteration in range(1, most + 1):
         found = task.expect(reading, coords, nodes)
         move = propose(reading, model, coords, found, task.run)
@@ -119,8 +171,8 @@ def ascend(task: Task, begin: Array, *, tolerance: float, most: int) -> Ascent:
             task.progress(iteration, found.log_likelihood, move.decrement)
         if last is not None and _went_wrong(last, move):
             damping /= 2
-            anderson.forget()
-            coords = keep_inside(model, last.coords, last.coords + damping * last.step)
+            course.forget()
+            coords = course.step(last, damping)
             continue
         arrived = move.decrement <= tolerance and reading is data
         if arrived or (far and is_near(model, move, last, NEAR)):
@@ -128,39 +180,22 @@ def ascend(task: Task, begin: Array, *, tolerance: float, most: int) -> Ascent:
             better = replan_nodes(task, coords, nodes, found)
             if better is not nodes:  # what was seen on the old nodes does not compare
                 nodes, last, best = better, None, None
-                anderson.forget()
-                coords = keep_inside(model, coords, coords + move.step)
+                course.forget()
+                coords = course.step(move)
                 continue
             if arrived:
-                return Ascent(
-                    coords,
-                    nodes,
-                    found,
-                    iteration,
-                    move.decrement,
-                    True,
-                    population=task.population,
-                )
+                return task.ended(move, nodes, found, iteration, converged=True)
         if reading is not data and is_near(model, move, last, NEARLY_THERE):
             reading, best = data, None
         damping, last = 1.0, move
-        lowest = min(lowest, move.decrement)
-        strayed = strayed + 1 if move.decrement > max(NEAR, 10 * lowest) else 0
-        if strayed > PATIENCE and best is not None:  # mixing leads astray where items jump
-            strayed, lowest, plain = 0, inf, iteration + PLAIN_STEPS
-            anderson.forget()
-            coords = keep_inside(model, best[0].coords, best[0].coords + best[0].step)
-            last = None
-            continue
-        if iteration < plain:
-            coords = keep_inside(model, coords, coords + move.step)
-            continue
-        ahead = anderson.advance(coords, move.step, move.metric)
-        coords = keep_inside(model, coords, ahead)
+        if course.strays(move) and best is not None:
+            last, coords = None, course.step(best[0])
+        else:
+            coords = course.onward(move)
     top, nodes, found = best or (move, nodes, found)
     if reading is not data:
         found = task.expect(data, top.coords, nodes)
-    return Ascent(top.coords, nodes, found, most, top.decrement, False, population=task.population)
+    return task.ended(top, nodes, found, most, converged=False)
 
 
 def first_reading(task: Task, coords: Array) -> tuple[Encoded, Nodes]:

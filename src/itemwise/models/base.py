@@ -236,6 +236,12 @@ class MeasurementModel(ABC):
         """Fisher information on ability, (n_items, n_abilities)."""
         return self.ability_slopes(coords, abilities).information
 
+    def _hessian(self, coords: Array, gradient: Any) -> Array:
+        """Minus the second derivatives, from differences of `gradient`, (n_items, width, width)."""
+        xp = array_namespace(coords)
+        bends = -xp.permute_dims(self._differences(coords, gradient), (1, 0, 2))
+        return 0.5 * (bends + xp.permute_dims(bends, (0, 2, 1)))
+
     def at_bound(self, coords: Array) -> Array:
         """Which coordinates lie at a bound, (n_items, width)."""
         low = like([c.low for c in self.coordinates], coords)

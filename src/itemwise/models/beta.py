@@ -158,7 +158,8 @@ class BetaResponse(Bounded):
             slopes = self.term_slopes(where, abilities)
             return xp.sum(totals * slopes[:, 0] + xp.sum(counts * slopes[:, 1:], axis=1), axis=2).T
 
-        of_up, of_down, of_both = (totals * part for part in self._told(coords, abilities))
+        seen = totals * self._chance_inside(coords, abilities)
+        of_up, of_down, of_both = (seen * part for part in _told(coords, abilities))
         slopes = _shape_slopes(coords, abilities)
         expected = symmetric(
             [
@@ -171,26 +172,14 @@ class BetaResponse(Bounded):
                 for i, k in ((0, 0), (0, 1), (1, 1))
             ]
         )
-        observed = -xp.permute_dims(self._differences(coords, gradient), (1, 0, 2))
-        return gradient(coords), expected, 0.5 * (observed + xp.permute_dims(observed, (0, 2, 1)))
-
-    def _told(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
-        """What a response tells of the logarithms of the two parameters: own, own, both.
-
-        What a score would tell without bounds, times its chance to lie inside: exact where the
-        tail is that of an exponential distribution, as it is near a bound.
-        """
-        xp = array_namespace(coords)
-        up, down = (xp.exp(shape) for shape in _log_shapes(coords, abilities))
-        inside = self._chance_inside(coords, abilities)
-        return (
-            inside * up**2 * gamma_drop(1, up, down),
-            inside * down**2 * gamma_drop(1, down, up),
-            -inside * up * down * polygamma(1, up + down),
-        )
+        return gradient(coords), expected, self._hessian(coords, gradient)
 
     def _chance_inside(self, coords: Array, abilities: Array) -> Array:
-        """Chance of a score that does not count as at a bound."""
+        """Chance of a score that does not count as at a bound.
+
+        Such scores tell what they would without bounds, the others hardly anything: exact where
+        the tail is that of an exponential distribution, as it is near a bound.
+        """
         xp = array_namespace(coords)
         constant, up, down, at_low, at_high = self.log_terms(coords, abilities)
         low, high = self._log_reaches(coords)
@@ -208,9 +197,10 @@ class BetaResponse(Bounded):
         free_up, free_down = _free(coords, abilities)
         first = slope * rise * free_up, -slope * fall * free_down
         by_up, by_down = self._by_shape(log_up, log_down)
-        of_up, of_down, of_both = self._told(coords, abilities)
+        seen = self._chance_inside(coords, abilities)
+        of_up, of_down, of_both = _told(coords, abilities)
         information = of_up * first[0] ** 2 + of_down * first[1] ** 2
-        information = xp.clip(information + 2 * of_both * first[0] * first[1], 0.0, None)
+        information = seen * xp.clip(information + 2 * of_both * first[0] * first[1], 0.0, None)
         one, other = up * first[0], down * first[1]
         bend_one = up * (first[0] ** 2 - first[0] * (abilities + rise))
         bend_other = down * (first[1] ** 2 + first[1] * (fall - abilities))
@@ -220,8 +210,7 @@ class BetaResponse(Bounded):
         bias = bias - both * (one * bend_other + other * bend_one)
         bias = bias + gamma_drop(2, up, down) * one**3 + gamma_drop(2, down, up) * other**3
         bias = bias - 3 * polygamma(2, up + down) * one * other * (one + other)
-        bias = self._chance_inside(coords, abilities) * bias
-        return AbilitySlopes(by_up * first[0] + by_down * first[1], information, bias)
+        return AbilitySlopes(by_up * first[0] + by_down * first[1], information, seen * bias)
 
     def _reaches(self, like_this: Array) -> tuple[Array, Array]:
         """How far a score at a bound may be from it, as columns, in -log(1 - distance)."""
@@ -331,6 +320,17 @@ def _constant(up: Array, down: Array) -> Array:
     xp = array_namespace(up)
     larger, smaller = xp.maximum(up, down), xp.minimum(up, down)
     return -gamma_drop(-1, larger, smaller) - log_gamma(smaller)
+
+
+def _told(coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
+    """What a score inside tells of the logarithms of the two parameters: own, own, both."""
+    xp = array_namespace(coords)
+    up, down = (xp.exp(shape) for shape in _log_shapes(coords, abilities))
+    return (
+        up**2 * gamma_drop(1, up, down),
+        down**2 * gamma_drop(1, down, up),
+        -up * down * polygamma(1, up + down),
+    )
 
 
 def _bound_slopes(shape: Array, x: Array) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ z = log((y - low) / (high - y)).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -42,7 +42,7 @@ class Bounded(MeasurementModel):
     kind: ClassVar[str] = "continuous"
     bounds: Bounds = "auto"
     at_bounds: Literal["midway"] | float = "midway"
-    inside: Pair | tuple[Pair, ...] | None = field(default=None)  # where responses at bounds stand
+    inside: Pair | tuple[Pair, ...] | None = None  # where responses at bounds stand
     coordinates: tuple[Coordinate, ...] = ()
 
     def __post_init__(self) -> None:
@@ -71,11 +71,7 @@ class Bounded(MeasurementModel):
         bounds = np.array(UNIT if isinstance(self.bounds, str) else self.bounds, dtype=float)
         inside = np.array(self.inside, dtype=float)
         alike = inside.shape == bounds.shape
-        if (
-            not alike
-            or (inside[..., 0] < bounds[..., 0]).any()
-            or (inside[..., 1] > bounds[..., 1]).any()
-        ):
+        if not (alike and ((inside - bounds) * [1, -1] >= 0).all()):
             raise InputError("inside must hold a pair between each pair of bounds.")
 
     def fitted_to(self, cells: Array, items: Sequence[str]) -> Self:
@@ -121,10 +117,10 @@ class Bounded(MeasurementModel):
             outside = (block < low) | (block > high)
             if outside.any():
                 row, column = np.argwhere(outside)[0]
-                pair = np.broadcast_to(low, len(items))[column], np.broadcast_to(high, len(items))
+                worst, best = (np.broadcast_to(end, len(items))[column] for end in (low, high))
                 raise InputError(
                     f"Item {items[column]!r} has the response {block[row, column]:.10g}, outside "
-                    f"the bounds {pair[0]:g} and {pair[1][column]:g} of the {self.name} model. "
+                    f"the bounds {worst:g} and {best:g} of the {self.name} model. "
                     f"{self._advice()}"
                 )
 

@@ -12,6 +12,7 @@ from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.newton import symmetric
 
 TINIEST = 1e-300
+LOGISTIC_UNIT = 1.7  # a logistic curve of that slope is nearly the normal one
 
 
 class Categorical(MeasurementModel):
@@ -88,8 +89,7 @@ class Categorical(MeasurementModel):
                 for k in range(i, self.width)
             ]
         )
-        observed = -xp.permute_dims(self._differences(coords, gradient), (1, 0, 2))
-        return gradient(coords), expected, 0.5 * (observed + xp.permute_dims(observed, (0, 2, 1)))
+        return gradient(coords), expected, self._hessian(coords, gradient)
 
     def category_probabilities(self, coords: Array, abilities: Array) -> Array:
         """Probability of each category."""
@@ -119,6 +119,13 @@ class Categorical(MeasurementModel):
         highest = self.n_categories + (self.lowest or 0)
         stored: np.ndarray = category.astype(np.int8 if highest <= 128 else np.int16)
         return stored
+
+
+def slope_of_loading(loading: Array) -> Array:
+    """The slope of a logistic curve whose response correlates so with ability."""
+    xp = array_namespace(loading)
+    loading = xp.clip(loading, -0.9, 0.9)
+    return LOGISTIC_UNIT * loading / xp.sqrt(1 - loading**2)
 
 
 def _from_first(table: Array) -> Array:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.models.base import Coordinate
+from itemwise.models.categorical import LOGISTIC_UNIT, slope_of_loading
 from itemwise.models.logistic import INTERCEPT, SLOPE
 from itemwise.models.ordered import Ordered
 from itemwise.models.priors import Normal
@@ -36,10 +37,7 @@ class Graded(Ordered):
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
         """Slope, first intercept, and a gap for each further step."""
-        gaps = [
-            Coordinate(f"gap_{k}", GAP.prior, GAP.low, GAP.high, GAP.longest, absent=GAP.absent)
-            for k in range(2, self.n_categories)
-        ]
+        gaps = [replace(GAP, name=f"gap_{k}") for k in range(2, self.n_categories)]
         return (SLOPE, INTERCEPT, *gaps)
 
     def log_prob(self, coords: Array, abilities: Array) -> Array:
@@ -122,11 +120,10 @@ class Graded(Ordered):
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
         """Slope from the loading, intercepts from the shares of the grades."""
         xp = array_namespace(means)
-        loading = xp.clip(loading, -0.9, 0.9)
-        slope = 1.7 * loading / xp.sqrt(1 - loading**2)
+        slope = slope_of_loading(loading)
         shares = self._start_shares(means, asked)
         at_least = [xp.sum(shares[k:], axis=0) for k in range(1, self.n_categories)]
-        stretch = xp.sqrt(1 + (slope / 1.7) ** 2)
+        stretch = xp.sqrt(1 + (slope / LOGISTIC_UNIT) ** 2)
         intercepts = [logit(xp.clip(share, 1e-6, 1 - 1e-6)) * stretch for share in at_least]
         gaps = [
             xp.log(xp.clip(up - down, 1e-3, 50.0)) for up, down in itertools.pairwise(intercepts)

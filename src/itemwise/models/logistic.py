@@ -14,7 +14,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.models.base import Coordinate
-from itemwise.models.categorical import Categorical
+from itemwise.models.categorical import LOGISTIC_UNIT, Categorical, slope_of_loading
 from itemwise.models.priors import Beta, Normal
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.newton import symmetric
@@ -140,8 +140,7 @@ class Logistic(Categorical):
         xp = array_namespace(means)
         # Half a response in either direction keeps the log-odds of constant items finite.
         easiness = logit((means[0] * asked + 0.5) / (asked + 1.0))
-        loading = xp.clip(loading, -0.9, 0.9)
-        slope = 1.7 * loading / xp.sqrt(1 - loading**2)
+        slope = slope_of_loading(loading)
         if self.coordinates[0].shared:
             slope = xp.full_like(slope, float(xp.mean(slope)))
         if self.width > 2:  # asymptotes flatten what is seen of the curve, and lift it
@@ -149,7 +148,7 @@ class Logistic(Categorical):
             span = 1 - START_LOW - slip
             right = (sigmoid_pair(easiness)[0] - START_LOW) / span
             easiness, slope = logit(xp.clip(right, 0.02, 0.98)), slope / span
-        intercept = easiness * xp.sqrt(1 + (slope / 1.7) ** 2)
+        intercept = easiness * xp.sqrt(1 + (slope / LOGISTIC_UNIT) ** 2)
         columns = [
             slope,
             intercept,

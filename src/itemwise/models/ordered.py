@@ -7,6 +7,7 @@ keeps a small chance through its prior.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -205,13 +206,13 @@ class Ordered(Categorical):
     def _slope(self, coords: Floats) -> Floats:
         return np.where(np.abs(coords[:, 0]) < FLATTEST, FLATTEST, coords[:, 0])
 
+    @abstractmethod
     def _steps(self, coords: Floats) -> Floats:
         """Minus discrimination x difficulty of each step, (n_items, steps); NaN if absent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _step_slopes(self, coords: Floats) -> list[Floats]:
         """Derivatives of each of `_steps` in the coordinates past the first, (n_items, width)."""
-        raise NotImplementedError
 
 
 def _whole(number: Any) -> int:

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from itemwise.models.base import Coordinate
+from itemwise.models.categorical import slope_of_loading
 from itemwise.models.logistic import SLOPE
 from itemwise.models.ordered import Ordered
 from itemwise.models.priors import Normal
@@ -95,8 +96,7 @@ class PartialCredit(Ordered):
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
         """Slope from the loading, smaller the more grades there are, and the grades' shares."""
         xp = array_namespace(means)
-        loading = xp.clip(loading, -0.9, 0.9)
-        slope = 1.7 * loading / xp.sqrt(1 - loading**2) / (self.n_categories - 1) ** 0.5
+        slope = slope_of_loading(loading) / (self.n_categories - 1) ** 0.5
         shares = xp.log(self._start_shares(means, asked))
         has = np.concatenate([np.ones((slope.shape[0], 1), bool), self._has(slope.shape[0])], 1)
         intercepts = [

@@ -80,7 +80,7 @@ def _rows(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of every row that is not blank, all of one length."""
     start = list(itertools.islice(lines, _SAMPLE_LINES))
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
-    delimiter = "\t" if tabs else _delimiter(start)
+    delimiter = "\t" if tabs else delimiter_of(start)
     reader = csv.reader(itertools.chain(start, lines), delimiter=delimiter, strict=True)
     width = 0
     try:
@@ -104,7 +104,7 @@ def _rows(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         raise FileError(f"'{path}' holds nothing but blank lines. Check how it was made.")
 
 
-def _delimiter(start: list[str]) -> str:
+def delimiter_of(start: list[str]) -> str:
     """The one that cuts the first two rows into equally many fields, and the most."""
 
     def fit(delimiter: str) -> tuple[bool, int]:

@@ -23,6 +23,10 @@ DEVICE_CELLS = 1 << 28  # what a GPU takes at a time
 class Reader(Protocol):
     """What a model says of responses; see `MeasurementModel`."""
 
+    @property
+    def kind(self) -> str:
+        """The kind of responses that it explains."""
+
     def read(self, cells: Array) -> Array:
         """Responses as numbers that engines work on."""
 
@@ -188,7 +192,7 @@ def encode(
     placed, read = as_array(cells, device), model.read if lazy and complete else None
     if read is None:
         placed = model.read(placed)
-    binary = graded and getattr(model, "n_categories", 0) == 2
+    binary = model.kind == "binary"
     placed_weights = as_array(weights, device)
     return Encoded(placed, placed_weights, complete, model.statistics, binary, read)
 

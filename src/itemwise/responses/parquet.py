@@ -27,7 +27,7 @@ def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> R
     """Read a wide or long table; see `read_responses` for the rules."""
     import pyarrow.parquet as pq
 
-    with _explained(path):
+    with explained(path):
         schema = pq.read_schema(path)
         names = schema.names
     if not names:
@@ -67,7 +67,8 @@ def write_parquet(responses: Responses, file: BinaryIO) -> None:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """Say of what pyarrow refuses that the file is not intact."""
     import pyarrow as pa
 
     try:
@@ -94,7 +95,7 @@ def _table(path: Path, fields: list[Any], max_bytes: int) -> Any:
             )
     # Text stays in its dictionary: one long name a million times is one long name.
     texts = [field.name for field in fields if _is_text(field.type)]
-    with _explained(path), pq.ParquetFile(path, read_dictionary=texts) as file:
+    with explained(path), pq.ParquetFile(path, read_dictionary=texts) as file:
         check_cells(file.metadata.num_rows, len(fields), max_bytes)
         everything = len(fields) == file.metadata.num_columns
         table = file.read(None if everything else [field.name for field in fields])

@@ -14,9 +14,9 @@ import numpy as np
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.neighbours import ROUNDING, runs_within
-from itemwise.responses import Table
+from itemwise.responses import Responses, Table
 from itemwise.results import Finding
-from itemwise.studies.scores import Scores, score_table
+from itemwise.studies.scores import rivals
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def compare_ranks(scores: Table, *, level: float = 0.05) -> RankComparison:
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level}, but it must be between 0 and 1, such as 0.05.")
-    table = score_table(scores, "compare_ranks")
+    table = rivals(scores, "compare_ranks")
     ranks, items, notes = _ranked(table)
     n, k = ranks.shape
     mean = ranks.mean(axis=0)
@@ -145,11 +145,11 @@ def compare_ranks(scores: Table, *, level: float = 0.05) -> RankComparison:
     )
 
 
-def _ranked(table: Scores) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
+def _ranked(table: Responses) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
     """Ranks, (n_items, n_respondents), 1 for the highest score, on items with all scores."""
     from scipy.stats import rankdata
 
-    values = table.scores.T
+    values = table.cells.T
     whole = [not np.isnan(row).any() for row in values]
     if sum(whole) < 2:
         raise InputError(

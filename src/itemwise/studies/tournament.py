@@ -26,7 +26,7 @@ from itemwise.ratings.glicko2 import (
 )
 from itemwise.responses import Table
 from itemwise.results import Finding
-from itemwise.studies.scores import score_table
+from itemwise.studies.scores import rivals
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -176,9 +176,9 @@ def tournament(
     """
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise InputError(f"tolerance is {tolerance}, but it must be 0 or above.")
-    table = score_table(scores, "tournament")
+    table = rivals(scores, "tournament")
     places = _played(order, table.items)
-    values = table.scores.T[places]
+    values = table.cells.T[places]
     items = tuple(table.items[k] for k in places)
     start = new_players(len(table.respondents), rating, deviation, volatility)
     after: list[Ratings] = []
