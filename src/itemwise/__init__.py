@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_responses as read_responses
     from itemwise.studies import compare_ranks as compare_ranks
+    from itemwise.studies import decode_benchmark as decode_benchmark
+    from itemwise.studies import decode_responses as decode_responses
     from itemwise.studies import tournament as tournament
 
 __version__ = "0.1.0"
@@ -67,6 +69,8 @@ _HOMES = {
     "calibrate": "estimation",
     "compare_models": "diagnostics",
     "compare_ranks": "studies",
+    "decode_benchmark": "studies",
+    "decode_responses": "studies",
     "diagnose": "diagnostics",
     "dimensionality": "diagnostics",
     "item_fit": "diagnostics",

@@ -26,7 +26,14 @@ def names(pool):
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("mlp", 120), ("real", 12), ("artificial", 7), ("paper", 139), ("random-200", 200)],
+    [
+        ("mlp", 120),
+        ("mlp-deep", 120),
+        ("real", 12),
+        ("artificial", 7),
+        ("paper", 139),
+        ("random-200", 200),
+    ],
 )
 def test_every_pool_has_its_members_under_different_names(name, size):
     assert len(set(names(name))) == len(names(name)) == size
@@ -41,8 +48,16 @@ def test_every_registered_pool_can_be_made_for_a_split(split):
             assert hasattr(predictor, "predict")
 
 
-def test_perceptrons_grow_by_a_layer_each(split):
-    depths = [len(member.make(split, 0).hidden_layer_sizes) for member in find_pool("mlp").members]
+def test_perceptrons_are_trained_longer_and_longer_in_the_steps_of_the_authors_program(split):
+    lengths = [member.make(split, 0).max_iter for member in find_pool("mlp").members]
+    assert lengths[:9] == [1] * 9
+    assert lengths[9:19] == [11] * 10
+    assert lengths[-1] == 121
+
+
+def test_deep_perceptrons_grow_by_a_layer_each(split):
+    members = find_pool("mlp-deep").members
+    depths = [len(member.make(split, 0).hidden_layer_sizes) for member in members]
     assert depths == list(range(1, 121))
 
 

@@ -203,8 +203,8 @@ def test_fewer_folds_where_no_class_has_as_many_members(splits):
     assert f"{largest} folds instead of 10" in answers.remarks["guess"]
 
 
-def test_deep_perceptrons_of_the_paper_can_be_fitted(split):
-    members = find_pool("mlp").members
+def test_deep_perceptrons_can_be_fitted(split):
+    members = find_pool("mlp-deep").members
     for member in (members[2], members[-1]):
         make = member.make
         short = Member(

@@ -9,7 +9,12 @@ from typing import Any
 
 from itemwise.errors import InputError
 from itemwise.pools.members import Member, Predictor, SplitLike, member_of
-from itemwise.pools.paper import artificial_classifiers, perceptrons, real_classifiers
+from itemwise.pools.paper import (
+    artificial_classifiers,
+    deep_perceptrons,
+    perceptrons,
+    real_classifiers,
+)
 from itemwise.pools.random_configurations import random_classifiers
 
 __all__ = ["POOLS", "Member", "Pool", "Predictor", "SplitLike", "find_pool"]
@@ -102,6 +107,7 @@ def _paper() -> Pool:
 
 POOLS: dict[str, Callable[[], Pool]] = {
     "mlp": lambda: Pool("mlp", perceptrons()),
+    "mlp-deep": lambda: Pool("mlp-deep", deep_perceptrons()),
     "real": lambda: Pool("real", real_classifiers()),
     "artificial": lambda: Pool("artificial", artificial_classifiers()),
     "paper": _paper,

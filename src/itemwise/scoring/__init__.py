@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itemwise.scoring.abilities import METHODS, Abilities, score_abilities
 from itemwise.scoring.population import HistogramPopulation, NormalPopulation, Population
+from itemwise.scoring.staged import staged_abilities
 
 __all__ = [
     "METHODS",
@@ -12,4 +13,5 @@ __all__ = [
     "NormalPopulation",
     "Population",
     "score_abilities",
+    "staged_abilities",
 ]

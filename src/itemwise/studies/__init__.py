@@ -13,14 +13,22 @@ from typing import TYPE_CHECKING, Any
 from itemwise.studies.tournament import Tournament, tournament
 
 if TYPE_CHECKING:
+    from itemwise.studies.benchmark import decode_benchmark as decode_benchmark
+    from itemwise.studies.benchmark import decode_responses as decode_responses
+    from itemwise.studies.decoding import BenchmarkDecoding as BenchmarkDecoding
+    from itemwise.studies.decoding import Limits as Limits
     from itemwise.studies.significance import RankComparison as RankComparison
     from itemwise.studies.significance import compare_ranks as compare_ranks
 
 STUDIES: dict[str, str] = {
     "compare_ranks": "significance",
+    "decode_benchmark": "benchmark",
+    "decode_responses": "benchmark",
     "tournament": "tournament",
 }
 _RESULTS = {
+    "BenchmarkDecoding": "decoding",
+    "Limits": "decoding",
     "RankComparison": "significance",
     "Tournament": "tournament",
 }

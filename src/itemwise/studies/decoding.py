@@ -1,0 +1,272 @@
+"""BenchmarkDecoding: what the data sets of a benchmark ask, and who answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.estimation.remarks import ALL_RIGHT, ALL_WRONG
+from itemwise.results import Finding
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from itemwise.displays import Display
+    from itemwise.numerics.arrays import Floats
+    from itemwise.responses import Responses
+
+FARTHEST = 6.0  # population deviations; beyond, a difficulty is that of a flat curve
+PARAMETERS = ("difficulty", "discrimination", "guessing")
+RANKED = "difficulty_mean"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """From where on an instance is hard, is discriminating, is guessable; those of decodIRT."""
+
+    difficulty: float = 1.0
+    discrimination: float = 0.75
+    guessing: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in PARAMETERS:
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not np.isfinite(value):
+                raise InputError(f"The limit of {name} is {value!r}, but it should be a number.")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BenchmarkDecoding(Finding):
+    """How hard and how discriminating each data set is, and who is strong on it.
+
+    `calibrations` holds the items of each data set, `responses` what the evaluated classifiers
+    did on them, and `classifiers` a row for each data set and evaluated classifier: ability, true
+    score over all items and over those that do not discriminate negatively, accuracy. `sources`
+    says where each data set comes from and how it was prepared, `metadata` what is known of it
+    beforehand, and `failures` why a data set is missing; all three are empty where responses
+    were given.
+    """
+
+    calibrations: Mapping[str, Calibration]
+    responses: Mapping[str, Responses]
+    classifiers: pd.DataFrame
+    method: str  # of the abilities
+    limits: Limits
+    sources: pd.DataFrame
+    metadata: pd.DataFrame
+    failures: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """One row an instance: its data set, parameters with standard errors, and flag."""
+        import pandas as pd
+
+        parts = [
+            calibration.items.reset_index().assign(dataset=name)
+            for name, calibration in self.calibrations.items()
+        ]
+        whole = pd.concat(parts, ignore_index=True)
+        return whole[["dataset", *whole.columns.drop("dataset")]]
+
+    @cached_property
+    def datasets(self) -> pd.DataFrame:
+        """One row a data set: mean, median and deviation of each parameter, and shares.
+
+        Parameters are summed up over instances that tell of them: not those that all classifiers
+        got right or all wrong, whose shares stand beside. Difficulties beyond ±6, those of
+        curves that hardly rise, count as ±6. The standard error of a mean is over instances, as
+        if they were drawn from many.
+        """
+        import pandas as pd
+
+        rows = [
+            _described(calibration, self.limits, self.items[self.items["dataset"] == name])
+            for name, calibration in self.calibrations.items()
+        ]
+        return pd.DataFrame(rows, index=pd.Index(self.calibrations, name="dataset"))
+
+    @cached_property
+    def suspects(self) -> pd.DataFrame:
+        """Instances whose label is probably wrong, the most suspicious first."""
+        import pandas as pd
+
+        from itemwise.diagnostics import label_trouble
+
+        parts = []
+        for name, calibration in self.calibrations.items():
+            found = label_trouble(calibration).to_frame()
+            parts.append(found[found["suspect"]].reset_index().assign(dataset=name))
+        whole = pd.concat(parts, ignore_index=True).drop(columns="suspect")
+        ordered = whole.sort_values("evidence", ascending=False, kind="stable", ignore_index=True)
+        return ordered[["dataset", *ordered.columns.drop("dataset")]]
+
+    def scores(self, column: str = "true_score") -> pd.DataFrame:
+        """Classifiers × data sets, for a tournament: true scores, or another column."""
+        names = [str(name) for name in self.classifiers.columns[2:]]
+        _check_known(column, names, "column of classifiers")
+        wide = self.classifiers.set_index(["respondent", "dataset"])[column].unstack()  # noqa: PD010
+        return wide.loc[self.classifiers["respondent"].unique(), list(self.calibrations)]
+
+    def ranking(self, by: str = RANKED, *, ascending: bool = False) -> pd.DataFrame:
+        """Data sets in the order of one column of `datasets`, the largest first."""
+        _check_known(by, list(map(str, self.datasets)), "column of datasets")
+        return self.datasets.sort_values(by, ascending=ascending, kind="stable")
+
+    def bins(self, n_bins: int = 6, by: str = RANKED) -> pd.DataFrame:
+        """Data sets in bins of equal size, the largest value of `by` in the first; means of each.
+
+        The standard error of a mean is over the data sets of the bin.
+        """
+        import pandas as pd
+
+        ordered = self.ranking(by)
+        if not 1 <= n_bins <= len(ordered):
+            raise InputError(
+                f"n_bins is {n_bins}, but there {counted(len(ordered), 'data set')} to put into "
+                "bins. Choose at least 1 and at most as many."
+            )
+        rows = []
+        for names in np.array_split(ordered.index.to_numpy(dtype=object), n_bins):
+            part = ordered.loc[list(names)]
+            row: dict[str, Any] = {"datasets": len(part)}
+            for parameter in PARAMETERS:
+                values = part[f"{parameter}_mean"]
+                row[parameter] = values.mean()
+                row[f"{parameter}_se"] = values.sem() if len(part) > 1 else np.nan
+            rows.append(row | {"names": ", ".join(names)})
+        return pd.DataFrame(rows, index=pd.RangeIndex(1, n_bins + 1, name="bin"))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The data sets, the hardest first."""
+        return self.ranking()
+
+    def plot(
+        self,
+        kind: str = "datasets",
+        dataset: str | None = None,
+        *,
+        value: str = "difficulty",
+        **kw: Any,
+    ) -> Display:
+        """Difficulty and discrimination per data set, or another figure.
+
+        "histogram" shows the `value` of all instances or of those of one `dataset`; "scores" the
+        true scores on a `dataset`; "suspects" the instances of a `dataset` with doubtful labels.
+        """
+        from itemwise.displays import DISPLAYS
+
+        if kind == "datasets":
+            return DISPLAYS["datasets"](self.datasets).plot(**kw)
+        if kind == "histogram":
+            items = self.items
+            if dataset is not None:
+                items = items[items["dataset"] == self._known(dataset)]
+            histogram: Any = DISPLAYS["histogram"]
+            display: Display = histogram(items, value=value)
+            return display.plot(**kw)
+        if kind == "scores":
+            chosen = self.classifiers["dataset"] == self._known(dataset)
+            shown = self.classifiers[chosen].set_index("respondent")
+            return DISPLAYS["scores"](shown).plot(**kw)
+        if kind == "suspects":
+            from itemwise.diagnostics import label_trouble
+
+            return label_trouble(self.calibrations[self._known(dataset)]).plot(**kw)
+        raise InputError(
+            f"kind is {kind!r}, but it should be 'datasets', 'histogram', 'scores' or 'suspects'."
+        )
+
+    @property
+    def meaning(self) -> str:
+        """Which data set is hardest, how many instances are doubtful, and who scores best."""
+        frame = self.ranking()
+        hardest, row = frame.index[0], frame.iloc[0]
+        where = f"{row['difficulty_mean']:.2f} ± {1.96 * row['difficulty_mean_se']:.2f}"
+        negative = round(float((frame["share_negative"] * frame["items"]).sum()))
+        return (
+            f"Of {counted(len(frame), 'data set')}, {hardest} is the hardest: a mean difficulty of "
+            f"{where}, where the average classifier stands at 0. Of "
+            f"{counted(len(self.items), 'instance')}, {len(self.suspects):,} probably have a wrong "
+            f"label, and {negative:,} discriminate negatively: good classifiers miss them more "
+            f"often than bad ones. {self._strongest()}"
+        )
+
+    def _strongest(self) -> str:
+        share = self.scores("true_score_mean").mean(axis=1).sort_values(ascending=False)
+        learned = share.drop(index=["optimal"], errors="ignore")
+        return f"{learned.index[0]} has the highest true score, {learned.iloc[0]:.1%} on average."
+
+    def _known(self, dataset: str | None) -> str:
+        if dataset is None and len(self.calibrations) == 1:
+            return next(iter(self.calibrations))
+        _check_known(dataset, list(self.calibrations), "data set")
+        return str(dataset)
+
+    def _sentences(self) -> list[str]:
+        return [self.meaning, *self.notes]
+
+
+def _described(calibration: Calibration, limits: Limits, items: pd.DataFrame) -> dict[str, Any]:
+    """One row of `datasets`."""
+    solved, unsolved = alike(calibration)
+    told = ~(solved | unsolved)
+    row: dict[str, Any] = {
+        "items": len(items),
+        "respondents": round(calibration.n_respondents),
+        "share_solved": float(solved.mean()),
+        "share_unsolved": float(unsolved.mean()),
+    }
+    values = {name: items[name].to_numpy(dtype=float)[told] for name in PARAMETERS}
+    values["difficulty"] = values["difficulty"].clip(-FARTHEST, FARTHEST)
+    for name, value in values.items():
+        row |= _summed_up(name, value)
+    hard = (values["difficulty"] > limits.difficulty).sum() + unsolved.sum()
+    row["share_hard"] = float(hard / len(items))
+    for share, name in (("discriminating", "discrimination"), ("guessable", "guessing")):
+        over = values[name] > getattr(limits, name)
+        row[f"share_{share}"] = float(over.sum() / len(items))
+    row["share_negative"] = float((values["discrimination"] < 0).sum() / len(items))
+    row["log_likelihood"] = calibration.log_likelihood
+    row["converged"] = calibration.converged
+    return row
+
+
+def alike(calibration: Calibration) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Items that all got right, and items that all got wrong: their parameters mean nothing."""
+    right, wrong = (
+        np.array([word in words for words in calibration.flags], dtype=bool)
+        for word in (ALL_RIGHT, ALL_WRONG)
+    )
+    return right, wrong
+
+
+def upright_items(calibration: Calibration) -> NDArray[np.bool_]:
+    """All items but those that better classifiers miss more often than worse ones."""
+    solved, unsolved = alike(calibration)
+    slope = calibration.model.parameters(calibration.coords)["discrimination"]
+    return (slope >= 0) | solved | unsolved
+
+
+def _summed_up(name: str, value: Floats) -> dict[str, float]:
+    deviation = float(value.std(ddof=1)) if value.size > 1 else np.nan
+    return {
+        f"{name}_mean": float(value.mean()) if value.size else np.nan,
+        f"{name}_mean_se": deviation / np.sqrt(max(value.size, 1)),
+        f"{name}_median": float(np.median(value)) if value.size else np.nan,
+        f"{name}_deviation": deviation,
+    }
+
+
+def _check_known(name: Any, known: list[str], what: str) -> None:
+    if name not in known:
+        shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+        raise InputError(f"There is no {what} {name!r}. Choose one of: {shown}.")
