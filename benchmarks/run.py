@@ -17,6 +17,8 @@ SCRIPTS = [
     "ratings.py",
     "coverage.py",
     "choices.py",
+    "labels.py",
+    "witnesses.py",
 ]
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from itemwise.datasets import Dataset as Dataset
     from itemwise.datasets import load_dataset as load_dataset
     from itemwise.datasets import load_datasets as load_datasets
+    from itemwise.datasets import publish_suite as publish_suite
     from itemwise.datasets import split_dataset as split_dataset
     from itemwise.diagnostics import compare_models as compare_models
     from itemwise.diagnostics import diagnose as diagnose
@@ -81,6 +82,7 @@ _HOMES = {
     "local_dependence": "diagnostics",
     "model_fit": "diagnostics",
     "person_fit": "diagnostics",
+    "publish_suite": "datasets",
     "read_responses": "responses",
     "reliability": "diagnostics",
     "run_pool": "pools",

@@ -95,6 +95,16 @@ def test_parts_need_the_same_columns(frame):
         load_dataset((frame, frame["Species"]))
 
 
+def test_a_problem_of_one_part_names_the_part_and_its_row(frame):
+    gap = pd.DataFrame({"x": [1.0, 2.0], "Species": ["a", None]})
+    with pytest.raises(InputError, match="test part of 'data' is missing in 1 row, first in row 2"):
+        load_dataset((frame, gap), "Species")
+    twice = frame[["x", "x", "Species"]]
+    for parts, which in (((frame, twice), "test"), ((twice, twice), "training")):
+        with pytest.raises(InputError, match=rf"{which} part of 'data' has 1 column \(x\) more"):
+            load_dataset(parts, "Species")
+
+
 def test_classes_that_only_the_test_part_has_are_refused(frame):
     test = pd.DataFrame({"x": [1.0], "Species": ["new"]})
     with pytest.raises(InputError, match=r"1 label \(new\) that the training part lacks"):

@@ -122,6 +122,32 @@ def test_a_value_edited_in_the_copy_is_noticed(load, server, tmp_path):
     assert load("openml:61").features["x"][0] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("suite-99.json", {"tasks": "37"}),
+        ("suite-99.json", {"tasks": [3, None]}),
+        ("task-3.json", {"dataset": "../103"}),
+        ("task-3.json", {"target": True}),
+        ("dataset-103.json", {"left_out": 5}),
+        ("dataset-103.json", {"left_out": [["x"]]}),
+        ("dataset-103.json", {"sha256": None}),
+    ],
+)
+def test_a_document_with_other_values_than_were_kept_is_damaged(server, tmp_path, file, change):
+    def load_suite():
+        return load_datasets("openml-suite:99", cache=tmp_path, server=server)
+
+    load_suite()
+    path = tmp_path / "openml" / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    server.reachable = False
+    with pytest.raises(FileError, match=f"cache is damaged.*{file}' says {next(iter(change))} is"):
+        load_suite()
+    server.reachable = True
+    assert [dataset.name for dataset in load_suite()] == ["toy-103", "toy-107"]
+
+
 def test_half_a_download_is_not_taken_for_a_whole_one(load, server, tmp_path):
     server.content = ARFF[:-5]
     with pytest.raises(FileError, match="cut short"):
@@ -189,6 +215,20 @@ def test_a_full_disk_says_so_and_keeps_nothing(load, monkeypatch, tmp_path):
     with pytest.raises(FileError, match="no space left"):
         load("openml:61")
     assert list((tmp_path / "openml").iterdir()) == []
+
+
+def test_a_disk_that_fills_up_keeps_what_was_finished(load, server, monkeypatch):
+    load("openml:61")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as filled:
+        filled.setattr("itemwise.files.os.fsync", full)
+        with pytest.raises(FileError, match=r"no space left on the disk for '.*dataset-62"):
+            load("openml:62")
+    server.reachable = False
+    assert len(load("openml:61")) == 4
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):

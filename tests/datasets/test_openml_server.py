@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -90,7 +91,8 @@ class Handler(BaseHTTPRequestHandler):
         }
         self.server.asked.append(path)
         found = path in pages
-        content = pages.get(path, unknown(111, "Unknown dataset").encode())
+        missing = (151, "Unknown task") if path == "/task/33" else (111, "Unknown dataset")
+        content = pages.get(path, unknown(*missing).encode())
         self.send_response(200 if found else 412)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
@@ -170,3 +172,29 @@ def test_a_server_out_of_reach_says_so(served, monkeypatch):
     monkeypatch.setattr(openml.config, "server", "http://127.0.0.1:9/api")
     with pytest.raises(FileError, match="could not be downloaded"):
         load_dataset("openml:61")
+
+
+def test_a_full_disk_is_not_blamed_on_the_network(served, monkeypatch):
+    import openml
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(openml.datasets, "get_dataset", full)
+    with pytest.raises(FileError, match=r"no space left on the disk for OpenML data.*TMPDIR"):
+        load_dataset("openml:61")
+
+
+def test_an_error_says_no_more_than_is_known(served):
+    with pytest.raises(InputError, match=r"no task 33: Unknown task \(code 151\)"):
+        load_dataset("openml-task:33")
+
+
+def test_an_api_key_is_in_no_message(served, monkeypatch):
+    import openml
+
+    monkeypatch.setattr(openml.config, "apikey", "0123456789abcdef")
+    monkeypatch.setattr(openml.config, "server", "http://127.0.0.1:9/api")
+    with pytest.raises(FileError, match="could not be downloaded") as caught:
+        load_dataset("openml:61")
+    assert "0123456789abcdef" not in "".join(traceback.format_exception(caught.value))

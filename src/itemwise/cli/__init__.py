@@ -15,6 +15,7 @@ from itemwise.cli.calibrate import calibrate
 from itemwise.cli.demo import demo
 from itemwise.cli.diagnose import diagnose
 from itemwise.cli.errors import Commands
+from itemwise.cli.publish import publish
 from itemwise.cli.score import score
 from itemwise.cli.simulate import simulate
 from itemwise.cli.tournament import tournament
@@ -31,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (calibrate, score, diagnose, tournament, simulate, demo):
+for command in (calibrate, score, diagnose, tournament, publish, simulate, demo):
     app.command(epilog=EXIT_CODES)(command)
 
 

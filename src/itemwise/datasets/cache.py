@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from itemwise.files import (
     write_bytes,
     write_json,
 )
+from itemwise.responses.cells import shown
 
 MAX_BYTES = 4 * 1024**3
 
@@ -40,13 +42,25 @@ def keep(path: Path, kind: str, payload: dict[str, Any]) -> None:
     write_json(path, kind, 1, payload)
 
 
-def kept(path: Path, kind: str, keys: tuple[str, ...]) -> dict[str, Any] | None:
-    """A document of the cache; None where there is none. A damaged one is a `FileError`."""
+def kept(path: Path, kind: str, shape: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A document of the cache; None where there is none. A damaged one is a `FileError`.
+
+    `shape` has the type of each value; [type] is a list of such values.
+    """
     if not path.exists():
         return None
     document = read_json(path, kind, 1, max_bytes=1 << 24)
-    require_keys(path, document, keys)
+    require_keys(path, document, shape)
+    for key, wanted in shape.items():
+        if not _fits(document[key], wanted):
+            raise FileError(f"'{path}' says {key} is {shown(document[key])}. Delete it.")
     return document
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return isinstance(value, list) and all(_fits(one, wanted[0]) for one in value)
+    return isinstance(value, wanted) and not isinstance(value, bool)
 
 
 def keep_file(path: Path, content: bytes) -> str:

@@ -26,6 +26,7 @@ class Dataset:
     target: pd.Series[Any]  # labels as given
     source: str  # where it comes from, in words
     test: NDArray[np.intp] | None = None  # positions of a test part that the user gave
+    task: int | None = None  # on OpenML
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():

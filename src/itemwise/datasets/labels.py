@@ -42,13 +42,7 @@ def target_column(columns: Sequence[object], target: str | None, what: str) -> o
 
 def check_labels(target: pd.Series[Any], what: str) -> None:
     """Refuse a target that is missing, constant, or a measurement rather than a class."""
-    missing = np.flatnonzero(target.isna().to_numpy())
-    if len(missing):
-        raise InputError(
-            f"{what} is missing in {counted(len(missing), 'row')}, first in row "
-            f"{missing[0] + 1:,} (an empty cell, ?, NA, NaN and null are read as missing). "
-            "Remove these rows, or give them a class."
-        )
+    check_complete(target, what)
     n_values = target.nunique()
     if n_values < 2:
         only = f"is {shown(target.iloc[0])} in every row" if len(target) else "has no rows"
@@ -58,6 +52,17 @@ def check_labels(target: pd.Series[Any], what: str) -> None:
             f"{what} holds {n_values:,} different numbers: it looks like a measurement "
             "(regression), but classes are needed. Name another target, cut it into classes "
             "(pandas.qcut), or turn it into text if these numbers are classes."
+        )
+
+
+def check_complete(target: pd.Series[Any], what: str) -> None:
+    """Refuse a target that is missing in some rows."""
+    missing = np.flatnonzero(target.isna().to_numpy())
+    if len(missing):
+        raise InputError(
+            f"{what} is missing in {counted(len(missing), 'row')}, first in row "
+            f"{missing[0] + 1:,} (an empty cell, ?, NA, NaN and null are read as missing). "
+            "Remove these rows, or give them a class."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from itemwise.datasets.builtin import DRAWN, SHIPPED, builtin_dataset
 from itemwise.datasets.dataset import Dataset
 from itemwise.datasets.files import name_of, read_table
-from itemwise.datasets.labels import target_column
+from itemwise.datasets.labels import check_complete, target_column
 from itemwise.datasets.openml import Server, openml_dataset, openml_task, suite_tasks
 from itemwise.errors import InputError
 from itemwise.files import PathLike
@@ -61,7 +62,7 @@ def load_dataset(
     if loaded is None:
         path, target = _path_and_target(source, target)
         return _from_frame(read_table(path), target, name or name_of(path), f"the file '{path}'")
-    return loaded if name is None else _renamed(loaded, name)
+    return loaded if name is None else replace(loaded, name=name)
 
 
 def load_datasets(
@@ -172,9 +173,7 @@ def _path_and_target(source: PathLike, target: str | None) -> tuple[PathLike, st
 def _from_frame(frame: pd.DataFrame, target: str | None, name: str, source: str) -> Dataset:
     column = target_column(list(frame.columns), target, f"'{name}'")
     rows = frame.reset_index(drop=True)
-    twice = sorted({str(c) for c in rows.columns[rows.columns.duplicated()]})
-    if twice:
-        raise InputError(f"'{name}' has {listed(twice, 'column')} more than once. Rename them.")
+    _check_columns_differ(rows, f"'{name}'")
     return Dataset(name, rows.drop(columns=[column]), rows[column], source)
 
 
@@ -198,10 +197,21 @@ def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None) ->
             frames.append(read_table(path))
     train, test = frames
     _check_same_columns(train, test)
+    name = name or "data"
+    column: Any = target_column(list(train.columns), target, f"'{name}'")
+    for part, which in ((train, "training"), (test, "test")):
+        _check_columns_differ(part, f"The {which} part of '{name}'")
+        check_complete(part[column], f"The target {shown(column)} of the {which} part of '{name}'")
     both = pd.concat([train, test[train.columns]], ignore_index=True)
-    whole = _from_frame(both, target, name or "data", "a training and a test part")
+    whole = _from_frame(both, target, name, "a training and a test part")
     positions = np.arange(len(train), len(both), dtype=np.intp)
-    return Dataset(whole.name, whole.features, whole.target, whole.source, positions)
+    return replace(whole, test=positions)
+
+
+def _check_columns_differ(frame: pd.DataFrame, what: str) -> None:
+    twice = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
+    if twice:
+        raise InputError(f"{what} has {listed(twice, 'column')} more than once. Rename them.")
 
 
 def _check_same_columns(train: pd.DataFrame, test: pd.DataFrame) -> None:
@@ -211,7 +221,3 @@ def _check_same_columns(train: pd.DataFrame, test: pd.DataFrame) -> None:
             raise InputError(
                 f"The {which} part lacks {listed(lacking, 'column')}. Both parts need the same."
             )
-
-
-def _renamed(dataset: Dataset, name: str) -> Dataset:
-    return Dataset(name, dataset.features, dataset.target, dataset.source, dataset.test)

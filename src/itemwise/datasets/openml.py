@@ -6,13 +6,14 @@ each, and the ARFF files, whose checksums OpenML publishes, are read by this pac
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 
-_ONE_AT_A_TIME = threading.Lock()  # the settings of the package `openml` are global
-_ALIAS = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+ONE_AT_A_TIME = threading.Lock()  # the settings of the package `openml` are global
+_DATASET = {"name": str, "target": str | None, "left_out": [str], "sha256": str}
+_TASK = {"dataset": int, "target": str}
+_SUITE = {"tasks": [int]}
+ALIAS = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -109,15 +113,28 @@ class OpenMLServer:
             return tuple(int(task) for task in found.tasks or ())
 
 
-@contextmanager
-def _downloading(what: str) -> Iterator[Any]:
-    """The package `openml` with an empty folder of its own; its failures, explained."""
+def openml_package() -> Any:
+    """The package `openml`, or how to install it."""
     try:
         import openml
     except ImportError as error:
         raise MissingExtraError("openml", "openml") from error
-    with _ONE_AT_A_TIME, tempfile.TemporaryDirectory() as folder, _checked_files_only():
-        usual = openml.config.get_config_as_dict()["cachedir"]
+    return openml
+
+
+def said_by(error: Exception, key: str | None) -> str:
+    """The first line of what the package `openml` raised, without the API key."""
+    text = str(getattr(error, "message", error)).strip().partition("\n")[0]
+    text = text.removesuffix(" - None")  # the package's word for "no more is known"
+    return text.replace(key, "(API key)") if key else text
+
+
+@contextmanager
+def _downloading(what: str) -> Iterator[Any]:
+    """The package `openml` with an empty folder of its own; its failures, explained."""
+    openml = openml_package()
+    with ONE_AT_A_TIME, tempfile.TemporaryDirectory() as folder, _checked_files_only():
+        usual, key = openml.config.get_config_as_dict()["cachedir"], openml.config.apikey
         openml.config.set_root_cache_directory(folder)
         try:
             yield openml
@@ -125,15 +142,20 @@ def _downloading(what: str) -> Iterator[Any]:
             raise
         except openml.exceptions.OpenMLServerException as error:
             raise InputError(
-                f"OpenML gives no {what}: {error.message} (code {error.code}). "
+                f"OpenML gives no {what}: {said_by(error, key)} (code {error.code}). "
                 "Check the number at https://www.openml.org."
             ) from error
         except Exception as error:  # the package lets through whatever its own parts raise
-            reason = str(error).partition("\n")[0]
+            said = said_by(error, key)
+            if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+                raise FileError(
+                    f"There is no space left on the disk for OpenML {what}, in '{folder}'. Nothing "
+                    "of it was kept; free some space, or set TMPDIR to another folder."
+                ) from error
             raise FileError(
-                f"OpenML {what} could not be downloaded: {type(error).__name__}, {shown(reason)}. "
+                f"OpenML {what} could not be downloaded: {type(error).__name__}, {shown(said)}. "
                 "Nothing of it was kept; check the network and try again."
-            ) from error
+            ) from (None if key and key in str(error) else error)
         finally:
             openml.config.set_root_cache_directory(usual)
 
@@ -161,13 +183,13 @@ def openml_dataset(
     server: Server | None = None,
 ) -> Dataset:
     """A data set by its number, from the cache if it is there and intact."""
-    dataset = _number(number, "data set")
+    dataset = number_of(number, "data set")
     folder = cache_folder(cache) / "openml"
     path = folder / f"dataset-{dataset}.arff"
     described = folder / f"dataset-{dataset}.json"
 
     def from_cache() -> tuple[dict[str, Any], pd.DataFrame] | None:
-        document = kept(described, "openml-dataset", ("name", "target", "left_out", "sha256"))
+        document = kept(described, "openml-dataset", _DATASET)
         if document is None:
             return None
         check_file(path, document["sha256"])
@@ -197,7 +219,7 @@ def openml_task(
     server: Server | None = None,
 ) -> Dataset:
     """The data set of a classification task, with the target that the task names."""
-    task = _number(number, "task")
+    task = number_of(number, "task")
     path = cache_folder(cache) / "openml" / f"task-{task}.json"
 
     def fetch() -> dict[str, Any]:
@@ -206,16 +228,18 @@ def openml_task(
         keep(path, "openml-task", payload)
         return payload
 
-    document = _cached_or_fetched(lambda: kept(path, "openml-task", ("dataset", "target")), fetch)
-    chosen = target or str(document["target"])
-    return openml_dataset(str(document["dataset"]), chosen, cache=cache, server=server)
+    document = _cached_or_fetched(lambda: kept(path, "openml-task", _TASK), fetch)
+    stated = str(document["target"])
+    dataset = openml_dataset(str(document["dataset"]), target or stated, cache=cache, server=server)
+    # With another target it is another task.
+    return replace(dataset, task=task) if target in (None, stated) else dataset
 
 
 def suite_tasks(
     name: str, *, cache: PathLike | None = None, server: Server | None = None
 ) -> tuple[int, ...]:
     """The numbers of the tasks in a suite; OpenML-CC18 is suite 99."""
-    if not _ALIAS.fullmatch(name):
+    if not ALIAS.fullmatch(name):
         raise InputError(
             f"{shown(name)} names no OpenML suite. Give its number or alias, like openml-suite:99."
         )
@@ -226,8 +250,8 @@ def suite_tasks(
         keep(path, "openml-suite", payload)
         return payload
 
-    document = _cached_or_fetched(lambda: kept(path, "openml-suite", ("tasks",)), fetch)
-    tasks = tuple(int(task) for task in document["tasks"])
+    document = _cached_or_fetched(lambda: kept(path, "openml-suite", _SUITE), fetch)
+    tasks: tuple[int, ...] = tuple(document["tasks"])
     if not tasks:
         raise InputError(f"OpenML suite {name} holds no tasks. Name another suite.")
     return tasks
@@ -273,7 +297,8 @@ def _as_dataset(
     )
 
 
-def _number(text: str, noun: str) -> int:
+def number_of(text: str, noun: str) -> int:
+    """The number of a data set or task of OpenML."""
     if not (text.isascii() and text.isdigit() and len(text) < 12):
         raise InputError(
             f"{shown(text)} is no number of an OpenML {noun}. Give a whole number, like 61."

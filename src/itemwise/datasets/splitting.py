@@ -110,8 +110,8 @@ def _drawn(
     if n_classes < 2:
         raise InputError(
             f"'{name}' is too small to split: {counted(len(codes), 'instance')} in "
-            f"{len(classes):,} classes, and fewer than two classes have two members or more. "
-            "Give more instances, or merge rare classes."
+            f"{len(classes):,} classes, but at least two classes need two members each, one for "
+            "either part. Give more instances, or merge rare classes."
         )
     size = _test_size(name, len(divided), n_classes, test_share, most_test)
     train, test = _stratified(codes[divided], size, random_state)

@@ -1,0 +1,95 @@
+"""How well label_trouble finds wrong labels: labels of three data sets, changed on purpose.
+
+python benchmarks/labels.py [folder that keeps the answers of the pool]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+import itemwise as iw
+from common import machine, print_table, seconds
+
+DATASETS = ("digits", "breast_cancer", "wine")
+POOL = "random-200"
+CHANGED = 0.05
+TABLES = 40  # changes of labels of each data set
+RANKINGS = ("evidence", "accuracy", "p_negative")
+HEADER = ("data set", "items", "pool, s", "labels changed")
+FOUND = (
+    "suspects that were changed",
+    "changed that are suspects",
+    "different items among the rest",
+)
+
+
+def changed(truth: np.ndarray, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of which some became another one, and which."""
+    random = np.random.default_rng(seed)
+    bad = np.zeros(len(truth), dtype=bool)
+    bad[random.choice(len(truth), round(CHANGED * len(truth)), replace=False)] = True
+    moved = (truth + random.integers(1, n_classes, len(truth))) % n_classes
+    return np.where(bad, moved, truth), bad
+
+
+def found(responses: iw.Responses, bad: np.ndarray) -> tuple[list[float], np.ndarray]:
+    """Average precision of each ranking, and which items are suspects."""
+    from sklearn.metrics import average_precision_score
+
+    trouble = iw.label_trouble(iw.calibrate(responses, "2pl"))
+    order = {item: place for place, item in enumerate(trouble.items)}
+    places = np.array([order[item] for item in responses.items])
+    scores = {
+        "evidence": -places,
+        "accuracy": -trouble.share_right[places],
+        "p_negative": np.nan_to_num(trouble.p_negative[places]),
+    }
+    precisions = [float(average_precision_score(bad, scores[name])) for name in RANKINGS]
+    return precisions, trouble.suspect[places]
+
+
+def measure(name: str, folder: str | None) -> tuple[tuple[object, ...], np.ndarray, np.ndarray]:
+    """A row of the table, the average precisions by table, and the sums over tables."""
+    split = iw.split_dataset(iw.load_dataset(f"sklearn:{name}"))
+    answers = []
+    ask = partial(iw.run_pool, split, POOL, folds=0, n_jobs=2, folder=folder)
+    took = seconds(lambda: answers.append(ask()))
+    keys = [changed(split.y_test, len(split.classes), seed) for seed in range(TABLES)]
+    results = [found(answers[0].responses(key), bad) for key, bad in keys]
+    averages = np.array([precisions for precisions, _ in results])
+    suspect, bad = np.array([s for _, s in results]), np.array([b for _, b in keys])
+    falsely = (suspect & ~bad).any(axis=0).sum()
+    sums = np.array([suspect.sum(), (suspect & bad).sum(), bad.sum(), falsely])
+    label = (name, len(split.y_test), f"{took:.0f}", sums[2])
+    return (*label, *in_words([averages], sums)), averages, sums
+
+
+def in_words(averages: Sequence[np.ndarray], sums: np.ndarray) -> list[str]:
+    """Mean over data sets, with its standard error over changes; precision and recall."""
+    means = np.mean([one.mean(axis=0) for one in averages], axis=0)
+    variances = [one.var(axis=0, ddof=1) / len(one) for one in averages]
+    errors = np.sqrt(np.sum(variances, axis=0)) / len(averages)
+    ranked = [f"{m:.3f} ± {e:.3f}" for m, e in zip(means, errors, strict=True)]
+    suspects, rightly, bad, falsely = sums
+    precision = f"{rightly / max(suspects, 1):.0%} of {suspects}"
+    return [*ranked, precision, f"{rightly / bad:.0%}", str(falsely)]
+
+
+def main() -> None:
+    folder = sys.argv[1] if len(sys.argv) > 1 else None
+    print(f"\n## Labels\n\n{machine()}. {CHANGED:.0%} of the test labels changed, {TABLES} times.")
+    rows, averages, sums = zip(*(measure(name, folder) for name in DATASETS), strict=True)
+    changes = sum(s[2] for s in sums)
+    print_table(
+        f"Average precision of rankings, ± standard error over changes; suspects. Pool {POOL}",
+        (*HEADER, *RANKINGS, *FOUND),
+        [*rows, ("all", "", "", changes, *in_words(averages, np.sum(sums, axis=0)))],
+    )
+
+
+if __name__ == "__main__":
+    main()
