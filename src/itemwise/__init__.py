@@ -43,9 +43,12 @@ if TYPE_CHECKING:
     from itemwise.pools import run_pool as run_pool
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_responses as read_responses
+    from itemwise.studies import characteristic_curves as characteristic_curves
     from itemwise.studies import compare_ranks as compare_ranks
     from itemwise.studies import decode_benchmark as decode_benchmark
     from itemwise.studies import decode_responses as decode_responses
+    from itemwise.studies import probability_by_metadata as probability_by_metadata
+    from itemwise.studies import relate_metadata as relate_metadata
     from itemwise.studies import tournament as tournament
 
 __version__ = "0.1.0"
@@ -68,6 +71,7 @@ _HOMES = {
     "ThreePL": "models",
     "TwoPL": "models",
     "calibrate": "estimation",
+    "characteristic_curves": "studies",
     "compare_models": "diagnostics",
     "compare_ranks": "studies",
     "decode_benchmark": "studies",
@@ -83,7 +87,9 @@ _HOMES = {
     "model_fit": "diagnostics",
     "person_fit": "diagnostics",
     "publish_suite": "datasets",
+    "probability_by_metadata": "studies",
     "read_responses": "responses",
+    "relate_metadata": "studies",
     "reliability": "diagnostics",
     "run_pool": "pools",
     "simulate": "estimation",

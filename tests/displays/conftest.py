@@ -157,6 +157,50 @@ def critical_difference_frame(names):
     return pd.DataFrame(columns, index=list(names))
 
 
+def datasets_frame(names):
+    count = len(names)
+    columns = {
+        "difficulty_mean": np.linspace(1.5, -2.5, count),
+        "difficulty_mean_se": 0.1,
+        "difficulty_deviation": 0.8,
+        "discrimination_mean": np.linspace(-1.0, 4.0, count),
+        "discrimination_mean_se": 0.2,
+        "discrimination_deviation": 1.5,
+    }
+    return pd.DataFrame(columns, index=list(names))
+
+
+def histogram_frame(names):
+    return pd.DataFrame({"difficulty": np.linspace(-2.0, 2.0, len(names))}, index=list(names))
+
+
+def characteristic_frame(names):
+    difficulty = np.linspace(-2.0, 2.0, 6)
+    parts = []
+    for name, ability in zip(names, np.linspace(2.0, -2.0, len(names)), strict=True):
+        share = 1 / (1 + np.exp(difficulty - ability))
+        columns = {"difficulty": difficulty, "share": share, "low": share / 2}
+        parts.append(
+            pd.DataFrame(
+                {"respondent": name, **columns, "high": (1 + share) / 2, "expected": share}
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def scores_frame(names):
+    score = np.linspace(90.0, 10.0, len(names))
+    columns = {"true_score": score, "true_score_se": 3.0}
+    positive = {"true_score_positive": 0.8 * score, "true_score_positive_se": 2.0}
+    return pd.DataFrame({**columns, **positive}, index=list(names))
+
+
+def heat_map_frame(names):
+    columns = list(dict.fromkeys(names[:12]))
+    values = np.linspace(-1.0, 1.0, len(names) * len(columns)).reshape(len(names), -1)
+    return pd.DataFrame(values, index=list(names), columns=columns)
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
@@ -174,6 +218,11 @@ FRAMES = {
     "ratings": ratings_frame,
     "bump": bump_frame,
     "critical_difference": critical_difference_frame,
+    "datasets": datasets_frame,
+    "histogram": histogram_frame,
+    "characteristic": characteristic_frame,
+    "scores": scores_frame,
+    "heat_map": heat_map_frame,
 }
 
 

@@ -118,6 +118,8 @@ def test_an_empty_frame_is_refused(key, frame):
         DISPLAYS[key](frame[:0])
 
 
+# Any table of numbers makes a heat map: there is no column that it could lack.
+@pytest.mark.parametrize("key", [key for key in DISPLAYS if key != "heat_map"])
 def test_a_wrong_frame_is_told_what_is_missing_and_what_is_there(key):
     with pytest.raises(InputError, match=r"missing\. The frame has: 'height', 'weight'"):
         DISPLAYS[key](pd.DataFrame({"height": [1.0], "weight": [2.0]}))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from itemwise.displays.base import Display
 from itemwise.displays.bump import BumpDisplay
+from itemwise.displays.characteristic import CharacteristicDisplay
 from itemwise.displays.critical_difference import CriticalDifferenceDisplay
 from itemwise.displays.curves import CurvesDisplay
+from itemwise.displays.datasets import DatasetsDisplay
 from itemwise.displays.fit import FitDisplay
 from itemwise.displays.grades import GradesDisplay
+from itemwise.displays.heat_map import HeatMapDisplay
+from itemwise.displays.histogram import HistogramDisplay
 from itemwise.displays.information import InformationDisplay
 from itemwise.displays.item_map import ItemMapDisplay
 from itemwise.displays.model_comparison import ModelComparisonDisplay
@@ -17,17 +21,22 @@ from itemwise.displays.person_fit import PersonFitDisplay
 from itemwise.displays.ranking import RankingDisplay
 from itemwise.displays.ratings import RatingsDisplay
 from itemwise.displays.reliability import ReliabilityDisplay
+from itemwise.displays.scores import ScoresDisplay
 from itemwise.displays.scree import ScreeDisplay
 from itemwise.displays.suspects import SuspectsDisplay
 
 __all__ = [
     "DISPLAYS",
     "BumpDisplay",
+    "CharacteristicDisplay",
     "CriticalDifferenceDisplay",
     "CurvesDisplay",
+    "DatasetsDisplay",
     "Display",
     "FitDisplay",
     "GradesDisplay",
+    "HeatMapDisplay",
+    "HistogramDisplay",
     "InformationDisplay",
     "ItemMapDisplay",
     "ModelComparisonDisplay",
@@ -37,6 +46,7 @@ __all__ = [
     "RankingDisplay",
     "RatingsDisplay",
     "ReliabilityDisplay",
+    "ScoresDisplay",
     "ScreeDisplay",
     "SuspectsDisplay",
 ]
@@ -58,4 +68,9 @@ DISPLAYS: dict[str, type[Display]] = {
     "ratings": RatingsDisplay,
     "bump": BumpDisplay,
     "critical_difference": CriticalDifferenceDisplay,
+    "characteristic": CharacteristicDisplay,
+    "datasets": DatasetsDisplay,
+    "heat_map": HeatMapDisplay,
+    "histogram": HistogramDisplay,
+    "scores": ScoresDisplay,
 }

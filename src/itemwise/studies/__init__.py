@@ -15,20 +15,32 @@ from itemwise.studies.tournament import Tournament, tournament
 if TYPE_CHECKING:
     from itemwise.studies.benchmark import decode_benchmark as decode_benchmark
     from itemwise.studies.benchmark import decode_responses as decode_responses
+    from itemwise.studies.characteristic import CharacteristicCurves as CharacteristicCurves
+    from itemwise.studies.characteristic import characteristic_curves as characteristic_curves
     from itemwise.studies.decoding import BenchmarkDecoding as BenchmarkDecoding
     from itemwise.studies.decoding import Limits as Limits
+    from itemwise.studies.metadata import MetadataRelations as MetadataRelations
+    from itemwise.studies.metadata import relate_metadata as relate_metadata
+    from itemwise.studies.metadata_bins import MetadataBins as MetadataBins
+    from itemwise.studies.metadata_bins import probability_by_metadata as probability_by_metadata
     from itemwise.studies.significance import RankComparison as RankComparison
     from itemwise.studies.significance import compare_ranks as compare_ranks
 
 STUDIES: dict[str, str] = {
+    "characteristic_curves": "characteristic",
     "compare_ranks": "significance",
     "decode_benchmark": "benchmark",
     "decode_responses": "benchmark",
+    "probability_by_metadata": "metadata_bins",
+    "relate_metadata": "metadata",
     "tournament": "tournament",
 }
 _RESULTS = {
     "BenchmarkDecoding": "decoding",
+    "CharacteristicCurves": "characteristic",
     "Limits": "decoding",
+    "MetadataBins": "metadata_bins",
+    "MetadataRelations": "metadata",
     "RankComparison": "significance",
     "Tournament": "tournament",
 }

@@ -1,0 +1,136 @@
+"""Characteristic curves of respondents: the share of right responses along the difficulty."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from itemwise.displays.base import Display, tidy
+from itemwise.displays.style import (
+    Style,
+    footnote,
+    grid,
+    label,
+    lines_that_fit,
+    name_beside,
+    name_width,
+    spread,
+)
+from itemwise.errors import InputError
+from itemwise.numerics.robust import padded, robust_limits
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+MOST_NAMED = 8
+MOST_BANDS = 4  # beyond, bands and expected shares would hide each other; bars take their place
+APART = 0.006  # of the axis, from one line to the next
+
+
+class CharacteristicDisplay(Display):
+    """Share of right responses of each respondent, from easy items to hard ones.
+
+    The frame has one row a `respondent` and point: the `difficulty` (or the column that `by`
+    names), the `share` and its interval from `low` to `high`, and where known the `expected` share,
+    drawn dashed where there are few. Up to eight respondents are named; of more, the seven of the
+    highest mean share, and the rest is grey.
+    """
+
+    def __init__(self, frame: pd.DataFrame, by: str = "difficulty") -> None:
+        numbers = [by, "share", "low", "high"]
+        if "expected" in getattr(frame, "columns", ()):
+            numbers.append("expected")
+        super().__init__(tidy(frame, type(self).__name__, numbers, ("respondent",)))
+        self.by = by
+        known = self.frame[np.isfinite(self.frame[[by, "share"]]).all(axis=1)]
+        self._lost = len(self.frame) - len(known)
+        low, high = robust_limits(np.unique(known[by]))
+        self._there = known[known[by].between(low, high)]
+        self._beyond = len(known) - len(self._there)
+        if self._there.empty:
+            raise InputError(
+                f"{type(self).__name__} has nothing to draw: no row has a finite '{by}' "
+                "and 'share'."
+            )
+        mean = self._there.groupby("respondent", sort=False, dropna=False, observed=True)[
+            "share"
+        ].mean()
+        self._ranked = list(mean.sort_values(ascending=False, kind="stable").index)
+
+    def _size(self) -> tuple[float, float]:
+        return 7.8, 4.4
+
+    def _draw(self, ax: Axes, style: Style) -> None:
+        lines, colours = self._lines(), style.palette[:MOST_NAMED]
+        if len(lines) > len(colours):  # then grey is the colour of the rest
+            colours = tuple(colour for colour in colours if colour != style.neutral)
+        named = min(len(lines), len(colours))
+        for part in lines[named:]:
+            points = part[[self.by, "share"]].to_numpy().T
+            ax.plot(*points, color=style.neutral, linewidth=0.8, alpha=0.5, zorder=1)
+        few, x = named <= MOST_BANDS, self._there[self.by]
+        # Bars at the same place would hide each other: they stand a little apart.
+        shifts = (np.arange(named) - (named - 1) / 2) * (0.0 if few else APART * np.ptp(x))
+        for part, colour, shift in zip(lines[:named], colours, shifts, strict=False):
+            self._draw_line(ax, part.assign(**{self.by: part[self.by] + shift}), colour, few=few)
+        ax.set_xlim(padded((float(x.min()), float(x.max()))))
+        ax.set_ylim(-0.02, 1.02)
+        ax.set_xlabel(label(self.by, 60))
+        ax.set_ylabel("share of right responses")
+        if (x == x.round()).all():
+            from matplotlib.ticker import MaxNLocator
+
+            ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, min_n_ticks=1))
+        grid(style, ax)
+        self._name(ax, style, lines[:named], colours)
+        footnote(style, ax, self._notes(named, few=few))
+
+    def _lines(self) -> list[pd.DataFrame]:
+        """Points of each respondent in the order of the axis, the best respondent first."""
+        import pandas as pd
+
+        place = pd.Series(range(len(self._ranked)), index=pd.Index(self._ranked))
+        codes = place.reindex(self._there["respondent"]).to_numpy()
+        rows = self._there.assign(place=codes).sort_values(["place", self.by], kind="stable")
+        return [part for _, part in rows.groupby("place", sort=True)]
+
+    def _draw_line(self, ax: Axes, part: pd.DataFrame, colour: str, *, few: bool) -> None:
+        x = part[self.by].to_numpy()
+        low, high = part["low"].to_numpy(), part["high"].to_numpy()
+        if few and len(part) > 1:
+            ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
+        else:
+            ax.vlines(x, low, high, color=colour, linewidth=1.2, alpha=0.5, zorder=2)
+        ax.plot(x, part["share"], color=colour, linewidth=1.6, marker="o", markersize=3.5, zorder=4)
+        if few and "expected" in part.columns:
+            ax.plot(
+                x, part["expected"], color=colour, linewidth=1.1, linestyle=(0, (4, 2)), zorder=3
+            )
+
+    def _name(
+        self, ax: Axes, style: Style, lines: list[pd.DataFrame], colours: tuple[str, ...]
+    ) -> None:
+        ends = [tuple(part[[self.by, "share"]].to_numpy()[-1]) for part in lines]
+        order = np.argsort([y for _, y in ends], kind="stable")
+        gap = 1.04 / max(1, lines_that_fit(ax, style.small))
+        heights = spread(np.array([ends[k][1] for k in order]), gap, 0.0, 1.0)
+        edge = ax.get_xlim()[1]
+        step = 0.02 * (edge - ax.get_xlim()[0])
+        for k, height in zip(order, heights, strict=True):
+            name = label(lines[k]["respondent"].iloc[0], min(24, name_width(ax, style)))
+            name_beside(style, ax, name, ends[k], (edge + step, height), colour=colours[int(k)])
+
+    def _notes(self, named: int, *, few: bool) -> list[str]:
+        notes = []
+        if few and "expected" in self._there.columns:
+            notes.append("dashed: expected by the calibration")
+        if (others := len(self._ranked) - named) > 0:
+            notes.append(f"grey: {counted(others, 'respondent')} of lower mean share")
+        if self._beyond:
+            notes.append(f"not shown: {counted(self._beyond, 'point')} far beyond the others")
+        if self._lost:
+            notes.append(f"not shown: {counted(self._lost, 'row')} without a number")
+        return notes

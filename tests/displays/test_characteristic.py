@@ -1,0 +1,90 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from itemwise.displays import CharacteristicDisplay
+from itemwise.errors import InputError
+
+X = np.linspace(-2.0, 2.0, 5)
+
+
+def some(count):
+    parts = [
+        pd.DataFrame(
+            {
+                "respondent": f"model {k}",
+                "difficulty": X,
+                "share": 0.9 * 0.9**k,
+                "low": 0,
+                "high": 1,
+            }
+        )
+        for k in range(count)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def drawn(ax, marker):
+    return [line for line in ax.lines if line.get_marker() == marker]
+
+
+def test_each_respondent_has_a_line_a_band_and_a_name_in_its_colour():
+    ax = CharacteristicDisplay(some(3).sample(frac=1, random_state=0)).plot().ax_
+    lines = drawn(ax, "o")
+    assert len(lines) == len(ax.collections) == 3
+    np.testing.assert_array_equal(lines[0].get_xdata(), X)
+    colours = {text.get_text(): text.get_color() for text in ax.texts}
+    assert [colours[f"model {k}"] for k in range(3)] == [line.get_color() for line in lines]
+
+
+def test_names_do_not_cover_each_other():
+    ax = CharacteristicDisplay(some(8).assign(share=0.5)).plot().ax_
+    heights = sorted(text.get_position()[1] for text in ax.texts if "model" in text.get_text())
+    assert len(heights) == 8
+    assert np.diff(heights).min() > 0.03
+
+
+def test_of_more_than_eight_the_best_are_named_and_the_rest_is_grey():
+    ax = CharacteristicDisplay(some(20)).plot().ax_
+    assert {text for text in texts(ax) if "model" in text} == {f"model {k}" for k in range(7)}
+    assert "grey: 13 respondents of lower mean share" in texts(ax)
+    colours = [line.get_color() for line in drawn(ax, "o")]
+    assert len(set(colours)) == 7
+    assert "#8A8A8A" not in colours
+    assert len(drawn(ax, "None")) == 13
+
+
+def test_the_expected_share_is_dashed():
+    ax = CharacteristicDisplay(some(2).assign(expected=0.4)).plot().ax_
+    dashed = [line for line in ax.lines if line.is_dashed()]
+    assert [set(line.get_ydata()) for line in dashed] == [{0.4}, {0.4}]
+    assert texts(ax)[-1] == "dashed: expected by the calibration"
+
+
+def test_another_column_may_lie_along_the_axis():
+    frame = some(2).assign(difficulty=np.tile([1, 2, 3, 4, 5], 2))
+    ax = CharacteristicDisplay(frame.rename(columns={"difficulty": "bin"}), by="bin").plot().ax_
+    assert ax.get_xlabel() == "bin"
+    ticks = [tick for tick in ax.get_xticks() if 1 <= tick <= 5]
+    assert ticks == [1, 2, 3, 4, 5]
+
+
+def test_one_point_far_out_does_not_squash_the_rest():
+    frame = some(1)
+    far = frame.iloc[[0]].assign(difficulty=1e6)
+    ax = CharacteristicDisplay(pd.concat([frame, far])).plot().ax_
+    assert np.ptp(ax.get_xlim()) < 10
+    assert "not shown: 1 point far beyond the others" in texts(ax)
+
+
+def test_points_without_a_share_are_left_out_and_said():
+    frame = some(1)
+    frame.loc[2, "share"] = np.nan
+    ax = CharacteristicDisplay(frame).plot().ax_
+    assert "not shown: 1 row without a number" in texts(ax)
+    with pytest.raises(InputError, match="no row has a finite 'difficulty' and 'share'"):
+        CharacteristicDisplay(frame.assign(share=np.nan))

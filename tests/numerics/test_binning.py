@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from itemwise.numerics.binning import (
+    edges_by_quantile,
+    edges_by_width,
+    places,
+    sums_by_bin,
+    wilson,
+)
+from itemwise.numerics.robust import robust_limits
+
+numbers = st.lists(st.floats(-100, 100), min_size=1, max_size=40).map(np.array)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
+def test_wilson_is_that_of_scipy(level):
+    n = np.repeat(np.arange(1, 12), 12)
+    right = np.minimum(np.tile(np.arange(12), 11), n)
+    low, high = wilson(right.astype(float), n.astype(float), level)
+    for k, (count, total) in enumerate(zip(right, n, strict=True)):
+        wanted = binomtest(count, total).proportion_ci(level, method="wilson")
+        assert (low[k], high[k]) == pytest.approx((wanted.low, wanted.high), abs=1e-14)
+
+
+@pytest.mark.parametrize("n", [5, 40, 300])
+def test_wilson_covers_the_truth_as_often_as_it_says_over_truths(n):
+    """For a single truth coverage swings around the level, since counts are whole."""
+    random = np.random.default_rng(0)
+    truth = random.uniform(size=40_000)
+    right = random.binomial(n, truth).astype(float)
+    low, high = wilson(right, np.full(right.shape, float(n)), 0.95)
+    assert np.mean((low <= truth) & (truth <= high)) == pytest.approx(0.95, abs=0.01)
+
+
+def test_of_nothing_no_share_is_known():
+    assert np.isnan(wilson(np.zeros(1), np.zeros(1), 0.95)).all()
+
+
+@given(numbers, st.integers(1, 12), st.sampled_from([edges_by_quantile, edges_by_width]))
+def test_every_value_lies_in_a_bin_and_equal_values_in_the_same(values, n_bins, edges_of):
+    edges = edges_of(values, n_bins)
+    place = places(values, edges)
+    assert place.min() >= 0
+    assert place.max() < n_bins
+    order = np.argsort(values, kind="stable")
+    assert (np.diff(place[order]) >= 0).all()
+    assert all(len(set(place[values == value])) == 1 for value in values)
+
+
+def test_bins_by_quantile_hold_equally_many():
+    values = np.random.default_rng(0).normal(size=100)
+    assert np.bincount(places(values, edges_by_quantile(values, 10))).tolist() == [10] * 10
+
+
+def test_bins_by_width_are_equally_wide_but_for_what_lies_far_out():
+    values = np.append(np.linspace(0, 10, 101), [1e6, -1e6])
+    edges = edges_by_width(values, 5)
+    assert (edges[0], edges[-1]) == (-1e6, 1e6)
+    assert np.ptp(np.diff(edges[1:-1])) < 1e-9
+    np.testing.assert_allclose(edges_by_width(values[:101], 5), [0, 2, 4, 6, 8, 10])
+
+
+def test_values_outside_and_missing_ones_lie_in_no_bin():
+    found = places(np.array([-1.0, 0.0, 1.0, 2.0, 3.0, np.nan]), np.array([0.0, 1.0, 2.0]))
+    assert found.tolist() == [-1, 0, 1, 1, -1, -1]
+
+
+def test_sums_by_hand():
+    cells = np.array([[1.0, 0.0, np.nan, 1.0], [1.0, 1.0, 1.0, 1.0]])
+    n, right = sums_by_bin(cells, np.array([0, 0, 1, -1]), 2)
+    assert n.tolist() == [[2, 0], [2, 1]]
+    assert right.tolist() == [[1, 0], [2, 1]]
+
+
+@given(numbers)
+def test_robust_limits_lie_within_the_values_and_hold_their_middle(values):
+    low, high = robust_limits(values)
+    assert values.min() <= low <= np.median(values) <= high <= values.max()
+
+
+def test_robust_limits_leave_far_values_out():
+    values = np.append(np.random.default_rng(0).normal(size=200), [1e6, np.inf, np.nan])
+    assert robust_limits(values)[1] < 10
+    mostly_equal = np.append(np.zeros(90), [*np.linspace(0, 1, 15), 1e6])
+    assert robust_limits(mostly_equal)[1] < 10

@@ -1,0 +1,204 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import false_discovery_control, pearsonr, permutation_test, spearmanr
+
+from itemwise.displays import Display
+from itemwise.errors import InputError
+from itemwise.studies import MetadataRelations, relate_metadata
+
+COLUMNS = ["difficulty_mean", "difficulty_median", "difficulty_deviation", "guessing_mean"]
+
+
+def tables(n=60, seed=0):
+    random = np.random.default_rng(seed)
+    names = pd.Index([f"set {k}" for k in range(n)], name="dataset")
+    datasets = pd.DataFrame(random.normal(size=(n, 4)), index=names, columns=COLUMNS)
+    metadata = pd.DataFrame(
+        {
+            "NumberOfClasses": random.integers(2, 6, n).astype(float),
+            "NumberOfInstances": np.exp(random.normal(size=n)),
+        },
+        index=names,
+    )
+    datasets["difficulty_mean"] -= np.log(metadata["NumberOfInstances"])
+    return datasets.assign(items=500, flag="fine"), metadata
+
+
+def row(found, metadatum, parameter):
+    return found.to_frame().set_index(["metadatum", "parameter"]).loc[(metadatum, parameter)]
+
+
+@pytest.mark.parametrize(("method", "test"), [("spearman", spearmanr), ("pearson", pearsonr)])
+def test_correlations_and_p_values_are_those_of_scipy(method, test):
+    datasets, metadata = tables()
+    found = relate_metadata(datasets, metadata, method=method)
+    assert len(found.to_frame()) == 2 * 4
+    for one in metadata:
+        for other in COLUMNS:
+            wanted, cell = test(metadata[one], datasets[other]), row(found, one, other)
+            assert cell["correlation"] == pytest.approx(wanted.statistic)
+            assert cell["p"] == pytest.approx(wanted.pvalue)
+
+
+def test_intervals_of_pearson_are_those_of_scipy():
+    datasets, metadata = tables()
+    found = row(
+        relate_metadata(datasets, metadata, method="pearson"), "NumberOfClasses", COLUMNS[0]
+    )
+    wanted = pearsonr(metadata["NumberOfClasses"], datasets[COLUMNS[0]]).confidence_interval()
+    assert (found["low"], found["high"]) == pytest.approx((wanted.low, wanted.high))
+
+
+def test_intervals_of_spearman_by_hand():
+    """Bonett and Wright (2000): Fisher's z with variance (1 + r²/2) / (n - 3)."""
+    found = row(relate_metadata(*tables()), "NumberOfInstances", "difficulty_mean")
+    r = found["correlation"]
+    reach = 1.959964 * np.sqrt((1 + r**2 / 2) / 57)
+    assert found["low"] == pytest.approx(np.tanh(np.arctanh(r) - reach), abs=1e-6)
+    assert found["high"] == pytest.approx(np.tanh(np.arctanh(r) + reach), abs=1e-6)
+
+
+def test_intervals_of_spearman_cover_as_often_as_they_say():
+    random, hits = np.random.default_rng(0), []
+    truth = 6 / np.pi * np.arcsin(0.6 / 2)  # of ranks, where normal values correlate 0.6
+    for _ in range(300):
+        x, y = random.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=50).T
+        names = [str(k) for k in range(50)]
+        found = relate_metadata(
+            pd.DataFrame({"difficulty_mean": x}, index=names), pd.DataFrame({"m": y}, index=names)
+        )
+        hits.append(found.low.item() <= truth <= found.high.item())
+    assert np.mean(hits) == pytest.approx(0.95, abs=0.03)
+
+
+def test_p_values_are_adjusted_as_scipy_does():
+    found = relate_metadata(*tables())
+    np.testing.assert_allclose(
+        found.p_adjusted, false_discovery_control(found.p.reshape(-1)).reshape(found.p.shape)
+    )
+
+
+@pytest.mark.parametrize("n", [4, 5, 6])
+def test_over_few_data_sets_every_order_is_tried(n):
+    datasets, metadata = tables(n)
+    found = row(relate_metadata(datasets, metadata), "NumberOfClasses", "guessing_mean")
+    wanted = permutation_test(
+        (metadata["NumberOfClasses"],),
+        lambda x: spearmanr(x, datasets["guessing_mean"]).statistic,
+        permutation_type="pairings",
+        n_resamples=1000,  # more than there are orders: all of them
+    )
+    two_sided = np.mean(np.abs(wanted.null_distribution) >= abs(found["correlation"]) - 1e-9)
+    assert found["p"] == pytest.approx(two_sided, abs=1e-12)
+
+
+def test_four_data_sets_in_perfect_order_prove_nothing():
+    names = list("abcd")
+    datasets = pd.DataFrame({"difficulty_mean": [1.0, 2, 3, 4]}, index=names)
+    found = relate_metadata(datasets, pd.DataFrame({"size": [10, 20, 30, 99]}, index=names))
+    assert found.correlation.item() == pytest.approx(1.0)
+    assert found.p.item() == pytest.approx(2 / 24)
+    assert np.isnan(found.low.item())
+    assert "Without an interval, since perfect: 1 correlation." in found.notes
+    assert found.meaning == (
+        "The one relation between metadata and item parameters is no more than chance: size with "
+        "difficulty_mean, 1.00, over 4 data sets."
+    )
+
+
+def test_the_strongest_relation_that_holds_is_said():
+    found = relate_metadata(*tables())
+    assert found.meaning.startswith("1 of 8 relations between metadata and item parameters is more")
+    assert "NumberOfInstances with difficulty_mean, -0." in found.meaning
+    assert found.meaning in repr(found)
+
+
+def test_false_alarms_are_rare_where_nothing_is_related():
+    random, alarms = np.random.default_rng(1), 0
+    names = [str(k) for k in range(30)]
+    for _ in range(100):
+        datasets = pd.DataFrame(random.normal(size=(30, 4)), index=names, columns=COLUMNS)
+        metadata = pd.DataFrame(random.normal(size=(30, 3)), index=names, columns=list("abc"))
+        alarms += (relate_metadata(datasets, metadata).p_adjusted < 0.05).any()
+    assert alarms / 100 < 0.1
+
+
+def test_constant_metadata_have_no_correlation_and_a_note():
+    datasets, metadata = tables()
+    found = relate_metadata(datasets, metadata.assign(constant=3.0))
+    cell = row(found, "constant", "difficulty_mean")
+    assert cell[["correlation", "low", "high", "p", "p_adjusted"]].isna().all()
+    assert found.notes == ("No correlation, since all values are the same: 1 column (constant).",)
+    only = relate_metadata(datasets, metadata[[]].assign(constant=3.0))
+    assert only.meaning.startswith("No relation can be tested")
+
+
+def test_data_sets_are_joined_by_name_and_gaps_left_out_pair_by_pair():
+    datasets, metadata = tables()
+    whole = relate_metadata(datasets[:50], metadata[:50])
+    moved = metadata.sample(frac=1, random_state=0)
+    found = relate_metadata(datasets[:50], moved)
+    np.testing.assert_allclose(found.correlation, whole.correlation)
+    assert found.notes == (
+        "Left out, since one table lacks them: 10 data sets (set 50, set 51, set 52, ...).",
+    )
+    metadata.iloc[:5, 0] = np.nan
+    assert relate_metadata(datasets, metadata).n.tolist() == [[55] * 4, [60] * 4]
+    metadata.iloc[:57, 0] = np.nan
+    few = relate_metadata(datasets, metadata)
+    assert np.isnan(few.correlation[0]).all()
+    assert "fewer than 4 data sets have a number: 1 column (NumberOfClasses)" in few.notes[0]
+
+
+def test_metadata_may_be_a_dict_for_each_data_set():
+    datasets, metadata = tables()
+    found = relate_metadata(datasets, metadata.to_dict("index"))
+    np.testing.assert_array_equal(
+        found.correlation, relate_metadata(datasets, metadata).correlation
+    )
+
+
+def test_the_matrix_and_the_figure_hold_the_correlations(tmp_path):
+    found = relate_metadata(*tables())
+    assert isinstance(found, MetadataRelations)
+    wide = found.matrix()
+    assert wide.shape == (2, 4)
+    assert wide.loc["NumberOfInstances", "guessing_mean"] == found.correlation[1, 3]
+    assert found.matrix("p").to_numpy() == pytest.approx(found.p)
+    assert isinstance(found.plot(), Display)
+    assert found.save(tmp_path / "relations.csv").exists()
+    with pytest.raises(InputError, match="value is 'q'"):
+        found.matrix("q")
+
+
+@given(st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_ranks_know_no_scale(seed):
+    datasets, metadata = tables(20, seed)
+    first = relate_metadata(datasets, metadata)
+    second = relate_metadata(datasets, np.exp(metadata / 10))
+    np.testing.assert_allclose(second.correlation, first.correlation)
+    assert (np.abs(first.correlation) <= 1).all()
+    assert (first.low <= first.correlation).all()
+    assert (first.correlation <= first.high).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"datasets": tables(3)[0]}, r"share 3 data sets .*at least 4 are needed"),
+        ({"metadata": tables()[1].add_prefix("my ", axis=0)}, r"share 0 data sets"),
+        ({"datasets": tables()[0][["items"]]}, "none of the columns"),
+        ({"metadata": tables()[1].astype(str)}, "no column of numbers"),
+        ({"metadata": pd.concat([tables()[1]] * 2)}, "the row 'set 0' more than once"),
+        ({"metadata": [1, 2]}, "metadata should be a frame with a row a data set"),
+        ({"method": "kendall"}, "'spearman' or 'pearson'"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(change, said):
+    datasets, metadata = tables()
+    with pytest.raises(InputError, match=said):
+        relate_metadata(**{"datasets": datasets, "metadata": metadata, **change})
