@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_responses as read_responses
     from itemwise.studies import characteristic_curves as characteristic_curves
+    from itemwise.studies import choose_datasets as choose_datasets
     from itemwise.studies import compare_ranks as compare_ranks
+    from itemwise.studies import compare_subsets as compare_subsets
     from itemwise.studies import decode_benchmark as decode_benchmark
     from itemwise.studies import decode_responses as decode_responses
     from itemwise.studies import probability_by_metadata as probability_by_metadata
@@ -72,8 +74,10 @@ _HOMES = {
     "TwoPL": "models",
     "calibrate": "estimation",
     "characteristic_curves": "studies",
+    "choose_datasets": "studies",
     "compare_models": "diagnostics",
     "compare_ranks": "studies",
+    "compare_subsets": "studies",
     "decode_benchmark": "studies",
     "decode_responses": "studies",
     "diagnose": "diagnostics",
@@ -86,8 +90,8 @@ _HOMES = {
     "local_dependence": "diagnostics",
     "model_fit": "diagnostics",
     "person_fit": "diagnostics",
-    "publish_suite": "datasets",
     "probability_by_metadata": "studies",
+    "publish_suite": "datasets",
     "read_responses": "responses",
     "relate_metadata": "studies",
     "reliability": "diagnostics",

@@ -201,6 +201,17 @@ def heat_map_frame(names):
     return pd.DataFrame(values, index=list(names), columns=columns)
 
 
+def agreement_frame(names):
+    size = np.arange(2, len(names) + 2)
+    frame = pd.DataFrame({"size": size})
+    for place, name in enumerate(("random", "ceiling", "held_out")):
+        value = 0.8 - (0.2 + 0.2 * place) / size
+        frame = frame.assign(
+            **{name: value, f"{name}_low": value - 0.1, f"{name}_high": value + 0.1}
+        )
+    return frame
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
@@ -223,6 +234,7 @@ FRAMES = {
     "characteristic": characteristic_frame,
     "scores": scores_frame,
     "heat_map": heat_map_frame,
+    "agreement": agreement_frame,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itemwise.displays.agreement import AgreementDisplay
 from itemwise.displays.base import Display
 from itemwise.displays.bump import BumpDisplay
 from itemwise.displays.characteristic import CharacteristicDisplay
@@ -27,6 +28,7 @@ from itemwise.displays.suspects import SuspectsDisplay
 
 __all__ = [
     "DISPLAYS",
+    "AgreementDisplay",
     "BumpDisplay",
     "CharacteristicDisplay",
     "CriticalDifferenceDisplay",
@@ -73,4 +75,5 @@ DISPLAYS: dict[str, type[Display]] = {
     "heat_map": HeatMapDisplay,
     "histogram": HistogramDisplay,
     "scores": ScoresDisplay,
+    "agreement": AgreementDisplay,
 }

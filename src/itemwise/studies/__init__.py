@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from itemwise.studies.benchmark import decode_responses as decode_responses
     from itemwise.studies.characteristic import CharacteristicCurves as CharacteristicCurves
     from itemwise.studies.characteristic import characteristic_curves as characteristic_curves
+    from itemwise.studies.choosing import ChosenDatasets as ChosenDatasets
+    from itemwise.studies.choosing import choose_datasets as choose_datasets
     from itemwise.studies.decoding import BenchmarkDecoding as BenchmarkDecoding
     from itemwise.studies.decoding import Limits as Limits
     from itemwise.studies.metadata import MetadataRelations as MetadataRelations
@@ -25,10 +27,14 @@ if TYPE_CHECKING:
     from itemwise.studies.metadata_bins import probability_by_metadata as probability_by_metadata
     from itemwise.studies.significance import RankComparison as RankComparison
     from itemwise.studies.significance import compare_ranks as compare_ranks
+    from itemwise.studies.subsets import SubsetComparison as SubsetComparison
+    from itemwise.studies.subsets import compare_subsets as compare_subsets
 
 STUDIES: dict[str, str] = {
     "characteristic_curves": "characteristic",
+    "choose_datasets": "choosing",
     "compare_ranks": "significance",
+    "compare_subsets": "subsets",
     "decode_benchmark": "benchmark",
     "decode_responses": "benchmark",
     "probability_by_metadata": "metadata_bins",
@@ -38,10 +44,12 @@ STUDIES: dict[str, str] = {
 _RESULTS = {
     "BenchmarkDecoding": "decoding",
     "CharacteristicCurves": "characteristic",
+    "ChosenDatasets": "choosing",
     "Limits": "decoding",
     "MetadataBins": "metadata_bins",
     "MetadataRelations": "metadata",
     "RankComparison": "significance",
+    "SubsetComparison": "subsets",
     "Tournament": "tournament",
 }
 _HOMES = {**STUDIES, **_RESULTS}

@@ -7,7 +7,6 @@ of the data sets matters, since a rating forgets.
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.ratings import Ratings, new_players, rate_period, round_robin
+from itemwise.ratings import Ratings, best_first, new_players, play, ranks
 from itemwise.ratings.glicko2 import (
     REACH,
     START_DEVIATION,
     START_RATING,
     START_VOLATILITY,
 )
+from itemwise.ratings.season import FINEST
 from itemwise.responses import Table
 from itemwise.results import Finding
 from itemwise.studies.scores import rivals
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 Order: TypeAlias = "str | Sequence[str] | Mapping[str, float] | pd.Series[float] | None"
 
 GIVEN = "given"
-FARTHEST_RATING = 100_000.0  # points from the mean; a thousand clear steps stay far below
 MOST_GROWTH = 10.0  # of volatility; beyond, a rating follows the last items only
-FINEST = 6  # decimals of a rating that count in a rank: sums end in rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,19 +72,19 @@ class Tournament(Finding):
     @property
     def leader(self) -> str:
         """The respondent of the highest rating."""
-        return self.respondents[int(_best_first(self.rating[-1])[0])]
+        return self.respondents[int(best_first(self.rating[-1])[0])]
 
     @property
     def level_with_leader(self) -> tuple[str, ...]:
         """Those whose 95 % range overlaps that of the leader, best first."""
-        final, order = self.final, _best_first(self.rating[-1])
+        final, order = self.final, best_first(self.rating[-1])
         reach = final.low[order[0]]
         return tuple(self.respondents[k] for k in order[1:] if final.high[k] >= reach)
 
     @property
     def meaning(self) -> str:
         """Who leads, and who cannot be told apart from the leader."""
-        final, first = self.final, _best_first(self.rating[-1])[0]
+        final, first = self.final, best_first(self.rating[-1])[0]
         played = f"After {counted(len(self.items), 'item')}"
         if np.ptp(np.round(final.rating, FINEST)) == 0:
             return f"{played}, nobody leads: all {len(self.respondents):,} have the same rating."
@@ -108,7 +106,7 @@ class Tournament(Finding):
 
         final = self.final
         columns = {
-            "rank": _ranks(final.rating),
+            "rank": ranks(final.rating),
             "rating": final.rating,
             "deviation": final.deviation,
             "volatility": final.volatility,
@@ -119,7 +117,7 @@ class Tournament(Finding):
             "lost": self.lost.sum(axis=0),
         }
         frame = pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
-        return frame.iloc[_best_first(final.rating)]
+        return frame.iloc[best_first(final.rating)]
 
     def history(self) -> pd.DataFrame:
         """One row a period and respondent, in the order of play."""
@@ -130,7 +128,7 @@ class Tournament(Finding):
             "period": np.repeat(np.arange(1, n_periods + 1), n),
             "item": np.repeat(np.array(self.items, dtype=object), n),
             "respondent": np.tile(np.array(self.respondents, dtype=object), n_periods),
-            "rank": np.concatenate([_ranks(row) for row in self.rating]),
+            "rank": np.concatenate([ranks(row) for row in self.rating]),
             "rating": self.rating.reshape(-1),
             "deviation": self.deviation.reshape(-1),
             "volatility": self.volatility.reshape(-1),
@@ -174,47 +172,22 @@ def tournament(
     by which they are played, lowest first; give the negative for highest first. `tau` bounds
     how fast volatility changes. All start with the same rating, deviation and volatility.
     """
-    if not (math.isfinite(tolerance) and tolerance >= 0):
-        raise InputError(f"tolerance is {tolerance}, but it must be 0 or above.")
     table = rivals(scores, "tournament")
     places = _played(order, table.items)
     values = table.cells.T[places]
     items = tuple(table.items[k] for k in places)
     start = new_players(len(table.respondents), rating, deviation, volatility)
-    after: list[Ratings] = []
-    results = []
-    for item, row in zip(items, values, strict=True):
-        outcomes = round_robin(row, tolerance)
-        after.append(rate_period(after[-1] if after else start, outcomes, tau))
-        _check_sane(after[-1], table.respondents, item, len(after), tau)
-        results.append([(outcomes == point).sum(axis=1) for point in (1.0, 0.5, 0.0)])
-    won, drawn, lost = np.array(results).transpose(1, 0, 2)
-    notes = _notes(table.respondents, items, won + drawn + lost)
+    season = play(values, table.respondents, items, tolerance=tolerance, tau=tau, start=start)
+    notes = _notes(table.respondents, items, season.won + season.drawn + season.lost)
     return Tournament(
         respondents=table.respondents,
         items=items,
         scores=values,
-        **{
-            name: np.array([getattr(ratings, name) for ratings in after])
-            for name in ("rating", "deviation", "volatility")
-        },
-        won=won,
-        drawn=drawn,
-        lost=lost,
+        **vars(season),
         tolerance=tolerance,
         tau=tau,
-        notes=(*notes, *_erratic(after[-1], volatility)),
+        notes=(*notes, *_erratic(season.final, volatility)),
     )
-
-
-def _best_first(rating: Floats) -> NDArray[np.intp]:
-    return np.argsort(-np.round(rating, FINEST), kind="stable")
-
-
-def _ranks(rating: Floats) -> NDArray[np.intp]:
-    """1 is best; who has the same rating has the same rank."""
-    falling = np.sort(-np.round(rating, FINEST))
-    return 1 + np.searchsorted(falling, -np.round(rating, FINEST))
 
 
 def _played(order: Order, items: tuple[str, ...]) -> list[int]:
@@ -275,23 +248,6 @@ def _check_known(names: Sequence[str], items: tuple[str, ...]) -> None:
             f"order names {unknown[0]!r:.80}, which is no item of the scores.{hint} "
             f"They are: {', '.join(items[:5])}{', ...' if len(items) > 5 else ''}."
         )
-
-
-def _check_sane(
-    ratings: Ratings, respondents: tuple[str, ...], item: str, period: int, tau: float
-) -> None:
-    """Refuse ratings that ran away: many games that hang together drive Glicko-2 apart."""
-    away = np.abs(ratings.rating - ratings.rating.mean())
-    worst = int(np.argmax(away))
-    if away[worst] <= FARTHEST_RATING:
-        return
-    raise InputError(
-        f"The ratings ran away in period {period:,} ({item!r:.60}): {respondents[worst]!r:.60} "
-        f"reached {ratings.rating[worst]:.3g}. Glicko-2 takes games for independent, but all "
-        f"{len(respondents) - 1:,} games that a respondent plays on an item hang on one score, "
-        f"and volatility answers as if they did not. Give a smaller tau, such as {tau / 10:.2g}, "
-        "or fewer respondents."
-    )
 
 
 def _notes(

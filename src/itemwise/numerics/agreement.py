@@ -1,0 +1,54 @@
+"""How well rankings agree: the tau-b of Kendall (1945) and Spearman's rho, for many at once."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.numerics.arrays import Floats
+
+Signs: TypeAlias = NDArray[np.float32]  # sums of them are exact up to millions of pairs
+
+
+def pair_signs(values: Floats) -> Signs:
+    """For each pair of the last axis whether the first is above (1), level (0) or below (-1)."""
+    first, second = np.triu_indices(values.shape[-1], 1)
+    one, other = values[..., first], values[..., second]
+    # In the search for data sets nearly all the time is spent here, so numbers are kept small.
+    signs = np.subtract(one > other, one < other, dtype=np.int8)
+    return signs.astype(np.float32)
+
+
+def sign_agreement(signs: Signs, others: Signs) -> Floats:
+    """Kendall's tau-b of rankings given as `pair_signs`; 0 where one of them is all ties."""
+    # Signs are 1, 0 and -1, so that their squares count the pairs that are no ties.
+    return _ratio(_dot(signs, others), np.sqrt(_dot(signs, signs) * _dot(others, others)))
+
+
+def kendall(values: Floats, others: Floats) -> Floats:
+    """Kendall's tau-b over the last axis; 0 where one of the two is all ties: it ranks nobody."""
+    return sign_agreement(pair_signs(values), pair_signs(others))
+
+
+def correlation(values: Floats, others: Floats) -> Floats:
+    """Pearson's correlation over the last axis; 0 where one of the two is constant."""
+    x = values - values.mean(axis=-1, keepdims=True)
+    y = others - others.mean(axis=-1, keepdims=True)
+    return _ratio((x * y).sum(axis=-1), np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1)))
+
+
+def spearman(values: Floats, others: Floats) -> Floats:
+    """Spearman's rho over the last axis, ties sharing their mean rank."""
+    from scipy.stats import rankdata
+
+    return correlation(rankdata(values, axis=-1), rankdata(others, axis=-1))
+
+
+def _dot(signs: Signs, others: Signs) -> Floats:
+    return np.asarray(np.einsum("...p,...p->...", signs, others), dtype=np.float64)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
