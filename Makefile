@@ -14,7 +14,7 @@ SETUP := @PYTHON="$(PYTHON)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh script
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-demo: ## Calibrate sixty classifiers on handwritten digits; tables and figures in itemwise-demo/
+demo: ## Decode the data sets of scikit-learn; tables and figures in itemwise-demo/
 	$(SETUP)
 	@$(BIN)/itemwise demo --out "$(DEMO)"
 	@echo "All output lies in $(abspath $(DEMO))"

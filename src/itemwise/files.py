@@ -6,9 +6,11 @@ Every file is treated as hostile: it is bounded before it is read, and nothing i
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable, Iterable, Mapping
@@ -47,6 +49,13 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
 def write_bytes(path: PathLike, content: bytes) -> None:
     """Write `content` as a whole file, atomically."""
     write_atomically(path, lambda file: _write_all(file, content))
+
+
+def file_name_of(text: str) -> str:
+    """A short name that every file system takes, and that another text has only by a wonder."""
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:40]
+    plain = slug == text == text.lower()  # some file systems do not tell A from a
+    return slug if plain else f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def make_folder(path: PathLike) -> Path:

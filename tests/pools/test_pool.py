@@ -49,7 +49,7 @@ def test_every_registered_pool_can_be_made_for_a_split(split):
 
 
 def test_perceptrons_are_trained_longer_and_longer_in_the_steps_of_the_authors_program(split):
-    lengths = [member.make(split, 0).max_iter for member in find_pool("mlp").members]
+    lengths = [member.make(split, 0).classifier.max_iter for member in find_pool("mlp").members]
     assert lengths[:9] == [1] * 9
     assert lengths[9:19] == [11] * 10
     assert lengths[-1] == 121

@@ -203,6 +203,12 @@ def test_fewer_folds_where_no_class_has_as_many_members(splits):
     assert f"{largest} folds instead of 10" in answers.remarks["guess"]
 
 
+def test_perceptrons_that_stop_early_on_purpose_do_not_warn_of_it(split):
+    first = find_pool("mlp").members[0]
+    outcome = answer(Task(first, Part.of(split), 0, 0))
+    assert outcome.remarks == ()
+
+
 def test_deep_perceptrons_can_be_fitted(split):
     members = find_pool("mlp-deep").members
     for member in (members[2], members[-1]):

@@ -11,6 +11,7 @@ import typer
 from itemwise.estimation.calibrating import ENGINES
 from itemwise.estimation.choosing import AUTO
 from itemwise.models import MODELS
+from itemwise.pools.pool import POOLS
 from itemwise.responses.cells import KINDS
 from itemwise.responses.layouts import LAYOUTS
 from itemwise.scoring import METHODS
@@ -25,7 +26,8 @@ def _one_of(names: Collection[str]) -> Callable[[str], str]:
     return checked
 
 
-def _choice(*flags: str, names: Collection[str], text: str) -> Any:
+def choice(*flags: str, names: Collection[str], text: str) -> Any:
+    """An option that takes one of some names."""
     return typer.Option(
         *flags,
         metavar="|".join(names),
@@ -39,19 +41,19 @@ Scores = Annotated[
     Path, typer.Argument(help="Responses: .csv, .tsv, .parquet or .jsonl; wide or long.")
 ]
 Bank = Annotated[Path, typer.Argument(help="Item bank that `itemwise calibrate` wrote.")]
-Model = Annotated[str, _choice("--model", "-m", names=MODELS, text="Response function of items.")]
+Model = Annotated[str, choice("--model", "-m", names=MODELS, text="Response function of items.")]
 ModelOrAuto = Annotated[
     str,
-    _choice("--model", "-m", names=[AUTO, *MODELS], text="Response function of items."),
+    choice("--model", "-m", names=[AUTO, *MODELS], text="Response function of items."),
 ]
-Engine = Annotated[str, _choice("--engine", names=ENGINES, text="How items are found.")]
+Engine = Annotated[str, choice("--engine", names=ENGINES, text="How items are found.")]
 Priors = Annotated[
     str,
-    _choice("--priors", names=("default", "none"), text="none: plain maximum likelihood."),
+    choice("--priors", names=("default", "none"), text="none: plain maximum likelihood."),
 ]
-Method = Annotated[str, _choice("--method", names=METHODS, text="Estimate of ability.")]
+Method = Annotated[str, choice("--method", names=METHODS, text="Estimate of ability.")]
 Layout = Annotated[
-    str, _choice("--layout", names=LAYOUTS, text="How the table is laid out, if its names mislead.")
+    str, choice("--layout", names=LAYOUTS, text="How the table is laid out, if its names mislead.")
 ]
 Kind = Annotated[
     str | None,
@@ -61,5 +63,8 @@ Kind = Annotated[
         help="What responses are, if the table misleads: whole numbers that are scores, say.",
     ),
 ]
+Pool = Annotated[str, choice("--pool", names=POOLS, text="Classifiers that answer.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Classifiers at once; -1 for all cores.")]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]

@@ -9,6 +9,7 @@ rise. So `perceptrons` are trained longer, in the steps of that program, and
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,13 +32,45 @@ Codes = NDArray[np.int64]
 
 def perceptrons(count: int = N_PERCEPTRONS) -> tuple[Member, ...]:
     """Multilayer perceptrons, each trained from its own start: 1 pass, then 11, 21, ... 121."""
-    from sklearn.neural_network import MLPClassifier
-
-    passes = {place: 1 + STEP * (place // STEP) for place in range(1, count + 1)}
+    makers = {place: Perceptron(1 + STEP * (place // STEP)) for place in range(1, count + 1)}
     return tuple(
-        member_of(f"MLP {place} ({counted(n, 'iteration')})", MLPClassifier(max_iter=n))
-        for place, n in passes.items()
+        Member(f"MLP {place} ({counted(maker.passes, 'iteration')})", maker, repr(maker))
+        for place, maker in makers.items()
     )
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """Makes scikit-learn's default perceptron, trained for some passes."""
+
+    passes: int
+
+    def __call__(self, _split: SplitLike, seed: int) -> Unfinished:
+        """A perceptron that is not trained yet."""
+        from sklearn.neural_network import MLPClassifier
+
+        return Unfinished(MLPClassifier(max_iter=self.passes, random_state=seed))
+
+
+@dataclass(frozen=True, eq=False)
+class Unfinished:
+    """A classifier whose training ends early on purpose, so that it need not warn of it."""
+
+    classifier: Any
+
+    def fit(self, X: Any, y: Any) -> Unfinished:
+        """Train it as far as it goes."""
+        from sklearn.exceptions import ConvergenceWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.classifier.fit(X, y)
+        return self
+
+    def predict(self, X: Any) -> Codes:
+        """What it learned so far."""
+        codes: Codes = self.classifier.predict(X)
+        return codes
 
 
 def deep_perceptrons(deepest: int = N_PERCEPTRONS) -> tuple[Member, ...]:

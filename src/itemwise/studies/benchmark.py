@@ -7,8 +7,6 @@ data set, and a true score: how many instances their ability makes them likely t
 
 from __future__ import annotations
 
-import hashlib
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from itemwise.calibration import Calibration
 from itemwise.datasets import Dataset, Split, load_datasets, metadata, split_dataset
 from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation import calibrate
+from itemwise.files import file_name_of
 from itemwise.models import MeasurementModel
 from itemwise.pools import Answers, Pool, find_pool, run_pool
 from itemwise.pools.paper import OPTIMAL, PESSIMAL
@@ -106,7 +105,7 @@ def decode_benchmark(
         answers = run_pool(
             split,
             chosen,
-            folder=None if folder is None else Path(folder) / _folder_of(split.name),
+            folder=None if folder is None else Path(folder) / file_name_of(split.name),
             folds=folds,
             time_limit=time_limit,
             n_jobs=n_jobs,
@@ -309,12 +308,6 @@ def _frame_of(rows: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame.from_dict(dict(rows), orient="index").rename_axis("dataset")
-
-
-def _folder_of(dataset: str) -> str:
-    """A name that every file system takes, and that no other data set has."""
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", dataset).strip("-")[:40]
-    return f"{slug}-{hashlib.sha256(dataset.encode()).hexdigest()[:8]}"
 
 
 def _check_method(method: Any) -> None:

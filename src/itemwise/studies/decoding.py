@@ -12,6 +12,7 @@ import numpy as np
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation.remarks import ALL_RIGHT, ALL_WRONG
+from itemwise.pools.paper import OPTIMAL
 from itemwise.results import Finding
 from itemwise.words import counted
 
@@ -131,7 +132,7 @@ class BenchmarkDecoding(Finding):
         ordered = self.ranking(by)
         if not 1 <= n_bins <= len(ordered):
             raise InputError(
-                f"n_bins is {n_bins}, but there {counted(len(ordered), 'data set')} to put into "
+                f"n_bins is {n_bins}, but there are {counted(len(ordered), 'data set')} to put into "
                 "bins. Choose at least 1 and at most as many."
             )
         rows = []
@@ -188,22 +189,39 @@ class BenchmarkDecoding(Finding):
     @property
     def meaning(self) -> str:
         """Which data set is hardest, how many instances are doubtful, and who scores best."""
-        frame = self.ranking()
-        hardest, row = frame.index[0], frame.iloc[0]
-        where = f"{row['difficulty_mean']:.2f} ± {1.96 * row['difficulty_mean_se']:.2f}"
+        frame = self.datasets
         negative = round(float((frame["share_negative"] * frame["items"]).sum()))
         return (
-            f"Of {counted(len(frame), 'data set')}, {hardest} is the hardest: a mean difficulty of "
-            f"{where}, where the average classifier stands at 0. Of "
-            f"{counted(len(self.items), 'instance')}, {len(self.suspects):,} probably have a wrong "
-            f"label, and {negative:,} discriminate negatively: good classifiers miss them more "
-            f"often than bad ones. {self._strongest()}"
+            f"{self._hardest()} Of {counted(len(self.items), 'instance')}, {len(self.suspects):,} "
+            f"probably have a wrong label, and {negative:,} discriminate negatively: good "
+            f"classifiers miss them more often than bad ones. {self._strongest()}"
+        )
+
+    def _hardest(self) -> str:
+        told = self.ranking().dropna(subset=[RANKED])
+        if told.empty:
+            return (
+                "All classifiers are right on the same instances, so no instance tells them apart."
+            )
+        name, row = told.index[0], told.iloc[0]
+        where = f"{row[RANKED]:.2f} ± {1.96 * row[f'{RANKED}_se']:.2f}"
+        scale = "where the average classifier stands at 0"
+        if len(self.datasets) == 1:
+            return f"{name} has a mean difficulty of {where}, {scale}."
+        return (
+            f"Of {counted(len(self.datasets), 'data set')}, {name} is the hardest: a mean "
+            f"difficulty of {where}, {scale}."
         )
 
     def _strongest(self) -> str:
-        share = self.scores("true_score_mean").mean(axis=1).sort_values(ascending=False)
-        learned = share.drop(index=["optimal"], errors="ignore")
-        return f"{learned.index[0]} has the highest true score, {learned.iloc[0]:.1%} on average."
+        """The best classifier that learned; the optimal one knows the answers."""
+        share = self.scores("true_score_mean").mean(axis=1).drop(index=OPTIMAL, errors="ignore")
+        if share.empty:
+            return ""
+        best = share.idxmax()
+        errors = self.scores("true_score_mean_se").loc[best].dropna()
+        reach = 1.96 * np.sqrt((errors**2).sum()) / max(len(errors), 1)
+        return f"{best} has the highest true score, {share[best]:.1%} ± {reach:.1%} on average."
 
     def _known(self, dataset: str | None) -> str:
         if dataset is None and len(self.calibrations) == 1:

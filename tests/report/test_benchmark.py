@@ -1,0 +1,80 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itemwise import decode_responses, simulate
+from itemwise.errors import InputError
+from itemwise.report import read_benchmark, write_benchmark
+
+
+def decoding(count=5, respondents=20, names=None):
+    ability = np.linspace(-2, 2, respondents)
+    tables = {
+        name: simulate("2pl", n_items=25, abilities=ability, random_state=seed).responses
+        for seed, name in enumerate(names or [f"set {k}" for k in range(count)])
+    }
+    return decode_responses(tables, model="2pl")
+
+
+@pytest.fixture(scope="module")
+def decoded():
+    return decoding()
+
+
+def test_every_chapter_is_read_or_its_absence_explained(decoded):
+    chapters = read_benchmark(decoded)
+    assert list(chapters.found) == ["tournament", "ranks", "subsets", "choice"]
+    assert list(chapters.missing) == ["metadata"]
+    assert list(chapters.sentences) == ["decoding", *chapters.found]
+    assert all(sentence.endswith(".") for sentence in chapters.sentences.values())
+
+
+@pytest.mark.parametrize(
+    ("order", "column"),
+    [
+        ("difficulty", "difficulty_mean"),
+        ("discrimination", "discrimination_mean"),
+        ("difficulty-deviation", "difficulty_deviation"),
+        ("discrimination-deviation", "discrimination_deviation"),
+    ],
+)
+def test_the_tournament_is_played_in_the_order_asked_for(decoded, order, column):
+    played = read_benchmark(decoded, order=order).found["tournament"].items
+    assert list(played) == list(decoded.datasets[column].sort_values().index)
+
+
+def test_the_order_given_is_that_of_the_data_sets(decoded):
+    played = read_benchmark(decoded, order="given").found["tournament"].items
+    assert played == tuple(decoded.calibrations)
+
+
+def test_an_unknown_order_is_refused(decoded):
+    with pytest.raises(InputError, match="order is 'size', but it should be one of difficulty"):
+        read_benchmark(decoded, order="size")
+
+
+def test_one_data_set_leaves_what_needs_several_out(tmp_path):
+    chapters = read_benchmark(decoding(count=1))
+    assert set(chapters.missing) >= {"choice", "metadata"}
+    assert write_benchmark(chapters, tmp_path)
+
+
+def test_all_files_that_are_named_exist_and_can_be_read(decoded, tmp_path):
+    paths = write_benchmark(read_benchmark(decoded), tmp_path / "new")
+    assert len(set(paths)) == len(paths)
+    for path in paths:
+        if path.suffix == ".csv" and path.name != "suspects.csv":
+            assert len(pd.read_csv(path))
+        elif path.suffix == ".json":
+            json.loads(path.read_text())
+        assert path.stat().st_size > 0
+
+
+def test_names_of_data_sets_cannot_leave_the_folder(tmp_path):
+    home = tmp_path / "home"
+    names = ["../../escape", "a/b", "<script>"]
+    paths = write_benchmark(read_benchmark(decoding(names=names)), home)
+    assert all(home in path.resolve().parents for path in paths)
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]

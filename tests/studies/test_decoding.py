@@ -1,0 +1,123 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from itemwise import Responses, decode_responses, simulate
+from itemwise.displays import Display
+from itemwise.errors import InputError
+from itemwise.studies import Limits
+
+
+@pytest.fixture(scope="module")
+def decoding():
+    ability = np.linspace(-2, 2, 40)
+    tables = {
+        f"set {k}": simulate("2pl", n_items=30, abilities=ability, random_state=k).responses
+        for k in range(5)
+    }
+    return decode_responses(tables, model="2pl")
+
+
+def test_the_frame_has_the_hardest_data_set_first(decoding):
+    frame = decoding.to_frame()
+    assert frame.index.name == "dataset"
+    assert frame["difficulty_mean"].is_monotonic_decreasing
+
+
+def test_items_of_all_data_sets_are_told_apart(decoding):
+    assert list(decoding.items.columns[:2]) == ["dataset", "item"]
+    assert decoding.items.groupby("dataset").size().to_dict() == {f"set {k}": 30 for k in range(5)}
+
+
+def test_scores_are_classifiers_by_data_sets(decoding):
+    wide = decoding.scores("accuracy")
+    assert wide.shape == (40, 5)
+    assert list(wide.columns) == list(decoding.calibrations)
+    cells = decoding.responses["set 3"].to_frame()
+    np.testing.assert_allclose(wide["set 3"], cells.mean(axis=1))
+
+
+def test_bins_hold_equally_many_data_sets_hardest_first(decoding):
+    bins = decoding.bins(2)
+    assert bins["datasets"].tolist() == [3, 2]
+    assert bins["difficulty"].is_monotonic_decreasing
+    hardest = decoding.to_frame().index[:3]
+    assert bins.loc[1, "names"] == ", ".join(hardest)
+    chosen = decoding.datasets.loc[hardest, "difficulty_mean"]
+    assert bins.loc[1, "difficulty"] == pytest.approx(chosen.mean())
+    assert bins.loc[1, "difficulty_se"] == pytest.approx(chosen.std() / np.sqrt(3))
+
+
+def test_too_many_bins_are_refused(decoding):
+    with pytest.raises(InputError, match="n_bins is 6, but there are 5 data sets"):
+        decoding.bins(6)
+
+
+def test_a_turned_instance_is_among_the_suspects():
+    table = simulate("2pl", 200, 60, random_state=4).responses.to_frame()
+    items = {"discrimination": np.full(60, 2.0), "difficulty": np.linspace(-1.5, 0.5, 60)}
+    table = simulate("2pl", 200, items=items, random_state=4).responses.to_frame()
+    table["item_7"] = 1 - table["item_7"]
+    found = decode_responses({"one": table}, model="2pl")
+    assert found.suspects["item"].tolist() == ["item_7"]
+    assert found.suspects["dataset"].tolist() == ["one"]
+    assert found.datasets.loc["one", "share_negative"] == 1 / 60
+
+
+@pytest.mark.parametrize(
+    ("kind", "dataset"),
+    [("datasets", None), ("histogram", None), ("histogram", "set 1"), ("scores", "set 2")],
+)
+def test_every_kind_of_figure_is_drawn(decoding, kind, dataset):
+    assert isinstance(decoding.plot(kind, dataset), Display)
+
+
+def test_a_figure_of_one_data_set_needs_its_name(decoding):
+    with pytest.raises(InputError, match=r"no data set None. Choose one of: set 0, set 1"):
+        decoding.plot("scores")
+    with pytest.raises(InputError, match="no data set 'set 9'"):
+        decoding.plot("suspects", "set 9")
+    with pytest.raises(InputError, match="kind is 'pie'"):
+        decoding.plot("pie")
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda d: d.scores("skill"), "There is no column of classifiers 'skill'"),
+        (lambda d: d.ranking("size"), "There is no column of datasets 'size'"),
+    ],
+)
+def test_unknown_columns_are_refused_with_those_that_exist(decoding, call, told):
+    with pytest.raises(InputError, match=f"{told}. Choose one of: "):
+        call(decoding)
+
+
+def test_the_meaning_names_the_hardest_data_set_and_the_best_classifier(decoding):
+    hardest = decoding.to_frame().index[0]
+    best = decoding.scores("true_score_mean").mean(axis=1).idxmax()
+    assert f"{hardest} is the hardest" in decoding.meaning
+    assert f"{best} has the highest true score" in decoding.meaning
+    assert decoding.meaning in repr(decoding)
+    assert decoding.meaning in decoding._repr_html_()
+
+
+def test_a_data_set_that_all_solve_has_no_difficulty_but_its_share():
+    found = decode_responses({"one": Responses(np.ones((30, 8)))}, model="2pl")
+    row = found.datasets.loc["one"]
+    assert row["share_solved"] == 1
+    assert np.isnan(row["difficulty_mean"])
+    assert "no instance tells" in found.meaning
+
+
+def test_limits_must_be_numbers():
+    with pytest.raises(InputError, match="limit of guessing is 'high'"):
+        Limits(guessing="high")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".html", ".parquet"])
+def test_it_is_saved_like_every_result(decoding, tmp_path, suffix):
+    path = decoding.save(tmp_path / f"decoding{suffix}")
+    assert path.stat().st_size > 0
+    if suffix == ".csv":
+        assert pd.read_csv(path)["dataset"].tolist() == list(decoding.to_frame().index)
