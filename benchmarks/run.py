@@ -15,6 +15,7 @@ SCRIPTS = [
     "peers.py",
     "scores.py",
     "ratings.py",
+    "decoding.py",
     "coverage.py",
     "choices.py",
     "labels.py",

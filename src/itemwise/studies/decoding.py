@@ -132,8 +132,8 @@ class BenchmarkDecoding(Finding):
         ordered = self.ranking(by)
         if not 1 <= n_bins <= len(ordered):
             raise InputError(
-                f"n_bins is {n_bins}, but there are {counted(len(ordered), 'data set')} to put into "
-                "bins. Choose at least 1 and at most as many."
+                f"n_bins is {n_bins}, but there are {counted(len(ordered), 'data set')} to fill "
+                "them. Choose at least 1 and at most as many."
             )
         rows = []
         for names in np.array_split(ordered.index.to_numpy(dtype=object), n_bins):
@@ -200,11 +200,9 @@ class BenchmarkDecoding(Finding):
     def _hardest(self) -> str:
         told = self.ranking().dropna(subset=[RANKED])
         if told.empty:
-            return (
-                "All classifiers are right on the same instances, so no instance tells them apart."
-            )
+            return "All classifiers respond alike, so no instance tells them apart."
         name, row = told.index[0], told.iloc[0]
-        where = f"{row[RANKED]:.2f} ± {1.96 * row[f'{RANKED}_se']:.2f}"
+        where = f"{float(row[RANKED]):.2f} ± {1.96 * float(row[f'{RANKED}_se']):.2f}"
         scale = "where the average classifier stands at 0"
         if len(self.datasets) == 1:
             return f"{name} has a mean difficulty of {where}, {scale}."
@@ -218,7 +216,7 @@ class BenchmarkDecoding(Finding):
         share = self.scores("true_score_mean").mean(axis=1).drop(index=OPTIMAL, errors="ignore")
         if share.empty:
             return ""
-        best = share.idxmax()
+        best = str(share.idxmax())
         errors = self.scores("true_score_mean_se").loc[best].dropna()
         reach = 1.96 * np.sqrt((errors**2).sum()) / max(len(errors), 1)
         return f"{best} has the highest true score, {share[best]:.1%} ± {reach:.1%} on average."

@@ -1,0 +1,104 @@
+"""Where the time of a decode goes, and the published tables of decodIRT where they are at hand.
+
+python benchmarks/decoding.py [folds]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import pandas as pd
+
+import itemwise as iw
+from common import machine, print_table
+from itemwise.datasets import load_dataset, split_dataset
+from itemwise.pools import find_pool
+from itemwise.report import read_benchmark
+from itemwise.studies.benchmark import judge
+
+SHARED = Path(os.environ.get("ITEMWISE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+
+
+def one_data_set(folds: int) -> list[tuple[object, ...]]:
+    """Each part of a decode of 500 handwritten digits with the paper's pool, in seconds."""
+    seconds: dict[str, float] = {}
+
+    def timed(name, work):
+        begin = perf_counter()
+        found = work()
+        seconds[name] = perf_counter() - begin
+        return found
+
+    pool = find_pool("paper")
+    dataset = timed("read", lambda: load_dataset("sklearn:digits"))
+    split = timed("split and prepare", lambda: split_dataset(dataset))
+    answers = timed(
+        f"train and ask 139 classifiers, {folds} folds",
+        lambda: iw.run_pool(split, pool, folds=folds, n_jobs=2),
+    )
+    told = answers.responses(split.y_test, pool.calibrating)
+    judged = answers.responses(split.y_test, pool.evaluated)
+    calibration = timed("calibrate, 3PL", lambda: iw.calibrate(told, "3pl"))
+    timed("standard errors", lambda: calibration.items)
+    timed("abilities and true scores", lambda: judge(calibration, judged))
+    timed("suspect labels", lambda: iw.label_trouble(calibration))
+    training = max(seconds.values())
+    rows = [(name, f"{value:.2f}", f"{value / training:.1%}") for name, value in seconds.items()]
+    psychometrics = sum(list(seconds.values())[3:])
+    rows.append(
+        ("psychometrics together", f"{psychometrics:.2f}", f"{psychometrics / training:.1%}")
+    )
+    return rows
+
+
+def published() -> tuple[list[tuple[object, ...]], dict[str, str]]:
+    """The 20 published tables: 132 classifiers on up to 501 instances each."""
+    tables, evaluated = {}, {}
+    for folder in sorted((SHARED / "data" / "decodirt" / "benchmarking").iterdir()):
+        names = pd.read_csv(folder / "theta_list.csv")["Clf"].replace(
+            {"otimo": "optimal", "pessimo": "pessimal", "majoritario": "majority"}
+            | {"minoritario": "minority"}
+            | {f"rand{k}": f"random {k}" for k in (1, 2, 3)}
+        )
+        for ending, home in (("_irt", tables), ("", evaluated)):
+            frame = pd.read_csv(next(folder.glob(f"{folder.name}{ending}.csv*")))
+            home[folder.name] = frame[[name for name in frame if name.startswith("V")]]
+        evaluated[folder.name].index = pd.Index(names)
+    begin = perf_counter()
+    decoding = iw.decode_responses(tables, evaluated)
+    spent = perf_counter() - begin
+    scores = decoding.scores("true_score_positive")
+    upright = int((scores.loc["optimal"] > scores.loc["pessimal"]).sum())
+    rows = [
+        ("tables", len(tables)),
+        ("instances", f"{len(decoding.items):,}"),
+        ("converged", int(decoding.datasets["converged"].sum())),
+        ("optimal above pessimal, items of positive discrimination", upright),
+        ("calibrations, abilities and true scores, s", f"{spent:.1f}"),
+    ]
+    return rows, read_benchmark(decoding).sentences
+
+
+def main() -> None:
+    folds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    print(f"\n## Decoding\n\n{machine()}.")
+    print_table(
+        "Where the time goes: digits, 500 test instances, the paper's pool, two cores",
+        ("part", "s", "of training"),
+        one_data_set(folds),
+    )
+    if not SHARED.is_dir():
+        print(f"\nThe published tables are not at {SHARED}; set ITEMWISE_SHARED to their folder.")
+        return
+    rows, sentences = published()
+    print_table("The 20 published tables of decodIRT (2020), 3PL", ("", "found"), rows)
+    print()
+    for name, sentence in sentences.items():
+        print(f"- {name}: {sentence}")
+
+
+if __name__ == "__main__":
+    main()
