@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from itemwise.datasets import publish_suite as publish_suite
     from itemwise.datasets import split_dataset as split_dataset
     from itemwise.diagnostics import compare_models as compare_models
+    from itemwise.diagnostics import compare_ranks as compare_ranks
     from itemwise.diagnostics import diagnose as diagnose
     from itemwise.diagnostics import dimensionality as dimensionality
     from itemwise.diagnostics import item_fit as item_fit
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
     from itemwise.pools import run_pool as run_pool
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_responses as read_responses
+    from itemwise.studies import Limits as Limits
     from itemwise.studies import characteristic_curves as characteristic_curves
     from itemwise.studies import choose_datasets as choose_datasets
-    from itemwise.studies import compare_ranks as compare_ranks
     from itemwise.studies import compare_subsets as compare_subsets
     from itemwise.studies import decode_benchmark as decode_benchmark
     from itemwise.studies import decode_responses as decode_responses
@@ -66,6 +67,7 @@ _HOMES = {
     "Graded": "models",
     "ItemwiseError": "errors",
     "Joint": "estimation",
+    "Limits": "studies",
     "Normal": "models",
     "OnePL": "models",
     "PartialCredit": "models",
@@ -76,7 +78,7 @@ _HOMES = {
     "characteristic_curves": "studies",
     "choose_datasets": "studies",
     "compare_models": "diagnostics",
-    "compare_ranks": "studies",
+    "compare_ranks": "diagnostics",
     "compare_subsets": "studies",
     "decode_benchmark": "studies",
     "decode_responses": "studies",

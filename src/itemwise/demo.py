@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.files import PathLike
-    from itemwise.studies.benchmark import Progress
+    from itemwise.pools.running import Progress
 
 NAMES = ("iris", "wine", "breast_cancer", "digits", "moons", "circles", "blobs")
 MISLABELLED, N_MISLABELLED = "digits", 12

@@ -94,15 +94,15 @@ class Finding(Result):
     def meaning(self) -> str:
         """One sentence for a reader who is no psychometrician."""
 
-    def _sentences(self) -> list[str]:
-        """What is said below the table."""
-        return [self.meaning]
+    def sentences(self) -> list[str]:
+        """What is said below the table: the meaning, and notes where there are any."""
+        return [self.meaning, *getattr(self, "notes", ())]
 
     def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), *self._sentences()])
+        return "\n".join([super().__repr__(), *self.sentences()])
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{html.escape(text)}</p>" for text in self._sentences())
+        said = "".join(f"<p>{html.escape(text)}</p>" for text in self.sentences())
         return f"{super()._repr_html_()}{said}"
 
 

@@ -43,6 +43,7 @@ def test_tables_figures_banks_and_answers_are_left_in_the_folder(run, files, tmp
     assert {path.name for path in (folder / "answers").iterdir()} == {"set0", "set1", "set2"}
     assert "is the hardest" in done.stdout
     assert "metadata: none. datasets and metadata share 3 data sets" in done.stdout
+    assert "only 12 classifiers calibrate it" in done.stdout
 
 
 def test_the_same_command_goes_on_and_writes_the_same(run, files, tmp_path):
@@ -81,6 +82,10 @@ def test_tables_of_right_and_wrong_need_no_classifiers(run, tmp_path):
         (["digits"], "Did you mean 'sklearn:digits'?"),
         (["sklearn:iris", "sklearn:iris"], "used more than once"),
         (["sklearn:iris", "--test-share", "2"], "test_share"),
+        (["sklearn:iris", "--size", "nan"], "--size is nan"),
+        (["sklearn:iris", "--size", "-1"], "--size is -1"),
+        (["sklearn:iris", "--jobs", "0"], "n_jobs is 0"),
+        (["a/x.csv", "b/x.csv", "--responses"], "Two files are called 'x'"),
     ],
 )
 def test_what_a_hurried_person_gets_wrong_is_explained(run, words, told):
@@ -90,7 +95,9 @@ def test_what_a_hurried_person_gets_wrong_is_explained(run, words, told):
     assert "Traceback" not in done.output
 
 
-@pytest.mark.parametrize("option", [["--pool", "papers"], ["--order", "size"], ["--method", "x"]])
+@pytest.mark.parametrize(
+    "option", [["--pool", "papers"], ["--order", "size"], ["--method", "x"], ["--model", "beta"]]
+)
 def test_unknown_choices_are_refused(run, option):
     done = run("decode", "sklearn:iris", *option)
     assert done.exit_code == 2

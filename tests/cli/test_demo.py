@@ -29,7 +29,7 @@ def test_files_are_written_and_said(run, tmp_path, small):
     done = run("demo")
     assert done.exit_code == 0, done.output
     folder = tmp_path / "itemwise-demo"
-    for figure in ("datasets", "tournament", "wine_scores", "wine_characteristic"):
+    for figure in ("datasets", "tournament", "wine_scores"):
         assert (folder / "figures" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
     assert "12 labels of breast_cancer were changed on purpose" in done.stdout
     assert iw.load(folder / "banks" / "wine.json").converged

@@ -207,3 +207,11 @@ def test_something_else_is_no_source():
         load_dataset(61)
     with pytest.raises(InputError, match="load_datasets"):
         load_dataset("openml-suite:99")
+
+
+def test_one_name_of_a_target_is_for_those_that_need_one(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("x,kind\n" + "\n".join(f"{k},{k % 2}" for k in range(20)))
+    mine, iris = load_datasets([path, "sklearn:iris"], target="kind")
+    assert mine.target.name == "kind"
+    assert iris.name == "iris"

@@ -212,6 +212,27 @@ def agreement_frame(names):
     return frame
 
 
+def cell_curves_frame(names):
+    classes = list(dict.fromkeys(names))[:6]
+    place = {
+        name: (classes[k % len(classes)], classes[k % 7 % len(classes)])
+        for k, name in enumerate(names)
+    }
+    frame = curves_frame(names)
+    cells = pd.DataFrame([place[name] for name in frame["item"]], columns=["true", "predicted"])
+    return pd.concat([cells, frame.reset_index(drop=True)], axis=1)
+
+
+def item_space_frame(names):
+    count = len(names)
+    columns = {
+        "difficulty": np.linspace(-2.0, 2.0, count),
+        "discrimination": np.linspace(3.0, -1.0, count),
+        "guessing": np.linspace(0.0, 0.4, count),
+    }
+    return pd.DataFrame(columns, index=list(names))
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
@@ -235,6 +256,8 @@ FRAMES = {
     "scores": scores_frame,
     "heat_map": heat_map_frame,
     "agreement": agreement_frame,
+    "cell_curves": cell_curves_frame,
+    "item_space": item_space_frame,
 }
 
 

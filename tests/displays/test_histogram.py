@@ -73,3 +73,10 @@ def test_a_column_without_a_finite_number_is_refused():
         HistogramDisplay(some(3).assign(difficulty=np.inf))
     with pytest.raises(InputError, match="'class' is missing"):
         HistogramDisplay(some(3), group="class")
+
+
+def test_more_than_two_groups_are_outlines_over_a_faint_fill():
+    frame = some(100).assign(label=np.arange(100) % 5)
+    five = HistogramDisplay(frame, group="label").plot().ax_.patches[0].get_alpha()
+    two = HistogramDisplay(frame.assign(label=frame["label"] % 2), group="label")
+    assert five < two.plot().ax_.patches[0].get_alpha()

@@ -33,6 +33,7 @@ def names(pool):
         ("artificial", 7),
         ("paper", 139),
         ("random-200", 200),
+        ("tuned", 10),
     ],
 )
 def test_every_pool_has_its_members_under_different_names(name, size):

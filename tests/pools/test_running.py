@@ -131,7 +131,8 @@ def test_a_member_that_fails_is_recorded_and_skipped(split, deed, reason):
     assert answers.responses(split.y_test).respondents == ("bayes",)
     assert len(answers.failures["odd"].splitlines()) == 1
     assert re.search(reason, answers.failures["odd"])
-    assert "1 member of 2 failed and were left out" in answers.notes
+    (note,) = answers.notes
+    assert note.startswith("1 member (odd) of 2 failed and was left out; odd: ")
 
 
 def test_a_member_that_cannot_be_made_fails_like_one_that_cannot_be_fitted(split):
@@ -183,8 +184,8 @@ def test_warnings_are_counted_in_words_and_not_shown(split):
         answers = run_pool(split, {"odd": Odd("warn"), "few": SMALL["perceptron"]}, folds=2)
     assert not caught
     assert answers.remarks["odd"] == "RuntimeWarning (3 times)"
-    assert "1 member: RuntimeWarning" in answers.notes
-    assert "1 member: ConvergenceWarning" in answers.notes
+    assert "1 member (odd): RuntimeWarning" in answers.notes
+    assert "1 member (few): ConvergenceWarning" in answers.notes
 
 
 def test_folds_that_lack_a_class_are_skipped_and_said(splits):
@@ -218,6 +219,12 @@ def test_deep_perceptrons_can_be_fitted(split):
         )
         outcome = answer(Task(short, Part.of(split), 0, 0))
         assert len(outcome.predictions) == 30
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True])
+def test_a_number_of_jobs_that_means_nothing_is_refused(split, n_jobs):
+    with pytest.raises(InputError, match=r"n_jobs is .*, but it should be a whole number other"):
+        run_pool(split, SMALL, n_jobs=n_jobs)
 
 
 def test_progress_says_what_is_done_what_runs_and_how_long_it_takes(split):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import decode_responses, simulate
+from itemwise import Responses, decode_responses, simulate
 from itemwise.errors import InputError
 from itemwise.report import read_benchmark, write_benchmark
 
@@ -26,9 +26,10 @@ def decoded():
 def test_every_chapter_is_read_or_its_absence_explained(decoded):
     chapters = read_benchmark(decoded)
     assert list(chapters.found) == ["tournament", "ranks", "subsets", "choice"]
-    assert list(chapters.missing) == ["metadata"]
+    assert not chapters.missing  # nothing is known of tables beforehand, so nothing is missed
     assert list(chapters.sentences) == ["decoding", *chapters.found]
-    assert all(sentence.endswith(".") for sentence in chapters.sentences.values())
+    for name, finding in chapters.found.items():
+        assert chapters.sentences[name] == [finding.meaning, *finding.notes]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_an_unknown_order_is_refused(decoded):
 
 def test_one_data_set_leaves_what_needs_several_out(tmp_path):
     chapters = read_benchmark(decoding(count=1))
-    assert set(chapters.missing) >= {"choice", "metadata"}
+    assert set(chapters.missing) == {"ranks", "subsets", "choice"}
     assert write_benchmark(chapters, tmp_path)
 
 
@@ -78,3 +79,34 @@ def test_names_of_data_sets_cannot_leave_the_folder(tmp_path):
     paths = write_benchmark(read_benchmark(decoding(names=names)), home)
     assert all(home in path.resolve().parents for path in paths)
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_a_data_set_without_difficulty_does_not_stop_the_others():
+    tables = {name: each.responses for name, each in decoding().calibrations.items()}
+    tables["solved"] = Responses(np.ones((20, 8)), respondents=list(tables["set 0"].respondents))
+    chapters = read_benchmark(decode_responses(tables, model="2pl"))
+    assert "solved" not in chapters.found["tournament"].items
+    assert set(chapters.found) == {"tournament", "ranks", "subsets", "choice"}
+
+
+def test_a_later_report_leaves_nothing_of_an_earlier_one(decoded, tmp_path):
+    (tmp_path / "mine.csv").write_text("kept")
+    first = write_benchmark(read_benchmark(decoded), tmp_path)
+    second = write_benchmark(read_benchmark(decoding(count=1)), tmp_path)
+    assert len(second) < len(first)
+    there = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert there == {*second, tmp_path / "mine.csv"}
+
+
+def test_a_forged_summary_cannot_remove_other_files(decoded, tmp_path):
+    home, victim = tmp_path / "home", tmp_path / "victim.csv"
+    write_benchmark(read_benchmark(decoded), home)
+    victim.write_text("kept")
+    document = json.loads((home / "summary.json").read_text())
+    document["files"] = ["../victim.csv", str(victim), "figures/../../victim.csv", "answers/a.json"]
+    (home / "answers").mkdir()
+    (home / "answers" / "a.json").write_text("kept")
+    (home / "summary.json").write_text(json.dumps(document))
+    write_benchmark(read_benchmark(decoded), home)
+    assert victim.read_text() == "kept"
+    assert (home / "answers" / "a.json").read_text() == "kept"

@@ -81,8 +81,10 @@ def test_the_harder_data_set_is_harder(decoding):
 
 
 def test_every_estimate_has_its_uncertainty(decoding):
-    for name in ("ability", "true_score", "ability_positive", "true_score_positive", "accuracy"):
+    for name in ("ability", "true_score", "ability_positive", "true_score_positive"):
         assert decoding.classifiers[f"{name}_se"].notna().all()
+    inside = decoding.classifiers[["accuracy_low", "accuracy", "accuracy_high"]]
+    assert (inside.diff(axis=1).iloc[:, 1:] >= 0).all(axis=None)
     for name in ("difficulty", "discrimination", "guessing"):
         assert decoding.datasets[f"{name}_mean_se"].notna().all()
 
@@ -282,6 +284,62 @@ def ends(responses):
     return pd.DataFrame(cells, index=["optimal", "pessimal"], columns=list(responses.items))
 
 
+def test_an_item_that_all_of_the_pool_solve_does_not_tell_twins_apart():
+    told = table(n=40, m=20).to_frame()
+    told["item_1"] = 1.0
+    twins = told.iloc[[3, 3]].set_axis(["right", "wrong"])
+    twins.loc["wrong", "item_1"] = 0.0
+    frame = decode_responses({"one": told}, {"one": twins}, model="2pl").classifiers
+    score = frame.set_index("respondent")["true_score"]
+    assert score["right"] == score["wrong"]
+
+
+def test_who_was_asked_nothing_has_no_score():
+    told = table().to_frame()
+    told.iloc[4] = np.nan
+    frame = decode_responses({"one": told}, model="2pl").classifiers.set_index("respondent")
+    assert frame.loc["respondent_5"].drop("dataset").isna().all()
+    assert frame.drop(index="respondent_5").notna().all(axis=None)
+
+
+def test_few_classifiers_are_said_to_be_few():
+    (note,) = decode_responses({"one": table(n=12)}, model="2pl").notes
+    assert note.startswith("one: only 12 classifiers calibrate it")
+
+
+def test_a_data_set_too_small_for_the_method_is_told_and_left_out():
+    small = blobs(n=24)
+    found = decode({"fine": blobs(), "small": small}, method="staged")
+    assert list(found.calibrations) == ["fine"]
+    assert "needs 10 items or more" in found.failures["small"]
+
+
+def test_who_failed_on_a_data_set_and_why_is_kept():
+    pool = {**LEARNED, "wide": KNeighborsClassifier(10_000)}
+    found = decode_benchmark({"one": blobs()}, pool, target="label", folds=0, model="2pl")
+    assert list(found.failed["one"]) == ["wide"]
+    assert any("(wide) of 8 failed and was left out; wide: ValueError" in n for n in found.notes)
+
+
+def test_names_that_are_the_same_as_text_are_refused():
+    with pytest.raises(InputError, match="same name as text"):
+        decode_responses({1: table(), "1": table(seed=1)})
+
+
+def test_limits_must_be_limits():
+    with pytest.raises(InputError, match="limits is a dict, but it should be"):
+        decode_responses({"one": table()}, limits={"difficulty": 2})
+
+
+def test_who_has_no_score_on_some_data_set_is_not_called_the_strongest():
+    one, two = table(), table(seed=1, difficulty=2.0)
+    absent = two.to_frame()
+    best = one.to_frame().mean(axis=1).idxmax()
+    absent.loc[best] = np.nan
+    found = decode_responses({"one": one, "two": absent}, model="2pl")
+    assert f"{best} has the highest true score" not in found.meaning
+
+
 def test_tables_must_be_a_mapping_of_names():
     with pytest.raises(InputError, match="should map names of data sets to responses"):
         decode_responses([table()])
@@ -294,7 +352,7 @@ def test_evaluated_must_cover_all_tables():
 
 def test_scores_in_an_interval_are_refused():
     scores = np.random.default_rng(0).random((30, 8))
-    with pytest.raises(InputError, match="right and wrong"):
+    with pytest.raises(InputError, match="right or wrong"):
         decode_responses({"one": scores}, model="continuous")
 
 

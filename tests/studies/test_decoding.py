@@ -21,7 +21,10 @@ def decoding():
 def test_the_frame_has_the_hardest_data_set_first(decoding):
     frame = decoding.to_frame()
     assert frame.index.name == "dataset"
-    assert frame["difficulty_mean"].is_monotonic_decreasing
+    assert frame["chance"].is_monotonic_increasing
+    ability = [decoding.calibrations["set 1"].population.mean]
+    expected = decoding.calibrations["set 1"].probability(ability).to_numpy()
+    assert frame.loc["set 1", "chance"] == pytest.approx(expected.mean())
 
 
 def test_items_of_all_data_sets_are_told_apart(decoding):
@@ -41,7 +44,7 @@ def test_bins_hold_equally_many_data_sets_hardest_first(decoding):
     bins = decoding.bins(2)
     assert bins["datasets"].tolist() == [3, 2]
     assert bins["difficulty"].is_monotonic_decreasing
-    hardest = decoding.to_frame().index[:3]
+    hardest = decoding.ranking().index[:3]
     assert bins.loc[1, "names"] == ", ".join(hardest)
     chosen = decoding.datasets.loc[hardest, "difficulty_mean"]
     assert bins.loc[1, "difficulty"] == pytest.approx(chosen.mean())
@@ -95,7 +98,7 @@ def test_unknown_columns_are_refused_with_those_that_exist(decoding, call, told)
 
 def test_the_meaning_names_the_hardest_data_set_and_the_best_classifier(decoding):
     hardest = decoding.to_frame().index[0]
-    best = decoding.scores("true_score_mean").mean(axis=1).idxmax()
+    best = decoding.scores("true_score_positive_mean").mean(axis=1).idxmax()
     assert f"{hardest} is the hardest" in decoding.meaning
     assert f"{best} has the highest true score" in decoding.meaning
     assert decoding.meaning in repr(decoding)
@@ -107,7 +110,8 @@ def test_a_data_set_that_all_solve_has_no_difficulty_but_its_share():
     row = found.datasets.loc["one"]
     assert row["share_solved"] == 1
     assert np.isnan(row["difficulty_mean"])
-    assert "no instance tells" in found.meaning
+    assert "gets 100% ± 0% of its instances right" in found.meaning
+    assert found.classifiers["ability"].isna().all()
 
 
 def test_limits_must_be_numbers():

@@ -142,7 +142,7 @@ def test_one_item_is_a_tournament():
 
 def test_the_meaning_names_the_leader_and_who_is_level_with_it():
     far = tournament(table(4, 60, noise=0.3))
-    assert far.meaning.startswith("After 60 items, model 0 leads with a rating of ")
+    assert far.meaning.startswith("After 60 periods, model 0 leads with a rating of ")
     assert far.level_with_leader == ()
     assert "clear of all 3 others" in far.meaning
     near = tournament(table(4, 2, noise=0.0))

@@ -7,6 +7,7 @@ with their coordinates, covariances and flags.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
@@ -94,7 +95,7 @@ def load(path: str | os.PathLike[str]) -> Calibration:
 
 
 def _head(calibration: Calibration) -> dict[str, Any]:
-    model = calibration.model
+    model, likelihood = calibration.model, calibration.log_likelihood
     options = {
         field.name: getattr(model, field.name)
         for field in fields(model)  # type: ignore[arg-type]
@@ -104,7 +105,7 @@ def _head(calibration: Calibration) -> dict[str, Any]:
     return {
         "model": {"name": model.name, "options": options, "priors": priors},
         "population": _named_population(calibration.population),
-        "log_likelihood": calibration.log_likelihood,
+        "log_likelihood": None if math.isnan(likelihood) else likelihood,  # a part has none
         "n_respondents": calibration.n_respondents,
         "iterations": calibration.iterations,
         "converged": calibration.converged,
@@ -142,13 +143,14 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
     flags = tuple(_texts(words, "flags") for words in items["flags"])
     if len(flags) != len(names):
         raise ValueError("the columns of items have different lengths.")
+    told = document["log_likelihood"]
     return Calibration(
         model=model,
         item_names=names,
         coords=coords,
         uncertainty=KnownCovariances(_covariances(items["covariance"], *coords.shape)),
         population=_population(document["population"]),
-        log_likelihood=_number(document["log_likelihood"], "log_likelihood"),
+        log_likelihood=math.nan if told is None else _number(told, "log_likelihood"),
         n_respondents=_number(document["n_respondents"], "n_respondents", low=0),
         iterations=int(_number(document["iterations"], "iterations", low=0)),
         converged=_truth(document["converged"], "converged"),

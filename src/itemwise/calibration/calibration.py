@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from itemwise.calibration.curves import CategoryCurves, Curves, TestInformation
-from itemwise.calibration.uncertainty import Uncertainty
+from itemwise.calibration.frames import as_abilities, sums_frame
+from itemwise.calibration.uncertainty import KnownCovariances, Uncertainty
 from itemwise.errors import InputError
 from itemwise.models import Categorical, MeasurementModel
 from itemwise.numerics.arrays import Floats
@@ -18,7 +19,7 @@ from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.results import Result
 from itemwise.scoring import Population, score_abilities
-from itemwise.scoring.scores import ScoreSums, total_scores, true_scores
+from itemwise.scoring.scores import total_scores, true_scores
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 CURVE_POINTS = 161
-FARTHEST = 1e6  # an ability beyond is none
 UNKNOWN = 1e6  # a standard error beyond says that nothing is known
 CURVE_REACH = 4.0
 
@@ -78,6 +78,23 @@ class Calibration(Result):
         flags = self.flags or [()] * len(self.item_names)
         columns["flag"] = ["; ".join(words) for words in flags]
         return pd.DataFrame(columns, index=pd.Index(self.item_names, name="item"))
+
+    def of_items(self, items: Sequence[str]) -> Calibration:
+        """The same scale with some of the items only; their parameters stay as they are.
+
+        The log-likelihood was that of all items, so that a part has none.
+        """
+        places = self._positions(items)
+        return replace(
+            self,
+            model=self.model.of_items(places),
+            item_names=tuple(self.item_names[k] for k in places),
+            coords=self.coords[places],
+            uncertainty=KnownCovariances(self.uncertainty.covariances[places]),
+            log_likelihood=np.nan,
+            flags=tuple(self.flags[k] for k in places) if self.flags else (),
+            responses=None if self.responses is None else self.responses.select(items=items),
+        )
 
     @property
     def n_parameters(self) -> int:
@@ -130,7 +147,7 @@ class Calibration(Result):
         table, ability, se = self._standing(responses, method)
         keep = self._kept(keep_negative=keep_negative)
         sums = true_scores(self.model.of_items(keep), self.coords[keep], ability, se)
-        return _sums_frame("true_score", sums, table)
+        return sums_frame("true_score", sums, table)
 
     def total_scores(
         self,
@@ -148,13 +165,13 @@ class Calibration(Result):
         keep = self._kept(keep_negative=keep_negative)
         cells, model = self.placed(table)[:, keep], self.model.of_items(keep)
         sums = total_scores(cells, model, self.coords[keep], ability, se)
-        return _sums_frame("total_score", sums, table)
+        return sums_frame("total_score", sums, table)
 
     def probability(self, abilities: Any) -> pd.DataFrame:
         """Expected response, for a binary model the chance to be right: abilities × items."""
         import pandas as pd
 
-        ability, index = _as_abilities(abilities)
+        ability, index = as_abilities(abilities)
         found = self.model.expected(self.coords, ability)
         return pd.DataFrame(found.T, index=index, columns=pd.Index(self.item_names, name="item"))
 
@@ -162,7 +179,7 @@ class Calibration(Result):
         """Fisher information of each item on ability: abilities × items."""
         import pandas as pd
 
-        ability, index = _as_abilities(abilities)
+        ability, index = as_abilities(abilities)
         found = self.model.information(self.coords, ability)
         return pd.DataFrame(found.T, index=index, columns=pd.Index(self.item_names, name="item"))
 
@@ -253,9 +270,10 @@ class Calibration(Result):
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "NOT converged"
+        value = "" if np.isnan(self.log_likelihood) else f"{self.log_likelihood:,.2f}"
         heading = (
             f"Calibration: {self.model.name}, {counted(len(self.item_names), 'item')}, "
-            f"log-likelihood {self.log_likelihood:,.2f}, "
+            f"{f'log-likelihood {value}' if value else 'part of a calibration'}, "
             f"{state} after {counted(self.iterations, 'iteration')}"
         )
         return "\n  - ".join([heading, *self.notes])
@@ -353,45 +371,4 @@ class Calibration(Result):
         """Points along the scale: those given, or four population deviations each way."""
         if abilities is None:
             return np.linspace(*self.population.reach(CURVE_REACH), CURVE_POINTS)
-        return _as_abilities(abilities)[0]
-
-
-def _as_abilities(abilities: Any) -> tuple[Floats, Any]:
-    """Abilities as an array, and the names to show beside them."""
-    import pandas as pd
-
-    if isinstance(abilities, pd.DataFrame):
-        if "ability" not in abilities:
-            raise InputError(
-                f"The frame of abilities has columns {', '.join(map(str, abilities.columns))}; "
-                "it needs one called 'ability', as cal.abilities() gives."
-            )
-        abilities = abilities["ability"]
-    index = abilities.index if isinstance(abilities, pd.Series) else None
-    try:
-        ability = np.atleast_1d(np.asarray(abilities, dtype=float))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Abilities must be numbers: {error}.") from error
-    if np.abs(ability[np.isfinite(ability)]).max(initial=0.0) > FARTHEST:
-        raise InputError(f"Abilities must lie within ±{FARTHEST:,.0f}; nobody is farther out.")
-    if ability.ndim != 1 or not np.isfinite(ability).all():
-        raise InputError(
-            "Abilities must be one list of finite numbers; "
-            f"got an array of shape {ability.shape}"
-            + ("." if np.isfinite(ability).all() else " with infinite or missing values.")
-        )
-    return ability, pd.Index(ability, name="ability") if index is None else index
-
-
-def _sums_frame(name: str, sums: ScoreSums, responses: Responses) -> pd.DataFrame:
-    """A score, its mean over items, and the standard errors of both."""
-    import pandas as pd
-
-    per_item = np.where(sums.n_items > 0, sums.n_items, 1.0)
-    columns = {
-        name: sums.total,
-        f"{name}_se": sums.se,
-        f"{name}_mean": sums.total / per_item,
-        f"{name}_mean_se": sums.se / per_item,
-    }
-    return pd.DataFrame(columns, index=pd.Index(responses.respondents, name="respondent"))
+        return as_abilities(abilities)[0]

@@ -11,21 +11,19 @@ import typer
 
 from itemwise.cli.console import Console, Report, time_left
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.options import Jobs, Json, Model, Pool, Quiet, Seed, choice
+from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed, choice
+from itemwise.errors import InputError
 from itemwise.files import make_folder
+from itemwise.models import MODELS
 from itemwise.scoring import METHODS
+from itemwise.studies.orders import ORDERS, SCORES
 
 if TYPE_CHECKING:
     from itemwise.report import Chapters
-    from itemwise.studies import BenchmarkDecoding
+    from itemwise.studies import BenchmarkDecoding, Limits
 
 ROWS = 12
-# Named here, since importing the studies would slow down every command.
-ORDERS = (
-    *("difficulty", "discrimination", "difficulty-deviation", "discrimination-deviation"),
-    "given",
-)
-
+MOST_DATASETS = 1_000_000
 Sources = Annotated[
     list[str],
     typer.Argument(
@@ -39,6 +37,15 @@ Out = Annotated[
 ]
 Target = Annotated[
     str | None, typer.Option(help="Column of the class, if all files call it alike.")
+]
+Binary = Annotated[
+    str,
+    choice(
+        "--model",
+        "-m",
+        names=[name for name, model in MODELS.items() if model().kind == "binary"],
+        text="Response function of items.",
+    ),
 ]
 Staged = Annotated[
     str,
@@ -57,6 +64,13 @@ TimeLimit = Annotated[
 Order = Annotated[
     str, choice("--order", names=ORDERS, text="Order of the data sets in the tournament.")
 ]
+Score = Annotated[
+    str,
+    choice("--score", names=SCORES, text="What decides the games; positive: without turned items."),
+]
+Hard = Annotated[float, typer.Option(help="Difficulty above which an instance is hard.")]
+Discriminating = Annotated[float, typer.Option(help="Discrimination above which it counts.")]
+Guessable = Annotated[float, typer.Option(help="Guessing above which it counts.")]
 Tolerance = Annotated[
     float, typer.Option(min=0.0, help="True scores at most this far apart are a draw.")
 ]
@@ -77,13 +91,17 @@ def decode(
     pool: Pool = "paper",
     out: Out = Path("itemwise-decode"),
     target: Target = None,
-    model: Model = "3pl",
+    model: Binary = "3pl",
     method: Staged = "eap",
     test_share: TestShare = 0.3,
     most_test: MostTest = 500,
     folds: Folds = 10,
     time_limit: TimeLimit = None,
+    hard: Hard = 1.0,
+    discriminating: Discriminating = 0.75,
+    guessable: Guessable = 0.2,
     order: Order = "difficulty",
+    score: Score = SCORES[0],
     tolerance: Tolerance = 0.0,
     size: Size = None,
     responses: AsResponses = False,
@@ -97,13 +115,14 @@ def decode(
     A pool of classifiers answers the test part of each data set. Each finished classifier is kept
     in the folder: the same command goes on where it was stopped.
     """
-    folder = make_folder(out)
+    wanted, folder = _count_or_share(size), make_folder(out)
     from itemwise.report import read_benchmark, write_benchmark
-    from itemwise.studies import decode_benchmark
+    from itemwise.studies import Limits, decode_benchmark
 
     console = Console(quiet, json)
+    limits = Limits(hard, discriminating, guessable)
     if responses:
-        found = _decode_tables(datasets, model, method, console)
+        found = _decode_tables(datasets, model, method, limits, console)
     else:
         with console.progress("Running classifiers") as report, resumable(console):
             found = decode_benchmark(
@@ -112,6 +131,7 @@ def decode(
                 target=target,
                 model=model,
                 method=method,
+                limits=limits,
                 test_share=test_share,
                 most_test=most_test,
                 folds=folds,
@@ -123,7 +143,7 @@ def decode(
             )
     with console.progress("Comparing and drawing"):
         chapters = read_benchmark(
-            found, order=order, tolerance=tolerance, size=_count_or_share(size), random_state=seed
+            found, order=order, score=score, tolerance=tolerance, size=wanted, random_state=seed
         )
         files = write_benchmark(chapters, folder)
     show_decoding(console, chapters, folder)
@@ -132,16 +152,14 @@ def decode(
 
 def show_decoding(console: Console, chapters: Chapters, folder: Path) -> None:
     """What was found, for a person."""
-    columns = ["items", "difficulty_mean", "discrimination_mean", "share_negative"]
-    console.say("Data sets, the hardest first:")
+    columns = ["items", "chance", "chance_se", "discrimination_mean", "share_negative"]
+    console.say("Data sets, the hardest first; chance is that of the average classifier:")
     console.show(chapters.decoding.to_frame()[columns].head(ROWS).round(2))
     console.say()
-    for name, sentence in chapters.sentences.items():
-        console.say(f"{name}: {sentence}")
+    for name, sentences in chapters.sentences.items():
+        console.say(f"{name}: {' '.join(sentences)}")
     for name, reason in chapters.missing.items():
         console.say(f"{name}: none. {reason}")
-    for note in chapters.decoding.notes:
-        console.say(f"- {note}")
     console.say(f"Tables and figures: {folder}")
 
 
@@ -157,7 +175,7 @@ def finished(
             "meaning": chapters.sentences,
             "missing": chapters.missing,
             "failures": found.failures,
-            "notes": found.notes,
+            "failed": found.failed,
             "datasets": found.to_frame(),
             **more,
         }
@@ -167,15 +185,19 @@ def finished(
 
 
 def _decode_tables(
-    paths: list[str], model: str, method: str, console: Console
+    paths: list[str], model: str, method: str, limits: Limits, console: Console
 ) -> BenchmarkDecoding:
     from itemwise.datasets.files import name_of
     from itemwise.responses import read_responses
     from itemwise.studies import decode_responses
 
+    names = [name_of(path) for path in paths]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"Two files are called '{twice[0]}'. Rename one of them.")
     with console.progress("Calibrating"):
-        tables = {name_of(path): read_responses(path, kind="binary") for path in paths}
-        return decode_responses(tables, model=model, method=method)
+        tables = [read_responses(path, kind="binary") for path in paths]
+        named = dict(zip(names, tables, strict=True))
+        return decode_responses(named, model=model, method=method, limits=limits)
 
 
 def told(report: Report) -> Callable[[int, int, str, float | None], None]:
@@ -189,7 +211,13 @@ def told(report: Report) -> Callable[[int, int, str, float | None], None]:
 
 def _count_or_share(size: float | None) -> float | None:
     """A whole number of data sets, or a share of them."""
-    return int(size) if size is not None and size.is_integer() else size
+    if size is None or 0 < size < 1:
+        return size
+    if not size.is_integer() or not 1 <= size <= MOST_DATASETS:
+        raise InputError(
+            f"--size is {size:g}, but it should be a number of data sets, or a share such as 0.5."
+        )
+    return int(size)
 
 
 @contextmanager

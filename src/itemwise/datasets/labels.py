@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def check_complete(target: pd.Series[Any], what: str) -> None:
 def coded(target: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Codes from 0, and the classes they stand for: in order of number, else of the alphabet."""
     texts = [label_text(label) for label in target]
-    classes = tuple(_ordered(sorted(set(texts))))
+    classes = tuple(in_order(texts))
     place = {text: code for code, text in enumerate(classes)}
     return np.array([place[text] for text in texts], dtype=np.int64), classes
 
@@ -91,11 +91,13 @@ def _is_measurement(target: pd.Series[Any], n_values: int) -> bool:
     return n_values > limit
 
 
-def _ordered(labels: list[str]) -> list[str]:
+def in_order(labels: Iterable[str]) -> list[str]:
+    """Different labels in order of number; of the alphabet, where not all are numbers."""
+    different = sorted(set(labels))
     try:
-        return sorted(labels, key=float)
+        return sorted(different, key=float)
     except ValueError:
-        return labels
+        return different
 
 
 def _suggestion(target: str, names: list[str]) -> str:

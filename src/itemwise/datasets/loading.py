@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SUITE = "openml-suite"
+_OWN_TARGET = ("sklearn:", "openml")
 
 
 def load_dataset(
@@ -81,6 +82,8 @@ def load_datasets(
     datasets = []
     for name, source in _expanded(given, cache, server):
         chosen = target.get(_name(name, source)) if isinstance(target, Mapping) else target
+        if isinstance(target, str) and str(source).startswith(_OWN_TARGET):
+            chosen = None  # one name for all is meant for those that need one
         datasets.append(load_dataset(source, chosen, name=name, cache=cache, server=server))
     if not datasets:
         raise InputError("There is no data set in the list. Give at least one.")

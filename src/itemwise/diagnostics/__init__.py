@@ -1,4 +1,4 @@
-"""Whether to believe a calibration."""
+"""Whether to believe a calibration, and a difference."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from itemwise.diagnostics.local_dependence import LocalDependence, local_depende
 from itemwise.diagnostics.model_fit import ModelFit, model_fit
 from itemwise.diagnostics.overview import DIAGNOSTICS, Diagnoses, diagnose
 from itemwise.diagnostics.person_fit import PersonFit, person_fit
+from itemwise.diagnostics.ranks import RankComparison, compare_ranks
 from itemwise.diagnostics.reliability import Reliability, reliability
 
 __all__ = [
@@ -24,8 +25,10 @@ __all__ = [
     "ModelComparison",
     "ModelFit",
     "PersonFit",
+    "RankComparison",
     "Reliability",
     "compare_models",
+    "compare_ranks",
     "diagnose",
     "dimensionality",
     "item_fit",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itemwise.displays.agreement import AgreementDisplay
 from itemwise.displays.base import Display
 from itemwise.displays.bump import BumpDisplay
+from itemwise.displays.cell_curves import CellCurvesDisplay
 from itemwise.displays.characteristic import CharacteristicDisplay
 from itemwise.displays.critical_difference import CriticalDifferenceDisplay
 from itemwise.displays.curves import CurvesDisplay
@@ -15,6 +16,7 @@ from itemwise.displays.heat_map import HeatMapDisplay
 from itemwise.displays.histogram import HistogramDisplay
 from itemwise.displays.information import InformationDisplay
 from itemwise.displays.item_map import ItemMapDisplay
+from itemwise.displays.item_space import ItemSpaceDisplay
 from itemwise.displays.model_comparison import ModelComparisonDisplay
 from itemwise.displays.model_fit import ModelFitDisplay
 from itemwise.displays.pairs import PairsDisplay
@@ -30,6 +32,7 @@ __all__ = [
     "DISPLAYS",
     "AgreementDisplay",
     "BumpDisplay",
+    "CellCurvesDisplay",
     "CharacteristicDisplay",
     "CriticalDifferenceDisplay",
     "CurvesDisplay",
@@ -41,6 +44,7 @@ __all__ = [
     "HistogramDisplay",
     "InformationDisplay",
     "ItemMapDisplay",
+    "ItemSpaceDisplay",
     "ModelComparisonDisplay",
     "ModelFitDisplay",
     "PairsDisplay",
@@ -76,4 +80,6 @@ DISPLAYS: dict[str, type[Display]] = {
     "histogram": HistogramDisplay,
     "scores": ScoresDisplay,
     "agreement": AgreementDisplay,
+    "cell_curves": CellCurvesDisplay,
+    "item_space": ItemSpaceDisplay,
 }

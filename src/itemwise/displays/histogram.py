@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.displays.base import Display, tidy
+from itemwise.displays.groups import MOST_GROUPS, largest_groups
 from itemwise.displays.style import Style, footnote, grid, label, legend_beside, name_width
 from itemwise.errors import InputError
 from itemwise.numerics.robust import padded, robust_limits
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from itemwise.numerics.arrays import Floats
 
-MOST_GROUPS = 5
 FEWEST_BINS, MOST_BINS = 8, 50
 
 
@@ -54,10 +54,13 @@ class HistogramDisplay(Display):
         if low < 0 < high:
             ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
         handles, texts = [], []
+        parts = self._parts()
+        # Three fills or more over each other mix to mud; their outlines can still be followed.
+        fill = 0.28 if len(parts) <= 2 else 0.05
         for colour, (name, part) in zip(
-            (*style.palette[:MOST_GROUPS], style.neutral), self._parts().items(), strict=False
+            (*style.palette[:MOST_GROUPS], style.neutral), parts.items(), strict=False
         ):
-            handles.append(_steps(ax, part, edges, colour))
+            handles.append(_steps(ax, part, edges, colour, fill))
             texts.append(f"{label(name, min(24, name_width(ax, style)))}\n({len(part):,})")
         if self.group is not None:
             legend_beside(style, ax, handles, texts)
@@ -73,13 +76,8 @@ class HistogramDisplay(Display):
         """Values by group, the largest first; beyond five groups, the rest as one."""
         if self.group is None:
             return {"all": self._there[self.value].to_numpy()}
-        groups = self._there.groupby(self.group, dropna=False, sort=False, observed=True)
-        parts = [(name, part[self.value].to_numpy()) for name, part in groups]
-        parts.sort(key=lambda one: -len(one[1]))
-        found = dict(parts[:MOST_GROUPS])
-        if rest := parts[MOST_GROUPS:]:
-            found[counted(len(rest), "other")] = np.concatenate([part for _, part in rest])
-        return found
+        values = self._there[self.value].to_numpy()
+        return {name: values[places] for name, places in largest_groups(self._there[self.group])}
 
     def _notes(self, values: Floats, low: float, high: float) -> list[str]:
         notes = []
@@ -105,7 +103,7 @@ def _edges(values: Floats) -> Floats:
     return np.linspace(values.min(), values.max(), count + 1)
 
 
-def _steps(ax: Axes, values: Floats, edges: Floats, colour: str) -> Artist:
+def _steps(ax: Axes, values: Floats, edges: Floats, colour: str, fill: float) -> Artist:
     counts, _ = np.histogram(values, edges)
-    ax.stairs(counts, edges, fill=True, color=colour, alpha=0.28, linewidth=0, zorder=2)
+    ax.stairs(counts, edges, fill=True, color=colour, alpha=fill, linewidth=0, zorder=2)
     return ax.stairs(counts, edges, color=colour, linewidth=1.4, zorder=3)

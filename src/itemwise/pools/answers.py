@@ -27,8 +27,8 @@ class Answers(Result):
     """What a pool answered, and how accurate each member is in cross-validation.
 
     `cv_accuracy_se` treats folds as independent; they share training rows, so it is rather small.
-    `remarks` says of a member which folds were left out and what warnings it gave; `failures` says
-    why a member has no answers.
+    `remarks` says of a member which settings it chose, which folds were left out and what warnings
+    it gave; `failures` says why a member has no answers.
     """
 
     members: tuple[str, ...]

@@ -61,13 +61,13 @@ def answer(task: Task) -> Outcome:
         _counted_warnings() as met,
     ):
         try:
-            predictions = _asked(task, task.part.copy())
+            predictions, said = _asked(task, task.part.copy())
         except (Exception, SystemExit) as error:
             return Outcome(failure=one_line(error), passing=isinstance(error, MemoryError))
         fold_accuracies, remarks = _cross_validated(task)
     mean, se = _mean_and_se(fold_accuracies)
     return Outcome(
-        tuple(predictions.tolist()), mean, se, remarks=(*remarks, *_warnings_in_words(met))
+        tuple(predictions.tolist()), mean, se, remarks=(*said, *remarks, *_warnings_in_words(met))
     )
 
 
@@ -78,10 +78,13 @@ def one_line(error: BaseException) -> str:
     return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"
 
 
-def _asked(task: Task, part: Part) -> NDArray[np.int64]:
+def _asked(task: Task, part: Part) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The answers of a member, and what it has to say of itself in `remarks`, if anything."""
     predictor = task.member.make(part, task.seed)
     predictor.fit(part.X_train, part.y_train)
-    return _codes(predictor.predict(part.X_test), len(part.test), len(part.classes))
+    codes = _codes(predictor.predict(part.X_test), len(part.test), len(part.classes))
+    remarks = getattr(predictor, "remarks", ())
+    return codes, remarks if isinstance(remarks, tuple) else ()
 
 
 def _codes(given: Any, n_items: int, n_classes: int) -> NDArray[np.int64]:
@@ -112,7 +115,8 @@ def _cross_validated(task: Task) -> tuple[list[float], list[str]]:
             lacking += 1
             continue
         try:
-            accuracies.append(float(np.mean(_asked(task, part) == part.y_test)))
+            predictions, _ = _asked(task, part)
+            accuracies.append(float(np.mean(predictions == part.y_test)))
         except (Exception, SystemExit) as error:
             problems.append(one_line(error))
     remarks = []

@@ -16,6 +16,7 @@ from itemwise.pools.paper import (
     real_classifiers,
 )
 from itemwise.pools.random_configurations import random_classifiers
+from itemwise.pools.tuned import tuned_classifiers
 
 __all__ = ["POOLS", "Member", "Pool", "Predictor", "SplitLike", "find_pool"]
 
@@ -112,4 +113,5 @@ POOLS: dict[str, Callable[[], Pool]] = {
     "artificial": lambda: Pool("artificial", artificial_classifiers()),
     "paper": _paper,
     "random-200": lambda: Pool("random-200", random_classifiers()),
+    "tuned": lambda: Pool("tuned", tuned_classifiers()),
 }

@@ -53,7 +53,7 @@ def configurations() -> list[tuple[str, Settings]]:
 
 def random_classifiers() -> tuple[Member, ...]:
     """One member for each configuration, named after its algorithm and a number."""
-    kinds = _classes()
+    kinds = algorithm_classes()
     return tuple(
         member_of(
             f"{algorithm} {position % N_CONFIGURATIONS + 1:02d}", kinds[algorithm](**settings)
@@ -169,7 +169,8 @@ ALGORITHMS: dict[str, Draw] = {
 }
 
 
-def _classes() -> dict[str, Any]:
+def algorithm_classes() -> dict[str, Any]:
+    """The scikit-learn class of each algorithm."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.ensemble import (
         AdaBoostClassifier,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Generator
 from concurrent.futures import BrokenExecutor
 from contextlib import closing
@@ -23,7 +22,7 @@ from itemwise.pools.members import Part, SplitLike
 from itemwise.pools.outcomes import Outcome, Task
 from itemwise.pools.pool import find_pool
 from itemwise.pools.storing import Store
-from itemwise.words import counted
+from itemwise.words import counted, listed
 
 NAMES_SHOWN = 2
 
@@ -51,7 +50,7 @@ def run_pool(
     `joblib.parallel_config` chooses `n_jobs` and the backend, a cluster of dask among them.
     """
     chosen, part = find_pool(pool), Part.of(split)
-    _check(folds, time_limit, random_state)
+    _check(folds, time_limit, random_state, n_jobs)
     tasks = [Task(member, part, int(folds), int(random_state)) for member in chosen.members]
     store = None if folder is None else Store.at(folder, part)
     outcomes, notes = _stored(store, tasks, time_limit)
@@ -70,7 +69,12 @@ def run_pool(
     return _assembled(tasks, outcomes, notes)
 
 
-def _check(folds: Any, time_limit: Any, random_state: Any) -> None:
+def _check(folds: Any, time_limit: Any, random_state: Any, n_jobs: Any) -> None:
+    if n_jobs is not None and (not _whole(n_jobs) or n_jobs == 0):
+        raise InputError(
+            f"n_jobs is {n_jobs!r}, but it should be a whole number other than 0; -1 is for all "
+            "cores."
+        )
     if not _whole(folds) or folds < 0 or folds == 1:
         raise InputError(f"folds is {folds!r}, but it should be 2 or more, or 0 for none.")
     if time_limit is not None and not _seconds(time_limit):
@@ -222,7 +226,7 @@ def _assembled(tasks: list[Task], outcomes: dict[int, Outcome], notes: list[str]
         cv_accuracy_se=np.array([_or_nan(outcome.cv_accuracy_se) for _, outcome in ordered]),
         failures={name: o.failure for name, o in ordered if o.failure is not None},
         remarks={name: "; ".join(o.remarks) for name, o in ordered if o.remarks},
-        notes=(*notes, *_in_words([outcome for _, outcome in ordered])),
+        notes=(*notes, *_in_words(ordered)),
     )
 
 
@@ -230,11 +234,17 @@ def _or_nan(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def _in_words(outcomes: list[Outcome]) -> list[str]:
-    """How many members failed, and how many had something to remark."""
+def _in_words(outcomes: list[tuple[str, Outcome]]) -> list[str]:
+    """Who failed, and who had something to remark: how many, and the first of them."""
     notes = []
-    if failed := sum(outcome.failure is not None for outcome in outcomes):
-        notes.append(f"{counted(failed, 'member')} of {len(outcomes)} failed and were left out")
-    remarks = Counter(remark.partition(" (")[0] for o in outcomes for remark in set(o.remarks))
-    notes += [f"{counted(n, 'member')}: {remark}" for remark, n in sorted(remarks.items())]
-    return notes
+    if failed := {name: o.failure for name, o in outcomes if o.failure is not None}:
+        first, reason = next(iter(failed.items()))
+        notes.append(
+            f"{listed(list(failed), 'member')} of {len(outcomes)} failed and "
+            f"{'was' if len(failed) == 1 else 'were'} left out; {first}: {reason}"
+        )
+    remarks: dict[str, list[str]] = {}
+    for name, outcome in outcomes:
+        for remark in sorted({remark.partition(" (")[0] for remark in outcome.remarks}):
+            remarks.setdefault(remark, []).append(name)
+    return notes + [f"{listed(names, 'member')}: {text}" for text, names in sorted(remarks.items())]

@@ -6,41 +6,42 @@ laid out in a folder.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from itemwise.errors import InputError
-from itemwise.files import file_name_of, make_folder, write_bytes
+import numpy as np
+
+from itemwise.diagnostics import compare_ranks
+from itemwise.diagnostics.usable import informative, upright_items
+from itemwise.errors import FileError, InputError
+from itemwise.files import file_name_of, make_folder, read_json, write_bytes, write_json
 from itemwise.results import Finding
 from itemwise.studies import (
     BenchmarkDecoding,
+    MetadataBins,
+    SubsetComparison,
     Tournament,
     characteristic_curves,
     choose_datasets,
-    compare_ranks,
     compare_subsets,
+    probability_by_metadata,
     relate_metadata,
     tournament,
 )
-from itemwise.studies.decoding import upright_items
+from itemwise.studies.orders import ORDERS, SCORES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
 
-GIVEN = "given"
-# Orders of the data sets in a tournament, and the column that they rise by.
-ORDERS = {
-    "difficulty": "difficulty_mean",
-    "discrimination": "discrimination_mean",
-    "difficulty-deviation": "difficulty_deviation",
-    "discrimination-deviation": "discrimination_deviation",
-    GIVEN: None,
-}
+SUMMARY = "summary.json"
+PLACES = ((), ("banks",), ("figures",))  # where files of a report lie
+MOST_BINS, ITEMS_A_BIN = 10, 10  # of characteristic curves
+KIND, FORMAT = "benchmark-report", 1
+BINS = 6  # of data sets by a metadatum; fewer where there are few
 
 
 class Chapters(NamedTuple):
@@ -51,16 +52,19 @@ class Chapters(NamedTuple):
     missing: dict[str, str]
 
     @property
-    def sentences(self) -> dict[str, str]:
-        """What each chapter means, the decoding first."""
-        told = {name: finding.meaning for name, finding in self.found.items()}
-        return {"decoding": self.decoding.meaning, **told}
+    def sentences(self) -> dict[str, list[str]]:
+        """What each chapter means, with its notes; the decoding first."""
+        return {
+            name: each.sentences()
+            for name, each in ({"decoding": self.decoding} | self.found).items()
+        }
 
 
 def read_benchmark(
     decoding: BenchmarkDecoding,
     *,
     order: str = "difficulty",
+    score: str = SCORES[0],
     tolerance: float = 0.0,
     tau: float = 0.5,
     size: float | None = None,
@@ -69,23 +73,27 @@ def read_benchmark(
     """Ask a decoding all that can be asked of it.
 
     `order` is that of the data sets in the tournament: by "difficulty", "discrimination",
-    "difficulty-deviation" or "discrimination-deviation", lowest first, or as "given". `size` is
-    how many data sets to choose, or which share of them; left out, as few as are enough.
+    "difficulty-deviation" or "discrimination-deviation", lowest first, or as "given"; `score` is
+    the column of classifiers that decides the games. `size` is how many data sets to choose, or
+    which share of them; left out, as few as are enough. Data sets on which all of the pool agree
+    have no difficulty and are left out of comparisons.
     """
     if order not in ORDERS:
         raise InputError(f"order is {order!r}, but it should be one of {', '.join(ORDERS)}.")
-    scores, column = decoding.scores(), ORDERS[order]
-    played = None if column is None else decoding.datasets[column].dropna()
+    datasets = decoding.datasets.dropna(subset=list(filter(None, ORDERS.values())))
+    scores, column = decoding.scores(score)[list(datasets.index)], ORDERS[order]
+    played = None if column is None else datasets[column]
     games = {"tolerance": tolerance, "tau": tau}
     works: dict[str, Callable[[], Finding]] = {
         "tournament": partial(tournament, scores, order=played, **games),
         "ranks": partial(compare_ranks, scores),
-        "subsets": partial(compare_subsets, scores, decoding.datasets, **games),
+        "subsets": partial(compare_subsets, scores, datasets, **games),
         "choice": partial(
             choose_datasets, scores, size, tolerance=tolerance, random_state=random_state
         ),
-        "metadata": partial(relate_metadata, decoding.datasets, decoding.metadata),
     }
+    if len(decoding.metadata):
+        works["metadata"] = partial(relate_metadata, datasets, decoding.metadata)
     found: dict[str, Finding] = {}
     missing: dict[str, str] = {}
     for name, work in works.items():
@@ -99,9 +107,10 @@ def read_benchmark(
 def write_benchmark(chapters: Chapters, folder: Any) -> list[Path]:
     """Write tables, item banks and figures of a decoded benchmark; the paths of all files.
 
-    What lies in the folder under other names is left alone.
+    What an earlier report left in the folder is removed; all else is left alone.
     """
     home = make_folder(folder)
+    _forget(home)
     banks, figures = make_folder(home / "banks"), make_folder(home / "figures")
     paths = []
     for name, calibration in chapters.decoding.calibrations.items():
@@ -110,23 +119,38 @@ def write_benchmark(chapters: Chapters, folder: Any) -> list[Path]:
         content = frame.to_csv(lineterminator="\n", index=frame.index.name is not None)
         write_bytes(home / f"{name}.csv", content.encode())
         paths.append(home / f"{name}.csv")
+    paths += [draw().save(figures / f"{name}.png") for name, draw in _figures(chapters)]
     summary = {
         "sentences": chapters.sentences,
         "missing": chapters.missing,
-        "notes": chapters.decoding.notes,
+        "failures": dict(chapters.decoding.failures),
+        "files": [path.relative_to(home).as_posix() for path in paths],
     }
-    write_bytes(home / "summary.json", json.dumps(summary, indent=1).encode("ascii"))
-    paths.append(home / "summary.json")
-    paths += [draw().save(figures / f"{name}.png") for name, draw in _figures(chapters)]
-    return paths
+    write_json(home / SUMMARY, KIND, FORMAT, summary)
+    return [*paths, home / SUMMARY]
+
+
+def _forget(home: Path) -> None:
+    """Remove the files that an earlier report lists as its own, and only in its own places."""
+    try:
+        named = read_json(home / SUMMARY, KIND, FORMAT)["files"]
+    except (FileError, KeyError):
+        return
+    for name in named if isinstance(named, list) else []:
+        *place, last = Path(str(name)).parts or ("",)
+        if tuple(place) in PLACES and last not in ("", "..") and (home / str(name)).is_file():
+            (home / str(name)).unlink()
 
 
 def _tables(chapters: Chapters) -> Iterator[tuple[str, pd.DataFrame]]:
+    import pandas as pd
+
     decoding = chapters.decoding
     yield "datasets", decoding.to_frame()
     yield "items", decoding.items
     yield "classifiers", decoding.classifiers
     yield "true_scores", decoding.scores()
+    yield "bins", decoding.bins(min(BINS, len(decoding.datasets)))
     yield "suspects", decoding.suspects
     for name in ("sources", "metadata"):
         frame = getattr(decoding, name)
@@ -136,6 +160,13 @@ def _tables(chapters: Chapters) -> Iterator[tuple[str, pd.DataFrame]]:
         yield {"metadata": "correlations"}.get(name, name), finding.to_frame()
         if isinstance(finding, Tournament):
             yield "periods", finding.history()
+        if isinstance(finding, SubsetComparison):
+            yield "subset_ratings", finding.ratings
+    if by_metadata := dict(_by_metadata(decoding)):
+        frames = [each.to_frame().assign(metadatum=name) for name, each in by_metadata.items()]
+        yield "chance_by_metadata", pd.concat(frames, ignore_index=True)
+    if decoding.failed:
+        yield "failed", _failed(decoding)
 
 
 def _figures(chapters: Chapters) -> Iterator[tuple[str, Callable[[], Display]]]:
@@ -148,21 +179,50 @@ def _figures(chapters: Chapters) -> Iterator[tuple[str, Callable[[], Display]]]:
         yield names.get(name, name), finding.plot
         if isinstance(finding, Tournament):
             yield "bump", partial(finding.plot, "ranks")
+    for name, bins in _by_metadata(decoding):
+        yield f"chance_by_{name}", bins.plot
     for name in decoding.calibrations:
         slug = file_name_of(name)
         yield f"{slug}_scores", partial(decoding.plot, "scores", name)
         if len(decoding.suspects[decoding.suspects["dataset"] == name]):
             yield f"{slug}_suspects", partial(decoding.plot, "suspects", name)
-        yield f"{slug}_characteristic", partial(_characteristic, decoding, name)
+        calibration = decoding.calibrations[name]
+        if (upright_items(calibration) & informative(calibration)).sum() >= 2 * ITEMS_A_BIN:
+            yield f"{slug}_characteristic", partial(_characteristic, decoding, name)
+
+
+def _by_metadata(decoding: BenchmarkDecoding) -> Iterator[tuple[str, MetadataBins]]:
+    """Chance of a right answer by each metadatum that differs between data sets."""
+    n_bins = min(BINS, len(decoding.metadata) // 2)
+    if n_bins < 2:
+        return
+    for name, values in decoding.metadata.items():
+        if values.min() == values.max():
+            continue
+        yield (
+            str(name),
+            probability_by_metadata(
+                decoding.datasets, decoding.classifiers, decoding.metadata, str(name), bins=n_bins
+            ),
+        )
+
+
+def _failed(decoding: BenchmarkDecoding) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = [
+        {"dataset": dataset, "member": member, "reason": reason}
+        for dataset, members in decoding.failed.items()
+        for member, reason in members.items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def _characteristic(decoding: BenchmarkDecoding, name: str) -> Display:
     """Share right by difficulty, where that means what it says: not on turned instances."""
     calibration = decoding.calibrations[name]
-    upright = [
-        item
-        for item, up in zip(calibration.item_names, upright_items(calibration), strict=True)
-        if up
-    ]
-    responses = decoding.responses[name].select(items=upright)
-    return characteristic_curves(responses, calibration=calibration).plot()
+    usable = np.flatnonzero(upright_items(calibration) & informative(calibration))
+    names = [calibration.item_names[k] for k in usable]
+    bins = max(2, min(MOST_BINS, len(names) // ITEMS_A_BIN))
+    responses = decoding.responses[name].select(items=names)
+    return characteristic_curves(responses, calibration=calibration, bins=bins).plot()

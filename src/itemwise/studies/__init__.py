@@ -25,15 +25,12 @@ if TYPE_CHECKING:
     from itemwise.studies.metadata import relate_metadata as relate_metadata
     from itemwise.studies.metadata_bins import MetadataBins as MetadataBins
     from itemwise.studies.metadata_bins import probability_by_metadata as probability_by_metadata
-    from itemwise.studies.significance import RankComparison as RankComparison
-    from itemwise.studies.significance import compare_ranks as compare_ranks
     from itemwise.studies.subsets import SubsetComparison as SubsetComparison
     from itemwise.studies.subsets import compare_subsets as compare_subsets
 
 STUDIES: dict[str, str] = {
     "characteristic_curves": "characteristic",
     "choose_datasets": "choosing",
-    "compare_ranks": "significance",
     "compare_subsets": "subsets",
     "decode_benchmark": "benchmark",
     "decode_responses": "benchmark",
@@ -48,7 +45,6 @@ _RESULTS = {
     "Limits": "decoding",
     "MetadataBins": "metadata_bins",
     "MetadataRelations": "metadata",
-    "RankComparison": "significance",
     "SubsetComparison": "subsets",
     "Tournament": "tournament",
 }

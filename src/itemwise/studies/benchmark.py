@@ -7,8 +7,7 @@ data set, and a true score: how many instances their ability makes them likely t
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,17 +16,23 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.datasets import Dataset, Split, load_datasets, metadata, split_dataset
+from itemwise.diagnostics.usable import informative, upright_items
 from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation import calibrate
+from itemwise.estimation.choosing import AUTO
+from itemwise.estimation.remarks import FEW_RESPONDENTS
 from itemwise.files import file_name_of
-from itemwise.models import MeasurementModel
+from itemwise.models import MeasurementModel, find_model
+from itemwise.numerics.binning import wilson
 from itemwise.pools import Answers, Pool, find_pool, run_pool
+from itemwise.pools.clock import Clock
 from itemwise.pools.paper import OPTIMAL, PESSIMAL
+from itemwise.pools.running import Progress
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import encode
-from itemwise.scoring import METHODS, score_abilities, staged_abilities
+from itemwise.scoring import METHODS, Abilities, score_abilities, staged_abilities
 from itemwise.scoring.scores import true_scores
-from itemwise.studies.decoding import BenchmarkDecoding, Limits, upright_items
+from itemwise.studies.decoding import BenchmarkDecoding, Limits
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -38,10 +43,6 @@ if TYPE_CHECKING:
     from itemwise.numerics.arrays import Array
 
 STAGED = "staged"
-
-# Called with how many members of all data sets are done, how many there are, what runs, and the
-# seconds left (None before the first is done).
-Progress = Callable[[int, int, str, float | None], None]
 
 
 def decode_benchmark(
@@ -91,14 +92,14 @@ def decode_benchmark(
         Called with how many classifiers are done, how many there are, which run, and the seconds
         left.
     """
-    _check_method(method)
+    _check(model, method, limits)
     chosen = find_pool(pool)
     loaded = load_datasets(datasets, target, cache=cache)
     splits = [
         split_dataset(one, test_share=test_share, most_test=most_test, random_state=random_state)
         for one in loaded
     ]
-    clock = _Clock(len(chosen.members), len(loaded), progress)
+    clock = Clock(len(chosen.members) * len(loaded), progress)
     decoder = _Decoder(model, method)
     sources: dict[str, dict[str, Any]] = {}
     for dataset, split in zip(loaded, splits, strict=True):
@@ -110,7 +111,7 @@ def decode_benchmark(
             time_limit=time_limit,
             n_jobs=n_jobs,
             random_state=random_state,
-            progress=clock.of(split.name),
+            progress=clock.of(split.name, len(chosen.members)),
         )
         sources[split.name] = _source(dataset, split, answers)
         decoder.decode_answers(chosen, split, answers)
@@ -132,7 +133,7 @@ def decode_responses(
     elsewhere, `Responses.from_predictions` compares them with the labels. For the rest see
     `decode_benchmark`.
     """
-    _check_method(method)
+    _check(model, method, limits)
     if not isinstance(tables, Mapping) or not tables:
         raise InputError(
             "tables should map names of data sets to responses, such as {'iris': responses}, "
@@ -141,6 +142,8 @@ def decode_responses(
     judged = tables if evaluated is None else evaluated
     if lacking := [str(name) for name in tables if name not in judged]:
         raise InputError(f"evaluated lacks {listed(lacking, 'data set')} of tables. Add them.")
+    if len({str(name) for name in tables}) < len(tables):
+        raise InputError("Two data sets of tables have the same name as text. Rename one.")
     decoder = _Decoder(model, method)
     for name, table in tables.items():
         decoder.decode(str(name), as_responses(table), as_responses(judged[name]))
@@ -157,28 +160,28 @@ class _Decoder:
     responses: dict[str, Responses] = field(default_factory=dict)
     frames: list[pd.DataFrame] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, Mapping[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def decode_answers(self, pool: Pool, split: Split, answers: Answers) -> None:
         """Decode what a pool answered; a data set on which it failed is told and left out."""
+        row = {name: k for k, name in enumerate(answers.members)}
         try:
             told = answers.responses(split.y_test, pool.calibrating)
             judged = answers.responses(split.y_test, pool.evaluated)
+            rows = [row[name] for name in judged.respondents]
+            self.decode(
+                split.name,
+                told,
+                judged,
+                cv_accuracy=answers.cv_accuracy[rows],
+                cv_accuracy_se=answers.cv_accuracy_se[rows],
+            )
         except ItemwiseError as error:
             self.failures[split.name] = str(error)
             self.notes.append(f"{split.name}: left out. {error}")
-            return
-        accuracy = dict(zip(answers.members, answers.cv_accuracy, strict=True))
-        error_of = dict(zip(answers.members, answers.cv_accuracy_se, strict=True))
-        names = judged.respondents
-        self.decode(
-            split.name,
-            told,
-            judged,
-            cv_accuracy=np.array([accuracy[name] for name in names]),
-            cv_accuracy_se=np.array([error_of[name] for name in names]),
-        )
         self.notes += [f"{split.name}: {note}" for note in (*split.notes, *answers.notes)]
+        self.failed |= {split.name: answers.failures} if answers.failures else {}
 
     def decode(self, name: str, told: Responses, judged: Responses, **columns: Any) -> None:
         """Calibrate the items by those who tell of them, and place those who are judged."""
@@ -217,6 +220,7 @@ class _Decoder:
             sources=_frame_of(sources),
             metadata=_frame_of({name: known[name] for name in self.calibrations if name in known}),
             failures=self.failures,
+            failed=self.failed,
             notes=tuple(self.notes),
         )
 
@@ -225,43 +229,46 @@ def judge(calibration: Calibration, responses: Responses, method: str = "eap") -
     """Ability, true score and accuracy of each respondent on the items of one calibration.
 
     What ends in `_positive` leaves out items of negative discrimination, from the ability and
-    from the sum.
+    from the sum. Who was asked nothing has NaN.
     """
     import pandas as pd
 
-    upright = upright_items(calibration)
     cells = calibration.placed(responses)
-    asked = np.maximum((cells >= 0).sum(axis=1), 1)
-    accuracy = (cells == 1).sum(axis=1) / asked
+    asked = (cells >= 0).sum(axis=1)
+    right = (cells == 1).sum(axis=1)
+    low, high = wilson(right, asked, 0.95)
     columns: dict[str, Any] = {
-        **_standing(calibration, cells, np.arange(upright.size), method, ""),
-        **_standing(calibration, cells, np.flatnonzero(upright), method, "_positive"),
-        "accuracy": accuracy,
-        "accuracy_se": np.sqrt(accuracy * (1 - accuracy) / asked),
+        **_standing(calibration, cells, np.ones(cells.shape[1], dtype=bool), method, ""),
+        **_standing(calibration, cells, upright_items(calibration), method, "_positive"),
+        "accuracy": right / np.maximum(asked, 1),
+        "accuracy_low": low,
+        "accuracy_high": high,
     }
-    return pd.DataFrame(columns, index=pd.Index(responses.respondents, name="respondent"))
+    frame = pd.DataFrame(columns, index=pd.Index(responses.respondents, name="respondent"))
+    frame.loc[asked == 0] = np.nan
+    return frame
 
 
 def _standing(
-    calibration: Calibration, cells: Array, kept: NDArray[np.intp], method: str, ending: str
+    calibration: Calibration, cells: Array, kept: NDArray[np.bool_], method: str, ending: str
 ) -> dict[str, Any]:
-    """Ability and true score by the kept items alone; NaN where none is kept."""
-    names = [f"{name}{ending}" for name in ("ability", "true_score", "true_score_mean")]
-    if not kept.size:
+    """Ability and true score by the kept items; NaN where none tells of ability.
+
+    Items that all of the pool got right, or all wrong, are part of the sum, but tell nothing of
+    ability: the sign of their slope is a matter of rounding.
+    """
+    names = [f"ability{ending}", f"true_score{ending}", f"true_score{ending}_mean"]
+    told = np.flatnonzero(kept & informative(calibration))
+    if not told.size:
         return {f"{name}{se}": np.full(len(cells), np.nan) for name in names for se in ("", "_se")}
-    model, coords, part = calibration.model.of_items(kept), calibration.coords[kept], cells[:, kept]
-    found = (
-        staged_abilities(part, model, coords)
-        if method == STAGED
-        else score_abilities(
-            encode(part, model, collapsing=False), model, coords, calibration.population, method
-        )
-    )
+    found = _placed(calibration, cells, told, method)
+    summed = np.flatnonzero(kept)
+    model, coords = calibration.model.of_items(summed), calibration.coords[summed]
     sums = true_scores(model, coords, found.ability, found.se)
     values = (
         (found.ability, found.se),
         (sums.total, sums.se),
-        (sums.total / kept.size, sums.se / kept.size),
+        (sums.total / summed.size, sums.se / summed.size),
     )
     return {
         f"{name}{se}": value
@@ -270,27 +277,38 @@ def _standing(
     }
 
 
+def _placed(
+    calibration: Calibration, cells: Array, items: NDArray[np.intp], method: str
+) -> Abilities:
+    part, coords = cells[:, items], calibration.coords[items]
+    model = calibration.model.of_items(items)
+    if method == STAGED:
+        return staged_abilities(part, model, coords)
+    data = encode(part, model, collapsing=False)
+    return score_abilities(data, model, coords, calibration.population, method)
+
+
 def _doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
     """What should make a reader doubt a data set."""
     if not calibration.converged:
         yield "the calibration did not converge"
-    upright = upright_items(calibration)
-    if 2 * upright.sum() < upright.size:
+    if calibration.n_respondents < FEW_RESPONDENTS:
         yield (
-            f"{int((~upright).sum()):,} of {counted(upright.size, 'instance')} discriminate "
-            "negatively, so its scale hardly tells who is right more often"
+            f"only {calibration.n_respondents:.0f} classifiers calibrate it, so that item "
+            "parameters rest mostly on their priors"
         )
-    if not {OPTIMAL, PESSIMAL} <= set(found.index):
-        return
+    turned, total = int((~upright_items(calibration)).sum()), len(calibration.item_names)
+    negative = f"{turned:,} of {counted(total, 'instance')} discriminate negatively"
+    if 2 * turned > total:
+        yield f"{negative}, so that its scale hardly tells who is right more often"
     score = found["true_score"].to_dict()
-    best, worst = score[OPTIMAL], score[PESSIMAL]
-    if worst >= best:
-        yield (
-            f"the pessimal classifier has a true score of {worst:.1f}, the optimal one {best:.1f}: "
-            f"{int((~upright).sum()):,} of {counted(upright.size, 'instance')} discriminate "
-            "negatively, so this data set is unfit to compare classifiers. Use "
-            "true_score_positive, which leaves these instances out"
-        )
+    if not {OPTIMAL, PESSIMAL} <= score.keys() or score[PESSIMAL] < score[OPTIMAL]:
+        return
+    yield (
+        f"over all instances, the pessimal classifier has a true score of {score[PESSIMAL]:.1f}, "
+        f"the optimal one {score[OPTIMAL]:.1f}, so that it is unfit to compare classifiers"
+        + (f"; {negative}, which true_score_positive leaves out" if turned else "")
+    )
 
 
 def _source(dataset: Dataset, split: Split, answers: Answers) -> dict[str, Any]:
@@ -310,38 +328,17 @@ def _frame_of(rows: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(dict(rows), orient="index").rename_axis("dataset")
 
 
-def _check_method(method: Any) -> None:
+def _check(model: Any, method: Any, limits: Any) -> None:
+    """Refuse what would fail only after hours of training."""
     if method not in (*METHODS, STAGED):
         raise InputError(f"method is {method!r}; choose one of {', '.join((*METHODS, STAGED))}.")
-
-
-@dataclass
-class _Clock:
-    """Tells how far a benchmark is, from what its data sets tell one after the other."""
-
-    members: int
-    datasets: int
-    progress: Progress | None
-    finished: int = 0  # data sets
-    made: int = 0  # members that this run made; stored ones cost nothing
-    begin: float = field(default_factory=time.monotonic)
-
-    def of(self, name: str) -> Progress | None:
-        """What `run_pool` calls for one data set."""
-        if self.progress is None:
-            return None
-        tell, before = self.progress, self.finished * self.members
-        stored: list[int] = []
-
-        def report(done: int, _total: int, running: str, _left: float | None) -> None:
-            if not stored:
-                stored.append(done)
-            made = self.made + done - stored[0]
-            total = self.members * self.datasets
-            gone = time.monotonic() - self.begin
-            left = gone / made * (total - before - done) if made else None
-            tell(before + done, total, f"{name}: {running}" if running else name, left)
-            if done == self.members:
-                self.finished, self.made = self.finished + 1, made
-
-        return report
+    if limits is not None and not isinstance(limits, Limits):
+        raise InputError(
+            f"limits is a {type(limits).__name__}, but it should be itemwise.Limits, such as "
+            "Limits(difficulty=2.0)."
+        )
+    if model != AUTO and find_model(model).kind != "binary":
+        raise InputError(
+            f"model is {model!r}, but classifiers are right or wrong. Choose '1pl', '2pl', '3pl' "
+            "or '4pl'."
+        )

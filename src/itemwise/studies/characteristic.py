@@ -121,9 +121,6 @@ class CharacteristicCurves(Finding):
 
         return DISPLAYS["characteristic"](self.to_frame()).plot(**kw)
 
-    def _sentences(self) -> list[str]:
-        return [self.meaning, *self.notes]
-
 
 def characteristic_curves(
     responses: Table,

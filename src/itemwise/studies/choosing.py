@@ -21,9 +21,9 @@ from itemwise.ratings.halving import LEAST_TO_SPLIT, chance_of_ranking, judge_by
 from itemwise.ratings.points import Points, points
 from itemwise.ratings.selection import grow
 from itemwise.responses import Responses, Table
+from itemwise.responses.rivals import rivals
 from itemwise.results import Finding
 from itemwise.studies.artificial import is_artificial, misplaced
-from itemwise.studies.scores import rivals
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -124,9 +124,10 @@ class ChosenDatasets(Finding):
             most = counted(self.sizes[-1], "data set")
             return f"No part of at most {most} is enough: {self._judged(-1)}."
         k = self.sizes.index(size)
+        verb, they = ("is", "it ranks") if size == 1 else ("are", "they rank")
         return (
-            f"{size:,} of {total} {'are' if self.enough[k] else 'are not'} enough: they rank "
-            f"{who} as all do with a Kendall of {self.kendall[k]:.2f}; {self._judged(k)}."
+            f"{size:,} of {total} {verb if self.enough[k] else f'{verb} not'} enough: {they} {who} "
+            f"as all do with a Kendall of {self.kendall[k]:.2f}; {self._judged(k)}."
         )
 
     def _judged(self, k: int) -> str:
@@ -134,8 +135,9 @@ class ChosenDatasets(Finding):
         difference = self.held_out[k] - self.ceiling
         low, high = np.quantile(difference, RANGE)
         share = np.divide(self.sizes[k], len(self.datasets))
+        both = "respondents and " if len(self.respondents) >= LEAST_TO_SPLIT else ""
         return (
-            f"judged by respondents and data sets that had no say, {share:.0%} chosen agree "
+            f"judged by {both}data sets that had no say, {share:.0%} chosen agree "
             f"{self.held_out[k].mean():.2f} where all agree {self.ceiling.mean():.2f} (difference "
             f"{difference.mean():.2f}, 95 % range {low:.2f} to {high:.2f})"
         )
@@ -170,7 +172,8 @@ class ChosenDatasets(Finding):
 
         return DISPLAYS["agreement"](self.to_frame()).plot(**kw)
 
-    def _sentences(self) -> list[str]:
+    def sentences(self) -> list[str]:
+        """The meaning, a warning where the whole is weak itself, and notes."""
         agreed = self.known_ceiling.mean()
         weak = (
             "The ranking by the whole benchmark is weak itself: two halves of the data sets agree "
@@ -345,7 +348,7 @@ def _wanted(size: float | None, n: int) -> tuple[tuple[int, ...], int | None]:
 def _check_settings(keep: float, n_resamples: int) -> None:
     if not 0 < keep <= 1:
         raise InputError(f"keep is {keep}, but it must be above 0 and at most 1, such as 0.95.")
-    if n_resamples < 1:
+    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
         raise InputError(f"n_resamples is {n_resamples}, but it must be 1 or more; 200 is usual.")
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
+from itemwise.diagnostics import LabelTrouble, label_trouble
+from itemwise.diagnostics.usable import alike, informative
 from itemwise.errors import InputError
-from itemwise.estimation.remarks import ALL_RIGHT, ALL_WRONG
 from itemwise.pools.paper import OPTIMAL
 from itemwise.results import Finding
-from itemwise.words import counted
+from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 FARTHEST = 6.0  # population deviations; beyond, a difficulty is that of a flat curve
 PARAMETERS = ("difficulty", "discrimination", "guessing")
-RANKED = "difficulty_mean"
+SCORE = "true_score_positive"  # by which classifiers are compared
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Limits:
     def __post_init__(self) -> None:
         for name in PARAMETERS:
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not np.isfinite(value):
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not np.isfinite(value):
                 raise InputError(f"The limit of {name} is {value!r}, but it should be a number.")
 
 
@@ -52,8 +54,8 @@ class BenchmarkDecoding(Finding):
     did on them, and `classifiers` a row for each data set and evaluated classifier: ability, true
     score over all items and over those that do not discriminate negatively, accuracy. `sources`
     says where each data set comes from and how it was prepared, `metadata` what is known of it
-    beforehand, and `failures` why a data set is missing; all three are empty where responses
-    were given.
+    beforehand, `failures` why a data set is missing, and `failed` which classifiers failed on
+    one, and why; all four are empty where responses were given.
     """
 
     calibrations: Mapping[str, Calibration]
@@ -64,6 +66,7 @@ class BenchmarkDecoding(Finding):
     sources: pd.DataFrame
     metadata: pd.DataFrame
     failures: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -78,10 +81,17 @@ class BenchmarkDecoding(Finding):
         whole = pd.concat(parts, ignore_index=True)
         return whole[["dataset", *whole.columns.drop("dataset")]]
 
+    @property
+    def told(self) -> NDArray[np.bool_]:
+        """Which rows of `items` tell something: not all were right on them, nor all wrong."""
+        return np.concatenate([informative(each) for each in self.calibrations.values()])
+
     @cached_property
     def datasets(self) -> pd.DataFrame:
         """One row a data set: mean, median and deviation of each parameter, and shares.
 
+        `chance` is how likely the average classifier of the pool is right on an instance. Each
+        data set has its own scale, so that this, not the difficulty, compares data sets.
         Parameters are summed up over instances that tell of them: not those that all classifiers
         got right or all wrong, whose shares stand beside. Difficulties beyond ±6, those of
         curves that hardly rise, count as ±6. The standard error of a mean is over instances, as
@@ -96,33 +106,40 @@ class BenchmarkDecoding(Finding):
         return pd.DataFrame(rows, index=pd.Index(self.calibrations, name="dataset"))
 
     @cached_property
+    def label_troubles(self) -> dict[str, LabelTrouble]:
+        """Of each data set, how likely each label is wrong."""
+        return {name: label_trouble(each) for name, each in self.calibrations.items()}
+
+    @cached_property
     def suspects(self) -> pd.DataFrame:
         """Instances whose label is probably wrong, the most suspicious first."""
         import pandas as pd
 
-        from itemwise.diagnostics import label_trouble
-
         parts = []
-        for name, calibration in self.calibrations.items():
-            found = label_trouble(calibration).to_frame()
+        for name, trouble in self.label_troubles.items():
+            found = trouble.to_frame()
             parts.append(found[found["suspect"]].reset_index().assign(dataset=name))
         whole = pd.concat(parts, ignore_index=True).drop(columns="suspect")
         ordered = whole.sort_values("evidence", ascending=False, kind="stable", ignore_index=True)
         return ordered[["dataset", *ordered.columns.drop("dataset")]]
 
-    def scores(self, column: str = "true_score") -> pd.DataFrame:
-        """Classifiers × data sets, for a tournament: true scores, or another column."""
+    def scores(self, column: str = SCORE) -> pd.DataFrame:
+        """Classifiers × data sets, for a tournament: true scores, or another column.
+
+        Over all items ("true_score"), an item of negative discrimination counts against those who
+        get it right; the default leaves such items out.
+        """
         names = [str(name) for name in self.classifiers.columns[2:]]
         _check_known(column, names, "column of classifiers")
         wide = self.classifiers.set_index(["respondent", "dataset"])[column].unstack()  # noqa: PD010
         return wide.loc[self.classifiers["respondent"].unique(), list(self.calibrations)]
 
-    def ranking(self, by: str = RANKED, *, ascending: bool = False) -> pd.DataFrame:
+    def ranking(self, by: str = "difficulty_mean", *, ascending: bool = False) -> pd.DataFrame:
         """Data sets in the order of one column of `datasets`, the largest first."""
         _check_known(by, list(map(str, self.datasets)), "column of datasets")
         return self.datasets.sort_values(by, ascending=ascending, kind="stable")
 
-    def bins(self, n_bins: int = 6, by: str = RANKED) -> pd.DataFrame:
+    def bins(self, n_bins: int = 6, by: str = "difficulty_mean") -> pd.DataFrame:
         """Data sets in bins of equal size, the largest value of `by` in the first; means of each.
 
         The standard error of a mean is over the data sets of the bin.
@@ -147,8 +164,8 @@ class BenchmarkDecoding(Finding):
         return pd.DataFrame(rows, index=pd.RangeIndex(1, n_bins + 1, name="bin"))
 
     def to_frame(self) -> pd.DataFrame:
-        """The data sets, the hardest first."""
-        return self.ranking()
+        """The data sets, the hardest first: where the average classifier is wrong most often."""
+        return self.ranking("chance", ascending=True)
 
     def plot(
         self,
@@ -168,7 +185,7 @@ class BenchmarkDecoding(Finding):
         if kind == "datasets":
             return DISPLAYS["datasets"](self.datasets).plot(**kw)
         if kind == "histogram":
-            items = self.items
+            items = self.items[self.told]
             if dataset is not None:
                 items = items[items["dataset"] == self._known(dataset)]
             histogram: Any = DISPLAYS["histogram"]
@@ -179,9 +196,7 @@ class BenchmarkDecoding(Finding):
             shown = self.classifiers[chosen].set_index("respondent")
             return DISPLAYS["scores"](shown).plot(**kw)
         if kind == "suspects":
-            from itemwise.diagnostics import label_trouble
-
-            return label_trouble(self.calibrations[self._known(dataset)]).plot(**kw)
+            return self.label_troubles[self._known(dataset)].plot(**kw)
         raise InputError(
             f"kind is {kind!r}, but it should be 'datasets', 'histogram', 'scores' or 'suspects'."
         )
@@ -198,28 +213,34 @@ class BenchmarkDecoding(Finding):
         )
 
     def _hardest(self) -> str:
-        told = self.ranking().dropna(subset=[RANKED])
-        if told.empty:
-            return "All classifiers respond alike, so no instance tells them apart."
-        name, row = told.index[0], told.iloc[0]
-        where = f"{float(row[RANKED]):.2f} ± {1.96 * float(row[f'{RANKED}_se']):.2f}"
-        scale = "where the average classifier stands at 0"
-        if len(self.datasets) == 1:
-            return f"{name} has a mean difficulty of {where}, {scale}."
-        return (
-            f"Of {counted(len(self.datasets), 'data set')}, {name} is the hardest: a mean "
-            f"difficulty of {where}, {scale}."
-        )
+        frame = self.to_frame()
+        first, reach = frame.iloc[0], 1.96 * frame["chance_se"]
+        where = f"{float(first['chance']):.0%} ± {float(reach.iloc[0]):.0%} of its instances right"
+        average = f"the average classifier of the pool gets {where}"
+        if len(frame) == 1:
+            return f"On {frame.index[0]}, {average}."
+        near = frame.index[1:][(frame["chance"] - reach <= first["chance"] + reach.iloc[0])[1:]]
+        also = f"; {listed(list(near), 'other')} may be as hard" if len(near) else ""
+        total = counted(len(frame), "data set")
+        return f"Of {total}, {frame.index[0]} is the hardest: {average}{also}."
 
     def _strongest(self) -> str:
-        """The best classifier that learned; the optimal one knows the answers."""
-        share = self.scores("true_score_mean").mean(axis=1).drop(index=OPTIMAL, errors="ignore")
+        """Who has the highest true score on all data sets, and who cannot be told apart."""
+        share = self.scores(f"{SCORE}_mean").dropna().drop(index=OPTIMAL, errors="ignore")
         if share.empty:
             return ""
-        best = str(share.idxmax())
-        errors = self.scores("true_score_mean_se").loc[best].dropna()
-        reach = 1.96 * np.sqrt((errors**2).sum()) / max(len(errors), 1)
-        return f"{best} has the highest true score, {share[best]:.1%} ± {reach:.1%} on average."
+        best = str(share.mean(axis=1).idxmax())
+        behind = share.loc[best] - share.drop(index=best)
+        apart = behind.mean(axis=1)
+        if share.shape[1] > 1:
+            noise = behind.std(axis=1, ddof=1) / np.sqrt(share.shape[1])
+        else:
+            errors = self.scores(f"{SCORE}_mean_se").loc[share.index].iloc[:, 0]
+            noise = np.sqrt(errors.drop(index=best) ** 2 + errors.loc[best] ** 2)
+        near = apart.index[apart <= 1.96 * noise]
+        where = f"{share.mean(axis=1).max():.1%} on average"
+        also = f"; {listed(list(near), 'other')} cannot be told apart from it" if len(near) else ""
+        return f"{best} has the highest true score, {where}{also}."
 
     def _known(self, dataset: str | None) -> str:
         if dataset is None and len(self.calibrations) == 1:
@@ -227,17 +248,20 @@ class BenchmarkDecoding(Finding):
         _check_known(dataset, list(self.calibrations), "data set")
         return str(dataset)
 
-    def _sentences(self) -> list[str]:
-        return [self.meaning, *self.notes]
-
 
 def _described(calibration: Calibration, limits: Limits, items: pd.DataFrame) -> dict[str, Any]:
     """One row of `datasets`."""
     solved, unsolved = alike(calibration)
-    told = ~(solved | unsolved)
+    told = informative(calibration)
+    average = calibration.model.expected(
+        calibration.coords, np.array([calibration.population.mean])
+    )
+    chance = np.where(told, average[:, 0], solved)
     row: dict[str, Any] = {
         "items": len(items),
         "respondents": round(calibration.n_respondents),
+        "chance": float(chance.mean()),
+        "chance_se": float(chance.std(ddof=1) / np.sqrt(len(items))) if len(items) > 1 else np.nan,
         "share_solved": float(solved.mean()),
         "share_unsolved": float(unsolved.mean()),
     }
@@ -254,22 +278,6 @@ def _described(calibration: Calibration, limits: Limits, items: pd.DataFrame) ->
     row["log_likelihood"] = calibration.log_likelihood
     row["converged"] = calibration.converged
     return row
-
-
-def alike(calibration: Calibration) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Items that all got right, and items that all got wrong: their parameters mean nothing."""
-    right, wrong = (
-        np.array([word in words for words in calibration.flags], dtype=bool)
-        for word in (ALL_RIGHT, ALL_WRONG)
-    )
-    return right, wrong
-
-
-def upright_items(calibration: Calibration) -> NDArray[np.bool_]:
-    """All items but those that better classifiers miss more often than worse ones."""
-    solved, unsolved = alike(calibration)
-    slope = calibration.model.parameters(calibration.coords)["discrimination"]
-    return (slope >= 0) | solved | unsolved
 
 
 def _summed_up(name: str, value: Floats) -> dict[str, float]:

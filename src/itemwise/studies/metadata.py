@@ -114,9 +114,6 @@ class MetadataRelations(Finding):
 
         return HeatMapDisplay(self.matrix(), low=-1.0, high=1.0).plot(**kw)
 
-    def _sentences(self) -> list[str]:
-        return [self.meaning, *self.notes]
-
 
 def relate_metadata(
     datasets: pd.DataFrame, metadata: Metadata, *, method: str = "spearman"

@@ -90,9 +90,6 @@ class MetadataBins(Finding):
         display.ax_.set_ylabel("probability of a right answer")
         return display
 
-    def _sentences(self) -> list[str]:
-        return [self.meaning, *self.notes]
-
 
 def probability_by_metadata(
     datasets: pd.DataFrame,

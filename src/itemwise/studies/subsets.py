@@ -18,9 +18,9 @@ from itemwise.numerics.arrays import Floats
 from itemwise.ratings import Ratings, play, ranks
 from itemwise.ratings.points import points
 from itemwise.responses import Responses, Table
+from itemwise.responses.rivals import rivals
 from itemwise.results import Finding
 from itemwise.studies.artificial import is_artificial, misplaced
-from itemwise.studies.scores import rivals
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -135,9 +135,6 @@ class SubsetComparison(Finding):
         names = pd.Index(self.respondents, name="respondent")
         frame = pd.DataFrame(values.T, index=names, columns=list(columns or self.orders))
         return frame.iloc[np.argsort(-self.points, kind="stable")]
-
-    def _sentences(self) -> list[str]:
-        return [self.meaning, *self.notes]
 
 
 def compare_subsets(

@@ -25,8 +25,8 @@ from itemwise.ratings.glicko2 import (
 )
 from itemwise.ratings.season import FINEST
 from itemwise.responses import Table
+from itemwise.responses.rivals import rivals
 from itemwise.results import Finding
-from itemwise.studies.scores import rivals
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Tournament(Finding):
     def meaning(self) -> str:
         """Who leads, and who cannot be told apart from the leader."""
         final, first = self.final, best_first(self.rating[-1])[0]
-        played = f"After {counted(len(self.items), 'item')}"
+        played = f"After {counted(len(self.items), 'period')}"
         if np.ptp(np.round(final.rating, FINEST)) == 0:
             return f"{played}, nobody leads: all {len(self.respondents):,} have the same rating."
         text = (
@@ -149,9 +149,6 @@ class Tournament(Finding):
         if kind == "ranks":
             return DISPLAYS["bump"](self.history()).plot(**kw)
         raise InputError(f"kind is {kind!r}, but it should be 'ratings' or 'ranks'.")
-
-    def _sentences(self) -> list[str]:
-        return [self.meaning, *self.notes]
 
 
 def tournament(

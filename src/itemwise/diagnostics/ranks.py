@@ -15,8 +15,8 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.neighbours import ROUNDING, runs_within
 from itemwise.responses import Responses, Table
+from itemwise.responses.rivals import rivals
 from itemwise.results import Finding
-from itemwise.studies.scores import rivals
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -114,9 +114,6 @@ class RankComparison(Finding):
         from itemwise.displays import DISPLAYS
 
         return DISPLAYS["critical_difference"](self.to_frame()).plot(**kw)
-
-    def _sentences(self) -> list[str]:
-        return [self.meaning, *self.notes]
 
 
 def compare_ranks(scores: Table, *, level: float = 0.05) -> RankComparison:

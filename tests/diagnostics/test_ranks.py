@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import friedmanchisquare
 
+from itemwise.diagnostics import RankComparison, compare_ranks
 from itemwise.displays import Display
 from itemwise.errors import InputError
-from itemwise.studies import RankComparison, compare_ranks
 
 TIED = np.array(
     [
