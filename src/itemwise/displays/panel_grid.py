@@ -1,0 +1,144 @@
+"""Many small panels on one axes: where each of them, and what is drawn in it, lies.
+
+A hundred axes take seconds to lay out. Panels that share their scales need only one: each is a unit
+square of it, and what is drawn in a panel is moved there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from itemwise.displays.style import Style, label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from itemwise.numerics.arrays import Floats
+
+UP = (-0.03, 1.03)  # probabilities, with some room
+GAP = 14.0  # points between panels beside each other
+SIGN = 0.54  # width of a sign as a share of the font size
+LINE = 1.3  # height of a line as a multiple of the font size
+POINTS_A_TICK = 24.0
+
+
+@dataclass(frozen=True)
+class PanelGrid:
+    """Rows and columns of panels of probabilities; lengths are in points on paper."""
+
+    rows: int
+    columns: int
+    horizontal: tuple[float, float]  # limits of a panel
+    width: float  # of a panel
+    height: float
+    head: float  # room for a title above each panel
+
+    def x(self, values: Floats, column: int) -> Floats:
+        """Where `values` lie along the axes in the panels of a column."""
+        low, high = self.horizontal
+        placed: Floats = (values - low) / (high - low) + column * (1.0 + GAP / self.width)
+        return placed
+
+    def y(self, values: Floats, row: int) -> Floats:
+        """Where probabilities lie up the axes in the panels of a row; the first row is on top."""
+        low, high = UP
+        placed: Floats = (values - low) / (high - low) - row * (1.0 + self.head / self.height)
+        return placed
+
+    def box(self, row: int, column: int) -> tuple[float, float, float, float]:
+        """Left, right, bottom and top of a panel on the axes."""
+        left, right = self.x(np.array(self.horizontal), column)
+        bottom, top = self.y(np.array(UP), row)
+        return float(left), float(right), float(bottom), float(top)
+
+    def signs(self, font_size: float) -> int:
+        """How many signs stand beside each other in a panel."""
+        return int(self.width / (SIGN * font_size))
+
+    def draw(self, ax: Axes, style: Style) -> None:
+        """Frames, light lines and ticks of all panels; no frame around them together."""
+        from matplotlib.collections import LineCollection
+
+        across, up = self._ticks_across(), self._ticks_up()
+        light, frames = [], []
+        for row, column in np.ndindex(self.rows, self.columns):
+            left, right, bottom, top = self.box(row, column)
+            light += [[(x, bottom), (x, top)] for x in self.x(across, column)]
+            light += [[(left, y), (right, y)] for y in self.y(up, row)]
+            frames.append([(left, top), (left, bottom), (right, bottom)])
+        for lines, colour, order in ((light, style.faint, 0.5), (frames, style.neutral, 3.5)):
+            lines_of_all = LineCollection(lines, colors=colour, linewidths=0.7, zorder=order)
+            ax.add_collection(lines_of_all, autolim=False)
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        # As many labels as ticks: the same ones in every panel at the edge.
+        ax.set_xticks(
+            np.concatenate([self.x(across, k) for k in range(self.columns)]),
+            [_written(value) for value in across] * self.columns,
+        )
+        ax.set_yticks(
+            np.concatenate([self.y(up, k) for k in range(self.rows)]),
+            [_written(value) for value in up] * self.rows,
+        )
+
+    def name_edges(self, ax: Axes, style: Style, top: Sequence[str], right: Sequence[str]) -> None:
+        """Names of the columns above and of the rows at the right, and the limits around them."""
+        size, room = style.font_size, LINE * style.font_size
+        common = {"fontsize": size, "color": style.ink, "fontweight": "bold"}
+        for column, name in enumerate(top):
+            left, end, _, upper = self.box(0, column)
+            place = ((left + end) / 2, upper + (self.head + 0.3 * size) / self.height)
+            text = label(name, max(4, self.signs(1.1 * size)))
+            ax.text(*place, text, ha="center", va="bottom", **common)  # type: ignore[arg-type]
+        beside = self.box(0, self.columns - 1)[1] + 0.4 * size / self.width
+        tall = max(4, int((self.height + 0.7 * self.head) / (1.1 * SIGN * size)))
+        for row, name in enumerate(right):
+            _, _, lower, upper = self.box(row, self.columns - 1)
+            place = (beside, (lower + upper) / 2)
+            turned = {"rotation": 270, "ha": "left", "va": "center", **common}
+            ax.text(*place, label(name, tall), **turned)  # type: ignore[arg-type]
+        lowest, highest = self.box(self.rows - 1, 0)[2], self.box(0, 0)[3]
+        ax.set_xlim(-0.02, beside + room / self.width)
+        ax.set_ylim(lowest - 0.02, highest + (self.head + room + 0.3 * size) / self.height)
+
+    def _ticks_across(self) -> Floats:
+        from matplotlib.ticker import MaxNLocator
+
+        low, high = self.horizontal
+        count = int(np.clip(self.width / POINTS_A_TICK, 2, 6))
+        found = np.asarray(MaxNLocator(nbins=count, steps=[1, 2, 4, 5, 10]).tick_values(low, high))
+        inside = found[(found >= low) & (found <= high)]
+        if max((len(_written(value)) for value in inside), default=0) <= 2:
+            return inside
+        # Long labels at the ends of a panel would run into those of the next.
+        edge = 0.1 * (high - low)
+        return inside[(inside >= low + edge) & (inside <= high - edge)]
+
+    def _ticks_up(self) -> Floats:
+        return np.linspace(0.0, 1.0, 3 if self.height > 1.5 * POINTS_A_TICK else 2)
+
+
+def fitted(
+    ax: Axes,
+    style: Style,
+    shape: tuple[int, int],
+    horizontal: tuple[float, float],
+    lines: int,
+) -> PanelGrid:
+    """The grid of panels that fills an axes, with room for a title of so many lines above each."""
+    rows, columns = shape
+    extent = ax.get_window_extent()
+    scale = 72.0 / ax.figure.dpi
+    room = 1.6 * style.font_size
+    head = max(GAP, lines * LINE * style.small + 4.0)
+    width = (scale * extent.width - room - (columns - 1) * GAP) / columns
+    height = (scale * extent.height - room - rows * head) / rows
+    return PanelGrid(rows, columns, horizontal, max(width, 4.0), max(height, 4.0), head)
+
+
+def _written(value: float) -> str:
+    return f"{value:g}".replace("-", "−")

@@ -1,0 +1,412 @@
+"""Open the confusion matrix: which items lie in each of its cells, and whether they deserve trust.
+
+Two models of equal accuracy may have earned it on different items. A hit on an item that weak
+models miss says more than one on an item that all get right, and a hit on an item that better
+models miss says rather less. The scores are those of Cardoso et al. (2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.diagnostics.usable import alike, upright_items
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.responses import Responses
+from itemwise.results import Finding
+from itemwise.scoring.scores import total_scores, true_scores
+from itemwise.studies.measures import MEASURES, Measured, measure
+from itemwise.studies.predictions import Predictions, read_predictions
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+PARAMETERS = ("discrimination", "difficulty", "guessing")
+NAMES = {(1, 1): "TP", (0, 1): "FP", (1, 0): "FN", (0, 0): "TN"}  # by true and predicted
+CURVE_POINTS = 61
+CURVE_REACH = 4.0  # population deviations
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfusionCurves(Finding):
+    """Models beside each other, and the items in each cell of their confusion matrices.
+
+    `measures` has a row a model, `cells` a row a model and cell, `items` a row an item. Ranges
+    cover 95 % of what tests of other items of the kind would bring: items are drawn anew, and
+    ability is estimated anew; item parameters stay.
+    """
+
+    calibration: Calibration
+    predictions: Predictions
+    positive: int | None  # the code of the class that is looked for, where there are two
+    ability: Floats  # (n_models,), as all that follow
+    ability_se: Floats
+    true_score: Floats
+    true_score_se: Floats
+    total_score: Floats
+    total_score_se: Floats
+    measured: Measured
+    n_resamples: int
+    random_state: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return self.predictions.models
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes."""
+        return self.predictions.classes
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """One row a model: ability, scores and metrics, each with its range and its rank."""
+        import pandas as pd
+
+        n_items = len(self.predictions.items)
+        columns: dict[str, Any] = {"ability": self.ability, "ability_se": self.ability_se}
+        for name in ("true_score", "total_score"):
+            columns[f"{name}_sum"] = getattr(self, name)
+            columns[f"{name}_sum_se"] = getattr(self, f"{name}_se")
+            columns[f"{name}_se"] = getattr(self, f"{name}_se") / n_items
+        for k, name in enumerate(MEASURES):
+            columns[name] = self.measured.value[k]
+            for ending in ("low", "high", "rank", "rank_low", "rank_high"):
+                columns[f"{name}_{ending}"] = getattr(self.measured, ending)[k]
+        return pd.DataFrame(columns, index=pd.Index(self.models, name="model"))
+
+    def scores(self) -> pd.DataFrame:
+        """Metrics and scores × models, in the form that `compare_ranks` takes."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            self.measured.value, index=pd.Index(MEASURES, name="measure"), columns=list(self.models)
+        )
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """One row an item: its class, whether that is the larger one, and its parameters."""
+        counts = np.bincount(self.predictions.true, minlength=len(self.classes))
+        largest = counts == counts.max()
+        true = self.predictions.true
+        names = np.array(self.classes, dtype=object)
+        frame = self.calibration.items
+        frame.insert(0, "class", names[true])
+        frame.insert(1, "size", np.where(largest[true], "majority", "minority"))
+        return frame
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row a model and cell: how many items, what they are like, what they earned."""
+        import pandas as pd
+
+        rows = [row for k in range(len(self.models)) for row in self._cells_of(k)]
+        return pd.DataFrame(rows)
+
+    def _cells_of(self, model: int) -> Iterable[dict[str, Any]]:
+        told, parameters, earned, information = self._item_values(model)
+        true, predicted = self.predictions.true, self.predictions.predicted[model]
+        for row, column in np.ndindex(len(self.classes), len(self.classes)):
+            inside = (true == row) & (predicted == column)
+            usable = inside & told
+            count, some = int(inside.sum()), max(int(usable.sum()), 1)
+            cell: dict[str, Any] = {
+                "model": self.models[model],
+                "true": self.classes[row],
+                "predicted": self.classes[column],
+                "name": self._name(row, column),
+                "count": count,
+            }
+            for name, values in parameters.items():
+                part = values[usable]
+                cell[name] = part.mean() if part.size else np.nan
+                cell[f"{name}_se"] = part.std(ddof=1) / np.sqrt(some) if part.size > 1 else np.nan
+            negative = parameters["discrimination"][usable] < 0
+            yield cell | {
+                "share_negative": float(negative.sum() / count) if count else np.nan,
+                "total_score": float(earned[inside].sum()),
+                "total_score_mean": float(earned[inside].mean()) if count else np.nan,
+                "information": float(information[inside].mean()) if count else np.nan,
+                "items": [self.predictions.items[k] for k in np.flatnonzero(inside)],
+            }
+
+    def _item_values(self, model: int) -> tuple[Any, dict[str, Floats], Floats, Floats]:
+        """Of each item: whether it tells, its parameters, what the model earned, information."""
+        bank, coords, at = self.calibration.model, self.calibration.coords, self.ability[[model]]
+        solved, unsolved = alike(self.calibration)
+        found = bank.parameters(coords)
+        zero = np.zeros(len(coords))
+        parameters = {name: np.asarray(found.get(name, zero)) for name in PARAMETERS}
+        chance = bank.expected(coords, at)[:, 0]
+        earned = chance - 1.0 + self.predictions.right[model]
+        return ~(solved | unsolved), parameters, earned, bank.information(coords, at)[:, 0]
+
+    def _name(self, row: int, column: int) -> str:
+        if self.positive is None:
+            return "right" if row == column else "wrong"
+        return NAMES[int(row == self.positive), int(column == self.positive)]
+
+    def without_negative(self) -> ConfusionCurves:
+        """The same without items of negative discrimination; ability is estimated without them."""
+        keep = np.flatnonzero(upright_items(self.calibration))
+        names = [self.predictions.items[k] for k in keep]
+        return _enriched(
+            self.calibration.of_items(names),
+            self.predictions.of_items(keep),
+            self.positive,
+            self.n_resamples,
+            self.random_state,
+        )
+
+    def one_vs_rest(self, label: object) -> ConfusionCurves:
+        """One class against all others as two: TP, FP, FN and TN of this class."""
+        code = _code_of(label, self.classes)
+        return _enriched(
+            self.calibration,
+            self.predictions.against_the_rest(code),
+            1,
+            self.n_resamples,
+            self.random_state,
+            right=self.predictions.right,
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """The models, the most accurate first."""
+        return self.measures.sort_values("accuracy", ascending=False, kind="stable")
+
+    def plot(self, kind: str = "cells", model: str | None = None, **kw: Any) -> Display:
+        """The curves of the items in each cell of one model, or another figure.
+
+        "scores" shows the models by total score; "histogram" a parameter of the items by class
+        (`value="difficulty"`); "items" their parameters against each other, with `space="3d"` in
+        three dimensions.
+        """
+        from itemwise.displays import DISPLAYS
+
+        make: Any = DISPLAYS
+        display: Display
+        if kind == "cells":
+            display = self._cell_display(self._known(model))
+        elif kind == "scores":
+            display = make["ranking"](self.measures, estimate="total_score", se="total_score_se")
+        elif kind == "histogram":
+            value = kw.pop("value", "difficulty")
+            display = make["histogram"](self.items, value=value, group="class")
+        elif kind == "items":
+            space = kw.pop("space", "projections")
+            display = make["item_space"](self.items, group="class", kind=space)
+        else:
+            raise InputError(
+                f"kind is {kind!r}, but it should be 'cells', 'scores', 'histogram' or 'items'."
+            )
+        return display.plot(**kw)
+
+    def curves_of(self, model: str | None = None) -> pd.DataFrame:
+        """One row an item and ability: the curve of each item, and the cell it lies in."""
+        import pandas as pd
+
+        k = self._known(model)
+        bank, coords = self.calibration.model, self.calibration.coords
+        axis = np.linspace(*self.calibration.population.reach(CURVE_REACH), CURVE_POINTS)
+        n_items = len(self.predictions.items)
+        each = np.repeat(np.arange(n_items), CURVE_POINTS)
+        label = {
+            "true": self.predictions.true[each],
+            "predicted": self.predictions.predicted[k][each],
+        }
+        return pd.DataFrame(
+            {
+                **{
+                    name: pd.Categorical.from_codes(codes, pd.Index(self.classes))
+                    for name, codes in label.items()
+                },
+                "item": pd.Categorical.from_codes(each, pd.Index(self.predictions.items)),
+                "ability": np.tile(axis, n_items),
+                "expected": bank.expected(coords, axis).ravel(),
+                "discrimination": bank.parameters(coords)["discrimination"][each],
+            }
+        )
+
+    def _cell_display(self, model: int) -> Display:
+        from itemwise.displays import DISPLAYS
+
+        make: Any = DISPLAYS["cell_curves"]
+        name = self.models[model]
+        display: Display = make(
+            self.curves_of(name),
+            ability=float(self.ability[model]),
+            ability_se=float(self.ability_se[model]),
+            cells=self.cells[self.cells["model"] == name],
+        )
+        return display
+
+    def _known(self, model: str | None) -> int:
+        if model is None and len(self.models) == 1:
+            return 0
+        if model not in self.models:
+            raise InputError(
+                f"There is no model {model!r}. Choose one of: {', '.join(self.models[:12])}."
+            )
+        return self.models.index(str(model))
+
+    @property
+    def meaning(self) -> str:
+        """Who leads by accuracy and by total score, and who might."""
+        by_accuracy, by_score = (self._leaders(name) for name in ("accuracy", "total_score"))
+        items = counted(len(self.predictions.items), "item")
+        if by_accuracy == by_score:
+            return f"On {items}, {by_accuracy} by accuracy and by total score."
+        return f"On {items}, {by_accuracy} by accuracy; {by_score} by total score."
+
+    def _leaders(self, name: str) -> str:
+        """Who is first, and who is first in some of the drawn tests."""
+        k = MEASURES.index(name)
+        first = [m for m, r in zip(self.models, self.measured.rank[k], strict=True) if r == 1]
+        near = [
+            m
+            for m, r in zip(self.models, self.measured.rank_low[k], strict=True)
+            if r == 1 and m not in first
+        ]
+        value = float(self.measured.value[k].max())
+        lead = f"{' and '.join(first[:3])} lead{'s' if len(first) == 1 else ''} ({value:.3f})"
+        others = f", though {counted(len(near), 'other')} might on other items" if near else ""
+        return lead + others
+
+
+def enrich_confusion(
+    calibration: Calibration,
+    y_true: Any,
+    predictions: Any,
+    *,
+    positive: object = None,
+    classes: Iterable[object] | None = None,
+    scores: Any = None,
+    n_resamples: int = 1000,
+    random_state: int = 0,
+) -> ConfusionCurves:
+    """Put the items of a calibration into the cells of the confusion matrix of each model.
+
+    Parameters
+    ----------
+    calibration
+        Items on a scale, by responses of a pool of models: `calibrate`.
+    y_true
+        The class of each item: a list in their order, or a Series whose index names them.
+    predictions
+        What each model predicts: a mapping from names to lists or Series, a frame with a column a
+        model, or the labels of one model.
+    positive
+        Of two classes the one that is looked for; left out, the last in order of number or
+        alphabet (1, "yes", "present"). With more classes, metrics are means over classes, each
+        against the rest.
+    classes
+        Labels that may occur beside those in `y_true`.
+    scores
+        Probabilities or decision values of the positive class, in the form of `predictions`, for
+        the area under the ROC curve. Left out, it is that of the labels alone.
+    n_resamples
+        Draws of the items behind ranges of metrics and ranks.
+    """
+    if calibration.model.kind != "binary":
+        raise InputError(
+            f"The calibration is of the {calibration.model.name} model, but a confusion matrix is "
+            "about right and wrong. Calibrate responses of 0 and 1."
+        )
+    if n_resamples < 1:
+        raise InputError(f"n_resamples is {n_resamples}, but it should be 1 or more.")
+    given = read_predictions(calibration.item_names, y_true, predictions, classes, scores)
+    code = _positive(positive, given.classes)
+    if scores is not None and code is None:
+        raise InputError(
+            f"scores are of one positive class, but there are {len(given.classes)} classes. Leave "
+            "them out, or look at one class with one_vs_rest."
+        )
+    return _enriched(calibration, given, code, n_resamples, random_state)
+
+
+def _enriched(
+    calibration: Calibration,
+    given: Predictions,
+    positive: int | None,
+    n_resamples: int,
+    random_state: int,
+    right: Any = None,
+) -> ConfusionCurves:
+    """All that is computed; `right` where it is not simply whether the labels agree."""
+    hits = given.right if right is None else right
+    responses = Responses.from_codes(hits, list(given.models), list(given.items), "binary")
+    scored = calibration.score(responses)
+    ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
+    model, coords = calibration.model, calibration.coords
+    expected = true_scores(model, coords, ability, se)
+    earned = total_scores(hits, model, coords, ability, se)
+    measured = measure(
+        given,
+        calibration,
+        hits,
+        ability,
+        se,
+        exact=np.stack([expected.total, earned.total]) / len(given.items),
+        positive=positive,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    return ConfusionCurves(
+        calibration=calibration,
+        predictions=given,
+        positive=positive,
+        ability=ability,
+        ability_se=se,
+        true_score=expected.total,
+        true_score_se=expected.se,
+        total_score=earned.total,
+        total_score_se=earned.se,
+        measured=measured,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        notes=tuple(_notes(given)),
+    )
+
+
+def _positive(positive: object, classes: tuple[str, ...]) -> int | None:
+    if positive is not None:
+        code = _code_of(positive, classes)
+        if len(classes) > 2:
+            raise InputError(
+                f"positive is {positive!r}, but there are {len(classes)} classes. Use "
+                f"one_vs_rest({positive!r}) of the result."
+            )
+        return code
+    return 1 if len(classes) == 2 else None
+
+
+def _code_of(label: object, classes: tuple[str, ...]) -> int:
+    from itemwise.datasets.labels import label_text
+
+    text = label_text(label)
+    if text not in classes:
+        raise InputError(
+            f"There is no class {text!r:.60}. Choose one of: {', '.join(classes[:12])}."
+        )
+    return classes.index(text)
+
+
+def _notes(given: Predictions) -> Iterable[str]:
+    for model, predicted in zip(given.models, given.predicted, strict=True):
+        if np.ptp(predicted) == 0:
+            only = given.classes[predicted[0]]
+            yield (
+                f"{model} predicts {only!r:.40} for every item, so that its metrics of other "
+                "classes are 0."
+            )

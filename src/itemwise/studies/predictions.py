@@ -1,0 +1,204 @@
+"""True labels and predictions of models, read as codes of classes and held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.datasets.labels import in_order, label_text
+from itemwise.errors import InputError
+from itemwise.responses.cells import shown
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.numerics.arrays import Floats
+
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What models predicted for items whose classes are known."""
+
+    items: tuple[str, ...]
+    models: tuple[str, ...]
+    classes: tuple[str, ...]
+    true: Codes  # (n_items,)
+    predicted: Codes  # (n_models, n_items)
+    scores: Floats | None = None  # (n_models, n_items), of the positive class; for its AUC
+
+    @property
+    def right(self) -> NDArray[np.int8]:
+        """1 where a model predicts the true class, (n_models, n_items)."""
+        hits: NDArray[np.int8] = np.equal(self.predicted, self.true).astype(np.int8)
+        return hits
+
+    def of_items(self, places: Codes) -> Predictions:
+        """Those for some of the items."""
+        return Predictions(
+            items=tuple(self.items[k] for k in places),
+            models=self.models,
+            classes=self.classes,
+            true=self.true[places],
+            predicted=self.predicted[:, places],
+            scores=None if self.scores is None else self.scores[:, places],
+        )
+
+    def against_the_rest(self, code: int) -> Predictions:
+        """One class against all others, which become one."""
+        name = self.classes[code]
+        return Predictions(
+            items=self.items,
+            models=self.models,
+            classes=("rest" if name != "rest" else "other", name),
+            true=(self.true == code).astype(np.intp),
+            predicted=(self.predicted == code).astype(np.intp),
+        )
+
+
+def read_predictions(
+    items: Sequence[str],
+    y_true: Any,
+    predictions: Any,
+    classes: Iterable[object] | None = None,
+    scores: Any = None,
+) -> Predictions:
+    """Labels of items and what models predict for them, checked cell by cell.
+
+    `y_true` is a list of labels in the order of `items`, or a Series whose index names them.
+    `predictions` maps names of models to such lists; or is a frame with a column a model, or one
+    list. `classes` names labels that may occur beside those of `y_true`. `scores` has the form of
+    `predictions`, with numbers that are higher where the positive class is likelier.
+    """
+    names = tuple(items)
+    truth = _texts("y_true", _listed("y_true", y_true, names), names)
+    known = in_order({*truth, *(label_text(label) for label in classes or ())})
+    if len(known) < 2:
+        raise InputError(
+            f"y_true holds the class {shown(known[0])} only, but a confusion matrix needs two. "
+            "Name the others with classes=[...]."
+        )
+    place = {label: code for code, label in enumerate(known)}
+    given = _by_model(predictions)
+    predicted = [_codes(model, labels, names, place) for model, labels in given.items()]
+    return Predictions(
+        items=names,
+        models=tuple(given),
+        classes=tuple(known),
+        true=np.array([place[label] for label in truth], dtype=np.intp),
+        predicted=np.array(predicted, dtype=np.intp),
+        scores=None if scores is None else _scores(scores, tuple(given), names),
+    )
+
+
+def _by_model(predictions: Any) -> dict[str, Any]:
+    """Lists of labels by the name of their model."""
+    if hasattr(predictions, "columns"):
+        given = {str(name): predictions.iloc[:, k] for k, name in enumerate(predictions.columns)}
+        if len(given) < predictions.shape[1]:
+            raise InputError("Two columns of predictions have the same name. Rename one.")
+    elif isinstance(predictions, Mapping):
+        given = {str(name): labels for name, labels in predictions.items()}
+    else:
+        name = getattr(predictions, "name", None)
+        given = {"model" if name is None else str(name): predictions}
+    if not given:
+        raise InputError("predictions is empty. Give the labels that at least one model predicts.")
+    return given
+
+
+def _listed(what: str, labels: Any, items: tuple[str, ...]) -> list[Any]:
+    """Labels in the order of the items: by name where a Series has names, else by position."""
+    if hasattr(labels, "index") and hasattr(labels, "loc") and not _numbered(labels):
+        return _by_name(what, labels, items)
+    values = np.asarray(labels) if not hasattr(labels, "tolist") else labels
+    shape = np.shape(values)
+    if len(shape) == 2 and shape[1] > 1:
+        raise InputError(
+            f"{what} has {shape[1]} columns, which look like probabilities of the classes. Give "
+            "one label an item, as `predict` does."
+        )
+    listed_ = np.ravel(values).tolist() if len(shape) != 1 else list(labels)
+    if len(listed_) != len(items):
+        raise InputError(
+            f"{what} holds {counted(len(listed_), 'label')}, but there are "
+            f"{counted(len(items), 'item')}. Give one label an item, in the order of the items, or "
+            "a Series whose index names them."
+        )
+    return listed_
+
+
+def _numbered(labels: Any) -> bool:
+    """Whether the index says nothing but the position."""
+    import pandas as pd
+
+    return isinstance(labels.index, pd.RangeIndex)
+
+
+def _by_name(what: str, labels: pd.Series[Any], items: tuple[str, ...]) -> list[Any]:
+    found = {str(name): label for name, label in zip(labels.index, labels.tolist(), strict=True)}
+    if len(found) < len(labels):
+        raise InputError(f"{what} names an item more than once. Keep one label an item.")
+    lacking = [name for name in items if name not in found]
+    if lacking:
+        raise InputError(
+            f"{what} has no label for {listed(lacking, 'item')} of the calibration; its own first "
+            f"name is {shown(next(iter(found), ''))}. Items are known by name; give a list to go "
+            "by position instead."
+        )
+    return [found[name] for name in items]
+
+
+def _texts(what: str, labels: list[Any], items: tuple[str, ...]) -> list[str]:
+    import pandas as pd
+
+    for item, label in zip(items, labels, strict=True):
+        if label is None or (np.ndim(label) == 0 and pd.isna(label)):
+            raise InputError(f"{what} has no label for {shown(item)}. Give every item one.")
+    return [label_text(label) for label in labels]
+
+
+def _codes(model: str, labels: Any, items: tuple[str, ...], place: Mapping[str, int]) -> list[int]:
+    what = f"The prediction of {shown(model)}"
+    listed_ = _listed(what, labels, items)
+    texts = _texts(what, listed_, items)
+    for item, label, text in zip(items, listed_, texts, strict=True):
+        if text in place:
+            continue
+        if isinstance(label, float) and 0 < label < 1:
+            raise InputError(
+                f"{what} for {shown(item)} is {label:.3g}, which looks like a probability. Give "
+                "labels, such as those of `predict`, and probabilities as scores=."
+            )
+        raise InputError(
+            f"{what} for {shown(item)} is {shown(text)}, which is none of the classes "
+            f"({', '.join(list(place)[:5])}{', ...' if len(place) > 5 else ''}). Correct it, or "
+            "name it with classes=[...]."
+        )
+    return [place[text] for text in texts]
+
+
+def _scores(scores: Any, models: tuple[str, ...], items: tuple[str, ...]) -> Floats:
+    given = _by_model(scores)
+    lacking = [model for model in models if model not in given]
+    if lacking:
+        raise InputError(f"scores lacks {listed(lacking, 'model')} of predictions. Add them.")
+    rows = []
+    for model in models:
+        what = f"scores of {shown(model)}"
+        values = _listed(what, given[model], items)
+        try:
+            row = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{what} should be numbers, but: {error}.") from error
+        if not np.isfinite(row).all():
+            first = items[int(np.flatnonzero(~np.isfinite(row))[0])]
+            raise InputError(f"{what} has no finite number for {shown(first)}.")
+        rows.append(row)
+    return np.array(rows)

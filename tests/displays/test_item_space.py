@@ -1,0 +1,123 @@
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from itemwise.displays import ItemSpaceDisplay
+from itemwise.errors import InputError
+
+
+def some(count, seed=0):
+    rng = np.random.default_rng(seed)
+    columns = {
+        "difficulty": rng.normal(size=count),
+        "discrimination": rng.normal(1.5, 1.0, count),
+        "guessing": rng.beta(1, 6, count),
+    }
+    return pd.DataFrame(columns, index=[f"item {k}" for k in range(count)])
+
+
+def dots(ax):
+    return np.asarray(ax.collections[0].get_offsets())
+
+
+def written(figure):
+    return " ".join(text.get_text() for ax in figure.axes for text in ax.texts).replace("\n", " ")
+
+
+def test_three_panels_show_each_pair_of_parameters():
+    display = ItemSpaceDisplay(some(81)).plot()
+    axes = display.figure_.axes
+    assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in axes] == [
+        ("difficulty", "discrimination"),
+        ("difficulty", "guessing"),
+        ("discrimination", "guessing"),
+    ]
+    assert [len(dots(ax)) for ax in axes] == [81] * 3
+    assert axes[0].get_legend() is None
+
+
+def test_every_dot_is_its_item():
+    frame = some(30)
+    found = dots(ItemSpaceDisplay(frame).plot().ax_)
+    np.testing.assert_allclose(
+        np.sort(found, axis=0),
+        np.sort(frame[["difficulty", "discrimination"]].to_numpy(), axis=0),
+    )
+
+
+def test_groups_have_their_colour_and_the_largest_comes_first():
+    frame = some(30).assign(label=["few"] * 10 + ["many"] * 20)
+    axes = ItemSpaceDisplay(frame, group="label").plot().figure_.axes
+    assert [text.get_text() for text in axes[-1].get_legend().get_texts()] == [
+        "many\n(20)",
+        "few\n(10)",
+    ]
+    colours = axes[0].collections[0].get_facecolors()
+    assert sorted(np.unique(colours, axis=0, return_counts=True)[1]) == [10, 20]
+
+
+def test_far_items_are_counted_below_instead_of_stretching_the_axes():
+    frame = some(200)
+    frame.iloc[:3, 0] = [-50.0, 500.0, -500.0]
+    display = ItemSpaceDisplay(frame).plot()
+    assert np.ptp(display.ax_.get_xlim()) < 12
+    assert "beyond the axes, difficulty: 2 below" in written(display.figure_)
+    assert "and 1 above" in written(display.figure_)
+
+
+def test_standard_errors_and_missing_numbers_are_said():
+    frame = some(20).assign(difficulty_se=0.4)
+    frame.iloc[0, 2] = np.nan
+    said = written(ItemSpaceDisplay(frame).plot().figure_)
+    assert "median standard error: difficulty 0.4" in said
+    assert "not shown: 1 item without three finite" in said
+
+
+def test_a_place_in_a_grid_is_divided_and_its_neighbour_stays():
+    figure = Figure(figsize=(12, 4))
+    left, right = figure.subplots(1, 2)
+    before = right.get_position().bounds
+    display = ItemSpaceDisplay(some(20)).plot(left)
+    assert display.ax_ is left
+    assert right.get_position().bounds == before
+    assert all(ax.get_position().x1 < before[0] for ax in figure.axes if ax is not right)
+
+
+@pytest.mark.parametrize("box", [(0.1, 0.2, 0.8, 0.5), (0.3, 0.1, 0.2, 0.8)])
+def test_an_axes_without_a_grid_is_divided_within_its_own_box(box):
+    figure = Figure(figsize=(8, 6))
+    ItemSpaceDisplay(some(20)).plot(figure.add_axes(box))
+    bounds = np.array([ax.get_position().extents for ax in figure.axes])
+    assert len(bounds) == 3
+    assert bounds[:, 0].min() == pytest.approx(box[0])
+    assert bounds[:, 2].max() == pytest.approx(box[0] + box[2])
+    assert bounds[:, 1].min() == pytest.approx(box[1])
+    assert bounds[:, 3].max() == pytest.approx(box[1] + box[3])
+
+
+@pytest.mark.parametrize("group", [None, "label"])
+def test_three_dimensions_cover_the_axes(group, tmp_path):
+    frame = some(50).assign(label="all")
+    frame.iloc[0, 0] = 900.0
+    display = ItemSpaceDisplay(frame, group=group, kind="3d").plot()
+    assert display.ax_.name == "3d"
+    assert display.ax_.get_zlabel() == "guessing"
+    assert "1 above" in written(display.figure_)
+    assert display.save(tmp_path / "space.png").exists()
+
+
+def test_an_axes_of_three_dimensions_is_used_as_it_is():
+    figure = Figure()
+    ax = figure.add_subplot(projection="3d")
+    assert ItemSpaceDisplay(some(10), kind="3d").plot(ax).ax_ is ax
+    assert figure.axes == [ax]
+
+
+def test_an_unknown_kind_and_nothing_to_draw_are_refused():
+    with pytest.raises(InputError, match="'projections' and '3d', but not 'cube'"):
+        ItemSpaceDisplay(some(3), kind="cube")
+    with pytest.raises(InputError, match="nothing to draw"):
+        ItemSpaceDisplay(some(3).assign(guessing=np.nan))
+    with pytest.raises(InputError, match="'class' is missing"):
+        ItemSpaceDisplay(some(3), group="class")

@@ -1,0 +1,190 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    f1_score,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
+
+from itemwise.numerics.classification import auc_of_scores, classic_metrics, confusion_counts
+
+few_and_slow = settings(max_examples=40, deadline=None)  # a call of scikit-learn takes milliseconds
+NAMES = ["accuracy", "f1", "precision", "recall", "auc", "specificity"]
+
+
+@st.composite
+def labelled(draw, most_classes=4):
+    """True codes, those that two models predict, and the number of classes."""
+    k = draw(st.integers(2, most_classes))
+    n = draw(st.integers(1, 25))
+    rows = st.lists(st.integers(0, k - 1), min_size=n, max_size=n)
+    true, *predicted = draw(st.lists(rows, min_size=3, max_size=3))
+    return np.array(true), np.array(predicted), k
+
+
+@st.composite
+def drawn(draw):
+    """The same, and how often each item is drawn in four resamples; some draw nothing."""
+    true, predicted, k = draw(labelled())
+    rows = st.lists(st.integers(0, 3), min_size=len(true), max_size=len(true))
+    return true, predicted, k, np.array(draw(st.lists(rows, min_size=4, max_size=4)))
+
+
+def metrics_of(true, predicted, k, positive=None):
+    return classic_metrics(confusion_counts(true, predicted, k), positive)
+
+
+def by_scikit_learn(true, predicted, positive):
+    yes, said = true == positive, predicted == positive
+    none = {"zero_division": 0}
+    two_classes = len(np.unique(yes)) == 2
+    return {
+        "accuracy": accuracy_score(yes, said),
+        "f1": f1_score(yes, said, **none),
+        "precision": precision_score(yes, said, **none),
+        "recall": recall_score(yes, said, **none),
+        "auc": roc_auc_score(yes, said) if two_classes else 0.0,
+        "specificity": recall_score(yes, said, pos_label=False, **none),
+    }
+
+
+def test_two_classes_by_hand():
+    counts = np.array([[50.0, 10.0], [5.0, 35.0]])  # 35 hits, 5 misses, 10 false alarms
+    found = classic_metrics(counts)
+    wanted = {
+        "accuracy": 85 / 100,
+        "f1": 70 / 85,
+        "precision": 35 / 45,
+        "recall": 35 / 40,
+        "auc": (35 / 40 + 50 / 60) / 2,
+        "specificity": 50 / 60,
+    }
+    assert list(found) == NAMES
+    assert found == pytest.approx(wanted, rel=1e-14)
+    turned = classic_metrics(counts, positive=0)
+    assert (turned["recall"], turned["specificity"]) == (found["specificity"], found["recall"])
+
+
+def test_three_classes_by_hand():
+    counts = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 5.0]])
+    found = classic_metrics(counts)
+    assert found["accuracy"] == pytest.approx(8 / 10)
+    assert found["recall"] == pytest.approx((2 / 3 + 1 / 2 + 1) / 3)
+    assert found["precision"] == pytest.approx((1 + 1 / 2 + 5 / 6) / 3)
+    assert found["specificity"] == pytest.approx((1 + 7 / 8 + 4 / 5) / 3)
+    assert found["auc"] == pytest.approx((found["recall"] + found["specificity"]) / 2)
+
+
+@few_and_slow
+@given(labelled())
+def test_counts_are_those_of_scikit_learn(case):
+    true, predicted, k = case
+    for counts, row in zip(confusion_counts(true, predicted, k), predicted, strict=True):
+        np.testing.assert_array_equal(counts, confusion_matrix(true, row, labels=range(k)))
+
+
+@few_and_slow
+@given(labelled(most_classes=3))
+def test_each_class_against_all_others_is_as_in_scikit_learn(case):
+    true, predicted, k = case
+    for positive in range(k):
+        found = metrics_of(true, predicted, k, positive)
+        for model, row in enumerate(predicted):
+            wanted = by_scikit_learn(true, row, positive)
+            assert {name: found[name][model] for name in NAMES} == pytest.approx(wanted, abs=1e-14)
+
+
+@given(labelled(most_classes=2))
+def test_of_two_classes_the_second_is_positive(case):
+    found, wanted = metrics_of(*case), metrics_of(*case, positive=1)
+    np.testing.assert_array_equal([*found.values()], [*wanted.values()])
+
+
+@few_and_slow
+@given(labelled().filter(lambda case: case[2] > 2))
+def test_means_over_classes_are_those_of_scikit_learn_over_classes_with_members(case):
+    true, predicted, k = case
+    found, there = metrics_of(true, predicted, k), np.unique(true)
+    means = {"f1": f1_score, "precision": precision_score, "recall": recall_score}
+    for model, row in enumerate(predicted):
+        assert found["accuracy"][model] == pytest.approx(accuracy_score(true, row), abs=1e-14)
+        for name, metric in means.items():
+            wanted = metric(true, row, labels=there, average="macro", zero_division=0)
+            assert found[name][model] == pytest.approx(wanted, abs=1e-14)
+        for name in ("auc", "specificity"):
+            wanted = np.mean([by_scikit_learn(true, row, code)[name] for code in there])
+            assert found[name][model] == pytest.approx(wanted, abs=1e-14)
+
+
+@given(drawn())
+def test_weights_are_the_same_as_repeated_items(case):
+    true, predicted, k, weights = case
+    counts = confusion_counts(true, predicted, k, weights)
+    aucs = auc_of_scores(true, predicted.astype(float), weights)
+    assert counts.shape == (4, 2, k, k)
+    assert aucs.shape == (4, 2)
+    for resample, row in enumerate(weights):
+        once, answers = np.repeat(true, row), np.repeat(predicted, row, axis=1)
+        np.testing.assert_array_equal(counts[resample], confusion_counts(once, answers, k))
+        wanted = auc_of_scores(once, answers.astype(float))
+        np.testing.assert_allclose(aucs[resample], wanted, atol=1e-14)
+
+
+@given(labelled())
+def test_an_item_without_answer_is_counted_nowhere(case):
+    true, predicted, k = case
+    silent = predicted.copy()
+    silent[0, ::2] = -1
+    found = confusion_counts(true, silent, k)
+    rest = confusion_counts(true[1::2], predicted[:, 1::2], k)
+    np.testing.assert_array_equal(found[0], rest[0])
+    np.testing.assert_array_equal(found[1], confusion_counts(true, predicted, k)[1])
+
+
+def test_a_share_of_nothing_is_zero_and_no_warning():
+    for counts in (np.zeros((2, 2)), np.zeros((3, 3))):
+        assert all(value == 0 for value in classic_metrics(counts).values())
+    nobody_is_positive = classic_metrics(np.array([[6.0, 2.0], [0.0, 0.0]]))
+    assert nobody_is_positive["specificity"] == 0.75
+    assert nobody_is_positive["recall"] == nobody_is_positive["auc"] == 0
+    assert auc_of_scores(np.zeros(3, int), np.ones((2, 3))).tolist() == [0, 0]
+
+
+scores = st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 0.1, 0.5, 1.0]), min_size=12, max_size=12)
+
+
+@given(
+    st.lists(st.booleans(), min_size=12, max_size=12).filter(lambda labels: len(set(labels)) == 2),
+    st.lists(scores, min_size=2, max_size=2),
+)
+def test_auc_of_scores_counts_pairs_and_half_of_ties(labels, rows):
+    true = np.array(labels).astype(int)
+    found = auc_of_scores(true, np.array(rows))
+    for auc, row in zip(found, rows, strict=True):
+        up = [s for s, label in zip(row, labels, strict=True) if label]
+        down = [s for s, label in zip(row, labels, strict=True) if not label]
+        wins = [(a > b) + (a == b) / 2 for a in up for b in down]
+        assert auc == pytest.approx(np.mean(wins), abs=1e-14)
+
+
+def test_auc_of_scores_is_that_of_scikit_learn_with_weights():
+    random = np.random.default_rng(0)
+    true = random.integers(2, size=60)
+    values = np.round(true + random.normal(size=(3, 60)), 1)  # ties within and between classes
+    weights = random.multinomial(60, np.full(60, 1 / 60), size=5)
+    found = auc_of_scores(true, values, weights)
+    for resample, model in np.ndindex(5, 3):
+        wanted = roc_auc_score(true, values[model], sample_weight=weights[resample])
+        assert found[resample, model] == pytest.approx(wanted, abs=1e-13)
+
+
+@given(labelled(most_classes=2))
+def test_auc_of_labels_is_that_of_labels_as_scores(case):
+    true, predicted, _ = case
+    found = auc_of_scores(true, predicted.astype(float))
+    np.testing.assert_allclose(metrics_of(*case)["auc"], found, atol=1e-14)

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+
+from itemwise.pools import Member, find_pool, run_pool
+from itemwise.pools.random_configurations import ALGORITHMS
+from itemwise.pools.tuned import GRIDS, GridSearch, tuned_classifiers
+
+NEIGHBOURS = GridSearch("nearest neighbours", {"n_neighbors": (1, 5, 9), "p": (2, 1)})
+MEMBERS = {member.name: member for member in tuned_classifiers()}
+
+
+@pytest.fixture
+def sized():
+    """Two-dimensional instances of classes with the given numbers of members."""
+
+    def make(*sizes):
+        y = np.repeat(np.arange(len(sizes)), sizes)
+        return np.random.default_rng(0).normal(size=(len(y), 2)) + 3 * y[:, None], y
+
+    return make
+
+
+def test_the_algorithms_are_those_of_the_random_configurations():
+    assert list(MEMBERS) == list(GRIDS) == list(ALGORITHMS)
+    assert [member.name for member in find_pool("tuned").members] == list(ALGORITHMS)
+
+
+@pytest.mark.parametrize("algorithm", GRIDS)
+def test_every_setting_of_every_grid_can_be_trained(algorithm, split):
+    grid = GRIDS[algorithm]
+    first = {name: options[:1] for name, options in grid.items()}
+    pool = [
+        Member(f"{name}={option}", GridSearch(algorithm, {**first, name: (option,)}, folds=2))
+        for name, options in grid.items()
+        for option in options
+    ]
+    answers = run_pool(split, pool, folds=0)
+    (note,) = answers.notes
+    assert note.startswith(f"{len(pool)} members (")
+    assert note.endswith("): tuned")  # no failures, no warnings
+    assert all(name in answers.remarks[name] for name in answers.members)
+    assert answers.accuracy(split.y_test).min() > 0.4  # a third by guessing
+
+
+def test_the_best_settings_are_those_of_scikit_learn_and_are_told(split):
+    tuned = NEIGHBOURS(split, 3).fit(split.X_train, split.y_train)
+    folds = StratifiedKFold(5, shuffle=True, random_state=3)
+    search = GridSearchCV(KNeighborsClassifier(), NEIGHBOURS.grid, cv=folds)
+    search.fit(split.X_train, split.y_train)
+    np.testing.assert_array_equal(tuned.predict(split.X_test), search.predict(split.X_test))
+    words = ", ".join(f"{name}={value}" for name, value in search.best_params_.items())
+    assert tuned.remarks == (f"tuned ({search.best_score_:.3f} right in 5 folds: {words})",)
+
+
+def test_the_runner_passes_on_which_settings_were_chosen(split, tmp_path, same):
+    pool = [MEMBERS["nearest neighbours"], MEMBERS["LDA"], MEMBERS["linear SVM"]]
+    answers = run_pool(split, pool, folds=2, folder=tmp_path)
+    # Folds of 24 rows cannot try 25 neighbours; that is no reason to warn.
+    assert answers.notes == ("3 members (nearest neighbours, LDA, linear SVM): tuned",)
+    assert "shrinkage=" in answers.remarks["LDA"]
+    assert "in 5 folds" in answers.to_frame().loc["nearest neighbours", "remarks"]
+    assert same(answers, run_pool(split, pool, folds=2, folder=tmp_path))
+
+
+def test_a_seed_decides(split):
+    forest = GridSearch("random forest", {"n_estimators": (3, 5)})
+
+    def chosen(seed):
+        tuned = forest(split, seed).fit(split.X_train, split.y_train)
+        return tuned.classifier.predict_proba(split.X_test).tobytes()
+
+    assert chosen(1) == chosen(1) != chosen(2)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "folds"), [((20, 20), 5), ((20, 4), 4), ((20, 2, 9), 2), ((20, 6, 1), 5)]
+)
+def test_small_classes_make_the_folds_fewer(sized, split, sizes, folds):
+    X, y = sized(*sizes)
+    tuned = NEIGHBOURS(split, 0).fit(X, y)
+    assert f"in {folds} folds" in tuned.remarks[0]
+    assert tuned.classifier.classes_.tolist() == list(range(len(sizes)))
+
+
+@pytest.mark.parametrize("sizes", [(20, 1), (9, 0), (1, 1, 1)])
+def test_without_two_classes_to_tell_apart_the_first_settings_serve(sized, split, sizes):
+    tuned = NEIGHBOURS(split, 0).fit(*sized(*sizes))
+    assert tuned.remarks[0].startswith("not tuned")
+    assert (tuned.classifier.n_neighbors, tuned.classifier.p) == (1, 2)
