@@ -160,3 +160,27 @@ def _parts(items, abilities):
     low = items[:, 2:3] if width > 2 else np.zeros((len(items), 1))
     slip = items[:, 3:4] if width > 3 else np.zeros((len(items), 1))
     return expit(z), expit(-z), low, slip
+
+
+@pytest.fixture(scope="session")
+def bank():
+    """Makes a 2PL calibration of items that are known exactly."""
+
+    def make(**parameters):
+        model = TwoPL()
+        coords = model.from_parameters({k: np.asarray(v, float) for k, v in parameters.items()})
+        n_items, width = coords.shape
+        return Calibration(
+            model=model,
+            item_names=tuple(f"item_{k + 1}" for k in range(n_items)),
+            coords=coords,
+            uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
+            population=NormalPopulation(),
+            log_likelihood=0.0,
+            n_respondents=0.0,
+            iterations=0,
+            converged=True,
+            engine="em",
+        )
+
+    return make

@@ -47,9 +47,11 @@ if TYPE_CHECKING:
     from itemwise.studies import Limits as Limits
     from itemwise.studies import characteristic_curves as characteristic_curves
     from itemwise.studies import choose_datasets as choose_datasets
+    from itemwise.studies import compare_classifiers as compare_classifiers
     from itemwise.studies import compare_subsets as compare_subsets
     from itemwise.studies import decode_benchmark as decode_benchmark
     from itemwise.studies import decode_responses as decode_responses
+    from itemwise.studies import enrich_confusion as enrich_confusion
     from itemwise.studies import probability_by_metadata as probability_by_metadata
     from itemwise.studies import relate_metadata as relate_metadata
     from itemwise.studies import tournament as tournament
@@ -77,6 +79,7 @@ _HOMES = {
     "calibrate": "estimation",
     "characteristic_curves": "studies",
     "choose_datasets": "studies",
+    "compare_classifiers": "studies",
     "compare_models": "diagnostics",
     "compare_ranks": "diagnostics",
     "compare_subsets": "studies",
@@ -84,6 +87,7 @@ _HOMES = {
     "decode_responses": "studies",
     "diagnose": "diagnostics",
     "dimensionality": "diagnostics",
+    "enrich_confusion": "studies",
     "item_fit": "diagnostics",
     "label_trouble": "diagnostics",
     "load": "calibration",

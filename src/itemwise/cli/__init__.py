@@ -12,6 +12,7 @@ import typer
 
 from itemwise import __version__
 from itemwise.cli.calibrate import calibrate
+from itemwise.cli.confusion import confusion
 from itemwise.cli.decode import decode
 from itemwise.cli.demo import demo
 from itemwise.cli.diagnose import diagnose
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (calibrate, score, diagnose, decode, tournament, publish, simulate, demo):
+for command in (calibrate, score, diagnose, decode, confusion, tournament, publish, simulate, demo):
     app.command(epilog=EXIT_CODES)(command)
 
 

@@ -156,8 +156,10 @@ def show_decoding(console: Console, chapters: Chapters, folder: Path) -> None:
     console.say("Data sets, the hardest first; chance is that of the average classifier:")
     console.show(chapters.decoding.to_frame()[columns].head(ROWS).round(2))
     console.say()
-    for name, sentences in chapters.sentences.items():
-        console.say(f"{name}: {' '.join(sentences)}")
+    for name, (meaning, *notes) in chapters.sentences.items():
+        console.say(f"{name}: {meaning}")
+        for note in notes:
+            console.say(f"  - {note}")
     for name, reason in chapters.missing.items():
         console.say(f"{name}: none. {reason}")
     console.say(f"Tables and figures: {folder}")

@@ -109,11 +109,19 @@ class RankComparison(Finding):
         }
         return pd.DataFrame(columns)
 
-    def plot(self, **kw: Any) -> Display:
-        """Demsar's diagram of critical differences."""
-        from itemwise.displays import DISPLAYS
+    def plot(self, kind: str = "ranks", **kw: Any) -> Display:
+        """Demsar's diagram of critical differences, or with "pairs" the p-value of each pair."""
+        import pandas as pd
 
-        return DISPLAYS["critical_difference"](self.to_frame()).plot(**kw)
+        from itemwise.displays import DISPLAYS, HeatMapDisplay
+
+        if kind == "ranks":
+            return DISPLAYS["critical_difference"](self.to_frame()).plot(**kw)
+        if kind == "pairs":
+            names = list(self.respondents)
+            frame = pd.DataFrame(self.pairwise_p, index=names, columns=names)
+            return HeatMapDisplay(frame, low=0.0, high=1.0).plot(**kw)
+        raise InputError(f"kind is {kind!r}, but it should be 'ranks' or 'pairs'.")
 
 
 def compare_ranks(scores: Table, *, level: float = 0.05) -> RankComparison:

@@ -15,8 +15,9 @@ import numpy as np
 
 from itemwise.diagnostics import compare_ranks
 from itemwise.diagnostics.usable import informative, upright_items
-from itemwise.errors import FileError, InputError
-from itemwise.files import file_name_of, make_folder, read_json, write_bytes, write_json
+from itemwise.errors import InputError
+from itemwise.files import file_name_of
+from itemwise.report.folder import ReportFolder
 from itemwise.results import Finding
 from itemwise.studies import (
     BenchmarkDecoding,
@@ -37,10 +38,7 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-SUMMARY = "summary.json"
-PLACES = ((), ("banks",), ("figures",))  # where files of a report lie
 MOST_BINS, ITEMS_A_BIN = 10, 10  # of characteristic curves
-KIND, FORMAT = "benchmark-report", 1
 BINS = 6  # of data sets by a metadatum; fewer where there are few
 
 
@@ -109,37 +107,19 @@ def write_benchmark(chapters: Chapters, folder: Any) -> list[Path]:
 
     What an earlier report left in the folder is removed; all else is left alone.
     """
-    home = make_folder(folder)
-    _forget(home)
-    banks, figures = make_folder(home / "banks"), make_folder(home / "figures")
-    paths = []
+    report = ReportFolder.at(folder)
     for name, calibration in chapters.decoding.calibrations.items():
-        paths.append(calibration.save(banks / f"{file_name_of(name)}.json"))
+        report.bank(name, calibration)
     for name, frame in _tables(chapters):
-        content = frame.to_csv(lineterminator="\n", index=frame.index.name is not None)
-        write_bytes(home / f"{name}.csv", content.encode())
-        paths.append(home / f"{name}.csv")
-    paths += [draw().save(figures / f"{name}.png") for name, draw in _figures(chapters)]
+        report.table(name, frame)
+    for name, draw in _figures(chapters):
+        report.figure(name, draw)
     summary = {
         "sentences": chapters.sentences,
         "missing": chapters.missing,
         "failures": dict(chapters.decoding.failures),
-        "files": [path.relative_to(home).as_posix() for path in paths],
     }
-    write_json(home / SUMMARY, KIND, FORMAT, summary)
-    return [*paths, home / SUMMARY]
-
-
-def _forget(home: Path) -> None:
-    """Remove the files that an earlier report lists as its own, and only in its own places."""
-    try:
-        named = read_json(home / SUMMARY, KIND, FORMAT)["files"]
-    except (FileError, KeyError):
-        return
-    for name in named if isinstance(named, list) else []:
-        *place, last = Path(str(name)).parts or ("",)
-        if tuple(place) in PLACES and last not in ("", "..") and (home / str(name)).is_file():
-            (home / str(name)).unlink()
+    return report.finish(summary)
 
 
 def _tables(chapters: Chapters) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from itemwise.studies.characteristic import characteristic_curves as characteristic_curves
     from itemwise.studies.choosing import ChosenDatasets as ChosenDatasets
     from itemwise.studies.choosing import choose_datasets as choose_datasets
+    from itemwise.studies.classifiers import ClassifierComparison as ClassifierComparison
+    from itemwise.studies.classifiers import compare_classifiers as compare_classifiers
+    from itemwise.studies.confusion import ConfusionCurves as ConfusionCurves
+    from itemwise.studies.confusion import enrich_confusion as enrich_confusion
     from itemwise.studies.decoding import BenchmarkDecoding as BenchmarkDecoding
     from itemwise.studies.decoding import Limits as Limits
     from itemwise.studies.metadata import MetadataRelations as MetadataRelations
@@ -31,9 +35,11 @@ if TYPE_CHECKING:
 STUDIES: dict[str, str] = {
     "characteristic_curves": "characteristic",
     "choose_datasets": "choosing",
+    "compare_classifiers": "classifiers",
     "compare_subsets": "subsets",
     "decode_benchmark": "benchmark",
     "decode_responses": "benchmark",
+    "enrich_confusion": "confusion",
     "probability_by_metadata": "metadata_bins",
     "relate_metadata": "metadata",
     "tournament": "tournament",
@@ -42,6 +48,8 @@ _RESULTS = {
     "BenchmarkDecoding": "decoding",
     "CharacteristicCurves": "characteristic",
     "ChosenDatasets": "choosing",
+    "ClassifierComparison": "classifiers",
+    "ConfusionCurves": "confusion",
     "Limits": "decoding",
     "MetadataBins": "metadata_bins",
     "MetadataRelations": "metadata",

@@ -24,8 +24,9 @@ from itemwise.pools import Answers, Pool, find_pool, run_pool
 from itemwise.pools.clock import Clock
 from itemwise.pools.running import Progress
 from itemwise.results import Finding
-from itemwise.studies.confusion import ConfusionCurves, enrich_confusion
+from itemwise.studies.confusion import ConfusionCurves, enrich_confusion, positive_code
 from itemwise.studies.measures import MEASURES
+from itemwise.studies.predictions import read_predictions
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class ClassifierComparison(Finding):
         """One row a classifier, the most accurate first; what ends in _positive is filtered."""
         names = ["ability", "ability_se"]
         for measure in MEASURES:
-            names += [measure, f"{measure}_low", f"{measure}_high", f"{measure}_rank"]
+            names += [f"{measure}{ending}" for ending in ("", "_low", "_high")]
+            names += [f"{measure}_rank{ending}" for ending in ("", "_low", "_high")]
         frame = self.curves.to_frame()[names]
         if self.filtered is None:
             return frame
@@ -89,10 +91,11 @@ class ClassifierComparison(Finding):
         left_out = int((~upright_items(self.curves.calibration)).sum())
         if not left_out or self.filtered is None:
             return self.curves.meaning
+        said = self.filtered.meaning
         return (
             f"{self.curves.meaning} {counted(left_out, 'item')} discriminate"
             f"{'s' if left_out == 1 else ''} negatively; without "
-            f"{'it' if left_out == 1 else 'them'}: {self.filtered.meaning}"
+            f"{'it' if left_out == 1 else 'them'}, {said[0].lower()}{said[1:]}"
         )
 
     def sentences(self) -> list[str]:
@@ -161,16 +164,20 @@ def compare_classifiers(
         loaded, test_share=test_share, most_test=most_test, random_state=random_state
     )
     calibrating, chosen = find_pool(pool), _as_pool(models)
+    truth = np.array(split.classes, dtype=object)[split.y_test]
+    positive_code(positive, split.classes)
+    given = None if chosen is not None else _made_elsewhere(models, loaded, split)
+    if given is not None:  # wrong tables are refused before anything is trained
+        read_predictions([f"row_{k}" for k in split.test], truth, given, split.classes)
     clock = Clock(len(calibrating.members) + len(chosen.members if chosen else ()), progress)
     runner = _Runner(split, folder, time_limit, n_jobs, random_state, clock)
     told = runner.run(calibrating, "pool")
     found = None if chosen is None else runner.run(chosen, "models")
-    labels = _made_elsewhere(models, loaded, split) if found is None else _labels(found, split)
+    labels = given if found is None else _labels(found, split)
     calibration = calibrate(told.responses(split.y_test, calibrating.calibrating), model)
-    classes = np.array(split.classes, dtype=object)
     curves = enrich_confusion(
         calibration,
-        classes[split.y_test],
+        truth,
         labels,
         positive=positive,
         classes=split.classes,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.usable import alike, upright_items
+from itemwise.diagnostics.usable import informative, upright_items
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
@@ -27,6 +27,7 @@ from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from itemwise.displays import Display
 
@@ -144,13 +145,12 @@ class ConfusionCurves(Finding):
     def _item_values(self, model: int) -> tuple[Any, dict[str, Floats], Floats, Floats]:
         """Of each item: whether it tells, its parameters, what the model earned, information."""
         bank, coords, at = self.calibration.model, self.calibration.coords, self.ability[[model]]
-        solved, unsolved = alike(self.calibration)
         found = bank.parameters(coords)
         zero = np.zeros(len(coords))
         parameters = {name: np.asarray(found.get(name, zero)) for name in PARAMETERS}
         chance = bank.expected(coords, at)[:, 0]
         earned = chance - 1.0 + self.predictions.right[model]
-        return ~(solved | unsolved), parameters, earned, bank.information(coords, at)[:, 0]
+        return informative(self.calibration), parameters, earned, bank.information(coords, at)[:, 0]
 
     def _name(self, row: int, column: int) -> str:
         if self.positive is None:
@@ -202,15 +202,19 @@ class ConfusionCurves(Finding):
             display = make["ranking"](self.measures, estimate="total_score", se="total_score_se")
         elif kind == "histogram":
             value = kw.pop("value", "difficulty")
-            display = make["histogram"](self.items, value=value, group="class")
+            display = make["histogram"](self._told(), value=value, group="class")
         elif kind == "items":
             space = kw.pop("space", "projections")
-            display = make["item_space"](self.items, group="class", kind=space)
+            display = make["item_space"](self._told(), group="class", kind=space)
         else:
             raise InputError(
                 f"kind is {kind!r}, but it should be 'cells', 'scores', 'histogram' or 'items'."
             )
         return display.plot(**kw)
+
+    def _told(self) -> pd.DataFrame:
+        """Items that tell something of ability: those of the others mean nothing."""
+        return self.items[informative(self.calibration)]
 
     def curves_of(self, model: str | None = None) -> pd.DataFrame:
         """One row an item and ability: the curve of each item, and the cell it lies in."""
@@ -221,14 +225,12 @@ class ConfusionCurves(Finding):
         axis = np.linspace(*self.calibration.population.reach(CURVE_REACH), CURVE_POINTS)
         n_items = len(self.predictions.items)
         each = np.repeat(np.arange(n_items), CURVE_POINTS)
-        label = {
-            "true": self.predictions.true[each],
-            "predicted": self.predictions.predicted[k][each],
-        }
+        label = {"true": self.predictions.true, "predicted": self.predictions.predicted[k]}
+        order, place = self._positive_first()
         return pd.DataFrame(
             {
                 **{
-                    name: pd.Categorical.from_codes(codes, pd.Index(self.classes))
+                    name: pd.Categorical.from_codes(place[codes][each], pd.Index(order))
                     for name, codes in label.items()
                 },
                 "item": pd.Categorical.from_codes(each, pd.Index(self.predictions.items)),
@@ -237,6 +239,13 @@ class ConfusionCurves(Finding):
                 "discrimination": bank.parameters(coords)["discrimination"][each],
             }
         )
+
+    def _positive_first(self) -> tuple[list[str], NDArray[np.intp]]:
+        """Classes in the order of the figure, and the place of each code in it."""
+        codes = np.arange(len(self.classes))
+        first = -1 if self.positive is None else self.positive
+        order = np.argsort(codes != first, kind="stable")
+        return [self.classes[code] for code in order], np.argsort(order)
 
     def _cell_display(self, model: int) -> Display:
         from itemwise.displays import DISPLAYS
@@ -263,11 +272,11 @@ class ConfusionCurves(Finding):
     @property
     def meaning(self) -> str:
         """Who leads by accuracy and by total score, and who might."""
-        by_accuracy, by_score = (self._leaders(name) for name in ("accuracy", "total_score"))
         items = counted(len(self.predictions.items), "item")
-        if by_accuracy == by_score:
-            return f"On {items}, {by_accuracy} by accuracy and by total score."
-        return f"On {items}, {by_accuracy} by accuracy; {by_score} by total score."
+        return (
+            f"On {items}, by accuracy {self._leaders('accuracy')}; by total score "
+            f"{self._leaders('total_score')}."
+        )
 
     def _leaders(self, name: str) -> str:
         """Who is first, and who is first in some of the drawn tests."""
@@ -279,9 +288,9 @@ class ConfusionCurves(Finding):
             if r == 1 and m not in first
         ]
         value = float(self.measured.value[k].max())
-        lead = f"{' and '.join(first[:3])} lead{'s' if len(first) == 1 else ''} ({value:.3f})"
-        others = f", though {counted(len(near), 'other')} might on other items" if near else ""
-        return lead + others
+        lead = f"{' and '.join(first[:3])} lead{'s' if len(first) == 1 else ''}"
+        others = f"; {counted(len(near), 'other')} might on other items" if near else ""
+        return f"{lead} ({value:.3f}{others})"
 
 
 def enrich_confusion(
@@ -326,7 +335,7 @@ def enrich_confusion(
     if n_resamples < 1:
         raise InputError(f"n_resamples is {n_resamples}, but it should be 1 or more.")
     given = read_predictions(calibration.item_names, y_true, predictions, classes, scores)
-    code = _positive(positive, given.classes)
+    code = positive_code(positive, given.classes)
     if scores is not None and code is None:
         raise InputError(
             f"scores are of one positive class, but there are {len(given.classes)} classes. Leave "
@@ -379,7 +388,8 @@ def _enriched(
     )
 
 
-def _positive(positive: object, classes: tuple[str, ...]) -> int | None:
+def positive_code(positive: object, classes: tuple[str, ...]) -> int | None:
+    """The class that is looked for: the one named, or the last of two."""
     if positive is not None:
         code = _code_of(positive, classes)
         if len(classes) > 2:

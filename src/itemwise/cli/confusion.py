@@ -1,0 +1,104 @@
+"""`itemwise confusion`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.decode import Binary, Target, TestShare, TimeLimit, resumable, told
+from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed
+from itemwise.files import make_folder
+from itemwise.pools.pool import POOLS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ["accuracy", "f1", "recall", "true_score", "total_score", "total_score_positive"]
+
+Source = Annotated[
+    str, typer.Argument(help="Data set: data.csv#target, .parquet, .arff, sklearn:wine, openml:53.")
+]
+Models = Annotated[
+    str,
+    typer.Option(
+        help=f"What to compare: a pool ({', '.join(POOLS)}), or a table of predictions with a "
+        "column a model and a row a test instance."
+    ),
+]
+Positive = Annotated[
+    str | None, typer.Option(help="The class that is looked for.", show_default="the last")
+]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", help="Folder for tables, figures, the bank and answers.")
+]
+MostTest = Annotated[
+    int | None, typer.Option(min=1, help="Most instances to test on.", show_default="all")
+]
+
+
+def confusion(
+    dataset: Source,
+    models: Models = "tuned",
+    pool: Pool = "random-200",
+    out: Out = Path("itemwise-confusion"),
+    target: Target = None,
+    positive: Positive = None,
+    model: Binary = "3pl",
+    test_share: TestShare = 0.3,
+    most_test: MostTest = None,
+    time_limit: TimeLimit = None,
+    jobs: Jobs = -1,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Open the confusion matrix: which of several classifiers earns its hits, and on which items.
+
+    A pool of random classifiers calibrates the test instances. Each finished classifier is kept in
+    the folder: the same command goes on where it was stopped.
+    """
+    folder = make_folder(out)
+    from itemwise.report import write_comparison
+    from itemwise.studies import compare_classifiers
+
+    console = Console(quiet, json)
+    given = models if models in POOLS else _predictions(models)
+    with console.progress("Running classifiers") as report, resumable(console):
+        found = compare_classifiers(
+            dataset,
+            given,
+            pool,
+            target=target,
+            positive=positive,
+            model=model,
+            test_share=test_share,
+            most_test=most_test,
+            time_limit=time_limit,
+            folder=folder / "answers",
+            n_jobs=jobs,
+            random_state=seed,
+            progress=told(report),
+        )
+    with console.progress("Drawing"):
+        files = write_comparison(found, folder)
+    frame = found.to_frame()
+    console.show(frame[[name for name in COLUMNS if name in frame]].round(3))
+    for sentence in found.sentences():
+        console.say(sentence)
+    console.say(f"Tables and figures: {folder}")
+    content: dict[str, Any] = {"out": folder, "files": files, "meaning": found.sentences()}
+    console.document({**content, "failures": found.failures, "models": frame})
+    if not found.curves.calibration.converged:
+        raise typer.Exit(NOT_CONVERGED)
+
+
+def _predictions(path: str) -> pd.DataFrame:
+    """A table of predictions; a column called item names the rows."""
+    from itemwise.datasets.files import read_table
+
+    frame = read_table(path)
+    return frame.set_index("item") if "item" in frame else frame
