@@ -187,6 +187,13 @@ def test_an_item_that_steps_at_one_ability_ends_at_the_bound_and_converges():
     assert cal.converged
 
 
+def test_an_item_on_a_flat_stretch_of_its_likelihood_does_not_hold_up_the_others():
+    """One of 2,000 items creeps; mixing alone takes the stretch for a maximum, 200 times."""
+    cal = calibrate(simulate("3pl", 200, 2000, random_state=0).responses, "3pl")
+    assert cal.converged
+    assert cal.iterations < 60
+
+
 def test_three_respondents_without_priors_give_no_warning():
     values = np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
     assert np.isfinite(calibrate(values, "3pl", priors=None).coords).all()

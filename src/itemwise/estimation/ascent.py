@@ -42,6 +42,9 @@ NEAR = 1.0  # nats left to gain at which nodes are planned for good
 NEARLY_THERE = 1e-2  # nats left to gain at which single precision no longer does
 PATIENCE = 4  # iterations far from where it had been, after which it goes on from the best point
 PLAIN_STEPS = 11  # taken from there without mixing
+STALL = 15  # iterations in which what is left to gain, next to nothing, was never halved
+NEXT_TO_NOTHING = 1e-3  # nats
+STEPS_THROUGH = 40  # plain ones after a stall
 MANY = 1_000  # respondents who, with priors, leave no item far from its top in the end
 
 
@@ -116,13 +119,15 @@ class Move:
 class Course:
     """Where the iterations go next: mixed steps, or plain ones from the best point after straying.
 
-    Mixing leads astray where an item jumps from one maximum to another.
+    Mixing leads astray where an item jumps from one maximum to another. And it holds an item back
+    that creeps over a flat stretch, since it takes the stretch for a maximum; plain steps go on.
     """
 
     def __init__(self, model: MeasurementModel) -> None:
         self._model = model
         self._mixing = Anderson()
         self._lowest, self._strayed, self._plain = inf, 0, 0
+        self._mark, self._stalled = inf, 0
 
     def forget(self) -> None:
         """Start mixing again: the map has changed, or the last step was a bad one."""
@@ -145,6 +150,12 @@ class Course:
 
     def onward(self, move: Move) -> Array:
         """The next point."""
+        if move.decrement < 0.5 * self._mark:
+            self._mark, self._stalled = move.decrement, 0
+        self._stalled += 1
+        if self._stalled > STALL and move.decrement < NEXT_TO_NOTHING:
+            self._mark, self._stalled, self._plain = inf, 0, STEPS_THROUGH
+            self.forget()
         if self._plain:
             self._plain -= 1
             return self.step(move)
