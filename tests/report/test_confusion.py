@@ -24,9 +24,9 @@ def test_tables_and_a_figure_for_each_classifier_and_reading(tmp_path):
     paths = write_comparison(found, tmp_path / "new")
     assert all((tmp_path / "new") in path.parents for path in paths)
     names = {path.name for path in paths}
-    assert {"models.csv", "cells.csv", "cells_positive.csv", "items.csv"} <= names
+    assert {"models.csv", "cells.csv", "cells_filtered.csv", "items.csv"} <= names
     assert {"measures.csv", "measure_pairs.csv", "summary.json"} <= names
-    assert {"cells_tree.png", "cells_tree_positive.png", "items_3d.png", "measures.png"} <= names
+    assert {"cells_tree.png", "cells_tree_filtered.png", "items_3d.png", "measures.png"} <= names
     assert pd.read_csv(tmp_path / "new" / "models.csv")["model"].tolist() == list(
         found.to_frame().index
     )

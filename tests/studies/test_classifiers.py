@@ -51,7 +51,7 @@ def test_all_models_are_read_with_and_without_doubtful_items(comparison):
     assert set(frame.index) == set(MODELS)
     assert frame["accuracy"].is_monotonic_decreasing
     for measure in MEASURES:
-        assert {measure, f"{measure}_rank_low", f"{measure}_positive"} <= set(frame.columns)
+        assert {measure, f"{measure}_rank_low", f"{measure}_filtered"} <= set(frame.columns)
     assert comparison.curves.predictions.classes == ("absent", "present")
     assert comparison.curves.positive == 1
 
@@ -75,6 +75,54 @@ def test_fitted_classifiers_are_asked_and_not_fitted_again(sick):
     expected = np.mean(predicted == sick["label"].iloc[split.test])
     assert found.curves.measures.loc["mine", "accuracy"] == pytest.approx(expected)
     assert found.ranks is None
+
+
+def test_fitted_classifiers_of_one_kind_are_all_kept(sick):
+    split = split_dataset(load_dataset(sick, "label"))
+    train = sick.iloc[split.train]
+    few, many = (
+        DecisionTreeClassifier(max_depth=n).fit(train.drop(columns="label"), train["label"])
+        for n in (1, 6)
+    )
+    found = compare(sick, [few, many])
+    assert len(found.curves.models) == 2
+    with pytest.raises(InputError, match="Two models are called 'DecisionTreeClassifier"):
+        compare(sick, [few, few])
+
+
+def test_fitted_and_unfitted_classifiers_and_labels_may_be_mixed(sick):
+    split = split_dataset(load_dataset(sick, "label"))
+    features, labels = sick.drop(columns="label"), sick["label"]
+    few = split.train[:12]
+    stump = DecisionTreeClassifier(max_depth=1).fit(features.iloc[few], labels.iloc[few])
+    expected = np.mean(stump.predict(features.iloc[split.test]) == labels.iloc[split.test])
+    oracle = labels.iloc[split.test].to_numpy()
+    found = compare(sick, {"stump": stump, "bayes": GaussianNB(), "oracle": oracle})
+    accuracy = found.curves.measures["accuracy"]
+    assert accuracy["stump"] == pytest.approx(expected)
+    assert accuracy["oracle"] == 1
+    assert set(accuracy.index) == {"stump", "bayes", "oracle"}
+
+
+def test_rows_may_be_numbered_by_their_place_in_the_data_set(sick):
+    split = split_dataset(load_dataset(sick, "label"))
+    labels = sick["label"].iloc[split.test]
+    found = compare(sick, pd.DataFrame({"oracle": labels}).sample(frac=1, random_state=0))
+    assert found.curves.measures.loc["oracle", "accuracy"] == 1
+
+
+def test_notes_of_the_calibration_reach_the_reader(sick):
+    pool = {"one": GaussianNB(), "two": DecisionTreeClassifier(max_depth=1)}
+    found = compare_classifiers(
+        sick, GaussianNB(), pool, target="label", model="2pl", n_resamples=10
+    )
+    assert any("Only 2 respondents" in note for note in found.notes)
+    assert found.curves.models == ("GaussianNB",)
+
+
+def test_an_empty_list_is_explained(sick):
+    with pytest.raises(InputError, match="models is empty"):
+        compare(sick, {})
 
 
 def test_predictions_from_elsewhere_are_taken_as_they_are(sick, comparison):
@@ -116,7 +164,9 @@ def test_the_meaning_says_who_wins_under_which_reading(comparison):
     assert comparison.meaning.startswith("On 72 items, by accuracy ")
     assert "discriminate" in comparison.meaning
     assert "without them, on " in comparison.meaning
-    assert any(text.startswith("Measures beside each other: ") for text in comparison.sentences())
+    assert comparison.sentences()[1].startswith("The ranking by total score agrees with that by")
+    best = comparison.curves.measures["accuracy"].idxmax()
+    assert f"by accuracy {best} leads" in comparison.meaning
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import kendalltau
 from sklearn import metrics
 
 from itemwise import ThreePL, calibrate, enrich_confusion, simulate
@@ -86,14 +87,16 @@ def test_scores_follow_their_definition(curves, truth, guesses):
 
 
 def test_a_total_score_by_hand(bank):
-    """Three items of P = 1/2, 3/4 and 9/10 at ability 0: a hit, a miss, a hit."""
-    odds = np.array([1.0, 3.0, 9.0])
-    cal = bank(discrimination=np.ones(3), difficulty=-np.log(odds))
-    found = enrich_confusion(cal, [1, 1, 0], {"m": [1, 0, 0]}, n_resamples=1)
-    at_zero = found.calibration.probability([0.0]).to_numpy()[0]
-    np.testing.assert_allclose(at_zero, [0.5, 0.75, 0.9])
-    chance = cal.probability(found.ability).to_numpy()[0]
-    assert found.total_score[0] == pytest.approx(chance[0] - (1 - chance[1]) + chance[2])
+    """Two items of discrimination 1 at ±ln 3, one hit and one miss: by symmetry, ability 0.
+
+    P is 3/4 on the easy item, which is a hit, and 1/4 on the hard one, a miss: the total score
+    is 3/4 - (1 - 1/4) = 0, the true score 1.
+    """
+    cal = bank(discrimination=[1.0, 1.0], difficulty=[-np.log(3), np.log(3)])
+    found = enrich_confusion(cal, [1, 0], {"m": [1, 1]}, n_resamples=1)
+    assert found.ability[0] == pytest.approx(0, abs=1e-9)
+    assert found.true_score[0] == pytest.approx(1)
+    assert found.total_score[0] == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("model", ["good", "fair", "poor"])
@@ -137,24 +140,64 @@ def test_ranges_of_accuracy_are_those_of_the_binomial(calibration):
     assert row["accuracy_high"] == pytest.approx(0.75 + reach, abs=0.03)
 
 
-def test_drawn_scores_scatter_as_the_scores_of_new_tests_do(calibration):
-    """The range of the total score against its spread over tests of new items."""
-    random = np.random.default_rng(0)
-    truth = random.integers(2, size=N_ITEMS)
-    scores, widths = [], []
-    ability = 0.5
-    chance = calibration.probability([ability]).to_numpy()[0]
-    for _ in range(60):
+def test_ranges_are_those_of_a_plain_loop_over_drawn_tests(calibration, truth, guesses):
+    """Each drawn test scored by itself: ability on a fine grid, then the sums."""
+    random = np.random.default_rng(9)
+    grid = np.linspace(-6, 6, 1201)
+    chance = calibration.probability(grid).to_numpy()
+    right = guesses["fair"] == truth
+    prior = -0.5 * ((grid - calibration.population.mean) / calibration.population.sd) ** 2
+    totals = []
+    for _ in range(1500):
         drawn = random.integers(N_ITEMS, size=N_ITEMS)
-        cal = calibration.of_items([calibration.item_names[k] for k in np.unique(drawn)])
-        keep = np.unique(drawn)
-        right = random.random(keep.size) < chance[keep]
-        predicted = np.where(right, truth[keep], 1 - truth[keep])
-        found = enrich_confusion(cal, truth[keep], {"m": predicted}, n_resamples=200)
-        row = found.measures.loc["m"]
-        scores.append(row["total_score"])
-        widths.append(row["total_score_high"] - row["total_score_low"])
-    assert np.mean(widths) / 3.92 == pytest.approx(np.std(scores), rel=0.35)
+        part = np.where(right[drawn], chance[:, drawn], 1 - chance[:, drawn])
+        log_posterior = np.log(part).sum(axis=1) + prior
+        weight = np.exp(log_posterior - log_posterior.max())
+        ability = (weight @ grid) / weight.sum()
+        p = calibration.probability([ability]).to_numpy()[0][drawn]
+        totals.append((p[right[drawn]].sum() - (1 - p[~right[drawn]]).sum()) / N_ITEMS)
+    found = enrich_confusion(calibration, truth, guesses, n_resamples=4000).measures.loc["fair"]
+    low, high = np.quantile(totals, [0.025, 0.975])
+    # A quantile of 1,500 draws is itself off by about a tenth of their deviation.
+    assert found["total_score_low"] == pytest.approx(low, abs=0.25 * np.std(totals))
+    assert found["total_score_high"] == pytest.approx(high, abs=0.25 * np.std(totals))
+
+
+def test_draws_without_a_class_do_not_count_against_a_perfect_model(calibration):
+    truth = np.zeros(N_ITEMS, dtype=int)
+    truth[:2] = 1  # one draw in eight holds none of them
+    row = enrich_confusion(calibration, truth, {"m": truth}).measures.loc["m"]
+    assert row[["recall_low", "f1_low", "auc_low", "precision_low"]].tolist() == [1, 1, 1, 1]
+
+
+def test_a_class_that_the_filter_removes_has_no_metrics_and_a_note(calibration):
+    negative = (calibration.items["discrimination"] < 0).to_numpy()
+    truth = negative.astype(int)
+    filtered = enrich_confusion(calibration, truth, {"m": truth}).without_negative()
+    row = filtered.measures.loc["m"]
+    assert np.isnan(row[["recall", "f1", "auc"]].to_numpy(float)).all()
+    assert row["accuracy"] == 1
+    assert any(note.startswith("No item is of the class 1") for note in filtered.notes)
+
+
+def test_measures_that_rank_alike_agree(curves):
+    frame = curves.agreement().set_index(["measure", "other"])
+    assert len(frame) == 28
+    row = frame.loc[("accuracy", "total_score")]
+    assert row["low"] <= row["kendall"] <= row["high"]
+    values = curves.measures[["accuracy", "recall"]]
+    expected = kendalltau(values["accuracy"], values["recall"]).statistic
+    assert frame.loc[("accuracy", "recall"), "kendall"] == pytest.approx(expected)
+
+
+def test_constant_items_have_no_colour_and_no_share(truth):
+    cells = simulate("2pl", 100, N_ITEMS, random_state=0).responses.to_frame().to_numpy(copy=True)
+    cells[:, :10] = 1
+    found = enrich_confusion(calibrate(cells, "2pl"), truth, {"m": truth}, n_resamples=10)
+    frame = found.curves_of()
+    assert frame[frame["item"] == "item_3"]["discrimination"].isna().all()
+    assert found.cells["informative"].sum() == N_ITEMS - 10
+    assert found.cells["count"].sum() == N_ITEMS
 
 
 def test_same_seed_same_ranges(calibration, truth, guesses, curves):
@@ -211,8 +254,24 @@ def test_one_class_against_the_rest_is_a_matrix_of_two(three):
     assert cells["FP"] == ((truth != "bee") & (predicted == "bee")).sum()
     recall = metrics.recall_score(truth == "bee", predicted == "bee")
     assert bees.measures.loc["m", "recall"] == pytest.approx(recall)
-    # Being right is still about all classes, so that ability is the same.
+    # Being right is still about all classes, so that ability and scores are the same.
     assert bees.ability[0] == found.ability[0]
+    assert bees.cells["total_score"].sum() == pytest.approx(found.total_score[0])
+
+
+def test_the_filter_and_one_class_may_come_in_any_order(three):
+    found, _, _ = three
+    one = found.one_vs_rest("bee").without_negative()
+    other = found.without_negative().one_vs_rest("bee")
+    pd.testing.assert_frame_equal(one.measures, other.measures)
+
+
+def test_one_class_takes_scores_of_its_own(three):
+    found, truth, predicted = three
+    sure = (predicted == "bee") + np.linspace(0, 0.5, N_ITEMS)
+    bees = found.one_vs_rest("bee", scores={"m": sure})
+    expected = metrics.roc_auc_score(truth == "bee", sure)
+    assert bees.measures.loc["m", "auc"] == pytest.approx(expected)
 
 
 def test_labels_may_be_named_by_item_in_any_order(calibration, truth, guesses, curves):
@@ -221,6 +280,18 @@ def test_labels_may_be_named_by_item_in_any_order(calibration, truth, guesses, c
     frame = pd.DataFrame(guesses, index=names).sample(frac=1, random_state=1)
     found = enrich_confusion(calibration, shuffled, frame, n_resamples=200)
     pd.testing.assert_frame_equal(found.measures, curves.measures)
+
+
+def test_a_reversed_series_is_read_by_its_index(calibration, truth, guesses):
+    table = calibration.responses.to_frame().set_axis([str(k) for k in range(N_ITEMS)], axis=1)
+    backwards = pd.Series(guesses["fair"])[::-1]
+    found = enrich_confusion(calibrate(table, "2pl"), truth, {"m": backwards}, n_resamples=5)
+    assert found.measures.loc["m", "accuracy"] == np.mean(guesses["fair"] == truth)
+
+
+def test_all_who_share_the_lead_are_counted(calibration, truth):
+    found = enrich_confusion(calibration, truth, {f"m{k}": truth for k in range(5)}, n_resamples=5)
+    assert "5 models (m0, m1, m2, ...) lead (1.000)" in found.meaning
 
 
 def test_the_positive_class_may_be_chosen(calibration, truth, guesses, curves):
@@ -264,12 +335,15 @@ def test_the_meaning_names_the_leader_and_who_might_lead(curves):
         ({"predictions": {"m": [0, 1]}}, r"prediction of 'm' holds 2 labels"),
         ({"predictions": {"m": [2] * N_ITEMS}}, r"'m' for 'item_1' is '2', which is none of the c"),
         ({"predictions": {"m": [0.3] * N_ITEMS}}, r"'m' for 'item_1' is 0.3, which looks like a p"),
-        ({"predictions": {"m": np.full((N_ITEMS, 2), 0.5)}}, "'m' has 2 columns, which look like"),
+        ({"predictions": {"m": np.full((N_ITEMS, 2), 0.5)}}, r"'m' has the shape \(40, 2\), but"),
         ({"predictions": {"m": [np.nan] * N_ITEMS}}, "'m' has no label for 'item_1'"),
         ({"positive": "yes"}, "There is no class 'yes'. Choose one of: 0, 1"),
         ({"n_resamples": 0}, "n_resamples is 0"),
         ({"scores": {"other": [0] * N_ITEMS}}, r"scores lacks 3 models \(good"),
         ({"scores": {"good": ["x"] * N_ITEMS}}, r"scores lacks 2 models"),
+        ({"y_true": np.linspace(0.1, 0.9, N_ITEMS)}, "y_true for 'item_1' is 0.1, which looks"),
+        ({"n_resamples": 10.5}, "n_resamples is 10.5"),
+        ({"predictions": {1: [0] * N_ITEMS, "1": [1] * N_ITEMS}}, "same name as text"),
     ],
 )
 def test_what_a_hurried_person_gets_wrong_is_explained(calibration, truth, guesses, change, told):

@@ -17,7 +17,7 @@ from itemwise.pools.pool import POOLS
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ["accuracy", "f1", "recall", "true_score", "total_score", "total_score_positive"]
+COLUMNS = ["accuracy", "f1", "recall", "true_score", "total_score", "total_score_filtered"]
 
 Source = Annotated[
     str, typer.Argument(help="Data set: data.csv#target, .parquet, .arff, sklearn:wine, openml:53.")
@@ -101,4 +101,7 @@ def _predictions(path: str) -> pd.DataFrame:
     from itemwise.datasets.files import read_table
 
     frame = read_table(path)
-    return frame.set_index("item") if "item" in frame else frame
+    first = str(frame.columns[0]).strip().lower()
+    if first in ("item", "") or first.startswith("unnamed"):  # pandas writes its index so
+        return frame.set_index(frame.columns[0])
+    return frame

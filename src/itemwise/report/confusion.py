@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from itemwise.diagnostics.usable import informative
 from itemwise.files import PathLike, file_name_of
 from itemwise.report.folder import ReportFolder
 from itemwise.studies import ClassifierComparison, ConfusionCurves
+from itemwise.studies.classifiers import FILTERED
 
 PARAMETERS = ("difficulty", "discrimination", "guessing")
 
@@ -20,17 +22,23 @@ def write_comparison(comparison: ClassifierComparison, folder: PathLike) -> list
     report.table("models", comparison.to_frame())
     _write_reading(report, curves, "")
     if comparison.filtered is not None:
-        _write_reading(report, comparison.filtered, "_positive")
+        _write_reading(report, comparison.filtered, FILTERED)
     report.table("items", curves.items)
     if comparison.ranks is not None:
         report.table("measures", comparison.ranks.to_frame())
         report.table("measure_pairs", comparison.ranks.pairs())
+        report.table("agreement", curves.agreement())
         report.figure("measures", partial(comparison.plot, "measures"))
-    for value in PARAMETERS:
-        report.figure(value, partial(comparison.plot, "histogram", value=value))
-    for space in ("projections", "3d"):
-        report.figure(f"items_{space}", partial(comparison.plot, "items", space=space))
-    summary = {"sentences": comparison.sentences(), "failures": dict(comparison.failures)}
+    if informative(curves.calibration).any():
+        for value in PARAMETERS:
+            report.figure(value, partial(comparison.plot, "histogram", value=value))
+        for space in ("projections", "3d"):
+            report.figure(f"items_{space}", partial(comparison.plot, "items", space=space))
+    summary = {
+        "sentences": comparison.sentences(),
+        "failures": dict(comparison.failures),
+        "pool_failures": dict(comparison.pool_failures),
+    }
     return report.finish(summary)
 
 

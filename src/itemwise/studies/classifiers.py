@@ -7,7 +7,7 @@ of negative discrimination.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.datasets import Dataset, Split, load_dataset, split_dataset
+from itemwise.datasets.labels import label_text
 from itemwise.diagnostics import RankComparison, compare_ranks
 from itemwise.diagnostics.usable import upright_items
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
-from itemwise.pools import Answers, Pool, find_pool, run_pool
+from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
 from itemwise.pools.clock import Clock
 from itemwise.pools.running import Progress
 from itemwise.results import Finding
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from itemwise.files import PathLike
 
 TUNED = "tuned"
-POSITIVE = "_positive"  # ending of what leaves out items of negative discrimination
+FILTERED = "_filtered"  # ending of what leaves out items of negative discrimination
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +45,9 @@ class ClassifierComparison(Finding):
     """Classifiers on one data set, by every measure, with and without doubtful items.
 
     `curves` holds the confusion matrices with all items, `filtered` those without items of
-    negative discrimination. `ranks` says which measures rank the classifiers differently.
+    negative discrimination. `ranks` is the test of the paper: which measures differ in level over
+    the classifiers; `curves.agreement()` says which rank them alike. `remarks` says of a
+    classifier how it was tuned, `failures` and `pool_failures` who failed, and why.
     """
 
     dataset: str
@@ -53,25 +56,30 @@ class ClassifierComparison(Finding):
     curves: ConfusionCurves
     filtered: ConfusionCurves | None  # None where no item would be left
     ranks: RankComparison | None  # None with fewer than two classifiers
+    remarks: Mapping[str, str]
     failures: Mapping[str, str]
+    pool_failures: Mapping[str, str]
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a classifier, the most accurate first; what ends in _positive is filtered."""
+        """One row a classifier, the most accurate first.
+
+        What ends in _filtered is without items of negative discrimination.
+        """
         names = ["ability", "ability_se"]
         for measure in MEASURES:
             names += [f"{measure}{ending}" for ending in ("", "_low", "_high")]
             names += [f"{measure}_rank{ending}" for ending in ("", "_low", "_high")]
         frame = self.curves.to_frame()[names]
-        if self.filtered is None:
-            return frame
-        return frame.join(self.filtered.measures[names].add_suffix(POSITIVE))
+        if self.filtered is not None:
+            frame = frame.join(self.filtered.measures[names].add_suffix(FILTERED))
+        return frame.assign(remarks=[self.remarks.get(str(name), "") for name in frame.index])
 
     def plot(self, kind: str = "cells", model: str | None = None, **kw: Any) -> Display:
         """The curves in each cell of one classifier, or another figure of `ConfusionCurves`.
 
-        "measures" shows which measures rank the classifiers differently; with `filtered=True`,
-        items of negative discrimination are left out.
+        "measures" shows how likely differences in level of two measures are by chance; with
+        `filtered=True`, items of negative discrimination are left out.
         """
         if kind == "measures":
             if self.ranks is None:
@@ -88,34 +96,34 @@ class ClassifierComparison(Finding):
     @property
     def meaning(self) -> str:
         """Who wins under which reading."""
-        left_out = int((~upright_items(self.curves.calibration)).sum())
-        if not left_out or self.filtered is None:
+        left_out = ~upright_items(self.curves.calibration)
+        if not left_out.any() or self.filtered is None:
             return self.curves.meaning
+        items = self.curves.calibration.items[left_out]
+        surely = int((items["discrimination"] + 1.96 * items["discrimination_se"] < 0).sum())
         said = self.filtered.meaning
         return (
-            f"{self.curves.meaning} {counted(left_out, 'item')} discriminate"
-            f"{'s' if left_out == 1 else ''} negatively; without "
-            f"{'it' if left_out == 1 else 'them'}, {said[0].lower()}{said[1:]}"
+            f"{self.curves.meaning} {counted(len(items), 'item')} discriminate"
+            f"{'s' if len(items) == 1 else ''} negatively, {surely:,} of them surely; without "
+            f"{'it' if len(items) == 1 else 'them'}, {said[0].lower()}{said[1:]}"
         )
 
     def sentences(self) -> list[str]:
-        """The meaning, which measures lie apart, and notes."""
+        """The meaning, whether the total score says something new, and notes."""
         said = [self.meaning, *self.notes]
         if self.ranks is not None:
-            said.insert(1, f"Measures beside each other: {self._measures()}")
+            said.insert(1, self._something_new())
         return said
 
-    def _measures(self) -> str:
-        ranks = self.ranks
-        assert ranks is not None  # noqa: S101 - asked only where there are some
-        pairs = ranks.pairs()
-        apart = pairs[pairs["differ"]]
-        if ranks.p >= ranks.level or apart.empty:
-            return f"no two lie apart (Friedman, p = {ranks.p:.2g})."
-        total = apart[(apart["respondent"] == "total_score") | (apart["other"] == "total_score")]
-        others = sorted({*total["respondent"], *total["other"]} - {"total_score"})
-        heading = f"{len(apart)} of {len(pairs)} pairs lie apart (Friedman, p = {ranks.p:.2g})"
-        return f"{heading}; the total score from {', '.join(others) or 'none'}."
+    def _something_new(self) -> str:
+        """How the ranking by total score agrees with the others."""
+        frame = self.curves.agreement()
+        pairs = frame[frame["other"] == "total_score"].set_index("measure")
+        told = ", ".join(
+            f"{name} {row['kendall']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+            for name, row in pairs.iterrows()
+        )
+        return f"The ranking by total score agrees with that by (Kendall, 95 % of draws): {told}."
 
 
 def compare_classifiers(
@@ -125,6 +133,7 @@ def compare_classifiers(
     *,
     target: str | None = None,
     positive: object = None,
+    scores: Any = None,
     model: str | MeasurementModel = "3pl",
     test_share: float = 0.3,
     most_test: int | None = None,
@@ -144,16 +153,20 @@ def compare_classifiers(
         As `load_dataset` takes it; `target` names the column of the class.
     models
         What to choose from: None for ten classifiers tuned by grid search; a list of scikit-learn
-        classifiers or a mapping from names to them, which are fitted on the training part, unless
+        classifiers or a mapping from names to them. They are fitted on the training part, unless
         they are fitted already: then they are asked the columns of the data set as they are, and
-        must not have seen the test part. Or predictions made elsewhere: a frame with a column a
-        model and a row a test instance, named row_0, row_1, ... by its place in the data set or
-        in the order of the test part.
+        must not have seen the test part, `split_dataset(load_dataset(...)).test`. Or predictions
+        made elsewhere: a frame with a column a model and a row a test instance, whose index is its
+        place in the data set (83, or row_83), or in the order of the test part. A mapping may
+        hold lists of labels beside classifiers.
     pool
         Who calibrates: 20 random configurations of each of ten algorithms, another pool by name,
         or your own classifiers.
     positive
         Of two classes the one that is looked for; left out, the last in order.
+    scores
+        Probabilities of the positive class, a column a model, for the area under the ROC curve;
+        left out, it is that of the labels alone, the mean of recall and specificity.
     folder
         Where finished classifiers are kept, so that a run that was stopped goes on.
     n_resamples
@@ -163,39 +176,56 @@ def compare_classifiers(
     split = split_dataset(
         loaded, test_share=test_share, most_test=most_test, random_state=random_state
     )
-    calibrating, chosen = find_pool(pool), _as_pool(models)
+    calibrating, (chosen, elsewhere) = find_pool(pool), _sorted_out(models, loaded, split)
     truth = np.array(split.classes, dtype=object)[split.y_test]
     positive_code(positive, split.classes)
-    given = None if chosen is not None else _made_elsewhere(models, loaded, split)
-    if given is not None:  # wrong tables are refused before anything is trained
-        read_predictions([f"row_{k}" for k in split.test], truth, given, split.classes)
+    if elsewhere:  # wrong tables are refused before anything is trained
+        read_predictions([f"row_{k}" for k in split.test], truth, elsewhere, split.classes)
     clock = Clock(len(calibrating.members) + len(chosen.members if chosen else ()), progress)
     runner = _Runner(split, folder, time_limit, n_jobs, random_state, clock)
     told = runner.run(calibrating, "pool")
     found = None if chosen is None else runner.run(chosen, "models")
-    labels = given if found is None else _labels(found, split)
+    labels = {**({} if found is None else _labels(found, split)), **elsewhere}
+    if not labels:
+        name, reason = next(iter(found.failures.items())) if found else ("", "")
+        raise InputError(f"Every model failed, so there is nothing to compare. '{name}': {reason}")
     calibration = calibrate(told.responses(split.y_test, calibrating.calibrating), model)
     curves = enrich_confusion(
         calibration,
         truth,
         labels,
         positive=positive,
-        classes=split.classes,
+        classes={label_text(label) for row in labels.values() for label in row},
+        scores=scores,
         n_resamples=n_resamples,
         random_state=random_state,
     )
-    some = upright_items(calibration).any()
+    filtered = curves.without_negative() if upright_items(calibration).any() else None
     several = len(curves.models) > 1
     return ClassifierComparison(
         dataset=loaded.name,
         source=loaded.source,
         preprocessing=split.preprocessing,
         curves=curves,
-        filtered=curves.without_negative() if some else None,
+        filtered=filtered,
         ranks=compare_ranks(curves.scores()) if several else None,
-        failures={**told.failures, **({} if found is None else found.failures)},
-        notes=(*split.notes, *told.notes, *(() if found is None else found.notes), *curves.notes),
+        remarks={} if found is None else found.remarks,
+        failures={} if found is None else found.failures,
+        pool_failures=told.failures,
+        notes=(*split.notes, *_notes(told, found, curves, filtered)),
     )
+
+
+def _notes(
+    told: Answers, found: Answers | None, curves: ConfusionCurves, filtered: ConfusionCurves | None
+) -> Iterator[str]:
+    """What the runs, the calibration and both readings have to say, and who says it."""
+    yield from (f"Pool: {note}" for note in told.notes)
+    yield from (f"Models: {note}" for note in (() if found is None else found.notes))
+    yield from curves.calibration.notes
+    yield from curves.notes
+    if filtered is not None:
+        yield from (f"Filtered: {note}" for note in filtered.notes if note not in curves.notes)
 
 
 @dataclass(frozen=True)
@@ -222,28 +252,64 @@ class _Runner:
         )
 
 
-def _as_pool(models: Any) -> Pool | None:
-    """Classifiers that have to be fitted; None for predictions and for fitted ones."""
+def _sorted_out(models: Any, dataset: Dataset, split: Split) -> tuple[Pool | None, dict[str, Any]]:
+    """Classifiers that have to be fitted, as a pool; and labels of all others by name."""
     if models is None:
-        return find_pool(TUNED)
+        return find_pool(TUNED), {}
+    if isinstance(models, str | Pool):
+        return find_pool(models), {}
     if hasattr(models, "columns"):
-        return None
+        frame = _by_place(models, split)
+        return None, {str(name): frame.iloc[:, k] for k, name in enumerate(frame.columns)}
     given = _named(models)
-    if not isinstance(models, str | Pool) and given and all(map(_is_fitted, given.values())):
-        return None
-    if given and any(not hasattr(one, "predict") for one in given.values()):
-        return None
-    return find_pool(models)
+    fitted = {name: one for name, one in given.items() if _is_fitted(one)}
+    unfitted = {
+        name: one
+        for name, one in given.items()
+        if name not in fitted and (hasattr(one, "predict") or isinstance(one, Member))
+    }
+    labels = {name: one for name, one in given.items() if name not in (*fitted, *unfitted)}
+    asked = {name: _predicted(name, one, dataset, split) for name, one in fitted.items()}
+    pool = find_pool(list(unfitted.items())) if unfitted else None
+    return pool, {**asked, **labels}
+
+
+def _by_place(frame: Any, split: Split) -> Any:
+    """Rows that are numbered by their place in the data set get the names of the items."""
+    numbers = set(frame.index)
+    if numbers == set(split.test.tolist()) and numbers != set(range(len(frame))):
+        return frame.rename(index=lambda place: f"row_{place}")
+    return frame
 
 
 def _named(models: Any) -> dict[str, Any]:
-    """Classifiers or lists of labels by name; empty for the name of a pool."""
+    """Classifiers or lists of labels by name, each name once."""
     if isinstance(models, Mapping):
-        return {str(name): one for name, one in models.items()}
-    if isinstance(models, list | tuple):
-        pairs = [one if isinstance(one, tuple) else (type(one).__name__, one) for one in models]
-        return {str(name): one for name, one in pairs}
-    return {}
+        pairs = [(str(name), one) for name, one in models.items()]
+    elif hasattr(models, "predict"):
+        pairs = [(type(models).__name__, models)]
+    elif isinstance(models, list | tuple) and any(map(_is_model, models)):
+        pairs = [one if isinstance(one, tuple) else (_text(one), one) for one in models]
+    else:
+        pairs = [("model", models)]  # the labels of one model
+    named = dict(pairs)
+    if not named:
+        raise InputError("models is empty. Give at least one classifier, or None for tuned ones.")
+    if len(named) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"Two models are called '{twice:.60}'. Give a mapping with a different name for each."
+        )
+    return named
+
+
+def _is_model(entry: Any) -> bool:
+    return hasattr(entry, "predict") or isinstance(entry, Member | tuple)
+
+
+def _text(model: Any) -> str:
+    return model.name if isinstance(model, Member) else " ".join(repr(model).split())
 
 
 def _is_fitted(model: Any) -> bool:
@@ -259,25 +325,16 @@ def _is_fitted(model: Any) -> bool:
     return True
 
 
-def _made_elsewhere(models: Any, dataset: Dataset, split: Split) -> Any:
-    """Labels as they were given, or as fitted classifiers predict them."""
-    if hasattr(models, "columns"):
-        return models
-    given = _named(models)
-    if not all(hasattr(one, "predict") for one in given.values()):
-        return given
-    asked = dataset.features.iloc[split.test]
-    labels = {}
-    for name, one in given.items():
-        try:
-            labels[name] = one.predict(asked)
-        except Exception as error:  # whatever a foreign classifier raises
-            raise InputError(
-                f"{name!r:.60} is fitted already, but cannot predict from the columns of "
-                f"'{dataset.name}': {type(error).__name__}, {str(error).splitlines()[0]:.200}. "
-                "Give a pipeline that takes them as they are, or an unfitted classifier."
-            ) from error
-    return labels
+def _predicted(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
+    """What a fitted classifier says of the test part."""
+    try:
+        return model.predict(dataset.features.iloc[split.test])
+    except Exception as error:  # whatever a foreign classifier raises
+        raise InputError(
+            f"{name!r:.60} is fitted already, but cannot predict from the columns of "
+            f"'{dataset.name}': {type(error).__name__}, {str(error).splitlines()[0]:.200}. "
+            "Give a pipeline that takes them as they are, or an unfitted classifier."
+        ) from error
 
 
 def _labels(answers: Answers, split: Split) -> dict[str, Any]:
@@ -285,7 +342,4 @@ def _labels(answers: Answers, split: Split) -> dict[str, Any]:
     classes = np.array(split.classes, dtype=object)
     places = {name: row for row, name in enumerate(answers.members)}
     names = [name for name in answers.members if name not in answers.failures]
-    if not names:
-        name, reason = next(iter(answers.failures.items()))
-        raise InputError(f"Every model failed, so there is nothing to compare. '{name}': {reason}")
     return {name: classes[answers.predictions[places[name]]] for name in names}

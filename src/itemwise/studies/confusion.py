@@ -1,8 +1,7 @@
 """Open the confusion matrix: which items lie in each of its cells, and whether they deserve trust.
 
-Two models of equal accuracy may have earned it on different items. A hit on an item that weak
-models miss says more than one on an item that all get right, and a hit on an item that better
-models miss says rather less. The scores are those of Cardoso et al. (2024).
+Two models of equal accuracy may have earned it on different items: on items that able models get
+right, or on items that they miss. The scores are those of Cardoso et al. (2024).
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +17,14 @@ import numpy as np
 from itemwise.calibration import Calibration
 from itemwise.diagnostics.usable import informative, upright_items
 from itemwise.errors import InputError
+from itemwise.numerics.agreement import kendall
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
 from itemwise.results import Finding
 from itemwise.scoring.scores import total_scores, true_scores
-from itemwise.studies.measures import MEASURES, Measured, measure
+from itemwise.studies.measures import MEASURES, RANGE, Measured, measure
 from itemwise.studies.predictions import Predictions, read_predictions
-from itemwise.words import counted
+from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,9 +53,7 @@ class ConfusionCurves(Finding):
     ability: Floats  # (n_models,), as all that follow
     ability_se: Floats
     true_score: Floats
-    true_score_se: Floats
     total_score: Floats
-    total_score_se: Floats
     measured: Measured
     n_resamples: int
     random_state: int
@@ -75,12 +74,9 @@ class ConfusionCurves(Finding):
         """One row a model: ability, scores and metrics, each with its range and its rank."""
         import pandas as pd
 
-        n_items = len(self.predictions.items)
         columns: dict[str, Any] = {"ability": self.ability, "ability_se": self.ability_se}
         for name in ("true_score", "total_score"):
             columns[f"{name}_sum"] = getattr(self, name)
-            columns[f"{name}_sum_se"] = getattr(self, f"{name}_se")
-            columns[f"{name}_se"] = getattr(self, f"{name}_se") / n_items
         for k, name in enumerate(MEASURES):
             columns[name] = self.measured.value[k]
             for ending in ("low", "high", "rank", "rank_low", "rank_high"):
@@ -91,9 +87,24 @@ class ConfusionCurves(Finding):
         """Metrics and scores × models, in the form that `compare_ranks` takes."""
         import pandas as pd
 
-        return pd.DataFrame(
+        frame = pd.DataFrame(
             self.measured.value, index=pd.Index(MEASURES, name="measure"), columns=list(self.models)
         )
+        return frame.dropna()
+
+    def agreement(self) -> pd.DataFrame:
+        """How alike two measures rank the models: Kendall's tau-b and its range over the draws."""
+        import pandas as pd
+
+        there = np.flatnonzero(~np.isnan(self.measured.value).any(axis=1))
+        drawn = self.measured.drawn[~np.isnan(self.measured.drawn[:, there]).any(axis=(1, 2))]
+        rows = []
+        for one, other in combinations(there, 2):
+            low, high = np.quantile(kendall(drawn[:, one], drawn[:, other]), RANGE)
+            tau = kendall(self.measured.value[one], self.measured.value[other])
+            names = {"measure": MEASURES[one], "other": MEASURES[other]}
+            rows.append({**names, "kendall": float(tau), "low": low, "high": high})
+        return pd.DataFrame(rows)
 
     @cached_property
     def items(self) -> pd.DataFrame:
@@ -109,48 +120,55 @@ class ConfusionCurves(Finding):
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row a model and cell: how many items, what they are like, what they earned."""
+        """One row a model and cell: how many items, what they are like, what they earned.
+
+        Parameters, information and the share of negative discrimination are over items that tell
+        of ability (`informative`); `chance` is the model's own to be right, over all.
+        """
         import pandas as pd
 
         rows = [row for k in range(len(self.models)) for row in self._cells_of(k)]
         return pd.DataFrame(rows)
 
     def _cells_of(self, model: int) -> Iterable[dict[str, Any]]:
-        told, parameters, earned, information = self._item_values(model)
+        told, parameters, chance, information = self._item_values(model)
+        earned = chance - 1.0 + self.predictions.right[model]
         true, predicted = self.predictions.true, self.predictions.predicted[model]
         for row, column in np.ndindex(len(self.classes), len(self.classes)):
             inside = (true == row) & (predicted == column)
             usable = inside & told
-            count, some = int(inside.sum()), max(int(usable.sum()), 1)
+            count, some = int(inside.sum()), int(usable.sum())
             cell: dict[str, Any] = {
                 "model": self.models[model],
                 "true": self.classes[row],
                 "predicted": self.classes[column],
                 "name": self._name(row, column),
                 "count": count,
+                "informative": some,
             }
             for name, values in parameters.items():
                 part = values[usable]
-                cell[name] = part.mean() if part.size else np.nan
-                cell[f"{name}_se"] = part.std(ddof=1) / np.sqrt(some) if part.size > 1 else np.nan
-            negative = parameters["discrimination"][usable] < 0
+                cell[name] = part.mean() if some else np.nan
+                cell[f"{name}_se"] = part.std(ddof=1) / np.sqrt(some) if some > 1 else np.nan
             yield cell | {
-                "share_negative": float(negative.sum() / count) if count else np.nan,
+                "share_negative": (
+                    float((parameters["discrimination"][usable] < 0).mean()) if some else np.nan
+                ),
+                "information": float(information[usable].mean()) if some else np.nan,
+                "chance": float(chance[inside].mean()) if count else np.nan,
                 "total_score": float(earned[inside].sum()),
                 "total_score_mean": float(earned[inside].mean()) if count else np.nan,
-                "information": float(information[inside].mean()) if count else np.nan,
                 "items": [self.predictions.items[k] for k in np.flatnonzero(inside)],
             }
 
     def _item_values(self, model: int) -> tuple[Any, dict[str, Floats], Floats, Floats]:
-        """Of each item: whether it tells, its parameters, what the model earned, information."""
+        """Of each item: whether it tells, its parameters, chance and information of the model."""
         bank, coords, at = self.calibration.model, self.calibration.coords, self.ability[[model]]
         found = bank.parameters(coords)
         zero = np.zeros(len(coords))
         parameters = {name: np.asarray(found.get(name, zero)) for name in PARAMETERS}
         chance = bank.expected(coords, at)[:, 0]
-        earned = chance - 1.0 + self.predictions.right[model]
-        return informative(self.calibration), parameters, earned, bank.information(coords, at)[:, 0]
+        return informative(self.calibration), parameters, chance, bank.information(coords, at)[:, 0]
 
     def _name(self, row: int, column: int) -> str:
         if self.positive is None:
@@ -158,8 +176,13 @@ class ConfusionCurves(Finding):
         return NAMES[int(row == self.positive), int(column == self.positive)]
 
     def without_negative(self) -> ConfusionCurves:
-        """The same without items of negative discrimination; ability is estimated without them."""
+        """The same without items of negative discrimination; ability is estimated without them.
+
+        Items on which all of the pool agree stay.
+        """
         keep = np.flatnonzero(upright_items(self.calibration))
+        if not keep.size:
+            raise InputError("All items discriminate negatively, so that none would be left.")
         names = [self.predictions.items[k] for k in keep]
         return _enriched(
             self.calibration.of_items(names),
@@ -169,17 +192,14 @@ class ConfusionCurves(Finding):
             self.random_state,
         )
 
-    def one_vs_rest(self, label: object) -> ConfusionCurves:
-        """One class against all others as two: TP, FP, FN and TN of this class."""
-        code = _code_of(label, self.classes)
-        return _enriched(
-            self.calibration,
-            self.predictions.against_the_rest(code),
-            1,
-            self.n_resamples,
-            self.random_state,
-            right=self.predictions.right,
-        )
+    def one_vs_rest(self, label: object, scores: Any = None) -> ConfusionCurves:
+        """One class against all others as two: TP, FP, FN and TN of this class.
+
+        Being right, and with it ability and scores, is still about all classes. `scores` are of
+        this class, in the form of predictions, for the area under its ROC curve.
+        """
+        given = self.predictions.against_the_rest(_code_of(label, self.classes), scores)
+        return _enriched(self.calibration, given, 1, self.n_resamples, self.random_state)
 
     def to_frame(self) -> pd.DataFrame:
         """The models, the most accurate first."""
@@ -199,7 +219,10 @@ class ConfusionCurves(Finding):
         if kind == "cells":
             display = self._cell_display(self._known(model))
         elif kind == "scores":
-            display = make["ranking"](self.measures, estimate="total_score", se="total_score_se")
+            spread = (self.measured.high[-1] - self.measured.low[-1]) / (2 * 1.96)
+            frame = self.measures.assign(**{"standard error over items": spread})
+            settings = {"estimate": "total_score", "se": "standard error over items"}
+            display = make["ranking"](frame, **settings)
         elif kind == "histogram":
             value = kw.pop("value", "difficulty")
             display = make["histogram"](self._told(), value=value, group="class")
@@ -227,6 +250,8 @@ class ConfusionCurves(Finding):
         each = np.repeat(np.arange(n_items), CURVE_POINTS)
         label = {"true": self.predictions.true, "predicted": self.predictions.predicted[k]}
         order, place = self._positive_first()
+        slope = bank.parameters(coords)["discrimination"]
+        slope = np.where(informative(self.calibration), slope, np.nan)  # of others it means nothing
         return pd.DataFrame(
             {
                 **{
@@ -236,7 +261,7 @@ class ConfusionCurves(Finding):
                 "item": pd.Categorical.from_codes(each, pd.Index(self.predictions.items)),
                 "ability": np.tile(axis, n_items),
                 "expected": bank.expected(coords, axis).ravel(),
-                "discrimination": bank.parameters(coords)["discrimination"][each],
+                "discrimination": slope[each],
             }
         )
 
@@ -287,8 +312,8 @@ class ConfusionCurves(Finding):
             for m, r in zip(self.models, self.measured.rank_low[k], strict=True)
             if r == 1 and m not in first
         ]
-        value = float(self.measured.value[k].max())
-        lead = f"{' and '.join(first[:3])} lead{'s' if len(first) == 1 else ''}"
+        value = float(np.nanmax(self.measured.value[k]))
+        lead = f"{first[0]} leads" if len(first) == 1 else f"{listed(first, 'model')} lead"
         others = f"; {counted(len(near), 'other')} might on other items" if near else ""
         return f"{lead} ({value:.3f}{others})"
 
@@ -332,14 +357,14 @@ def enrich_confusion(
             f"The calibration is of the {calibration.model.name} model, but a confusion matrix is "
             "about right and wrong. Calibrate responses of 0 and 1."
         )
-    if n_resamples < 1:
+    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
         raise InputError(f"n_resamples is {n_resamples}, but it should be 1 or more.")
     given = read_predictions(calibration.item_names, y_true, predictions, classes, scores)
     code = positive_code(positive, given.classes)
     if scores is not None and code is None:
         raise InputError(
             f"scores are of one positive class, but there are {len(given.classes)} classes. Leave "
-            "them out, or look at one class with one_vs_rest."
+            "them out, and give them to one_vs_rest(label, scores) of the result."
         )
     return _enriched(calibration, given, code, n_resamples, random_state)
 
@@ -350,20 +375,17 @@ def _enriched(
     positive: int | None,
     n_resamples: int,
     random_state: int,
-    right: Any = None,
 ) -> ConfusionCurves:
-    """All that is computed; `right` where it is not simply whether the labels agree."""
-    hits = given.right if right is None else right
-    responses = Responses.from_codes(hits, list(given.models), list(given.items), "binary")
+    """All that is computed."""
+    responses = Responses.from_codes(given.right, list(given.models), list(given.items), "binary")
     scored = calibration.score(responses)
     ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
     model, coords = calibration.model, calibration.coords
     expected = true_scores(model, coords, ability, se)
-    earned = total_scores(hits, model, coords, ability, se)
+    earned = total_scores(given.right, model, coords, ability, se)
     measured = measure(
         given,
         calibration,
-        hits,
         ability,
         se,
         exact=np.stack([expected.total, earned.total]) / len(given.items),
@@ -378,9 +400,7 @@ def _enriched(
         ability=ability,
         ability_se=se,
         true_score=expected.total,
-        true_score_se=expected.se,
         total_score=earned.total,
-        total_score_se=earned.se,
         measured=measured,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -413,10 +433,11 @@ def _code_of(label: object, classes: tuple[str, ...]) -> int:
 
 
 def _notes(given: Predictions) -> Iterable[str]:
-    for model, predicted in zip(given.models, given.predicted, strict=True):
+    present = np.bincount(given.true, minlength=len(given.classes)) > 0
+    if absent := [name for name, there in zip(given.classes, present, strict=True) if not there]:
+        yield f"No item is of the class {', '.join(absent)}: metrics of it do not exist."
+    for model, predicted, right in zip(given.models, given.predicted, given.right, strict=True):
         if np.ptp(predicted) == 0:
-            only = given.classes[predicted[0]]
-            yield (
-                f"{model} predicts {only!r:.40} for every item, so that its metrics of other "
-                "classes are 0."
-            )
+            yield f"{model} predicts {given.classes[predicted[0]]!r:.40} for every item."
+        elif right.all():
+            yield f"{model} is right on every item, so that draws of these items cannot vary it."

@@ -7,7 +7,7 @@ so that thousands of them are matrix products.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,8 @@ CLASSIC = ("accuracy", "f1", "precision", "recall", "auc", "specificity")
 MEASURES = (*CLASSIC, "true_score", "total_score")
 RANGE = (0.025, 0.975)
 CELLS = 1 << 22  # weights held at once
-NODES = np.linspace(-6.0, 6.0, 33)  # standard errors of the ability around its estimate
+NEAR = np.linspace(-6.0, 6.0, 33)  # standard errors of the ability around its estimate
+FAR, FAR_NODES = 6.0, 48  # deviations of the population: a drawn test may lead far away
 SMALLEST = 1e-15
 FINEST = 9  # decimals that count in a rank: sums end in rounding
 
@@ -39,12 +40,12 @@ class Measured:
     rank: Floats
     rank_low: Floats
     rank_high: Floats
+    drawn: Floats  # (n_draws, n_measures, n_models)
 
 
 def measure(
     predictions: Predictions,
     calibration: Calibration,
-    right: NDArray[np.int8],
     ability: Floats,
     ability_se: Floats,
     *,
@@ -57,7 +58,7 @@ def measure(
 
     `exact` holds mean true and total scores, (2, n_models), which draws only approximate.
     """
-    scores = _TrueScores(calibration, right, ability, ability_se)
+    scores = _TrueScores(calibration, predictions.right, ability, ability_se)
     once = _measured(predictions, scores, None, positive)[0]
     once[-2:] = exact
     n_items = predictions.true.size
@@ -67,16 +68,23 @@ def measure(
         for rows in row_blocks(n_resamples, max(1, CELLS // n_items))
     ]
     values = np.concatenate(drawn)
-    low, high = np.quantile(values, RANGE, axis=0)
-    rank_low, rank_high = np.quantile(ranks(values), RANGE, axis=0, method="nearest")
-    return Measured(once, low, high, ranks(once[None])[0], rank_low, rank_high)
+    low, high = _range(values)
+    rank_low, rank_high = _range(ranks(values), "nearest")
+    return Measured(once, low, high, ranks(once), rank_low, rank_high, values)
 
 
 def ranks(values: Floats) -> Floats:
-    """1 for the highest along the last axis; equals share the best rank they could have."""
+    """1 for the highest along the last axis; equals share the best rank; NaN has none."""
     rounded = np.round(values, FINEST)
     above = rounded[..., None, :] > rounded[..., :, None]
-    found: Floats = 1.0 + above.sum(axis=-1)
+    return np.where(np.isnan(values), np.nan, 1.0 + above.sum(axis=-1))
+
+
+def _range(values: Floats, method: Any = "linear") -> Floats:
+    """Where 95 % of the draws lie, of those in which the measure exists; NaN where in none."""
+    there = ~np.isnan(values).all(axis=0)
+    found = np.full((2, *values.shape[1:]), np.nan)
+    found[:, there] = np.nanquantile(values[:, there], RANGE, axis=0, method=method)
     return found
 
 
@@ -98,8 +106,21 @@ def _measured(
     found = classic_metrics(counts, positive)
     if predictions.scores is not None:
         found["auc"] = auc_of_scores(true == positive, predictions.scores, drawn)
+    if positive is not None:
+        _leave_undefined(found, counts, positive)
     true_score, total_score = scores.of(drawn)
     return np.stack([*(found[name] for name in CLASSIC), true_score, total_score], axis=1)
+
+
+def _leave_undefined(found: dict[str, Floats], counts: Floats, positive: int) -> None:
+    """Without items of a class, what is a share of them is no number."""
+    of_class = counts.sum(axis=-1)
+    without = of_class[..., positive] == 0, of_class[..., 1 - positive] == 0
+    for absent, names in zip(
+        without, (("recall", "precision", "f1"), ("specificity",)), strict=True
+    ):
+        for name in (*names, "auc"):
+            found[name] = np.where(absent, np.nan, found[name])
 
 
 class _TrueScores:
@@ -109,18 +130,21 @@ class _TrueScores:
         self, calibration: Calibration, right: NDArray[np.int8], ability: Floats, se: Floats
     ) -> None:
         self.right = right.astype(np.float64)
-        self.nodes = ability[:, None] + se[:, None] * NODES
+        far = np.linspace(*calibration.population.reach(FAR), FAR_NODES)
+        near = ability[:, None] + se[:, None] * NEAR
+        every = np.broadcast_to(far, (ability.size, FAR_NODES))
+        self.nodes = np.sort(np.concatenate([near, every], axis=1), axis=1)
         model, coords = calibration.model, calibration.coords
         chance = [model.expected(coords, nodes) for nodes in self.nodes]
         self.chance = np.stack(chance).astype(np.float32)  # (n_models, n_items, n_nodes)
-        self.prior = calibration.population.log_density(self.nodes.ravel()).reshape(
-            self.nodes.shape
-        )
+        density = calibration.population.log_density(self.nodes.ravel())
+        widths = np.gradient(self.nodes, axis=1)  # nodes lie closer where more of the mass is
+        self.prior = density.reshape(self.nodes.shape) + np.log(np.maximum(widths, SMALLEST))
         exact = np.stack(chance).clip(SMALLEST, 1 - SMALLEST)
         hit, miss = np.log(exact), np.log1p(-exact)
         log_chance = np.where(self.right[:, :, None] == 1, hit, miss)
         # Only differences along the nodes count; small numbers are safe in single precision.
-        log_chance -= log_chance[:, :, NODES.size // 2, None]
+        log_chance -= log_chance[:, :, NEAR.size // 2, None]
         self.log_chance = log_chance.astype(np.float32)
 
     def of(self, weights: Floats) -> tuple[Floats, Floats]:
@@ -138,9 +162,9 @@ class _TrueScores:
 
 
 def _at(ability: Floats, nodes: Floats, values: Floats) -> Floats:
-    """Values along evenly spaced nodes, each row at its own ability, by straight lines."""
-    place = (ability - nodes[0]) / (nodes[1] - nodes[0])
-    left = np.clip(place.astype(int), 0, nodes.size - 2)
-    rows, share = np.arange(ability.size), place - left
+    """Values along nodes, each row at its own ability, by straight lines."""
+    left = np.clip(np.searchsorted(nodes, ability) - 1, 0, nodes.size - 2)
+    rows = np.arange(ability.size)
+    share = (ability - nodes[left]) / np.maximum(nodes[left + 1] - nodes[left], SMALLEST)
     found: Floats = (1 - share) * values[rows, left] + share * values[rows, left + 1]
     return found

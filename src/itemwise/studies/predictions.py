@@ -31,13 +31,8 @@ class Predictions:
     classes: tuple[str, ...]
     true: Codes  # (n_items,)
     predicted: Codes  # (n_models, n_items)
+    right: NDArray[np.int8]  # (n_models, n_items); 1 where the class was told rightly
     scores: Floats | None = None  # (n_models, n_items), of the positive class; for its AUC
-
-    @property
-    def right(self) -> NDArray[np.int8]:
-        """1 where a model predicts the true class, (n_models, n_items)."""
-        hits: NDArray[np.int8] = np.equal(self.predicted, self.true).astype(np.int8)
-        return hits
 
     def of_items(self, places: Codes) -> Predictions:
         """Those for some of the items."""
@@ -47,18 +42,20 @@ class Predictions:
             classes=self.classes,
             true=self.true[places],
             predicted=self.predicted[:, places],
+            right=self.right[:, places],
             scores=None if self.scores is None else self.scores[:, places],
         )
 
-    def against_the_rest(self, code: int) -> Predictions:
-        """One class against all others, which become one."""
-        name = self.classes[code]
+    def against_the_rest(self, code: int, scores: Any = None) -> Predictions:
+        """One class against all others, which become one; being right is still about them all."""
         return Predictions(
             items=self.items,
             models=self.models,
-            classes=("rest" if name != "rest" else "other", name),
+            classes=(f"not {self.classes[code]}", self.classes[code]),
             true=(self.true == code).astype(np.intp),
             predicted=(self.predicted == code).astype(np.intp),
+            right=self.right,
+            scores=None if scores is None else _scores(scores, self.models, self.items),
         )
 
 
@@ -77,7 +74,9 @@ def read_predictions(
     `predictions`, with numbers that are higher where the positive class is likelier.
     """
     names = tuple(items)
-    truth = _texts("y_true", _listed("y_true", y_true, names), names)
+    told = _listed("y_true", y_true, names)
+    _check_no_shares("y_true", told, names)
+    truth = _texts("y_true", told, names)
     known = in_order({*truth, *(label_text(label) for label in classes or ())})
     if len(known) < 2:
         raise InputError(
@@ -86,13 +85,15 @@ def read_predictions(
         )
     place = {label: code for code, label in enumerate(known)}
     given = _by_model(predictions)
-    predicted = [_codes(model, labels, names, place) for model, labels in given.items()]
+    predicted = np.array([_codes(m, labels, names, place) for m, labels in given.items()], np.intp)
+    true = np.array([place[label] for label in truth], dtype=np.intp)
     return Predictions(
         items=names,
         models=tuple(given),
         classes=tuple(known),
-        true=np.array([place[label] for label in truth], dtype=np.intp),
-        predicted=np.array(predicted, dtype=np.intp),
+        true=true,
+        predicted=predicted,
+        right=np.equal(predicted, true).astype(np.int8),
         scores=None if scores is None else _scores(scores, tuple(given), names),
     )
 
@@ -105,6 +106,8 @@ def _by_model(predictions: Any) -> dict[str, Any]:
             raise InputError("Two columns of predictions have the same name. Rename one.")
     elif isinstance(predictions, Mapping):
         given = {str(name): labels for name, labels in predictions.items()}
+        if len(given) < len(predictions):
+            raise InputError("Two models have the same name as text. Rename one.")
     else:
         name = getattr(predictions, "name", None)
         given = {"model" if name is None else str(name): predictions}
@@ -119,10 +122,10 @@ def _listed(what: str, labels: Any, items: tuple[str, ...]) -> list[Any]:
         return _by_name(what, labels, items)
     values = np.asarray(labels) if not hasattr(labels, "tolist") else labels
     shape = np.shape(values)
-    if len(shape) == 2 and shape[1] > 1:
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] > 1):
         raise InputError(
-            f"{what} has {shape[1]} columns, which look like probabilities of the classes. Give "
-            "one label an item, as `predict` does."
+            f"{what} has the shape {shape}, but there should be one value an item: labels as "
+            "`predict` gives them, or of probabilities one column, `predict_proba(X)[:, 1]`."
         )
     listed_ = np.ravel(values).tolist() if len(shape) != 1 else list(labels)
     if len(listed_) != len(items):
@@ -138,7 +141,7 @@ def _numbered(labels: Any) -> bool:
     """Whether the index says nothing but the position."""
     import pandas as pd
 
-    return isinstance(labels.index, pd.RangeIndex)
+    return bool(labels.index.equals(pd.RangeIndex(len(labels))))
 
 
 def _by_name(what: str, labels: pd.Series[Any], items: tuple[str, ...]) -> list[Any]:
@@ -155,6 +158,16 @@ def _by_name(what: str, labels: pd.Series[Any], items: tuple[str, ...]) -> list[
     return [found[name] for name in items]
 
 
+def _check_no_shares(what: str, labels: list[Any], items: tuple[str, ...]) -> None:
+    """Refuse probabilities where labels are due."""
+    for item, label in zip(items, labels, strict=True):
+        if isinstance(label, float | np.floating) and 0 < label < 1:
+            raise InputError(
+                f"{what} for {shown(item)} is {label:.3g}, which looks like a probability. Give "
+                "labels, such as those of `predict`, and probabilities as scores=."
+            )
+
+
 def _texts(what: str, labels: list[Any], items: tuple[str, ...]) -> list[str]:
     import pandas as pd
 
@@ -168,14 +181,11 @@ def _codes(model: str, labels: Any, items: tuple[str, ...], place: Mapping[str, 
     what = f"The prediction of {shown(model)}"
     listed_ = _listed(what, labels, items)
     texts = _texts(what, listed_, items)
-    for item, label, text in zip(items, listed_, texts, strict=True):
+    if not place.keys() >= set(texts):
+        _check_no_shares(what, listed_, items)
+    for item, text in zip(items, texts, strict=True):
         if text in place:
             continue
-        if isinstance(label, float) and 0 < label < 1:
-            raise InputError(
-                f"{what} for {shown(item)} is {label:.3g}, which looks like a probability. Give "
-                "labels, such as those of `predict`, and probabilities as scores=."
-            )
         raise InputError(
             f"{what} for {shown(item)} is {shown(text)}, which is none of the classes "
             f"({', '.join(list(place)[:5])}{', ...' if len(place) > 5 else ''}). Correct it, or "
