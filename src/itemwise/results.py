@@ -7,10 +7,10 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from itemwise.errors import InputError
 
@@ -104,6 +104,21 @@ class Finding(Result):
     def _repr_html_(self) -> str:
         said = "".join(f"<p>{html.escape(text)}</p>" for text in self.sentences())
         return f"{super()._repr_html_()}{said}"
+
+
+Found = TypeVar("Found", bound=Result)
+
+
+def gathered(works: Mapping[str, Callable[[], Found]]) -> tuple[dict[str, Found], dict[str, str]]:
+    """All results that can be had, by name, and why the others cannot."""
+    found: dict[str, Found] = {}
+    missing: dict[str, str] = {}
+    for name, work in works.items():
+        try:
+            found[name] = work()
+        except InputError as reason:
+            missing[name] = str(reason)
+    return found, missing
 
 
 def _said_rows(count: int, shown: int) -> str:

@@ -16,8 +16,8 @@ from itemwise.diagnostics.model_fit import model_fit
 from itemwise.diagnostics.person_fit import person_fit
 from itemwise.diagnostics.reliability import reliability
 from itemwise.diagnostics.subject import own_or_given
-from itemwise.errors import InputError
 from itemwise.responses import Table
+from itemwise.results import gathered
 
 # Those that ask a calibration and its responses.
 DIAGNOSTICS: dict[str, Callable[..., Diagnosis]] = {
@@ -44,11 +44,4 @@ def diagnose(calibration: Calibration, responses: Table | None = None) -> Diagno
         "dimensionality": partial(dimensionality, table),
         **{name: partial(work, calibration, responses) for name, work in DIAGNOSTICS.items()},
     }
-    found: dict[str, Diagnosis] = {}
-    missing: dict[str, str] = {}
-    for name, work in works.items():
-        try:
-            found[name] = work()
-        except InputError as reason:
-            missing[name] = str(reason)
-    return Diagnoses(found, missing)
+    return Diagnoses(*gathered(works))

@@ -18,7 +18,7 @@ from itemwise.diagnostics.usable import informative, upright_items
 from itemwise.errors import InputError
 from itemwise.files import file_name_of
 from itemwise.report.folder import ReportFolder
-from itemwise.results import Finding
+from itemwise.results import Finding, gathered
 from itemwise.studies import (
     BenchmarkDecoding,
     MetadataBins,
@@ -92,14 +92,7 @@ def read_benchmark(
     }
     if len(decoding.metadata):
         works["metadata"] = partial(relate_metadata, datasets, decoding.metadata)
-    found: dict[str, Finding] = {}
-    missing: dict[str, str] = {}
-    for name, work in works.items():
-        try:
-            found[name] = work()
-        except InputError as reason:
-            missing[name] = str(reason)
-    return Chapters(decoding, found, missing)
+    return Chapters(decoding, *gathered(works))
 
 
 def write_benchmark(chapters: Chapters, folder: Any) -> list[Path]:

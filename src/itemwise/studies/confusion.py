@@ -22,6 +22,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
 from itemwise.results import Finding
 from itemwise.scoring.scores import total_scores, true_scores
+from itemwise.studies.cells import Cells
 from itemwise.studies.measures import MEASURES, RANGE, Measured, measure
 from itemwise.studies.predictions import Predictions, read_predictions
 from itemwise.words import counted, listed
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-PARAMETERS = ("discrimination", "difficulty", "guessing")
-NAMES = {(1, 1): "TP", (0, 1): "FP", (1, 0): "FN", (0, 0): "TN"}  # by true and predicted
 CURVE_POINTS = 61
 CURVE_REACH = 4.0  # population deviations
 
@@ -127,53 +126,9 @@ class ConfusionCurves(Finding):
         """
         import pandas as pd
 
-        rows = [row for k in range(len(self.models)) for row in self._cells_of(k)]
+        cells = Cells(self.calibration, self.predictions, self.positive)
+        rows = [row for k, ability in enumerate(self.ability) for row in cells.of(k, ability)]
         return pd.DataFrame(rows)
-
-    def _cells_of(self, model: int) -> Iterable[dict[str, Any]]:
-        told, parameters, chance, information = self._item_values(model)
-        earned = chance - 1.0 + self.predictions.right[model]
-        true, predicted = self.predictions.true, self.predictions.predicted[model]
-        for row, column in np.ndindex(len(self.classes), len(self.classes)):
-            inside = (true == row) & (predicted == column)
-            usable = inside & told
-            count, some = int(inside.sum()), int(usable.sum())
-            cell: dict[str, Any] = {
-                "model": self.models[model],
-                "true": self.classes[row],
-                "predicted": self.classes[column],
-                "name": self._name(row, column),
-                "count": count,
-                "informative": some,
-            }
-            for name, values in parameters.items():
-                part = values[usable]
-                cell[name] = part.mean() if some else np.nan
-                cell[f"{name}_se"] = part.std(ddof=1) / np.sqrt(some) if some > 1 else np.nan
-            yield cell | {
-                "share_negative": (
-                    float((parameters["discrimination"][usable] < 0).mean()) if some else np.nan
-                ),
-                "information": float(information[usable].mean()) if some else np.nan,
-                "chance": float(chance[inside].mean()) if count else np.nan,
-                "total_score": float(earned[inside].sum()),
-                "total_score_mean": float(earned[inside].mean()) if count else np.nan,
-                "items": [self.predictions.items[k] for k in np.flatnonzero(inside)],
-            }
-
-    def _item_values(self, model: int) -> tuple[Any, dict[str, Floats], Floats, Floats]:
-        """Of each item: whether it tells, its parameters, chance and information of the model."""
-        bank, coords, at = self.calibration.model, self.calibration.coords, self.ability[[model]]
-        found = bank.parameters(coords)
-        zero = np.zeros(len(coords))
-        parameters = {name: np.asarray(found.get(name, zero)) for name in PARAMETERS}
-        chance = bank.expected(coords, at)[:, 0]
-        return informative(self.calibration), parameters, chance, bank.information(coords, at)[:, 0]
-
-    def _name(self, row: int, column: int) -> str:
-        if self.positive is None:
-            return "right" if row == column else "wrong"
-        return NAMES[int(row == self.positive), int(column == self.positive)]
 
     def without_negative(self) -> ConfusionCurves:
         """The same without items of negative discrimination; ability is estimated without them.
