@@ -4,8 +4,8 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 DEMO ?= itemwise-demo
 comma := ,
-# ITEMWISE_TORCH=1 tests torch as well; ITEMWISE_TORCH=2.13.0, that version of it.
-DEV := dev$(if $(ITEMWISE_TORCH),$(comma)torch)
+# ITEMWISE_TORCH=1 tests torch and deep encoders as well; ITEMWISE_TORCH=2.13.0, that version of it.
+DEV := dev$(if $(ITEMWISE_TORCH),$(comma)deep)
 SETUP := @PYTHON="$(PYTHON)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help

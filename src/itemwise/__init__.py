@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from itemwise.estimation import Joint as Joint
     from itemwise.estimation import calibrate as calibrate
     from itemwise.estimation import simulate as simulate
+    from itemwise.learning import DeepDifficultyRegressor as DeepDifficultyRegressor
     from itemwise.models import Beta as Beta
     from itemwise.models import BetaResponse as BetaResponse
     from itemwise.models import Continuous as Continuous
@@ -64,6 +65,7 @@ _HOMES = {
     "Calibration": "calibration",
     "Continuous": "models",
     "Dataset": "datasets",
+    "DeepDifficultyRegressor": "learning",
     "EM": "estimation",
     "FourPL": "models",
     "Graded": "models",

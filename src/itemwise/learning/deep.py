@@ -1,0 +1,327 @@
+"""Difficulty of images and texts: an encoder, frozen or fine-tuned, under a small head."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib.util import find_spec
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from itemwise.errors import InputError, MissingExtraError
+from itemwise.files import PathLike
+from itemwise.learning.deep_inputs import Images, Texts, checked_images, checked_texts, taken
+from itemwise.learning.deep_training import (
+    Progress,
+    Schedule,
+    new_head,
+    seeded,
+    set_training,
+    standardise,
+)
+from itemwise.numerics.arrays import Floats, checked_device
+
+FEWEST_ITEMS = 5
+
+
+class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Predict the difficulty of images or texts nobody has answered yet.
+
+    An encoder turns each item into an embedding; a head of two layers turns that into a
+    difficulty. Frozen, embeddings are computed once and only the head learns; fine-tuned, all
+    parameters do. Part of the items is held out while it learns, so that `predict_interval` can
+    say how far off a prediction may be (split conformal). Same seed, same predictions on the CPU.
+
+    It follows scikit-learn's conventions (`get_params`, `clone`, `cross_val_score`), but
+    `check_estimator` does not apply: items are images or texts, not rows of features.
+
+    Parameters
+    ----------
+    encoder
+        The folder or the name of a Hugging Face model; a `torch.nn.Module` that takes
+        (items, channels, height, width) or a list of strings; or None for a small one that is
+        built in and, knowing nothing yet, is always trained. Names are looked up in the local
+        cache first, then on the hub. Only safetensors are read, and no code of a model is run.
+    kind
+        "image": an array (items, height, width[, channels]) or a list of such arrays. Images of
+        other sizes are stretched to one: the encoder's own, or the most common one in `fit` (at
+        most 64 pixels a side for the built-in encoder). uint8 means 0 to 255; other numbers are
+        scaled by the range seen in `fit`. Grey images are repeated over the channels.
+        "text": a list of strings, read up to 512 tokens. An empty string is an item without
+        words: the encoder sees its special tokens alone, or the embedding is zero.
+    fine_tune
+        Train the encoder as well.
+    hidden
+        Units between the two layers of the head.
+    epochs, batch_size, warm_up
+        Passes over the items, items a step, and passes during which the learning rate grows;
+        afterwards it falls along a cosine to zero.
+    learning_rate, encoder_learning_rate
+        The highest rate for the head (and the built-in encoder), and for an encoder that is
+        fine-tuned.
+    coverage
+        Share of new items whose difficulty an interval should hold.
+    calibration
+        Share of the items that is held out for the intervals.
+    device
+        "cpu", "cuda", or None for CUDA where there is one.
+    random_state
+        Seed of everything that is drawn.
+    progress
+        Called after each epoch with its number, their count and the mean loss.
+
+    Attributes
+    ----------
+    losses_
+        Mean smooth L1 of each epoch, in deviations of the difficulty.
+    residuals_
+        Absolute errors on the items held out, sorted.
+    n_items_
+        Items in `fit`.
+    """
+
+    def __init__(
+        self,
+        encoder: Any = None,
+        *,
+        kind: str = "image",
+        fine_tune: bool = False,
+        hidden: int = 64,
+        epochs: int = 50,
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        encoder_learning_rate: float = 5e-5,
+        warm_up: int = 5,
+        coverage: float = 0.9,
+        calibration: float = 0.2,
+        device: str | None = None,
+        random_state: int = 0,
+        progress: Progress | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.kind = kind
+        self.fine_tune = fine_tune
+        self.hidden = hidden
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.encoder_learning_rate = encoder_learning_rate
+        self.warm_up = warm_up
+        self.coverage = coverage
+        self.calibration = calibration
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any) -> DeepDifficultyRegressor:
+        """Learn from items `X` and their difficulties `y`."""
+        check_settings(self)
+        require_torch()
+        items = self._checked(X)
+        difficulty = _checked_difficulty(y, len(items))
+        held_out, learned = self._split(len(items))
+        self.device_ = usable_device(self.device)
+        self.center_ = float(difficulty[learned].mean())
+        self.spread_ = _spread(difficulty[learned])
+        with seeded(self.random_state, self.device_):
+            self._train(taken(items, learned), (difficulty[learned] - self.center_) / self.spread_)
+        errors = np.abs(self._predicted(taken(items, held_out)) - difficulty[held_out])
+        self.residuals_: Floats = np.sort(errors)
+        self.n_items_ = len(items)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """The difficulty of each item."""
+        check_is_fitted(self, "residuals_")
+        return self._predicted(self._checked(X))
+
+    def predict_interval(self, X: Any, coverage: float | None = None) -> tuple[Floats, Floats]:
+        """Lower and upper end of the difficulty of each item, at `coverage` or that of the model.
+
+        As long as new items come from where those in `fit` did, an interval holds the difficulty
+        of a new one with at least the chance `coverage`. All intervals have the same width; it is
+        infinite where too few items were held out for the coverage.
+        """
+        middle = self.predict(X)
+        reach = conformal_reach(self.residuals_, self.coverage if coverage is None else coverage)
+        return middle - reach, middle + reach
+
+    def save(self, path: PathLike) -> None:
+        """Write a folder of JSON and safetensors; a regressor saved there before is replaced."""
+        from itemwise.learning.deep_saving import save_regressor
+
+        check_is_fitted(self, "residuals_")
+        save_regressor(self, path)
+
+    @classmethod
+    def load(
+        cls, path: PathLike, *, encoder: Any = None, device: str | None = None
+    ) -> DeepDifficultyRegressor:
+        """Read what `save` wrote.
+
+        `encoder` is needed only where a torch module was given to the regressor: a module of the
+        same build, whose weights are replaced in a copy.
+        """
+        from itemwise.learning.deep_saving import load_regressor
+
+        require_torch()
+        return load_regressor(cls, path, encoder, device)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = self.kind == "image"
+        tags.input_tags.string = self.kind == "text"
+        return tags
+
+    def _checked(self, X: Any) -> Images | Texts:
+        return checked_images(X) if self.kind == "image" else checked_texts(X)
+
+    def _split(self, n_items: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows that are held out for the intervals, and rows to learn from."""
+        order = np.random.default_rng(self.random_state).permutation(n_items)
+        n_held_out = min(max(1, round(self.calibration * n_items)), n_items - 2)
+        return np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+
+    def _train(self, items: Images | Texts, target: Floats) -> None:
+        import torch
+
+        from itemwise.learning.deep_encoders import new_encoder
+
+        self.encoder_ = new_encoder(self.encoder, self.kind, items, self.device_)
+        self.encoder_.module.eval()
+        embeddings = self._embedded(items)
+        self.head_ = new_head(embeddings.shape[1], self.hidden).to(self.device_)
+        standardise(self.head_, embeddings)
+        groups = [{"params": list(self.head_.parameters()), "lr": self.learning_rate}]
+        if self._learns_encoder():
+            set_training(self.encoder_.module)
+            groups += self._encoder_group()
+        schedule = Schedule(self.epochs, self.warm_up, self.batch_size, self.random_state)
+        wanted = torch.tensor(target, dtype=torch.float32, device=self.device_)
+        predicted = self._forward(items, embeddings)
+        self.losses_ = schedule.train(predicted, wanted, groups, self.progress)
+        self.encoder_.module.eval()
+
+    def _learns_encoder(self) -> bool:
+        return self.fine_tune or self.encoder_.source == "built-in"
+
+    def _encoder_group(self) -> list[dict[str, Any]]:
+        built_in = self.encoder_.source == "built-in"
+        parameters = list(self.encoder_.module.parameters())
+        rate = self.learning_rate if built_in else self.encoder_learning_rate
+        return [{"params": parameters, "lr": rate}] if parameters else []
+
+    def _forward(self, items: Images | Texts, embeddings: Any) -> Callable[[NDArray[np.intp]], Any]:
+        if self._learns_encoder():
+            return lambda rows: self.head_(self.encoder_.embed(taken(items, rows)))[:, 0]
+        return lambda rows: self.head_(embeddings[rows])[:, 0]
+
+    def _embedded(self, items: Images | Texts) -> Any:
+        """The embeddings of all items, a batch at a time."""
+        import torch
+
+        with torch.no_grad():
+            batches = [
+                self.encoder_.embed(items[begin : begin + self.batch_size])
+                for begin in range(0, len(items), self.batch_size)
+            ]
+            return torch.cat(batches)
+
+    def _predicted(self, items: Images | Texts) -> Floats:
+        import torch
+
+        with torch.no_grad():
+            found = self.head_(self._embedded(items))[:, 0]
+        values: Floats = found.cpu().numpy().astype(np.float64)
+        return self.center_ + self.spread_ * values
+
+
+def conformal_reach(errors: Floats, coverage: float) -> float:
+    """How far an interval reaches each way to hold a new item with the chance `coverage`."""
+    _refuse_outside("coverage", coverage, 0.0, 1.0)
+    rank = math.ceil((len(errors) + 1) * coverage - 1e-9)  # 0.7 * 10 is above 7 by rounding alone
+    return float(errors[rank - 1]) if rank <= len(errors) else math.inf
+
+
+def check_settings(regressor: DeepDifficultyRegressor) -> None:
+    """Refuse settings that cannot be meant, before anything is loaded."""
+    if regressor.kind not in ("image", "text"):
+        raise InputError(f"kind is {regressor.kind!r}, but it must be 'image' or 'text'.")
+    for name, least in {"hidden": 1, "epochs": 1, "batch_size": 1, "warm_up": 0}.items():
+        _refuse_no_count(name, getattr(regressor, name), least)
+    _refuse_no_count("random_state", regressor.random_state, 0)
+    for name in ("coverage", "calibration"):
+        _refuse_outside(name, getattr(regressor, name), 0.0, 1.0)
+    for name in ("learning_rate", "encoder_learning_rate"):
+        _refuse_outside(name, getattr(regressor, name), 0.0, math.inf)
+
+
+def require_torch() -> None:
+    """Say how to install what this part needs, before anything else goes wrong."""
+    for package in ("torch", "safetensors"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "deep")
+
+
+def usable_device(device: str | None) -> str:
+    """The device that was asked for, or CUDA where there is one."""
+    import torch
+
+    if device is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return checked_device(device)
+    except InputError as error:
+        raise InputError(
+            f"device is {device!r}, which cannot be used here ({error.__cause__!s:.200}). "
+            "Use 'cpu' or 'cuda', or leave it out to use CUDA where there is one."
+        ) from error
+
+
+def _checked_difficulty(y: Any, n_items: int) -> Floats:
+    try:
+        difficulty: Floats = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"y must hold one number per item: {error}.") from error
+    if difficulty.shape != (n_items,):
+        raise InputError(
+            f"y has shape {difficulty.shape}, but there are {n_items} items. "
+            "Give one difficulty per item."
+        )
+    unknown = np.flatnonzero(~np.isfinite(difficulty))
+    if len(unknown):
+        raise InputError(
+            f"{len(unknown)} of {n_items} difficulties are NaN or infinite, the first at item "
+            f"{unknown[0] + 1}. Leave these items out."
+        )
+    if n_items < FEWEST_ITEMS:
+        raise InputError(
+            f"There are {n_items} items, but at least {FEWEST_ITEMS} are needed to learn from."
+        )
+    if np.ptp(difficulty) == 0.0:
+        raise InputError(
+            f"Every difficulty is {difficulty[0]:g}: there is nothing to learn. "
+            "Give items that differ in difficulty."
+        )
+    return difficulty
+
+
+def _spread(difficulty: Floats) -> float:
+    """Deviation of the target; 1 where the items that were not held out are all alike."""
+    return float(difficulty.std()) or 1.0
+
+
+def _refuse_no_count(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} is {value!r}, but it must be a whole number from {least}.")
+
+
+def _refuse_outside(name: str, value: Any, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
+        raise InputError(f"{name} is {value!r}, but it must lie between {low:g} and {high:g}.")
