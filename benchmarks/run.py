@@ -16,6 +16,7 @@ SCRIPTS = [
     "scores.py",
     "ratings.py",
     "decoding.py",
+    "batches.py",
     "confusion.py",
     "coverage.py",
     "choices.py",

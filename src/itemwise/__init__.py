@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from itemwise.models import PartialCredit as PartialCredit
     from itemwise.models import ThreePL as ThreePL
     from itemwise.models import TwoPL as TwoPL
+    from itemwise.pools import dataset_responses as dataset_responses
     from itemwise.pools import run_pool as run_pool
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_responses as read_responses
@@ -50,11 +51,15 @@ if TYPE_CHECKING:
     from itemwise.studies import choose_datasets as choose_datasets
     from itemwise.studies import compare_classifiers as compare_classifiers
     from itemwise.studies import compare_subsets as compare_subsets
+    from itemwise.studies import confidence_by_difficulty as confidence_by_difficulty
     from itemwise.studies import decode_benchmark as decode_benchmark
     from itemwise.studies import decode_responses as decode_responses
+    from itemwise.studies import difficulty_targets as difficulty_targets
     from itemwise.studies import enrich_confusion as enrich_confusion
+    from itemwise.studies import generality as generality
     from itemwise.studies import probability_by_metadata as probability_by_metadata
     from itemwise.studies import relate_metadata as relate_metadata
+    from itemwise.studies import select_models as select_models
     from itemwise.studies import tournament as tournament
 
 __version__ = "0.1.0"
@@ -85,11 +90,15 @@ _HOMES = {
     "compare_models": "diagnostics",
     "compare_ranks": "diagnostics",
     "compare_subsets": "studies",
+    "confidence_by_difficulty": "studies",
+    "dataset_responses": "pools",
     "decode_benchmark": "studies",
     "decode_responses": "studies",
     "diagnose": "diagnostics",
+    "difficulty_targets": "studies",
     "dimensionality": "diagnostics",
     "enrich_confusion": "studies",
+    "generality": "studies",
     "item_fit": "diagnostics",
     "label_trouble": "diagnostics",
     "load": "calibration",
@@ -104,6 +113,7 @@ _HOMES = {
     "relate_metadata": "studies",
     "reliability": "diagnostics",
     "run_pool": "pools",
+    "select_models": "studies",
     "simulate": "estimation",
     "split_dataset": "datasets",
     "tournament": "studies",

@@ -174,6 +174,14 @@ def histogram_frame(names):
     return pd.DataFrame({"difficulty": np.linspace(-2.0, 2.0, len(names))}, index=list(names))
 
 
+def distributions_frame(names):
+    parts = [
+        pd.DataFrame({"dataset": name, "difficulty": np.linspace(-2.0, 9.0, 12) - k / len(names)})
+        for k, name in enumerate(names)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
 def characteristic_frame(names):
     difficulty = np.linspace(-2.0, 2.0, 6)
     parts = []
@@ -251,6 +259,7 @@ FRAMES = {
     "bump": bump_frame,
     "critical_difference": critical_difference_frame,
     "datasets": datasets_frame,
+    "distributions": distributions_frame,
     "histogram": histogram_frame,
     "characteristic": characteristic_frame,
     "scores": scores_frame,

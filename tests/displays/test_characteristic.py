@@ -1,3 +1,4 @@
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,3 +89,38 @@ def test_points_without_a_share_are_left_out_and_said():
     assert "not shown: 1 row without a number" in texts(ax)
     with pytest.raises(InputError, match="no row has a finite 'difficulty' and 'share'"):
         CharacteristicDisplay(frame.assign(share=np.nan))
+
+
+def test_with_years_colours_and_names_go_from_early_to_late():
+    frame = some(3)
+    frame["year"] = frame["respondent"].map({"model 0": 2019, "model 1": 2012, "model 2": 2015})
+    ax = CharacteristicDisplay(frame).plot().ax_
+    lines = drawn(ax, "o")
+    darkness = [sum(mpl.colors.to_rgb(line.get_color())) for line in lines]
+    assert darkness == sorted(darkness, reverse=True)
+    colours = {text.get_text(): text.get_color() for text in ax.texts}
+    names = ["model 1 (2012)", "model 2 (2015)", "model 0 (2019)"]
+    assert [colours[name] for name in names] == [line.get_color() for line in lines]
+
+
+def test_of_many_years_the_first_and_the_last_are_named():
+    frame = some(20)
+    frame["year"] = 2000 + frame["respondent"].str.removeprefix("model ").astype(int)
+    ax = CharacteristicDisplay(frame).plot().ax_
+    named = {text for text in texts(ax) if "model" in text}
+    assert len(named) == 7
+    assert {"model 0 (2000)", "model 19 (2019)"} <= named
+    assert "grey: 13 respondents from between" in texts(ax)
+
+
+def test_who_has_no_year_comes_last_and_is_grey():
+    frame = some(2)
+    frame["year"] = frame["respondent"].map({"model 1": 2012})
+    ax = CharacteristicDisplay(frame).plot().ax_
+    assert {text for text in texts(ax) if "model" in text} == {"model 0", "model 1 (2012)"}
+    assert drawn(ax, "o")[1].get_color() == "#8A8A8A"
+
+
+def test_the_height_may_be_something_else():
+    ax = CharacteristicDisplay(some(1), height="mean confidence").plot().ax_
+    assert ax.get_ylabel() == "mean confidence"

@@ -197,3 +197,22 @@ def test_what_cannot_be_used_is_refused(change, said):
 def test_grades_are_refused():
     with pytest.raises(InputError):
         characteristic_curves([[0, 1, 2]], [0.0, 0.0, 0.0])
+
+
+def test_years_go_with_the_respondents_into_the_frame_and_the_figure():
+    found = characteristic_curves(BY_HAND, DIFFICULTY, bins=2, years={"y": 2019, "x": 2012})
+    years = found.to_frame().groupby("respondent")["year"].unique()
+    assert years["x"] == [2012]
+    assert years["y"] == [2019]
+    names = {text.get_text() for text in found.plot().ax_.texts}
+    assert {"x (2012)", "y (2019)"} <= names
+    assert "year" not in characteristic_curves(BY_HAND, DIFFICULTY).to_frame().columns
+
+
+@pytest.mark.parametrize(
+    ("years", "match"),
+    [([2012, 2019], "should map names"), ({"x": "old"}, "such as 2019"), ({"z": 1}, "none of the")],
+)
+def test_years_that_cannot_be_read_are_refused(years, match):
+    with pytest.raises(InputError, match=match):
+        characteristic_curves(BY_HAND, DIFFICULTY, years=years)

@@ -10,6 +10,7 @@ from itemwise.displays.characteristic import CharacteristicDisplay
 from itemwise.displays.critical_difference import CriticalDifferenceDisplay
 from itemwise.displays.curves import CurvesDisplay
 from itemwise.displays.datasets import DatasetsDisplay
+from itemwise.displays.distributions import DistributionsDisplay
 from itemwise.displays.fit import FitDisplay
 from itemwise.displays.grades import GradesDisplay
 from itemwise.displays.heat_map import HeatMapDisplay
@@ -38,6 +39,7 @@ __all__ = [
     "CurvesDisplay",
     "DatasetsDisplay",
     "Display",
+    "DistributionsDisplay",
     "FitDisplay",
     "GradesDisplay",
     "HeatMapDisplay",
@@ -76,6 +78,7 @@ DISPLAYS: dict[str, type[Display]] = {
     "critical_difference": CriticalDifferenceDisplay,
     "characteristic": CharacteristicDisplay,
     "datasets": DatasetsDisplay,
+    "distributions": DistributionsDisplay,
     "heat_map": HeatMapDisplay,
     "histogram": HistogramDisplay,
     "scores": ScoresDisplay,

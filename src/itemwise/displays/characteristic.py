@@ -36,15 +36,22 @@ class CharacteristicDisplay(Display):
     The frame has one row a `respondent` and point: the `difficulty` (or the column that `by`
     names), the `share` and its interval from `low` to `high`, and where known the `expected` share,
     drawn dashed where there are few. Up to eight respondents are named; of more, the seven of the
-    highest mean share, and the rest is grey.
+    highest mean share, and the rest is grey. With a column `year`, colours go from early to late,
+    names bear their year, and of more than eight some from first to last are named. `height` says
+    what the shares are.
     """
 
-    def __init__(self, frame: pd.DataFrame, by: str = "difficulty") -> None:
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        by: str = "difficulty",
+        height: str = "share of right responses",
+    ) -> None:
         numbers = [by, "share", "low", "high"]
-        if "expected" in getattr(frame, "columns", ()):
-            numbers.append("expected")
+        numbers += [name for name in ("expected", "year") if name in getattr(frame, "columns", ())]
         super().__init__(tidy(frame, type(self).__name__, numbers, ("respondent",)))
         self.by = by
+        self.height = height
         known = self.frame[np.isfinite(self.frame[[by, "share"]]).all(axis=1)]
         self._lost = len(self.frame) - len(known)
         low, high = robust_limits(np.unique(known[by]))
@@ -68,6 +75,9 @@ class CharacteristicDisplay(Display):
         if len(lines) > len(colours):  # then grey is the colour of the rest
             colours = tuple(colour for colour in colours if colour != style.neutral)
         named = min(len(lines), len(colours))
+        if "year" in self._there.columns:
+            lines = _through_the_years(lines, named)
+            colours = _from_early_to_late(style, [_year(part) for part in lines[:named]])
         for part in lines[named:]:
             points = part[[self.by, "share"]].to_numpy().T
             ax.plot(*points, color=style.neutral, linewidth=0.8, alpha=0.5, zorder=1)
@@ -79,7 +89,7 @@ class CharacteristicDisplay(Display):
         ax.set_xlim(padded((float(x.min()), float(x.max()))))
         ax.set_ylim(-0.02, 1.02)
         ax.set_xlabel(label(self.by, 60))
-        ax.set_ylabel("share of right responses")
+        ax.set_ylabel(label(self.height, 60))
         if (x == x.round()).all():
             from matplotlib.ticker import MaxNLocator
 
@@ -121,6 +131,8 @@ class CharacteristicDisplay(Display):
         step = 0.02 * (edge - ax.get_xlim()[0])
         for k, height in zip(order, heights, strict=True):
             name = label(lines[k]["respondent"].iloc[0], min(24, name_width(ax, style)))
+            if np.isfinite(_year(lines[k])):
+                name = f"{name} ({_year(lines[k]):g})"
             name_beside(style, ax, name, ends[k], (edge + step, height), colour=colours[int(k)])
 
     def _notes(self, named: int, *, few: bool) -> list[str]:
@@ -128,9 +140,40 @@ class CharacteristicDisplay(Display):
         if few and "expected" in self._there.columns:
             notes.append("dashed: expected by the calibration")
         if (others := len(self._ranked) - named) > 0:
-            notes.append(f"grey: {counted(others, 'respondent')} of lower mean share")
+            which = "from between" if "year" in self._there.columns else "of lower mean share"
+            notes.append(f"grey: {counted(others, 'respondent')} {which}")
         if self._beyond:
             notes.append(f"not shown: {counted(self._beyond, 'point')} far beyond the others")
         if self._lost:
             notes.append(f"not shown: {counted(self._lost, 'row')} without a number")
         return notes
+
+
+def _year(part: pd.DataFrame) -> float:
+    """When the respondent of these points appeared; infinite, and so last, where nobody says."""
+    year = float(part["year"].iloc[0]) if "year" in part.columns else np.inf
+    return year if np.isfinite(year) else np.inf
+
+
+def _through_the_years(lines: list[pd.DataFrame], named: int) -> list[pd.DataFrame]:
+    """Lines from early to late; first `named` of them at even steps, then those between."""
+    ordered = sorted(lines, key=_year)
+    chosen = np.linspace(0, len(ordered) - 1, named).round().astype(int)
+    rest = np.setdiff1d(np.arange(len(ordered)), chosen)
+    return [ordered[k] for k in (*chosen, *rest)]
+
+
+def _from_early_to_late(style: Style, years: list[float]) -> tuple[str, ...]:
+    """A colour for each year, from pale to dark; grey where there is none."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    known = np.array([year for year in years if np.isfinite(year)])
+    first, span = (known.min(), np.ptp(known)) if known.size else (0.0, 0.0)
+    shades = colormaps["viridis_r"]
+    return tuple(
+        to_hex(shades(0.3 + 0.7 * ((year - first) / span if span else 1.0)))
+        if np.isfinite(year)
+        else style.neutral
+        for year in years
+    )

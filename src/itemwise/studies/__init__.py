@@ -21,27 +21,39 @@ if TYPE_CHECKING:
     from itemwise.studies.choosing import choose_datasets as choose_datasets
     from itemwise.studies.classifiers import ClassifierComparison as ClassifierComparison
     from itemwise.studies.classifiers import compare_classifiers as compare_classifiers
+    from itemwise.studies.confidence import ConfidenceByDifficulty as ConfidenceByDifficulty
+    from itemwise.studies.confidence import confidence_by_difficulty as confidence_by_difficulty
     from itemwise.studies.confusion import ConfusionCurves as ConfusionCurves
     from itemwise.studies.confusion import enrich_confusion as enrich_confusion
     from itemwise.studies.decoding import BenchmarkDecoding as BenchmarkDecoding
     from itemwise.studies.decoding import Limits as Limits
+    from itemwise.studies.dual_indicators import Generality as Generality
+    from itemwise.studies.dual_indicators import generality as generality
     from itemwise.studies.metadata import MetadataRelations as MetadataRelations
     from itemwise.studies.metadata import relate_metadata as relate_metadata
     from itemwise.studies.metadata_bins import MetadataBins as MetadataBins
     from itemwise.studies.metadata_bins import probability_by_metadata as probability_by_metadata
+    from itemwise.studies.selection import ModelSelection as ModelSelection
+    from itemwise.studies.selection import select_models as select_models
     from itemwise.studies.subsets import SubsetComparison as SubsetComparison
     from itemwise.studies.subsets import compare_subsets as compare_subsets
+    from itemwise.studies.targets import DifficultyTargets as DifficultyTargets
+    from itemwise.studies.targets import difficulty_targets as difficulty_targets
 
 STUDIES: dict[str, str] = {
     "characteristic_curves": "characteristic",
     "choose_datasets": "choosing",
     "compare_classifiers": "classifiers",
     "compare_subsets": "subsets",
+    "confidence_by_difficulty": "confidence",
     "decode_benchmark": "benchmark",
     "decode_responses": "benchmark",
+    "difficulty_targets": "targets",
     "enrich_confusion": "confusion",
+    "generality": "dual_indicators",
     "probability_by_metadata": "metadata_bins",
     "relate_metadata": "metadata",
+    "select_models": "selection",
     "tournament": "tournament",
 }
 _RESULTS = {
@@ -49,10 +61,14 @@ _RESULTS = {
     "CharacteristicCurves": "characteristic",
     "ChosenDatasets": "choosing",
     "ClassifierComparison": "classifiers",
+    "ConfidenceByDifficulty": "confidence",
     "ConfusionCurves": "confusion",
+    "DifficultyTargets": "targets",
+    "Generality": "dual_indicators",
     "Limits": "decoding",
     "MetadataBins": "metadata_bins",
     "MetadataRelations": "metadata",
+    "ModelSelection": "selection",
     "SubsetComparison": "subsets",
     "Tournament": "tournament",
 }

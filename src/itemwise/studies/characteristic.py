@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,28 +12,23 @@ from numpy.typing import NDArray
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.binning import (
-    edges_by_quantile,
-    edges_by_width,
-    places,
-    sums_by_bin,
-    wilson,
-)
+from itemwise.numerics.binning import sums_by_bin, wilson
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Finding
-from itemwise.words import counted, listed
+from itemwise.studies.along_difficulty import (
+    Difficulty,
+    along,
+    check_level,
+    difficulty_values,
+    known_difficulty,
+    shares,
+)
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
-
-# A value for each item by name, a frame with a column `difficulty`, or as many as there are items.
-Difficulty: TypeAlias = (
-    "pd.Series[float] | pd.DataFrame | Mapping[str, float] | Sequence[float] | Floats"
-)
-
-WAYS = {"quantile": edges_by_quantile, "width": edges_by_width}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +50,7 @@ class CharacteristicCurves(Finding):
     expected: Floats | None  # by the calibration, where one was given
     level: float
     notes: tuple[str, ...] = ()
+    years: Floats | None = None  # (n_respondents,), where given
 
     @property
     def leaders(self) -> tuple[str, ...]:
@@ -113,6 +109,8 @@ class CharacteristicCurves(Finding):
         }
         if self.expected is not None:
             columns["expected"] = self.expected.reshape(-1)
+        if self.years is not None:
+            columns["year"] = np.repeat(self.years, n_bins)
         return pd.DataFrame(columns)
 
     def plot(self, **kw: Any) -> Display:
@@ -130,103 +128,54 @@ def characteristic_curves(
     bins: int | Sequence[float] = 10,
     by: str = "quantile",
     level: float = 0.95,
+    years: Mapping[str, float] | None = None,
 ) -> CharacteristicCurves:
     """How often each respondent is right, by bins of item difficulty.
 
     `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item, by
     name; instead, `calibration` has it, and also says what share each respondent was expected to
     get. `bins` is their number, or their edges; `by` makes them hold equally many items
-    ("quantile") or equally wide ("width"). `level` is that of the intervals.
+    ("quantile") or equally wide ("width"). `level` is that of the intervals. `years` says when
+    each respondent appeared: the figure then shows progress, from early to late.
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}, but it must be between 0 and 1, such as 0.95.")
+    check_level(level)
     table = as_responses(responses, "binary")
-    value = _values(_source(difficulty, calibration), table.items)
-    edges = _edges(value[np.isfinite(value)], bins, by)
-    place = places(np.where(np.isfinite(value), value, np.nan), edges)
-    used = np.unique(place[place >= 0])  # bins without an item are none
-    place = np.where(place >= 0, np.searchsorted(used, place), -1)
+    source = known_difficulty(difficulty, calibration, "characteristic_curves")
+    bins_found = along(difficulty_values(source, table.items), table.items, bins, by)
+    place, n_bins = bins_found.place, bins_found.items.size
     cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
-    n, right = sums_by_bin(cells, place, used.size)
+    n, right = sums_by_bin(cells, place, n_bins)
     low, high = wilson(right, n, level)
     expected = None if calibration is None else _expected(calibration, table, cells, place, n)
     return CharacteristicCurves(
         respondents=table.respondents,
-        edges=np.append(edges[used], edges[min(used[-1] + 1, edges.size - 1)]),
-        difficulty=np.array([np.median(value[place == k]) for k in range(used.size)]),
-        items=np.bincount(place[place >= 0], minlength=used.size),
+        edges=bins_found.edges,
+        difficulty=bins_found.difficulty,
+        items=bins_found.items,
         n=n,
-        share=_shares(right, n),
+        share=shares(right, n),
         low=low,
         high=high,
         expected=expected,
         level=level,
-        notes=_notes(table.items, value, place),
+        notes=bins_found.notes,
+        years=None if years is None else _years(years, table.respondents),
     )
 
 
-def _source(difficulty: Difficulty | None, calibration: Calibration | None) -> Any:
-    if calibration is not None and not isinstance(calibration, Calibration):
-        raise InputError(f"calibration should be one, but it is a {type(calibration).__name__}.")
-    if difficulty is not None:
-        return difficulty
-    if calibration is None:
+def _years(years: Any, respondents: tuple[str, ...]) -> Floats:
+    """The year of each respondent; NaN where none is given."""
+    if not (hasattr(years, "items") and callable(years.items)):
         raise InputError(
-            "characteristic_curves needs to know how hard the items are. Give difficulty, a value "
-            "for each item, or calibration."
+            f"years should map names of respondents to years, but it is a {type(years).__name__}."
         )
-    return calibration.items
-
-
-def _values(source: Any, items: tuple[str, ...]) -> Floats:
-    """The difficulty of each item; NaN where none is given."""
-    if hasattr(source, "columns"):
-        if "difficulty" not in source.columns:
-            raise InputError(
-                "difficulty is a frame without the column 'difficulty'. Give one with it, or the "
-                "column itself."
-            )
-        source = source["difficulty"]
     try:
-        if not (hasattr(source, "items") and callable(source.items)):
-            given = np.asarray(source, dtype=np.float64)
-            if given.shape != (len(items),):
-                raise InputError(
-                    f"difficulty has shape {given.shape}, but there are "
-                    f"{counted(len(items), 'item')}. Give one value an item."
-                )
-            return given
-        known = {str(name): float(value) for name, value in source.items()}
+        known = {str(name): float(year) for name, year in years.items()}
     except (TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"difficulty should give numbers, but: {error}.") from error
-    if len(known) < len(source):
-        raise InputError("difficulty gives an item more than one value. Give one value an item.")
-    return np.array([known.get(name, np.nan) for name in items])
-
-
-def _edges(values: Floats, bins: int | Sequence[float], by: str) -> Floats:
-    if not values.size:
-        raise InputError(
-            "No item of the responses has a finite difficulty. The names of the items must be the "
-            "same in both; they are in responses.items."
-        )
-    if by not in WAYS:
-        raise InputError(f"by is {by!r}, but it should be 'quantile' or 'width'.")
-    if isinstance(bins, int | np.integer):
-        if bins < 1:
-            raise InputError(f"bins is {bins}, but there must be at least one.")
-        return WAYS[by](values, int(bins))
-    edges = np.asarray(bins, dtype=np.float64)
-    if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
-        raise InputError("bins should be a number, or at least two edges that ascend.")
-    if not (places(values, edges) >= 0).any():
-        raise InputError(
-            f"No item has a difficulty between the edges {edges[0]:g} and {edges[-1]:g}: "
-            f"they run from {values.min():.3g} to {values.max():.3g}."
-        )
-    return edges
+        raise InputError(f"years should give numbers, such as 2019, but: {error}.") from error
+    if not any(name in known for name in respondents):
+        raise InputError("years names none of the respondents. Their names must be the same.")
+    return np.array([known.get(name, np.nan) for name in respondents])
 
 
 def _expected(
@@ -240,24 +189,8 @@ def _expected(
     ability = calibration.score(table)["ability"]
     chance = calibration.probability(ability).reindex(columns=list(table.items)).to_numpy()
     _, sums = sums_by_bin(np.where(np.isnan(cells), np.nan, chance), place, n.shape[1])
-    return _shares(sums, n)
-
-
-def _shares(right: Floats, n: Floats) -> Floats:
-    found: Floats = np.divide(right, n, out=np.full(n.shape, np.nan), where=n > 0)
-    return found
+    return shares(sums, n)
 
 
 def _bins_said(count: int) -> str:
     return "bin of difficulty" if count > 1 else "item"
-
-
-def _notes(items: tuple[str, ...], value: Floats, place: NDArray[np.intp]) -> tuple[str, ...]:
-    notes = []
-    unknown = [name for name, known in zip(items, np.isfinite(value), strict=True) if not known]
-    outside = int((np.isfinite(value) & (place < 0)).sum())
-    if unknown:
-        notes.append(f"Left out, without a finite difficulty: {listed(unknown, 'item')}.")
-    if outside:
-        notes.append(f"Left out, beyond the edges: {counted(outside, 'item')}.")
-    return tuple(notes)

@@ -1,0 +1,88 @@
+"""Whether stated probabilities come true: the expected calibration error and its interval."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from itemwise.numerics.arrays import Floats
+
+N_BINS = 10
+STEPS = 201  # between no error and the largest looked at
+WIDEST = 3.0  # mean errors of noise alone, beyond the error itself
+
+
+def confidence_bins(confidence: Floats, n_bins: int = N_BINS) -> NDArray[np.intp]:
+    """In which of equally wide bins from 0 to 1 each confidence lies; the last holds 1."""
+    found: NDArray[np.intp] = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
+    return found
+
+
+def calibration_error(confidence: Floats, right: Floats, place: NDArray[np.intp]) -> float:
+    """Distance of confidence and accuracy in each bin, over bins by their size (ECE)."""
+    return float(np.abs(np.bincount(place, confidence - right)).sum() / confidence.size)
+
+
+def error_interval(
+    confidence: Floats,
+    right: Floats,
+    place: NDArray[np.intp],
+    level: float,
+    draws: int,
+    random: Generator,
+) -> tuple[float, float]:
+    """Interval of the calibration error: true errors under which this one is no surprise.
+
+    Distances add up whatever their sign, so that chance only ever makes the error larger, and
+    plain draws of the items would start from an error that is too large already. So the gaps of
+    all bins are grown from none to beyond those observed, with noise as large as theirs, and kept
+    where the error observed lies between the outer quantiles. It is always inside itself.
+    """
+    gap, noise = _gaps(confidence, right, place, draws, random)
+    error = calibration_error(confidence, right, place)
+    furthest = error + WIDEST * float(np.abs(noise).sum(axis=1).mean())
+    true = np.linspace(0.0, min(1.0, furthest), STEPS)
+    direction = gap / error if error else np.full(gap.shape, 1 / gap.size)
+    found = np.array([np.abs(size * direction + noise).sum(axis=1) for size in true])
+    tail = (1 - level) / 2
+    kept = true[((found >= error).mean(axis=1) >= tail) & ((found <= error).mean(axis=1) >= tail)]
+    # Nothing is kept where the error is smaller than that of noise alone: then it may be none.
+    return min([error, *(kept if kept.size else [0.0])]), max([error, *kept])
+
+
+def _gaps(
+    confidence: Floats, right: Floats, place: NDArray[np.intp], draws: int, random: Generator
+) -> tuple[Floats, Floats]:
+    """What each bin adds to the error, with its sign, and draws of its noise, (draws, n_bins)."""
+    gap, n = confidence - right, confidence.size
+    count = np.maximum(np.bincount(place), 1)
+    total = np.bincount(place, gap)
+    square = np.bincount(place, (gap - (total / count)[place]) ** 2)
+    # A single item shows no deviation; that of its own probability takes the place.
+    alone = np.bincount(place, confidence * (1 - confidence))
+    variance = np.where(count > 1, square * count / np.maximum(count - 1, 1), alone)
+    noise = random.normal(size=(draws, count.size)) * np.sqrt(variance) / n
+    return total / n, noise
+
+
+def error_by_chance(
+    confidence: Floats, place: NDArray[np.intp], draws: int, random: Generator
+) -> float:
+    """Mean calibration error on so many items of a model whose confidence is right."""
+    n = confidence.size
+    right = ((random.uniform(size=n) < confidence).astype(np.float64) for _ in range(draws))
+    return float(np.mean([calibration_error(confidence, drawn, place) for drawn in right]))
+
+
+def mean_interval(
+    values: Floats, level: float, lowest: float, highest: float
+) -> tuple[float, float, float]:
+    """Mean of values between two bounds, and its interval; of one value, all is possible."""
+    from scipy.special import stdtrit
+
+    mean, n = float(values.mean()), values.size
+    if n < 2:
+        return mean, lowest, highest
+    reach = float(stdtrit(n - 1, 0.5 + level / 2) * values.std(ddof=1) / np.sqrt(n))
+    return mean, max(lowest, mean - reach), min(highest, mean + reach)

@@ -1,0 +1,196 @@
+"""Responses to a whole data set: every instance is an item, asked when it was not learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.datasets import Dataset, split_dataset
+from itemwise.datasets.labels import coded
+from itemwise.errors import InputError
+from itemwise.pools.answers import NO_ANSWER, Answers
+from itemwise.pools.outcomes import fold_rows
+from itemwise.pools.pool import find_pool
+from itemwise.pools.running import Progress, run_pool
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    from itemwise.files import PathLike
+    from itemwise.responses import Responses
+
+    Positions = NDArray[np.intp]
+
+
+def dataset_responses(
+    dataset: Dataset,
+    pool: Any,
+    *,
+    folds: int = 5,
+    folder: PathLike | None = None,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    progress: Progress | None = None,
+    members: Iterable[str] | None = None,
+) -> Responses:
+    """Right and wrong of a pool on every instance of a data set; items are row_0, row_1, ...
+
+    See `dataset_answers`, which also says what went wrong. `members` chooses some of the pool, such
+    as those that calibrate.
+    """
+    answers = dataset_answers(
+        dataset,
+        pool,
+        folds=folds,
+        folder=folder,
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        progress=progress,
+    )
+    return answers.responses(coded(dataset.target)[0], members)
+
+
+def dataset_answers(
+    dataset: Dataset,
+    pool: Any,
+    *,
+    folds: int = 5,
+    folder: PathLike | None = None,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> Answers:
+    """Ask a pool every instance of a data set, each when it is in the test part of its fold.
+
+    Folds are stratified by class; a test part that the data set brings plays no role. In each of
+    the `folds`, members learn from the others. A class with one member cannot be learnt when it is
+    asked, so that its instance stays in the training parts and is never asked. With a `folder`,
+    `run_pool` keeps what it finished in one folder a fold, and resumes. `cv_accuracy` is the
+    accuracy over folds.
+    """
+    if not isinstance(dataset, Dataset):
+        raise InputError(
+            f"dataset is a {type(dataset).__name__}, but it should be a Dataset. "
+            "Load one with itemwise.load_dataset."
+        )
+    chosen = find_pool(pool)
+    codes, _ = coded(dataset.target)
+    tests = _tests(dataset.name, codes, folds, random_state)
+    parts = []
+    for k, test in enumerate(tests):
+        split = split_dataset(replace(dataset, test=test))
+        answers = run_pool(
+            split,
+            chosen,
+            folder=None if folder is None else _fold_folder(folder, k),
+            folds=0,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            progress=_onwards(progress, k, len(tests)),
+        )
+        parts.append((test, answers))
+    return _joined(parts, codes)
+
+
+def _fold_folder(folder: PathLike, k: int) -> Path:
+    from itemwise.files import make_folder
+
+    return Path(make_folder(folder)) / f"fold_{k + 1}"
+
+
+def _tests(name: str, codes: NDArray[np.int64], folds: int, random_state: int) -> list[Positions]:
+    """Test part of each fold; instances that are alone in their class are in none."""
+    if not isinstance(folds, int | np.integer) or isinstance(folds, bool) or folds < 2:
+        raise InputError(f"folds is {folds!r}, but it should be a whole number of 2 or more.")
+    asked = np.flatnonzero(np.bincount(codes)[codes] > 1)
+    if folds > asked.size:
+        raise InputError(
+            f"folds is {folds}, but '{name}' has {counted(asked.size, 'instance')} that can be "
+            "asked. Give fewer folds."
+        )
+    rows = fold_rows(codes[asked], int(folds), random_state)
+    return [asked[np.sort(hold)] for _, hold in rows]
+
+
+def _onwards(progress: Progress | None, k: int, n_folds: int) -> Progress | None:
+    """Progress over all folds: those before are done, those behind take as long as this one."""
+    if progress is None:
+        return None
+
+    def report(done: int, total: int, running: str, left: float | None) -> None:
+        behind = n_folds - 1 - k
+        rate = None if left is None or done == total else left / (total - done)
+        more = None if left is None else left + (rate or 0.0) * total * behind
+        progress(k * total + done, n_folds * total, f"fold {k + 1}: {running}", more)
+
+    return report
+
+
+def _joined(parts: list[tuple[Positions, Answers]], codes: NDArray[np.int64]) -> Answers:
+    """Answers of all folds beside each other, in the order of the data set."""
+    members = parts[0][1].members
+    predictions = np.full((len(members), codes.size), NO_ANSWER, dtype=np.int64)
+    for test, answers in parts:
+        predictions[:, test] = answers.predictions
+    accuracies = np.array([answers.accuracy(codes[test]) for test, answers in parts])
+    there = np.isfinite(accuracies).sum(axis=0)
+    mean = np.divide(
+        np.nansum(accuracies, axis=0), there, out=np.full(len(members), np.nan), where=there > 0
+    )
+    squares = np.nansum((accuracies - mean) ** 2, axis=0)
+    error = np.sqrt(
+        np.divide(
+            squares,
+            there * (there - 1.0),
+            out=np.full(len(members), np.nan),
+            where=there > 1,
+        )
+    )
+    return Answers(
+        members=members,
+        items=tuple(f"row_{k}" for k in range(codes.size)),
+        predictions=predictions,
+        cv_accuracy=mean,
+        cv_accuracy_se=error,
+        failures={
+            name: next(answers.failures[name] for _, answers in parts)
+            for row, name in enumerate(members)
+            if there[row] == 0
+        },
+        remarks=_remarks(parts),
+        notes=tuple(_notes(parts, predictions)),
+    )
+
+
+def _remarks(parts: list[tuple[Positions, Answers]]) -> dict[str, str]:
+    """What was said of each member, once each, and in which folds it failed."""
+    found = {}
+    for name in parts[0][1].members:
+        said = [answers.remarks.get(name, "") for _, answers in parts]
+        said += [
+            f"failed in fold {k + 1}: {answers.failures[name]}"
+            for k, (_, answers) in enumerate(parts)
+            if name in answers.failures
+        ]
+        if text := "; ".join(dict.fromkeys(filter(None, said))):
+            found[name] = text
+    return found
+
+
+def _notes(parts: list[tuple[Positions, Answers]], predictions: NDArray[np.int64]) -> list[str]:
+    notes = [
+        f"Fold {k + 1}: {note}" for k, (_, answers) in enumerate(parts) for note in answers.notes
+    ]
+    asked = np.zeros(predictions.shape[1], dtype=bool)
+    asked[np.concatenate([test for test, _ in parts])] = True
+    if lonely := [f"row_{k}" for k in np.flatnonzero(~asked)]:
+        notes.append(f"Never asked, alone in their class: {listed(lonely, 'item')}.")
+    return notes

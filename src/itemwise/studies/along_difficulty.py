@@ -1,0 +1,146 @@
+"""How hard items are, as a caller says it, and bins along it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.binning import edges_by_quantile, edges_by_width, places
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A value for each item by name, a frame with a column `difficulty`, or as many as there are items.
+Difficulty: TypeAlias = (
+    "pd.Series[float] | pd.DataFrame | Mapping[str, float] | Sequence[float] | Floats"
+)
+
+WAYS = {"quantile": edges_by_quantile, "width": edges_by_width}
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins of difficulty that hold at least one item each, from easy to hard."""
+
+    edges: Floats  # (n_bins + 1,)
+    place: NDArray[np.intp]  # (n_items,); the bin of each item, -1 for those left out
+    difficulty: Floats  # (n_bins,); median of the items in a bin, since some lie far out
+    items: NDArray[np.intp]  # (n_bins,); how many there are
+    notes: tuple[str, ...]
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that is no share."""
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}, but it must be between 0 and 1, such as 0.95.")
+
+
+def known_difficulty(
+    difficulty: Difficulty | None, calibration: Calibration | None, owner: str
+) -> Any:
+    """What says how hard the items are: the difficulty that was given, or the calibration's."""
+    if calibration is not None and not isinstance(calibration, Calibration):
+        raise InputError(f"calibration should be one, but it is a {type(calibration).__name__}.")
+    if difficulty is not None:
+        return difficulty
+    if calibration is None:
+        raise InputError(
+            f"{owner} needs to know how hard the items are. Give difficulty, a value "
+            "for each item, or calibration."
+        )
+    return calibration.items
+
+
+def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
+    """The difficulty of each item; NaN where none is given."""
+    if hasattr(source, "columns"):
+        if "difficulty" not in source.columns:
+            raise InputError(
+                "difficulty is a frame without the column 'difficulty'. Give one with it, or the "
+                "column itself."
+            )
+        source = source["difficulty"]
+    try:
+        if not (hasattr(source, "items") and callable(source.items)):
+            given = np.asarray(source, dtype=np.float64)
+            if given.shape != (len(items),):
+                raise InputError(
+                    f"difficulty has shape {given.shape}, but there are "
+                    f"{counted(len(items), 'item')}. Give one value an item."
+                )
+            return given
+        known = {str(name): float(value) for name, value in source.items()}
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"difficulty should give numbers, but: {error}.") from error
+    if len(known) < len(source):
+        raise InputError("difficulty gives an item more than one value. Give one value an item.")
+    return np.array([known.get(name, np.nan) for name in items])
+
+
+def along(
+    value: Floats, items: tuple[str, ...], bins: int | Sequence[float], by: str = "quantile"
+) -> Bins:
+    """Items in bins of their difficulty; `bins` is a number, or the edges."""
+    edges = bin_edges(value[np.isfinite(value)], bins, by)
+    place = places(np.where(np.isfinite(value), value, np.nan), edges)
+    used = np.unique(place[place >= 0])  # bins without an item are none
+    notes = _notes(items, value, place)
+    place = np.where(place >= 0, np.searchsorted(used, place), -1)
+    return Bins(
+        edges=np.append(edges[used], edges[min(used[-1] + 1, edges.size - 1)]),
+        place=place,
+        difficulty=np.array([np.median(value[place == k]) for k in range(used.size)]),
+        items=np.bincount(place[place >= 0], minlength=used.size),
+        notes=notes,
+    )
+
+
+def bin_edges(values: Floats, bins: int | Sequence[float], by: str) -> Floats:
+    """Edges of the bins for these finite values, checked."""
+    if not values.size:
+        raise InputError(
+            "No item of the responses has a finite difficulty. The names of the items must be the "
+            "same in both; they are in responses.items."
+        )
+    if by not in WAYS:
+        raise InputError(f"by is {by!r}, but it should be 'quantile' or 'width'.")
+    if isinstance(bins, int | np.integer):
+        if bins < 1:
+            raise InputError(f"bins is {bins}, but there must be at least one.")
+        return WAYS[by](values, int(bins))
+    edges = np.asarray(bins, dtype=np.float64)
+    if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
+        raise InputError("bins should be a number, or at least two edges that ascend.")
+    if not (places(values, edges) >= 0).any():
+        raise InputError(
+            f"No item has a difficulty between the edges {edges[0]:g} and {edges[-1]:g}: "
+            f"they run from {values.min():.3g} to {values.max():.3g}."
+        )
+    return edges
+
+
+def shares(right: Floats, n: Floats) -> Floats:
+    """Right of all; NaN where nothing was asked."""
+    found: Floats = np.divide(right, n, out=np.full(n.shape, np.nan), where=n > 0)
+    return found
+
+
+def _notes(items: tuple[str, ...], value: Floats, place: NDArray[np.intp]) -> tuple[str, ...]:
+    notes = []
+    unknown = [name for name, known in zip(items, np.isfinite(value), strict=True) if not known]
+    outside = int((np.isfinite(value) & (place < 0)).sum())
+    if unknown:
+        notes.append(f"Left out, without a finite difficulty: {listed(unknown, 'item')}.")
+    if outside:
+        notes.append(f"Left out, beyond the edges: {counted(outside, 'item')}.")
+    return tuple(notes)

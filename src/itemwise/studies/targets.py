@@ -1,0 +1,345 @@
+"""Difficulty of items as a target to learn: by 1PL, by 2PL, and by average error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.datasets.labels import label_text
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.pools.paper import OPTIMAL, PESSIMAL
+from itemwise.responses import Responses, Table, as_responses
+from itemwise.results import Finding
+from itemwise.studies.artificial import misplaced
+from itemwise.studies.batches import OnScale, on_one_scale
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+MODELS = ("1pl", "2pl")
+AVERAGE_ERROR = "average_error"
+METHODS = (*MODELS, AVERAGE_ERROR)
+TREATMENTS = ("keep", "clip", "drop")
+RANDOM = "random 1"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DifficultyTargets(Finding):
+    """How hard each item is, by several methods, ready to be learnt from features.
+
+    `abnormal` counts, for each model, items whose difficulty lies farther than `limit` from 0, in
+    deviations of ability; they were kept, clipped or dropped (NaN) as `treatment` says. The
+    standard error of the average error is never 0: where all err alike, others may still not.
+    """
+
+    items: tuple[str, ...]
+    methods: tuple[str, ...]
+    difficulties: Mapping[str, Floats]  # by method, (n_items,) each
+    errors: Mapping[str, Floats]  # their standard errors
+    discrimination: Floats | None  # by 2PL, where that was asked for
+    discrimination_se: Floats | None
+    flags: tuple[str, ...]  # what the calibrations say of each item
+    abnormal: Mapping[str, int]
+    limit: float
+    treatment: str
+    abilities: (
+        pd.DataFrame
+    )  # one row a respondent, a column a model; the artificial ones among them
+    notes: tuple[str, ...] = ()
+
+    @property
+    def turned(self) -> NDArray[np.bool_]:
+        """Items that better respondents miss more often, by 2PL; none where that is unknown."""
+        if self.discrimination is None:
+            return np.zeros(len(self.items), dtype=bool)
+        return self.discrimination < 0
+
+    def difficulty(self, method: str | None = None, *, keep_negative: bool = True) -> pd.Series:
+        """The difficulty of each item by one method, the first unless named; dropped ones not.
+
+        With `keep_negative=False`, items of negative discrimination are left out.
+        """
+        import pandas as pd
+
+        chosen = self.methods[0] if method is None else method
+        if chosen not in self.methods:
+            raise InputError(
+                f"There is no target {chosen!r}. There are: {', '.join(self.methods)}."
+            )
+        found = pd.Series(
+            self.difficulties[chosen], index=pd.Index(self.items, name="item"), name="difficulty"
+        )
+        return found[found.notna() & (keep_negative | ~self.turned)]
+
+    @property
+    def meaning(self) -> str:
+        """How far difficulties reach, and whether the methods agree on the order of items."""
+        first = self.methods[0]
+        value = self.difficulties[first]
+        low, high = np.quantile(value[np.isfinite(value)], [0.05, 0.95])
+        text = (
+            f"{counted(len(self.items), 'item')}: nine of ten have a {_said(first)} between "
+            f"{low:.2f} and {high:.2f}"
+        )
+        agreements = self._agreements()
+        if not agreements:
+            return f"{text}."
+        pair, least = min(agreements.items(), key=lambda entry: entry[1])
+        return (
+            f"{text}; the methods order items alike up to a rank correlation of {least:.2f} "
+            f"({_said(pair[0])} and {_said(pair[1])} agree least)."
+        )
+
+    def _agreements(self) -> dict[tuple[str, str], float]:
+        """Rank correlation of each two methods, where both vary."""
+        from scipy.stats import spearmanr
+
+        found = {}
+        for pair in combinations(self.methods, 2):
+            one, other = (self.difficulties[name] for name in pair)
+            there = np.isfinite(one) & np.isfinite(other)
+            if there.sum() > 2 and np.ptp(one[there]) > 0 and np.ptp(other[there]) > 0:
+                found[pair] = float(spearmanr(one[there], other[there]).statistic)
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an item: each method with its standard error, discrimination and its sign."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {}
+        for method in self.methods:
+            name = method if method == AVERAGE_ERROR else f"difficulty_{method}"
+            columns |= {name: self.difficulties[method], f"{name}_se": self.errors[method]}
+        if self.discrimination is not None:
+            columns |= {
+                "discrimination": self.discrimination,
+                "discrimination_se": self.discrimination_se,
+                "turned": self.turned,
+            }
+        columns["flag"] = self.flags
+        return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
+
+    def plot(self, **kw: Any) -> Display:
+        """How difficulties are distributed, by model; the average error where it stands alone."""
+        import pandas as pd
+
+        from itemwise.displays import DISPLAYS
+
+        models = [method for method in self.methods if method in MODELS] or [AVERAGE_ERROR]
+        value = "difficulty" if models[0] in MODELS else AVERAGE_ERROR
+        parts = [pd.DataFrame({"method": m, value: self.difficulties[m]}) for m in models]
+        display: Any = DISPLAYS["histogram"]
+        drawn: Display = display(pd.concat(parts, ignore_index=True), value=value, group="method")
+        return drawn.plot(**kw)
+
+
+def difficulty_targets(
+    responses: Table,
+    *,
+    methods: Iterable[str] = METHODS,
+    artificial: bool = False,
+    labels: Mapping[str, object] | Sequence[object] | None = None,
+    batches: int | None = None,
+    abnormal: str = "keep",
+    limit: float = 6.0,
+    random_state: int = 0,
+) -> DifficultyTargets:
+    """How hard each item is: by 1PL, by 2PL, and by the share of respondents that err.
+
+    `responses` are right or wrong (NaN: never asked). With `artificial`, models are calibrated with
+    an always-right and an always-wrong respondent besides, and where `labels` gives the class of
+    each item, with one that draws classes by their share: it is right on an item with the
+    probability of its class. They stretch the unit of the scale, so that difficulties come nearer
+    to 0. The average error is that of the given respondents alone. `batches` calibrates items in so
+    many parts, linked by their respondents: quicker from some ten thousand items on, less accurate
+    the fewer items a part holds. Of items whose difficulty lies beyond ±`limit`, `abnormal` says
+    whether to "keep" or to "clip" the value, or to "drop" it (NaN).
+    """
+    chosen = _checked(methods, abnormal, limit, batches, random_state)
+    table = as_responses(responses, "binary")
+    if batches is not None and batches > table.n_items:
+        raise InputError(
+            f"batches is {batches}, but there are {counted(table.n_items, 'item')}. "
+            "Give no more batches than items."
+        )
+    asked = with_artificial(table, labels, random_state) if artificial else table
+    if labels is not None and not artificial:
+        raise InputError("labels are for the random respondent only: give artificial=True too.")
+    fits = {
+        name: on_one_scale(asked, name, batches, random_state) for name in chosen if name in MODELS
+    }
+    average, average_se = _average_error(table)
+    difficulties, errors, counts = {}, {}, {}
+    for name in chosen:
+        if name == AVERAGE_ERROR:
+            difficulties[name], errors[name] = average, average_se
+            continue
+        beyond = np.abs(fits[name].difficulty) > limit
+        counts[name] = int(beyond.sum())
+        treated = _treated(fits[name], beyond, abnormal, limit)
+        difficulties[name], errors[name] = treated
+    two = fits.get("2pl")
+    return DifficultyTargets(
+        items=table.items,
+        methods=chosen,
+        difficulties=difficulties,
+        errors=errors,
+        discrimination=None if two is None else two.discrimination,
+        discrimination_se=None if two is None else two.discrimination_se,
+        flags=_flags(fits, table.n_items),
+        abnormal=counts,
+        limit=float(limit),
+        treatment=abnormal,
+        abilities=_abilities(fits, asked.respondents),
+        notes=tuple(_notes(table, asked, fits, counts, limit, abnormal, batches)),
+    )
+
+
+def with_artificial(
+    table: Responses,
+    labels: Mapping[str, object] | Sequence[object] | None,
+    random_state: int,
+) -> Responses:
+    """The responses with an always-right and an always-wrong respondent, and a random one."""
+    names = [OPTIMAL, PESSIMAL, *([] if labels is None else [RANDOM])]
+    if taken := [name for name in names if name in table.respondents]:
+        raise InputError(
+            f"There is a respondent {taken[0]!r} already, and artificial=True would add another. "
+            "Leave artificial=True out, or rename that one."
+        )
+    rows = [np.ones(table.n_items), np.zeros(table.n_items)]
+    if labels is not None:
+        classes = _labels(labels, table.items)
+        _, codes, counts = np.unique(classes, return_inverse=True, return_counts=True)
+        chance = (counts / counts.sum())[codes]
+        rows.append(np.random.default_rng(random_state).uniform(size=table.n_items) < chance)
+    cells = np.concatenate([table.cells, np.asarray(rows, dtype=table.cells.dtype)])
+    return Responses.from_codes(cells, [*table.respondents, *names], table.items, "binary")
+
+
+def _labels(labels: Any, items: tuple[str, ...]) -> NDArray[Any]:
+    """The class of each item as text, by name or in the order of the items."""
+    if hasattr(labels, "items") and callable(labels.items):
+        known = {str(name): label for name, label in labels.items()}
+        if missing := [name for name in items if name not in known]:
+            raise InputError(f"labels has no class for {listed(missing, 'item')}. Give one each.")
+        given = [known[name] for name in items]
+    else:
+        given = list(labels)
+        if len(given) != len(items):
+            raise InputError(
+                f"There are {counted(len(given), 'label')} and {counted(len(items), 'item')}. "
+                "Give one class an item."
+            )
+    if any(label is None or label != label for label in given):
+        raise InputError("labels has an empty entry. Give each item its class.")
+    return np.array([label_text(label) for label in given], dtype=object)
+
+
+def _checked(
+    methods: Iterable[str], abnormal: str, limit: float, batches: int | None, random_state: int
+) -> tuple[str, ...]:
+    chosen = (methods,) if isinstance(methods, str) else tuple(methods)
+    if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(METHODS):
+        raise InputError(
+            f"methods is {methods!r}, but it should name one or more of: {', '.join(METHODS)}."
+        )
+    if abnormal not in TREATMENTS:
+        raise InputError(f"abnormal is {abnormal!r}, but it should be 'keep', 'clip' or 'drop'.")
+    if not limit > 0:
+        raise InputError(f"limit is {limit!r}, but it should be a number above 0, such as 6.")
+    whole = isinstance(batches, int | np.integer) and not isinstance(batches, bool)
+    if batches is not None and (not whole or batches < 1):
+        raise InputError(f"batches is {batches!r}, but it should be 1 or more, or None.")
+    if not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise InputError(f"random_state is {random_state!r}, but it should be 0 or more.")
+    return chosen
+
+
+def _average_error(table: Responses) -> tuple[Floats, Floats]:
+    """Share of wrong responses, and its deviation a posteriori under Jeffreys' prior."""
+    asked = (table.cells >= 0).sum(axis=0).astype(np.float64)
+    wrong = (table.cells == 0).sum(axis=0).astype(np.float64)
+    share: Floats = np.divide(wrong, asked, out=np.full(asked.shape, np.nan), where=asked > 0)
+    above, below = wrong + 0.5, asked - wrong + 0.5
+    total = asked + 1.0
+    error = np.sqrt(above * below / (total**2 * (total + 1.0)))
+    return share, np.where(asked > 0, error, np.nan)
+
+
+def _treated(
+    fit: OnScale, beyond: NDArray[np.bool_], abnormal: str, limit: float
+) -> tuple[Floats, Floats]:
+    """Difficulties and standard errors after what is to be done to abnormal ones."""
+    if abnormal == "clip":
+        return np.clip(fit.difficulty, -limit, limit), fit.difficulty_se
+    if abnormal == "drop":
+        return (
+            np.where(beyond, np.nan, fit.difficulty),
+            np.where(beyond, np.nan, fit.difficulty_se),
+        )
+    return fit.difficulty, fit.difficulty_se
+
+
+def _flags(fits: Mapping[str, OnScale], n_items: int) -> tuple[str, ...]:
+    """What is to be known of each item; the 2PL says more."""
+    best = fits.get("2pl") or fits.get("1pl")
+    return best.flag if best is not None else ("",) * n_items
+
+
+def _abilities(fits: Mapping[str, OnScale], respondents: tuple[str, ...]) -> pd.DataFrame:
+    import pandas as pd
+
+    index = pd.Index(respondents, name="respondent")
+    return pd.DataFrame({f"ability_{name}": fit.ability for name, fit in fits.items()}, index=index)
+
+
+def _said(method: str) -> str:
+    return "average error" if method == AVERAGE_ERROR else f"{method.upper()} difficulty"
+
+
+def _notes(
+    table: Responses,
+    asked: Responses,
+    fits: Mapping[str, OnScale],
+    counts: Mapping[str, int],
+    limit: float,
+    abnormal: str,
+    batches: int | None,
+) -> list[str]:
+    done = {"keep": "kept", "clip": f"clipped to ±{limit:g}", "drop": "dropped"}[abnormal]
+    notes = [
+        f"{counted(count, 'item')} ({count / table.n_items:.1%}) with a {_said(name)} beyond "
+        f"±{limit:g}: {done}."
+        for name, count in counts.items()
+        if count
+    ]
+    notes += [
+        f"The {name.upper()} had not converged when it stopped."
+        for name, fit in fits.items()
+        if not fit.converged
+    ]
+    if (two := fits.get("2pl")) is not None and (turned := int((two.discrimination < 0).sum())):
+        notes.append(
+            f"{counted(turned, 'item')} with negative discrimination: better respondents miss them "
+            "more often, so that their difficulty runs the other way."
+        )
+    if batches is not None and batches > 1 and fits:
+        notes.append(f"Calibrated in {batches} batches, linked by the abilities of respondents.")
+    if asked is not table:
+        for name, fit in fits.items():
+            if wrong := misplaced(asked.respondents, fit.ability):
+                notes.append(
+                    f"{listed(wrong, 'artificial respondent')} out of place by {name.upper()}: "
+                    "difficulty and ability may not fit together."
+                )
+    return notes

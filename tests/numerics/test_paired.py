@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from itemwise.numerics.paired import mcnemar, paired_difference
+
+
+def test_the_p_value_is_that_of_an_exact_sign_test():
+    pairs = [(0, 0), (1, 0), (7, 2), (2, 7), (5, 5), (40, 10)]
+    wanted = [binomtest(a, a + b).pvalue if a + b else 1.0 for a, b in pairs]
+    better, worse = np.array(pairs, dtype=float).T
+    np.testing.assert_allclose(mcnemar(better, worse), wanted)
+
+
+def test_an_interval_by_hand():
+    # 10 and 4 of 98 with half a case in each cell: difference 0.06, variance (15 - 0.36) / 10000.
+    low, high = paired_difference(10, 4, 98, 0.95)
+    reach = 1.959964 * np.sqrt((15 - 36 / 100) / 100**2)
+    assert (low, high) == pytest.approx((0.06 - reach, 0.06 + reach), abs=1e-6)
+
+
+def test_an_inflated_variance_widens_the_interval_by_its_root():
+    low, high = paired_difference(10, 4, 98, 0.95)
+    wider = paired_difference(10, 4, 98, 0.95, inflation=4.0)
+    assert wider[1] - wider[0] == pytest.approx(2 * (high - low))
+
+
+def test_intervals_cover_as_often_as_the_level_says():
+    random = np.random.default_rng(0)
+    hits = []
+    for _ in range(2000):
+        better, worse, _ = random.multinomial(60, [0.15, 0.05, 0.8])
+        low, high = paired_difference(int(better), int(worse), 60, 0.9)
+        hits.append(low <= 0.1 <= high)
+    assert np.mean(hits) == pytest.approx(0.9, abs=0.025)
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
+def test_the_interval_holds_the_difference_and_turns_with_its_sides(better, worse, same):
+    n = better + worse + same
+    if n == 0:
+        return
+    low, high = paired_difference(better, worse, n, 0.95)
+    assert low < high
+    assert low <= (better - worse) / n <= high
+    assert paired_difference(worse, better, n, 0.95) == pytest.approx((-high, -low))
