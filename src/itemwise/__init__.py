@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from itemwise.studies import difficulty_targets as difficulty_targets
     from itemwise.studies import enrich_confusion as enrich_confusion
     from itemwise.studies import generality as generality
+    from itemwise.studies import performance_alarm as performance_alarm
     from itemwise.studies import probability_by_metadata as probability_by_metadata
     from itemwise.studies import relate_metadata as relate_metadata
     from itemwise.studies import select_models as select_models
@@ -106,6 +107,7 @@ _HOMES = {
     "load_datasets": "datasets",
     "local_dependence": "diagnostics",
     "model_fit": "diagnostics",
+    "performance_alarm": "studies",
     "person_fit": "diagnostics",
     "probability_by_metadata": "studies",
     "publish_suite": "datasets",

@@ -241,6 +241,25 @@ def item_space_frame(names):
     return pd.DataFrame(columns, index=list(names))
 
 
+def alarm_frame(names):
+    names = ["expected", *names]
+    difficulty = np.linspace(-2.0, 2.0, 6)
+    share = 1 / (1 + np.exp(difficulty))
+    parts = [
+        pd.DataFrame(
+            {
+                "sample": name,
+                "difficulty": difficulty,
+                "share": share,
+                "low": share / 2,
+                "high": (1 + share) / 2,
+            }
+        )
+        for name in names
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
@@ -267,6 +286,7 @@ FRAMES = {
     "agreement": agreement_frame,
     "cell_curves": cell_curves_frame,
     "item_space": item_space_frame,
+    "alarm": alarm_frame,
 }
 
 

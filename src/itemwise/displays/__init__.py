@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itemwise.displays.agreement import AgreementDisplay
+from itemwise.displays.alarm import AlarmDisplay
 from itemwise.displays.base import Display
 from itemwise.displays.bump import BumpDisplay
 from itemwise.displays.cell_curves import CellCurvesDisplay
@@ -32,6 +33,7 @@ from itemwise.displays.suspects import SuspectsDisplay
 __all__ = [
     "DISPLAYS",
     "AgreementDisplay",
+    "AlarmDisplay",
     "BumpDisplay",
     "CellCurvesDisplay",
     "CharacteristicDisplay",
@@ -85,4 +87,5 @@ DISPLAYS: dict[str, type[Display]] = {
     "agreement": AgreementDisplay,
     "cell_curves": CellCurvesDisplay,
     "item_space": ItemSpaceDisplay,
+    "alarm": AlarmDisplay,
 }

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from itemwise.studies.tournament import Tournament, tournament
 
 if TYPE_CHECKING:
+    from itemwise.studies.alarm import PerformanceAlarm as PerformanceAlarm
+    from itemwise.studies.alarm import performance_alarm as performance_alarm
     from itemwise.studies.benchmark import decode_benchmark as decode_benchmark
     from itemwise.studies.benchmark import decode_responses as decode_responses
     from itemwise.studies.characteristic import CharacteristicCurves as CharacteristicCurves
@@ -51,6 +53,7 @@ STUDIES: dict[str, str] = {
     "difficulty_targets": "targets",
     "enrich_confusion": "confusion",
     "generality": "dual_indicators",
+    "performance_alarm": "alarm",
     "probability_by_metadata": "metadata_bins",
     "relate_metadata": "metadata",
     "select_models": "selection",
@@ -69,6 +72,7 @@ _RESULTS = {
     "MetadataBins": "metadata_bins",
     "MetadataRelations": "metadata",
     "ModelSelection": "selection",
+    "PerformanceAlarm": "alarm",
     "SubsetComparison": "subsets",
     "Tournament": "tournament",
 }

@@ -1,0 +1,226 @@
+"""The alarm on perturbed images: where it fires, where it is silent.
+
+python benchmarks/alarm.py
+
+Digits of the MNIST subset under $ITEMWISE_SHARED, or those of scikit-learn. Half of the training
+images teach a pool of quick classifiers; their responses to the other half, plain and blurred,
+make difficulties (1PL), which a forest learns from coarse pixels and a few statistics. The
+watched classifiers learn from the first half too; what they do is held against that difficulty on
+test images, half of them as reference, half of them perturbed, divided anew many times.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import itemwise as iw
+from common import machine, print_table
+from itemwise.datasets.perturbations import adversarial, blur, watermark
+
+RESAMPLES = 200
+FEWER = 40
+STRENGTHS = ("low", "medium", "high")
+NOISE = 0.15  # of the range of pixels, at most
+FAINT = 0.25
+
+
+def main() -> None:
+    warnings.filterwarnings("ignore", module="sklearn")
+    name, *parts = load()
+    # MNIST has two halves of different writers: shuffled, samples differ by chance alone.
+    train, test = (shuffled(*part) for part in parts)
+    half = len(train[0]) // 2
+    taught = tuple(part[:half] for part in train)
+    asked = tuple(part[half:] for part in train)
+    print(f"\n## Alarm\n\n{machine()}. {name}.")
+    pool = [model.fit(rows(taught[0]), taught[1]) for model in candidates()]
+    watched, hans = watch(*taught), watch(*half_marked(*taught))
+    for kind in ("plain", "plain and blurred"):
+        begin = perf_counter()
+        estimate = learn_difficulty(pool, *asked, blurred=kind != "plain")
+        print(f"\nDifficulty learnt from {kind} images in {perf_counter() - begin:.0f} s.")
+        show(kind, estimate, watched, hans, *test)
+
+
+def load() -> tuple[str, tuple[Any, Any], tuple[Any, Any]]:
+    """Images between 0 and 1 with their labels, to train and to test on."""
+    path = Path(os.environ.get("ITEMWISE_SHARED", "../shared"), "data/images/mnist_subset.npz")
+    if path.exists():
+        with np.load(path, allow_pickle=False) as file:
+            parts = [file[key] for key in ("x_train", "y_train", "x_test", "y_test")]
+        x, y, u, v = parts
+        scale = max(float(x.max()), 1.0)
+        return "MNIST subset", (x / scale, y), (u / scale, v)
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    images, labels = digits.images / 16, digits.target
+    return "Digits of scikit-learn", (images[:1200], labels[:1200]), (images[1200:], labels[1200:])
+
+
+def shuffled(images: Any, labels: Any) -> tuple[Any, Any]:
+    order = np.random.default_rng(0).permutation(len(labels))
+    return images[order], labels[order]
+
+
+def candidates() -> list[Any]:
+    """Quick classifiers of many kinds and strengths."""
+    from sklearn.decomposition import PCA
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import BernoulliNB, GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import SVC
+    from sklearn.tree import DecisionTreeClassifier
+
+    few = [make_pipeline(PCA(n, random_state=0), KNeighborsClassifier(3)) for n in (3, 8, 20)]
+    return [
+        *(KNeighborsClassifier(k) for k in (1, 5, 25)),
+        *few,
+        *(LogisticRegression(C=c, max_iter=300) for c in (0.001, 0.01, 0.1)),
+        *(DecisionTreeClassifier(max_depth=d, random_state=0) for d in (4, 8, None)),
+        *(RandomForestClassifier(n, max_depth=d, random_state=0) for n, d in ((5, 6), (60, None))),
+        ExtraTreesClassifier(40, random_state=0),
+        *(make_pipeline(PCA(n, random_state=0), GaussianNB()) for n in (5, 15, 40)),
+        make_pipeline(PCA(20, random_state=0), LinearDiscriminantAnalysis()),
+        BernoulliNB(binarize=0.3),
+        NearestCentroid(),
+        *(SVC(C=c) for c in (0.1, 1.0, 10.0)),
+    ]
+
+
+def watch(images: Any, labels: Any) -> Any:
+    """A classifier to be watched."""
+    from sklearn.neural_network import MLPClassifier
+
+    model = MLPClassifier((100,), alpha=0.01, max_iter=80, random_state=0)
+    return model.fit(rows(images), labels)
+
+
+def half_marked(images: Any, labels: Any) -> tuple[Any, Any]:
+    """Every other image with a watermark: who learns from these comes to rely on it."""
+    marked = watermark(images, labels, bright=1.0)
+    marked[::2] = images[::2]
+    return marked, labels
+
+
+def learn_difficulty(pool: list[Any], images: Any, labels: Any, *, blurred: bool) -> Any:
+    """A regressor from images to the difficulty that the pool finds in them."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    part = len(images) // 3
+    seen, truth = [images], [labels]
+    for k, strength in enumerate(STRENGTHS if blurred else ()):
+        seen.append(blur(images[:part], strength, random_state=k))
+        truth.append(labels[:part])
+    items, right = np.concatenate(seen), np.concatenate(truth)
+    responses = np.array([model.predict(rows(items)) == right for model in pool], dtype=float)
+    difficulty = iw.calibrate(responses, "1pl").items["difficulty"].to_numpy()
+    forest = RandomForestRegressor(
+        150, min_samples_leaf=3, max_features=0.3, n_jobs=2, random_state=0
+    )
+    forest.fit(features(items), difficulty)
+    return lambda given: forest.predict(features(given))
+
+
+def features(images: Any) -> Any:
+    """The image in coarse, and statistics in which blur shows: edges, contrast, ink, highlights.
+
+    Faint pixels are dropped first: a forest trips over noise that no eye sees.
+    """
+    images = np.where(images < FAINT, 0.0, images)
+    steps = [np.abs(np.diff(images, axis=axis)).reshape(len(images), -1) for axis in (1, 2)]
+    flat = rows(images)
+    extra = [
+        *(np.quantile(part, share, axis=1) for part in steps for share in (0.9, 0.97)),
+        *(flat.mean(axis=1), flat.std(axis=1), (flat > 0.5).mean(axis=1)),
+        *(np.quantile(flat, share, axis=1) for share in (0.9, 0.99)),
+    ]
+    return np.column_stack([rows(coarse(images)), *extra])
+
+
+def coarse(images: Any) -> Any:
+    """Means of squares, about seven a side."""
+    n, height, width = images.shape
+    side = max(1, height // 7)
+    cut = images[:, : height // side * side, : width // side * side]
+    return cut.reshape(n, height // side, side, width // side, side).mean(axis=(2, 4))
+
+
+def rows(images: Any) -> Any:
+    return images.reshape(len(images), -1)
+
+
+def sample(estimate: Any, model: Any, images: Any, labels: Any) -> tuple[Any, Any]:
+    return estimate(images), model.predict(rows(images)) == labels
+
+
+def show(kind: str, estimate: Any, watched: Any, hans: Any, images: Any, labels: Any) -> None:
+    """A row for each perturbation and method: means over divisions, and how often it fires."""
+    tried = {"none": (watched, images)}
+    for strength in STRENGTHS:
+        tried[f"blur, {strength}"] = (watched, blur(images, strength, random_state=9))
+    tried["adversarial noise"] = (watched, adversarial(images, labels, watched, size=NOISE))
+    tried["none; learnt with watermarks"] = (hans, images)
+    tried["watermarks; learnt with them"] = (hans, watermark(images, labels, bright=1.0))
+    lines = []
+    for name, (model, seen) in tried.items():
+        plain, changed = (sample(estimate, model, part, labels) for part in (images, seen))
+        divisions = RESAMPLES if seen is images else FEWER
+        for method in ("curve", "paper"):
+            found = [alarm(plain, changed, method, seed) for seed in range(divisions)]
+            lines.append((name, method, *told(found)))
+    print_table(
+        f"Learnt from {kind} images; means over {RESAMPLES} divisions into halves where nothing "
+        f"changed, {FEWER} elsewhere; false-alarm rate 0.05",
+        (
+            *("perturbation", "method", "difficulty: reference", "new", "right: reference"),
+            *("expected", "range", "observed", "p, median", "fired", "shifted", "silent"),
+            "situation, most often",
+        ),
+        lines,
+    )
+
+
+def alarm(plain: tuple[Any, Any], changed: tuple[Any, Any], method: str, seed: int) -> Any:
+    """Half of the items as they are, held against the other half as it was changed."""
+    order = np.random.default_rng(seed).permutation(len(plain[0]))
+    old, new = np.array_split(order, 2)
+    return iw.performance_alarm(
+        tuple(part[old] for part in plain), tuple(part[new] for part in changed), method=method
+    )
+
+
+def told(found: list[Any]) -> tuple[object, ...]:
+    def mean(get: Callable[[Any], float]) -> float:
+        return float(np.mean([get(one) for one in found]))
+
+    situations = Counter(one.situation for one in found)
+    said, times = situations.most_common(1)[0]
+    return (
+        f"{mean(lambda one: one.difficulty.reference):.2f}",
+        f"{mean(lambda one: one.difficulty.new):.2f}",
+        f"{mean(lambda one: one.performance.reference):.3f}",
+        f"{mean(lambda one: one.performance.expected):.3f}",
+        f"{mean(lambda one: one.performance.low):.3f}–{mean(lambda one: one.performance.high):.3f}",
+        f"{mean(lambda one: one.performance.new):.3f}",
+        f"{np.median([one.performance.p for one in found]):.2g}",
+        f"{mean(lambda one: one.fired):.3f}",
+        f"{mean(lambda one: one.shifted):.3f}",
+        f"{mean(lambda one: not (one.fired or one.shifted)):.3f}",
+        f"{said} ({times / len(found):.0%})",
+    )
+
+
+if __name__ == "__main__":
+    main()

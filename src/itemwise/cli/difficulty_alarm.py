@@ -1,0 +1,89 @@
+"""`itemwise difficulty alarm`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.files import TABLE, check_targets, write_table
+from itemwise.cli.options import Json, Quiet, choice
+
+FIGURE = (".png", ".svg", ".pdf")
+METHODS = ("curve", "paper")
+
+Reference = Annotated[
+    Path,
+    typer.Argument(help="Items the model is known on: .csv, .parquet; columns difficulty, right."),
+]
+New = Annotated[
+    Path, typer.Argument(help="New items, the same columns; right may be missing in it.")
+]
+Rate = Annotated[float, typer.Option(help="Chance of a word where nothing changed, at most.")]
+Method = Annotated[
+    str,
+    choice("--method", names=METHODS, text="A curve fitted in difficulty, or the paper's means."),
+]
+Guessing = Annotated[float, typer.Option(help="Share that is right by luck: floor of the curve.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Table of the statements, .csv or .parquet.")
+]
+Figure = Annotated[
+    Path | None, typer.Option(help="Figure of success against difficulty, .png, .svg or .pdf.")
+]
+
+
+def alarm(
+    reference: Reference,
+    new: New,
+    false_alarm_rate: Rate = 0.05,
+    method: Method = "curve",
+    guessing: Guessing = 0.0,
+    out: Out = None,
+    figure: Figure = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say whether a model is as good on new items as their difficulty lets expect.
+
+    Without --out, the statements are printed as CSV. An alarm is a result, not an error: the exit
+    code is 0; --json has `fired`.
+    """
+    check_targets({"--out": (out, TABLE), "--figure": (figure, FIGURE)}, sources=[reference, new])
+    from itemwise.datasets.files import read_table
+    from itemwise.studies import performance_alarm
+
+    console = Console(quiet, json)
+    found = performance_alarm(
+        read_table(reference),
+        read_table(new),
+        false_alarm_rate=false_alarm_rate,
+        method=method,
+        guessing=guessing,
+    )
+    speak = console.remark if out is None else console.say
+    if out is None:
+        console.table(found.to_frame())
+    else:
+        write_table(found.to_frame(), out)
+        speak(f"Statements: {out}")
+    for text in found.sentences():
+        speak(text)
+    if figure is not None:
+        found.plot().save(figure)
+        speak(f"Figure: {figure}")
+    console.document(
+        {
+            "fired": found.fired,
+            "shifted": found.shifted,
+            "situation": found.situation,
+            "false_alarm_rate": false_alarm_rate,
+            "method": found.method,
+            "meaning": found.meaning,
+            "notes": found.notes,
+            "out": out,
+            "statements": found.to_frame(),
+        }
+    )

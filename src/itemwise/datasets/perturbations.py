@@ -1,0 +1,217 @@
+"""Images made harder, given away, or turned against a model: what an alarm is tried on.
+
+Images are (n, height, width) or (n, height, width, channels), of floats or of uint8; what comes
+back has the same shape and type. Kinds and strengths are those of Martínez-Plumed et al. (2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.words import counted
+
+Images: TypeAlias = NDArray[Any]
+
+# Width of the kernel in pixels, and the range its variance is drawn from.
+STRENGTHS = {"low": (5, 0.1, 2.0), "medium": (9, 2.0, 10.0), "high": (13, 10.0, 20.0)}
+CORNERS = 4
+HALVINGS = 6  # of adversarial noise
+TALLEST_MARK = 8  # a mark is this part of the image high and wide, but at least a pixel
+
+
+def blur(images: Images, strength: str = "medium", *, random_state: int = 0) -> Images:
+    """Blur each image with a Gaussian kernel whose variance is drawn anew.
+
+    `strength` is "low", "medium" or "high": kernels 5, 9 and 13 pixels wide, and variances from
+    0.1 to 2, 2 to 10 and 10 to 20.
+    """
+    from scipy.ndimage import gaussian_filter
+
+    given = _checked(images)
+    if strength not in STRENGTHS:
+        raise InputError(f"strength is {strength!r}, but it should be 'low', 'medium' or 'high'.")
+    kernel, least, most = STRENGTHS[strength]
+    deviations = np.sqrt(np.random.default_rng(random_state).uniform(least, most, len(given)))
+    blurred = [
+        gaussian_filter(image.astype(np.float64), deviation, radius=kernel // 2, axes=(0, 1))
+        for image, deviation in zip(given, deviations, strict=True)
+    ]
+    return _like(given, np.array(blurred).reshape(given.shape))
+
+
+def watermark(
+    images: Images,
+    labels: ArrayLike,
+    *,
+    classes: Sequence[Any] | None = None,
+    bright: float | None = None,
+) -> Images:
+    """Write the class of each image into its corners, as a binary number.
+
+    Each bit is a small square, bright for one and zero for zero; bits go round the four corners,
+    and on along the upper and lower edge where there are more than four. `classes` gives the
+    numbers, from one on; without it, they are those of the sorted `labels`. `bright` is the value
+    of a lit pixel, without it the largest of all images.
+    """
+    given, truth = _checked(images), _checked_labels(labels, len(images))
+    known = list(np.unique(truth) if classes is None else classes)
+    number = {label: place + 1 for place, label in enumerate(known)}
+    unknown = [label for label in np.unique(truth).tolist() if label not in number]
+    if unknown:
+        raise InputError(f"labels hold {unknown[0]!r}, which is not among the classes. Add it.")
+    codes = np.array([number[label] for label in truth.tolist()], dtype=np.int64)
+    bits = len(known).bit_length()
+    height, width = given.shape[1:3]
+    side = max(1, min(height, width) // TALLEST_MARK)
+    if 2 * side > height or 2 * side * -(-bits // CORNERS) > width:
+        raise InputError(
+            f"{len(known):,} classes need {bits} bits, which "
+            f"do not fit into images of {height} x {width} pixels. Give larger images."
+        )
+    light = float(given.max()) if bright is None else bright
+    marked = given.copy()
+    for bit in range(bits):
+        rows, columns = _corner(bit, side)
+        lit = (codes >> bit & 1).reshape(-1, *[1] * (given.ndim - 1))
+        marked[:, rows, columns] = (lit * light).astype(given.dtype)
+    return marked
+
+
+def adversarial(
+    images: Images,
+    labels: ArrayLike,
+    model: Any,
+    *,
+    size: float = 0.1,
+    steps: int = 300,
+    random_state: int = 0,
+) -> Images:
+    """Noise that turns the answers of `model` away from the labels, while a person sees the same.
+
+    No pixel changes by more than `size` of the range of all images. The search is a random one
+    over squares, after the Square Attack of Andriushchenko et al. (2020): it asks `model` for
+    nothing but `predict_proba` of the images as rows of pixels, and keeps what brings the label
+    down. Noise that works is then made as weak as it may be. Images that the model gets wrong
+    already, or keeps getting right, come back as they were.
+    """
+    given, truth = _checked(images), _checked_labels(labels, len(images))
+    if not 0 < size <= 1:
+        raise InputError(f"size is {size}, but it must be above 0 and at most 1.")
+    if not hasattr(model, "predict_proba"):
+        raise InputError(f"{type(model).__name__} has no predict_proba. Give a model that has it.")
+    random = np.random.default_rng(random_state)
+    clean = given.astype(np.float64)
+    low, high = float(clean.min()), float(clean.max())
+    reach = size * (high - low)
+    reach = np.floor(reach) if given.dtype == np.uint8 else reach
+    columns = _columns(model, truth)
+    found, margin = clean.copy(), _margins(model, clean, columns)
+    for step in range(steps):
+        active = np.flatnonzero(margin >= 0)  # on a tie, the label may still be named
+        if not active.size:
+            break
+        noise = found[active] - clean[active]
+        _draw_squares(noise, reach, _side(given.shape, step / steps), random)
+        tried = np.clip(clean[active] + noise, low, high)
+        reached = _margins(model, tried, columns[active])
+        better = reached <= margin[active]
+        found[active[better]] = tried[better]
+        margin[active[better]] = reached[better]
+    found[margin >= 0] = clean[margin >= 0]
+    return _weakened(given, found, model, columns)
+
+
+def _weakened(given: Images, found: Floats, model: Any, columns: NDArray[np.intp]) -> Images:
+    """The same noise, halved and halved again between what still fools the model and what not."""
+    clean = given.astype(np.float64)
+    best = _like(given, found)
+    works, fails = np.ones(len(given)), np.zeros(len(given))
+    for _ in range(HALVINGS):
+        middle = (works + fails) / 2
+        scale = middle.reshape(-1, *[1] * (given.ndim - 1))
+        tried = _like(given, clean + scale * (found - clean))
+        fooled = _margins(model, tried.astype(np.float64), columns) < 0
+        works, fails = np.where(fooled, middle, works), np.where(fooled, fails, middle)
+        best[fooled] = tried[fooled]
+    return best
+
+
+def _checked(images: Images) -> Images:
+    given = np.asarray(images)
+    if given.ndim not in (3, 4):
+        raise InputError(
+            f"images has shape {given.shape}, but it should be (n, height, width) or "
+            "(n, height, width, channels). Bring all to one size; reshape rows of pixels."
+        )
+    if not given.size:
+        raise InputError(f"images has shape {given.shape}: there is no pixel. Give some images.")
+    if given.dtype != np.uint8 and not np.issubdtype(given.dtype, np.floating):
+        raise InputError(f"images are of {given.dtype}, but should be floats or uint8. Convert.")
+    if not np.isfinite(given).all():
+        raise InputError("images hold NaN or infinity. Leave such images out.")
+    return given
+
+
+def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:
+    found = np.asarray(labels)
+    if found.shape != (count,):
+        raise InputError(
+            f"labels has shape {found.shape}, but there are {counted(count, 'image')}. "
+            "Give one label an image."
+        )
+    return found
+
+
+def _like(given: Images, values: Floats) -> Images:
+    whole = np.clip(np.rint(values), 0, 255) if given.dtype == np.uint8 else values
+    return whole.astype(given.dtype)
+
+
+def _corner(bit: int, side: int) -> tuple[slice, slice]:
+    """Where a bit stands: upper left, upper right, lower left, lower right, then further in."""
+    place, turn = bit % CORNERS, bit // CORNERS
+    near, far = (
+        slice(turn * side, (turn + 1) * side),
+        slice(-(turn + 1) * side, -turn * side or None),
+    )
+    rows = slice(0, side) if place < 2 else slice(-side, None)
+    return rows, near if place % 2 == 0 else far
+
+
+def _columns(model: Any, truth: NDArray[Any]) -> NDArray[np.intp]:
+    """The column of predict_proba in which each label stands."""
+    place = {label: column for column, label in enumerate(np.asarray(model.classes_).tolist())}
+    unknown = [label for label in truth.tolist() if label not in place]
+    if unknown:
+        raise InputError(f"labels hold {unknown[0]!r}, which the model has never seen.")
+    return np.array([place[label] for label in truth.tolist()], dtype=np.intp)
+
+
+def _margins(model: Any, images: Floats, columns: NDArray[np.intp]) -> Floats:
+    """By how much the label leads the next class, in logarithms of their chances."""
+    chance = np.log(np.maximum(model.predict_proba(images.reshape(len(images), -1)), 1e-300))
+    rows = np.arange(len(images))
+    label = chance[rows, columns]
+    chance[rows, columns] = -np.inf
+    return np.asarray(label - chance.max(axis=1))
+
+
+def _side(shape: tuple[int, ...], spent: float) -> int:
+    """Squares begin at half the image and shrink to a pixel."""
+    return max(1, round(0.5 * min(shape[1:3]) * (1 - spent) ** 2))
+
+
+def _draw_squares(noise: Floats, reach: float, side: int, random: np.random.Generator) -> None:
+    """Set one square of each image to plus or minus `reach`, in place."""
+    count, height, width = noise.shape[:3]
+    tops = random.integers(0, height - side + 1, count)
+    lefts = random.integers(0, width - side + 1, count)
+    signs = random.choice((-reach, reach), (count, 1, 1, *noise.shape[3:]))
+    for k in range(count):
+        noise[k, tops[k] : tops[k] + side, lefts[k] : lefts[k] + side] = signs[k]

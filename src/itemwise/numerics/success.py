@@ -1,0 +1,179 @@
+"""Success against difficulty: the logistic curves a sample leaves possible, and what they foretell.
+
+A curve is P(right) = c + (1 - c) σ(intercept - slope x difficulty), its floor c given. The sample
+is weighed with Jeffreys' prior, so that a curve exists also where every response is right.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.special import logit, sigmoid_pair
+
+MOST_POINTS = 1_000  # beyond, neighbouring difficulties are taken together
+STEPS = np.linspace(-6.0, 6.0, 25)  # of the grid of curves, in standard errors
+LIGHTEST = 1e-9  # weight, of the heaviest, below which a curve is left out
+
+
+@dataclass(frozen=True)
+class Points:
+    """How many responses there are at each difficulty, and how many of them are right."""
+
+    difficulty: Floats  # (n_points,), as all
+    n: Floats
+    right: Floats
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Curves of success in difficulty, each with its weight; weights sum to one."""
+
+    intercept: Floats  # (n_curves,), as all
+    slope: Floats
+    weight: Floats
+    floor: float = 0.0
+
+    def success(self, difficulty: Floats) -> Floats:
+        """Probability of a right response, (n_curves, n_points)."""
+        z = self.intercept[:, None] - self.slope[:, None] * difficulty
+        return np.asarray(self.floor + (1 - self.floor) * sigmoid_pair(z)[0])
+
+    def quantile(self, values: Floats, share: float) -> float:
+        """The value, one a curve, below which this share of the weight lies."""
+        order = np.argsort(values, kind="stable")
+        weight = self.weight[order]
+        return float(
+            np.interp(share, (np.cumsum(weight) - weight / 2) / weight.sum(), values[order])
+        )
+
+
+def points(difficulty: Floats, right: Floats) -> Points:
+    """A sample as points; where it is large, neighbouring difficulties share their mean."""
+    order = np.argsort(difficulty, kind="stable")
+    count = min(len(order), MOST_POINTS)
+    starts = np.linspace(0, len(order), count + 1).astype(np.intp)[:-1]
+    n = np.diff(np.append(starts, len(order))).astype(np.float64)
+    return Points(
+        difficulty=np.add.reduceat(difficulty[order], starts) / n,
+        n=n,
+        right=np.add.reduceat(right[order].astype(np.float64), starts),
+    )
+
+
+def curves_of(sample: Points, floor: float) -> Curves:
+    """The curves that a sample leaves possible: location and slope are both free.
+
+    The sample must hold more than one difficulty. A grid is laid around the most likely curve,
+    then once more around the mean of the first, which few errors may pull far to one side.
+    """
+    from scipy.optimize import minimize
+
+    middle = float(np.average(sample.difficulty, weights=sample.n))
+    width = float(np.sqrt(np.average((sample.difficulty - middle) ** 2, weights=sample.n)))
+    scaled = Points((sample.difficulty - middle) / width, sample.n, sample.right)
+    share = (sample.right.sum() + 0.5) / (sample.n.sum() + 1.0)
+    above = max((share - floor) / (1 - floor), 0.01)
+    found = minimize(
+        lambda at: -_log_posterior(at[None], scaled, floor)[0],
+        np.array([float(logit(np.asarray(above))), 0.5]),
+        method="Nelder-Mead",
+    ).x
+    spread = np.linalg.inv(_information(found[None], scaled, floor)[0])
+    nodes = np.stack([step.reshape(-1) for step in np.meshgrid(STEPS, STEPS)], axis=1)
+    for _ in range(2):
+        grid = found + nodes @ np.linalg.cholesky(spread).T
+        level = _log_posterior(grid, scaled, floor)
+        weight = np.exp(level - level.max())
+        weight /= weight.sum()
+        found = weight @ grid
+        spread = (weight[:, None] * (grid - found)).T @ (grid - found)
+    kept = weight > LIGHTEST * weight.max()
+    slope = grid[kept, 1] / width
+    return Curves(grid[kept, 0] + slope * middle, slope, weight[kept] / weight[kept].sum(), floor)
+
+
+def curves_at_mean(difficulty: float, n: int, right: int, steps: int = 400) -> Curves:
+    """Curves of slope one that pass the share of right responses at one difficulty."""
+    from scipy.special import betaincinv
+
+    level = (np.arange(steps) + 0.5) / steps
+    share = betaincinv(right + 0.5, n - right + 0.5, level)
+    share = np.clip(share, 1e-12, 1 - 1e-12)
+    return Curves(difficulty + logit(share), np.ones(steps), np.full(steps, 1 / steps))
+
+
+def _log_posterior(at: Floats, sample: Points, floor: float) -> Floats:
+    """Log-likelihood and half the log-determinant of the information; a row of `at` a curve."""
+    z = at[:, :1] - at[:, 1:] * sample.difficulty
+    rise, fall = sigmoid_pair(z)
+    level = np.log(floor + (1 - floor) * rise) @ sample.right
+    level += np.log((1 - floor) * fall) @ (sample.n - sample.right)
+    volume = np.linalg.det(_information(at, sample, floor))
+    return np.asarray(level + 0.5 * np.log(np.maximum(volume, 1e-300)))
+
+
+def _information(at: Floats, sample: Points, floor: float) -> Floats:
+    """Fisher information of intercept and slope, (n_rows, 2, 2)."""
+    x = sample.difficulty
+    rise, fall = sigmoid_pair(at[:, :1] - at[:, 1:] * x)
+    weight = sample.n * (1 - floor) * rise**2 * fall / (floor + (1 - floor) * rise)
+    cross = -weight @ x
+    rows = [[weight.sum(axis=1), cross], [cross, weight @ x**2]]
+    return np.moveaxis(np.array(rows), -1, 0)
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """How many of some responses will be right, were the curves of another sample to hold.
+
+    On each curve the rarer outcome, right or wrong, is a sum of unequal chances; it is taken as
+    binomial, of `size` trials at `share`, with the same mean and variance. The weights of the
+    curves carry what is unsure about them.
+    """
+
+    total: int
+    expected: float  # share of right responses
+    counts_wrong: bool
+    size: Floats  # (n_curves,), as all; seldom a whole number
+    share: Floats
+    weight: Floats
+
+    def p(self, right: int) -> float:
+        """Chance of a count at least as far out as this one, on either side."""
+        count = self.total - right if self.counts_wrong else right
+        tails = self._at_most(count), 1.0 - self._at_most(count - 1)
+        return float(min(1.0, 2.0 * max(0.0, min(tails))))
+
+    def limits(self, rate: float) -> tuple[int, int]:
+        """The least and the largest count of right responses whose `p` is above `rate`."""
+        counts = range(self.total + 1)
+        low = bisect_right(counts, rate / 2, key=self._at_most)
+        high = bisect_left(counts, 1 - rate / 2, key=self._at_most)
+        if self.counts_wrong:
+            return self.total - high, self.total - low
+        return low, high
+
+    def _at_most(self, count: int) -> float:
+        """Chance that the rarer outcome is seen at most this often."""
+        from scipy.special import betainc
+
+        if count < 0:
+            return 0.0
+        below = betainc(np.maximum(self.size - count, 1e-12), count + 1.0, 1 - self.share)
+        return float(self.weight @ np.where(count >= self.size, 1.0, below))
+
+
+def foretold(curves: Curves, difficulty: Floats, n: Floats) -> Foretold:
+    """What the curves say about `n` new responses at each `difficulty`."""
+    chance = curves.success(difficulty)
+    total = float(n.sum())
+    expected = float(curves.weight @ (chance @ n)) / total
+    counts_wrong = expected > 0.5
+    rarer = 1 - chance if counts_wrong else chance
+    mean = np.maximum(rarer @ n, 1e-200)
+    share = np.clip(rarer**2 @ n / mean, 1e-200, 1.0)
+    return Foretold(int(total), expected, counts_wrong, mean / share, share, curves.weight)

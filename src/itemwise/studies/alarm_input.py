@@ -1,0 +1,91 @@
+"""Difficulties of items and whether a model was right on them, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.words import counted
+
+FARTHEST = 1e6  # beyond, a number is no difficulty but a mistake
+FEWEST = 10  # items; with fewer, no test could tell anything from chance
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Items by their difficulty, with whether the model was right, where that is known."""
+
+    difficulty: Floats
+    right: Floats | None  # 1 or 0
+
+    def __len__(self) -> int:
+        return len(self.difficulty)
+
+    @property
+    def hits(self) -> Floats:
+        """Where the model was right, known to be known."""
+        if self.right is None:
+            raise InputError("These items come without responses. Give 'right', 0 or 1 for each.")
+        return self.right
+
+
+def read_sample(given: Any, name: str) -> Sample:
+    """A frame or mapping with `difficulty` and perhaps `right`, a pair, or difficulties alone."""
+    difficulty, right = _parts(given, name)
+    values = _numbers(difficulty, f"{name}: difficulty")
+    if len(values) < FEWEST:
+        raise InputError(
+            f"{name} has {counted(len(values), 'item')}, but an alarm needs at least {FEWEST}. "
+            "Wait until more are there."
+        )
+    odd = np.flatnonzero(~(np.abs(values) <= FARTHEST))
+    if odd.size:
+        raise InputError(
+            f"{name}: difficulty is {values[odd[0]]:g} at position {odd[0]}, but it must be a "
+            f"number within ±{FARTHEST:,.0f}. Leave such items out."
+        )
+    return Sample(values, None if right is None else _right(right, len(values), name))
+
+
+def _parts(given: Any, name: str) -> tuple[Any, Any]:
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        if "difficulty" not in given:
+            there = ", ".join(repr(key) for key in list(given)[:10]) or "none"
+            raise InputError(
+                f"{name} needs the column 'difficulty', and 'right' beside it; it has: {there}."
+            )
+        return given["difficulty"], given.get("right")
+    if isinstance(given, tuple | list) and len(given) == 2 and not np.isscalar(given[0]):
+        return given[0], given[1]
+    return given, None
+
+
+def _numbers(values: Any, what: str) -> Floats:
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} should be numbers, but: {error}.") from error
+    if found.ndim != 1:
+        raise InputError(f"{what} has shape {found.shape}, but it should be one value an item.")
+    return found
+
+
+def _right(values: Any, count: int, name: str) -> Floats:
+    found = _numbers(values, f"{name}: right")
+    if len(found) != count:
+        raise InputError(
+            f"{name} has {counted(count, 'item')}, "
+            f"but right has {len(found):,}. Give one of each an item."
+        )
+    odd = np.flatnonzero((found != 0) & (found != 1))
+    if odd.size:
+        raise InputError(
+            f"{name}: right is {found[odd[0]]:g} at position {odd[0]}, but it must be 1 where the "
+            "model was right and 0 where it was wrong. Leave items without a response out."
+        )
+    return found

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from itemwise.numerics.success import (
+    MOST_POINTS,
+    Curves,
+    curves_at_mean,
+    curves_of,
+    foretold,
+    points,
+)
+
+
+def drawn(n, intercept, slope, seed=0, floor=0.0):
+    random = np.random.default_rng(seed)
+    difficulty = random.normal(size=n)
+    chance = floor + (1 - floor) / (1 + np.exp(slope * difficulty - intercept))
+    return difficulty, (random.random(n) < chance).astype(float)
+
+
+def one_curve(intercept, slope=1.0):
+    return Curves(np.array([intercept]), np.array([slope]), np.ones(1))
+
+
+def test_the_curve_that_made_a_sample_is_found_with_its_standard_error():
+    difficulty, right = drawn(4000, 1.0, 1.5)
+    curves = curves_of(points(difficulty, right), 0.0)
+    for found, truth in ((curves.intercept, 1.0), (curves.slope, 1.5)):
+        mean = curves.weight @ found
+        error = np.sqrt(curves.weight @ (found - mean) ** 2)
+        assert abs(mean - truth) < 3 * error
+        assert 0.02 < error < 0.08
+
+
+def test_a_floor_is_taken_into_account():
+    difficulty, right = drawn(8000, 0.0, 2.0, floor=0.25)
+    with_floor, without = (curves_of(points(difficulty, right), c) for c in (0.25, 0.0))
+    assert with_floor.weight @ with_floor.slope == pytest.approx(2.0, abs=0.3)
+    assert without.weight @ without.slope < 1.5
+    assert with_floor.success(np.array([50.0])) == pytest.approx(0.25)
+
+
+def test_a_separated_sample_still_has_finite_curves():
+    difficulty = np.linspace(-1.0, 1.0, 20)
+    curves = curves_of(points(difficulty, (difficulty < 0).astype(float)), 0.0)
+    assert np.isfinite([curves.intercept, curves.slope]).all()
+    assert curves.weight @ curves.slope > 2
+
+
+def test_shift_and_scale_of_difficulty_change_no_forecast():
+    difficulty, right = drawn(300, 1.0, 1.0)
+    new = np.linspace(-2.0, 2.0, 50)
+    here = foretold(curves_of(points(difficulty, right), 0.0), new, np.ones(50))
+    moved = curves_of(points(10 * difficulty - 7, right), 0.0)
+    there = foretold(moved, 10 * new - 7, np.ones(50))
+    assert here.expected == pytest.approx(there.expected, abs=1e-4)
+    assert here.p(20) == pytest.approx(there.p(20), rel=0.01)
+
+
+def test_large_samples_are_taken_together_without_losing_a_response():
+    difficulty, right = drawn(12_345, 0.0, 1.0)
+    found = points(difficulty, right)
+    assert len(found.n) == MOST_POINTS
+    assert found.n.sum() == 12_345
+    assert found.right.sum() == right.sum()
+    assert found.n @ found.difficulty == pytest.approx(difficulty.sum())
+
+
+def test_slope_one_through_the_share_at_the_mean():
+    curves = curves_at_mean(-2.0, 100, 90)
+    share = curves.success(np.array([-2.0]))[:, 0]
+    assert curves.weight @ share == pytest.approx(90.5 / 101, abs=1e-4)
+    assert np.sqrt(curves.weight @ (share - curves.weight @ share) ** 2) == pytest.approx(
+        0.03, abs=0.002
+    )
+
+
+@pytest.mark.parametrize("intercept", [-2.0, 0.3, 2.0])
+def test_equal_chances_on_one_sure_curve_are_binomial(intercept):
+    ahead = foretold(one_curve(intercept, 0.0), np.zeros(1), np.array([40.0]))
+    law = binom(40, 1 / (1 + np.exp(-intercept)))
+    for right in (0, 5, 20, 33, 40):
+        tail = min(law.cdf(right), law.sf(right - 1))
+        assert ahead.p(right) == pytest.approx(min(1, 2 * tail), abs=1e-9)
+
+
+def test_unequal_chances_are_as_frequent_as_said():
+    difficulty = np.random.default_rng(0).normal(0, 3, 60)
+    ahead = foretold(one_curve(0.5), difficulty, np.ones(60))
+    chance = one_curve(0.5).success(difficulty)[0]
+    counts = (np.random.default_rng(1).random((20_000, 60)) < chance).sum(axis=1)
+    for right in (26, 28, 38, 40):
+        tail = min((counts <= right).mean(), (counts >= right).mean())
+        assert ahead.p(right) == pytest.approx(2 * tail, abs=0.012)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.floats(-6, 6),
+    st.floats(-3, 3),
+    st.integers(1, 200),
+    st.floats(0.001, 0.5),
+    st.integers(0, 9),
+)
+def test_limits_hold_exactly_the_counts_that_are_not_rare(intercept, slope, n, rate, seed):
+    difficulty = np.random.default_rng(seed).normal(size=n)
+    ahead = foretold(one_curve(intercept, slope), difficulty, np.ones(n))
+    low, high = ahead.limits(rate)
+    common = [k for k in range(n + 1) if ahead.p(k) > rate]
+    assert (low, high) == (common[0], common[-1])
+    assert len(common) == high - low + 1
