@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from itemwise.estimation import calibrate as calibrate
     from itemwise.estimation import simulate as simulate
     from itemwise.learning import DeepDifficultyRegressor as DeepDifficultyRegressor
+    from itemwise.learning import DifficultyRegressor as DifficultyRegressor
+    from itemwise.learning import load_regressor as load_regressor
+    from itemwise.learning import save_regressor as save_regressor
     from itemwise.models import Beta as Beta
     from itemwise.models import BetaResponse as BetaResponse
     from itemwise.models import Continuous as Continuous
@@ -56,6 +59,8 @@ if TYPE_CHECKING:
     from itemwise.studies import decode_responses as decode_responses
     from itemwise.studies import difficulty_targets as difficulty_targets
     from itemwise.studies import enrich_confusion as enrich_confusion
+    from itemwise.studies import evaluate_difficulty as evaluate_difficulty
+    from itemwise.studies import explain_difficulty as explain_difficulty
     from itemwise.studies import generality as generality
     from itemwise.studies import performance_alarm as performance_alarm
     from itemwise.studies import probability_by_metadata as probability_by_metadata
@@ -72,6 +77,7 @@ _HOMES = {
     "Continuous": "models",
     "Dataset": "datasets",
     "DeepDifficultyRegressor": "learning",
+    "DifficultyRegressor": "learning",
     "EM": "estimation",
     "FourPL": "models",
     "Graded": "models",
@@ -100,11 +106,14 @@ _HOMES = {
     "dimensionality": "diagnostics",
     "enrich_confusion": "studies",
     "generality": "studies",
+    "evaluate_difficulty": "studies",
+    "explain_difficulty": "studies",
     "item_fit": "diagnostics",
     "label_trouble": "diagnostics",
     "load": "calibration",
     "load_dataset": "datasets",
     "load_datasets": "datasets",
+    "load_regressor": "learning",
     "local_dependence": "diagnostics",
     "model_fit": "diagnostics",
     "performance_alarm": "studies",
@@ -116,6 +125,7 @@ _HOMES = {
     "reliability": "diagnostics",
     "run_pool": "pools",
     "select_models": "studies",
+    "save_regressor": "learning",
     "simulate": "estimation",
     "split_dataset": "datasets",
     "tournament": "studies",

@@ -22,7 +22,7 @@ def run(tmp_path, monkeypatch):
     frame[["difficulty"]].to_csv("bare.csv", index=False)
 
     def invoke(*words):
-        return CliRunner().invoke(app, ["alarm", *map(str, words)])
+        return CliRunner().invoke(app, ["difficulty", "alarm", *map(str, words)])
 
     return invoke
 

@@ -203,6 +203,12 @@ def scores_frame(names):
     return pd.DataFrame({**columns, **positive}, index=list(names))
 
 
+def importance_frame(names):
+    share = np.linspace(0.3, 0.0, len(names))
+    columns = {"difficulty": share, "difficulty_sd": 0.02, "task": share[::-1], "task_sd": 0.01}
+    return pd.DataFrame(columns, index=list(names))
+
+
 def heat_map_frame(names):
     columns = list(dict.fromkeys(names[:12]))
     values = np.linspace(-1.0, 1.0, len(names) * len(columns)).reshape(len(names), -1)
@@ -287,6 +293,7 @@ FRAMES = {
     "cell_curves": cell_curves_frame,
     "item_space": item_space_frame,
     "alarm": alarm_frame,
+    "importance": importance_frame,
 }
 
 

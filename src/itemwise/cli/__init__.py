@@ -16,7 +16,7 @@ from itemwise.cli.confusion import confusion
 from itemwise.cli.decode import decode
 from itemwise.cli.demo import demo
 from itemwise.cli.diagnose import diagnose
-from itemwise.cli.difficulty_alarm import alarm
+from itemwise.cli.difficulty import group as difficulty
 from itemwise.cli.errors import Commands
 from itemwise.cli.publish import publish
 from itemwise.cli.score import score
@@ -37,7 +37,7 @@ app = typer.Typer(
 )
 for command in (calibrate, score, diagnose, decode, confusion, tournament, publish, simulate, demo):
     app.command(epilog=EXIT_CODES)(command)
-app.command(epilog=EXIT_CODES)(alarm)
+app.add_typer(difficulty, name="difficulty", epilog=EXIT_CODES)
 
 
 def show_version(wanted: bool) -> None:

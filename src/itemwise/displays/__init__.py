@@ -16,6 +16,7 @@ from itemwise.displays.fit import FitDisplay
 from itemwise.displays.grades import GradesDisplay
 from itemwise.displays.heat_map import HeatMapDisplay
 from itemwise.displays.histogram import HistogramDisplay
+from itemwise.displays.importance import ImportanceDisplay
 from itemwise.displays.information import InformationDisplay
 from itemwise.displays.item_map import ItemMapDisplay
 from itemwise.displays.item_space import ItemSpaceDisplay
@@ -46,6 +47,7 @@ __all__ = [
     "GradesDisplay",
     "HeatMapDisplay",
     "HistogramDisplay",
+    "ImportanceDisplay",
     "InformationDisplay",
     "ItemMapDisplay",
     "ItemSpaceDisplay",
@@ -88,4 +90,5 @@ DISPLAYS: dict[str, type[Display]] = {
     "cell_curves": CellCurvesDisplay,
     "item_space": ItemSpaceDisplay,
     "alarm": AlarmDisplay,
+    "importance": ImportanceDisplay,
 }

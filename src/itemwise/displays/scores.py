@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_ROWS = 40
-ALL = "true_score"
-POSITIVE = "true_score_positive"
 
 
 class ScoresDisplay(Display):
@@ -37,18 +35,25 @@ class ScoresDisplay(Display):
     discrimination only. At most 40 rows are drawn, the best.
     """
 
+    COLUMNS = ("true_score", "true_score_positive")  # the first decides the order
+    LEGEND = ("all items", "items of positive\ndiscrimination")
+    LABEL = "true score (line: ±1.96 standard errors)"
+    ERROR, REACH = "se", 1.96
+    WORD = "score"
+
     def __init__(self, frame: pd.DataFrame) -> None:
-        self._paired = POSITIVE in getattr(frame, "columns", ())
-        self._shown = (ALL, POSITIVE) if self._paired else (ALL,)
-        numbers = [name for score in self._shown for name in (score, f"{score}_se")]
+        first, second = self.COLUMNS
+        self._paired = second in getattr(frame, "columns", ())
+        self._shown = (first, second) if self._paired else (first,)
+        numbers = [name for score in self._shown for name in (score, f"{score}_{self.ERROR}")]
         super().__init__(tidy(frame, type(self).__name__, numbers))
-        there = self.frame[np.isfinite(self.frame[ALL])]
+        there = self.frame[np.isfinite(self.frame[first])]
         if there.empty:
             raise InputError(
-                f"{type(self).__name__} has nothing to draw: the column '{ALL}' "
+                f"{type(self).__name__} has nothing to draw: the column '{first}' "
                 "holds no finite number."
             )
-        self._ranked = there.sort_values(ALL, ascending=False, kind="stable")
+        self._ranked = there.sort_values(first, ascending=False, kind="stable")
 
     def _size(self) -> tuple[float, float]:
         row = 0.32 if self._paired else 0.22
@@ -62,26 +67,27 @@ class ScoresDisplay(Display):
         bars: list[Artist] = []
         for k, (score, colour) in enumerate(zip(self._shown, colours, strict=False)):
             at = height + (k - (len(self._shown) - 1) / 2) * thick
-            bars.append(_draw_bars(ax, style, at, rows, score, thick, colour))
+            reach = self.REACH * rows[f"{score}_{self.ERROR}"].to_numpy()
+            bars.append(_draw_bars(ax, style, at, rows[score].to_numpy(), reach, thick, colour))
         ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
         ax.set_yticks(height, [label(name, name_width(ax, style)) for name in rows.index])
         ax.set_ylim(shown + 0.6, 0.4)
         ax.tick_params(axis="y", length=0)
-        ax.set_xlabel("true score (line: ±1.96 standard errors)")
+        ax.set_xlabel(self.LABEL)
         grid(style, ax, "x")
         if self._paired:
-            legend_beside(style, ax, bars, ["all items", "items of positive\ndiscrimination"])
+            legend_beside(style, ax, bars, self.LEGEND)
         footnote(style, ax, self._notes(rows, shown))
 
     def _notes(self, rows: pd.DataFrame, shown: int) -> list[str]:
         notes = []
-        errors = rows[[f"{score}_se" for score in self._shown]]
+        errors = rows[[f"{score}_{self.ERROR}" for score in self._shown]]
         if unsure := int((~np.isfinite(errors)).any(axis=1).sum()):
             notes.append(f"no line: no finite standard error ({counted(unsure, 'row')})")
         if (hidden := len(self._ranked) - shown) > 0:
-            notes.append(f"not shown: {counted(hidden, 'row')} of lower score")
+            notes.append(f"not shown: {counted(hidden, 'row')} of lower {self.WORD}")
         if lost := len(self.frame) - len(self._ranked):
-            notes.append(f"not shown: {counted(lost, 'row')} without a score")
+            notes.append(f"not shown: {counted(lost, 'row')} without a {self.WORD}")
         return notes
 
 
@@ -89,12 +95,11 @@ def _draw_bars(
     ax: Axes,
     style: Style,
     at: np.ndarray,
-    rows: pd.DataFrame,
-    score: str,
+    value: np.ndarray,
+    reach: np.ndarray,
     thick: float,
     colour: str,
 ) -> Artist:
-    value, reach = rows[score].to_numpy(), 1.96 * rows[f"{score}_se"].to_numpy()
     bars = ax.barh(at, value, height=thick, color=colour, alpha=0.75, linewidth=0, zorder=2)
     sure = np.isfinite(value) & np.isfinite(reach)
     left, right = (value - reach)[sure], (value + reach)[sure]

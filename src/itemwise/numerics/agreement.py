@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import atanh, sqrt, tanh
 from typing import TypeAlias
 
 import numpy as np
@@ -44,6 +45,18 @@ def spearman(values: Floats, others: Floats) -> Floats:
     from scipy.stats import rankdata
 
     return correlation(rankdata(values, axis=-1), rankdata(others, axis=-1))
+
+
+def correlation_interval(r: float, n: float, *, ranks: bool) -> tuple[float, float]:
+    """95 % interval of a correlation over `n` pairs, by Fisher's transformation.
+
+    For ranks with the variance of Bonett and Wright (2000). NaN for three pairs or fewer, and where
+    all points lie on a line: nothing says how far it holds.
+    """
+    if not abs(r) <= 1 - 1e-12 or n <= 3:
+        return np.nan, np.nan
+    reach = 1.959963984540054 * sqrt((1 + r**2 / 2 if ranks else 1.0) / (n - 3))
+    return tanh(atanh(r) - reach), tanh(atanh(r) + reach)
 
 
 def _dot(signs: Signs, others: Signs) -> Floats:

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from itemwise.studies.confusion import enrich_confusion as enrich_confusion
     from itemwise.studies.decoding import BenchmarkDecoding as BenchmarkDecoding
     from itemwise.studies.decoding import Limits as Limits
+    from itemwise.studies.difficulty_evaluation import DifficultyEvaluation as DifficultyEvaluation
+    from itemwise.studies.difficulty_evaluation import evaluate_difficulty as evaluate_difficulty
+    from itemwise.studies.difficulty_explanation import (
+        DifficultyExplanation as DifficultyExplanation,
+    )
+    from itemwise.studies.difficulty_explanation import explain_difficulty as explain_difficulty
     from itemwise.studies.dual_indicators import Generality as Generality
     from itemwise.studies.dual_indicators import generality as generality
     from itemwise.studies.metadata import MetadataRelations as MetadataRelations
@@ -54,6 +60,8 @@ STUDIES: dict[str, str] = {
     "enrich_confusion": "confusion",
     "generality": "dual_indicators",
     "performance_alarm": "alarm",
+    "evaluate_difficulty": "difficulty_evaluation",
+    "explain_difficulty": "difficulty_explanation",
     "probability_by_metadata": "metadata_bins",
     "relate_metadata": "metadata",
     "select_models": "selection",
@@ -68,6 +76,8 @@ _RESULTS = {
     "ConfusionCurves": "confusion",
     "DifficultyTargets": "targets",
     "Generality": "dual_indicators",
+    "DifficultyEvaluation": "difficulty_evaluation",
+    "DifficultyExplanation": "difficulty_explanation",
     "Limits": "decoding",
     "MetadataBins": "metadata_bins",
     "MetadataRelations": "metadata",

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations, product
-from math import atanh, sqrt, tanh
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from itemwise.diagnostics.subject import adjusted
 from itemwise.errors import InputError
+from itemwise.numerics.agreement import correlation_interval
 from itemwise.numerics.arrays import Floats
 from itemwise.results import Finding
 from itemwise.studies.matching import Metadata, matched
@@ -174,15 +174,7 @@ def _related(x: Floats, y: Floats, method: str) -> tuple[float, ...]:
     test = pearsonr(x, y)
     r = float(test.statistic)
     p = _exact_p(x, y) if ranks and n <= MOST_PERMUTED else float(test.pvalue)
-    return n, r, *_interval(r, n, ranks=ranks), p
-
-
-def _interval(r: float, n: int, *, ranks: bool) -> tuple[float, float]:
-    """95 % interval; where all points lie on a line, nothing says how far it holds."""
-    if abs(r) > 1 - 1e-12:
-        return np.nan, np.nan
-    reach = 1.959963984540054 * sqrt((1 + r**2 / 2 if ranks else 1.0) / (n - 3))
-    return tanh(atanh(r) - reach), tanh(atanh(r) + reach)
+    return n, r, *correlation_interval(r, n, ranks=ranks), p
 
 
 def _exact_p(x: Floats, y: Floats) -> float:

@@ -1,0 +1,219 @@
+"""`itemwise difficulty`: learn it from features, predict it, and judge how well that works."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.difficulty_alarm import alarm
+from itemwise.cli.files import TABLE, check_targets, write_table
+from itemwise.cli.options import Json, Quiet, Seed, choice
+from itemwise.errors import InputError
+from itemwise.learning.presets import PRESETS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+group = typer.Typer(
+    no_args_is_help=True,
+    help="Predict the difficulty of items from their features.",
+)
+
+Features = Annotated[
+    Path,
+    typer.Argument(
+        help="Table with a row an item and a column a feature: .csv, .tsv, .parquet or .arff. A "
+        "column called item names the rows."
+    ),
+]
+LeaveOut = Annotated[
+    list[str] | None, typer.Option("--leave-out", help="A column that is no feature; repeatable.")
+]
+Regressor = Annotated[str, choice("--regressor", "-r", names=PRESETS, text="What learns.")]
+Regressors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--regressor", "-r", metavar="|".join(PRESETS), help="Repeatable.", show_default="all"
+    ),
+]
+Coverage = Annotated[
+    float, typer.Option(help="Share of new items that intervals should hold, from 0.5 to below 1.")
+]
+Model = Annotated[Path, typer.Argument(help="Regressor that `itemwise difficulty fit` wrote.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Fits at once; -1 for all cores.")]
+
+
+@group.command()
+def fit(
+    features: Features,
+    difficulty: Annotated[str, typer.Option(help="Column that holds the difficulty.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Regressor to write, .skops.")],
+    regressor: Regressor = "rf",
+    leave_out: LeaveOut = None,
+    coverage: Coverage = 0.9,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Learn the difficulty of items from their features; rows without one are left out."""
+    check_targets({"--out": (out, (".skops",))}, sources=[features])
+    from itemwise.learning import DifficultyRegressor, save_regressor
+
+    console = Console(quiet, json)
+    frame, columns = _read(features, [difficulty], leave_out)
+    known = columns[difficulty].notna()
+    made = DifficultyRegressor(regressor, coverage=coverage, random_state=seed)
+    with console.progress(f"Learning from {features.name}"):
+        made.fit(frame[known], columns.loc[known, difficulty])
+    save_regressor(made, out)
+    figures = _held_out(made, columns.loc[known, difficulty])
+    console.say(
+        f"{regressor} learnt from {int(known.sum()):,} items. On items held out: NRMSE "
+        f"{figures['nrmse']:.2f} (1: no better than the mean), Spearman {figures['spearman']:.2f}."
+    )
+    for note in made.notes_:
+        console.say(note)
+    console.say(f"Regressor: {out}")
+    console.document(
+        {"out": out, "regressor": regressor, "items": int(known.sum()), **figures}
+        | {"notes": made.notes_}
+    )
+
+
+@group.command()
+def predict(
+    model: Model,
+    features: Features,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Table to write, .csv or .parquet.")
+    ] = None,
+    coverage: Annotated[
+        float | None, typer.Option(help="That of the intervals.", show_default="the model's")
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Predict the difficulty of items, with an interval each.
+
+    The table may have more columns than the regressor learnt from. Without --out, the predictions
+    are printed as CSV.
+    """
+    check_targets({"--out": (out, TABLE)}, sources=[model, features])
+    import pandas as pd
+
+    from itemwise.learning import load_regressor
+
+    console = Console(quiet, json)
+    made = load_regressor(model)
+    frame, _ = _read(features, [], None)
+    known = list(getattr(made, "feature_names_in_", frame.columns))
+    missing = [name for name in known if name not in frame]
+    if missing:
+        raise InputError(f"'{features}' lacks the column '{missing[0]}', which was learnt from.")
+    low, high = made.predict_interval(frame[known], coverage)
+    columns = {"difficulty": made.predict(frame[known]), "low": low, "high": high}
+    found = pd.DataFrame(columns, index=frame.index.rename("item"))
+    if out is None:
+        console.table(found)
+    else:
+        write_table(found, out)
+        console.say(f"{len(found):,} predictions: {out}")
+    console.document({"out": out, "predictions": found})
+
+
+@group.command()
+def evaluate(
+    features: Features,
+    difficulty: Annotated[
+        list[str], typer.Option(help="Column that holds a difficulty; repeatable.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Table to write, .csv or .parquet.")
+    ] = None,
+    regressor: Regressors = None,
+    negative: Annotated[
+        str | None,
+        typer.Option(help="Column with 1 for items of negative discrimination: with and without."),
+    ] = None,
+    leave_out: LeaveOut = None,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="How often parts are drawn anew.")] = 2,
+    jobs: Jobs = 1,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Judge in cross-validation how well regressors predict difficulty.
+
+    Without --out, the table is printed as CSV.
+    """
+    check_targets({"--out": (out, TABLE)}, sources=[features])
+    from itemwise.studies import evaluate_difficulty
+
+    console = Console(quiet, json)
+    named = [*difficulty, *([negative] if negative else [])]
+    frame, columns = _read(features, named, leave_out)
+    with console.progress(f"Evaluating on {features.name}"):
+        found = evaluate_difficulty(
+            frame,
+            columns[difficulty],
+            regressors=regressor or None,
+            negative=None if negative is None else columns[negative] == 1,
+            folds=folds,
+            repeats=repeats,
+            random_state=seed,
+            n_jobs=jobs,
+        )
+    table = found.to_frame().set_index("target")
+    speak = console.remark if out is None else console.say
+    if out is None:
+        console.table(table)
+    else:
+        write_table(table, out)
+        console.show(found.table().reset_index().set_index("target"))
+    for sentence in found.sentences():
+        speak(sentence)
+    console.document({"out": out, "meaning": found.sentences(), "evaluation": table})
+
+
+def _read(
+    path: Path, named: Sequence[str], leave_out: Sequence[str] | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Features, and the columns that are named, as numbers."""
+    import pandas as pd
+
+    from itemwise.datasets.files import read_table
+
+    frame = read_table(path)
+    frame = frame.set_index("item") if "item" in frame else frame
+    for name in (*named, *(leave_out or ())):
+        if name not in frame:
+            there = ", ".join(map(str, frame.columns[:10]))
+            raise InputError(f"'{path}' has no column '{name}'. Its columns: {there}.")
+    columns: dict[str, Any] = {}
+    for name in named:
+        columns[name] = pd.to_numeric(frame[name], errors="coerce")
+        wrong = frame[name].notna() & columns[name].isna()
+        if wrong.any():
+            value = frame.loc[wrong, name].iloc[0]
+            raise InputError(f"Column '{name}' of '{path}' holds {value!r:.40}, but no number.")
+    rest = frame.drop(columns=[*named, *(leave_out or ())])
+    return rest, pd.DataFrame(columns, index=frame.index)
+
+
+def _held_out(made: Any, truth: pd.Series) -> dict[str, float]:
+    import numpy as np
+
+    from itemwise.numerics.agreement import spearman
+
+    found, value = made.held_out_, truth.to_numpy(float)
+    spread = value.std()
+    error = float(np.sqrt(((found - value) ** 2).mean()) / spread) if spread > 0 else np.nan
+    return {"nrmse": error, "spearman": float(spearman(found, value))}
+
+
+group.command()(alarm)

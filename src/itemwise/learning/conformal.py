@@ -1,0 +1,62 @@
+"""Intervals that hold as often as they say, whatever the regressor: conformal prediction.
+
+CV+ of Barber, Candès, Ramdas and Tibshirani (2021). Items are held out in groups; each group has a
+regressor that never saw it. With one group this is split conformal prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+import numpy as np
+
+from itemwise.numerics.arrays import Floats
+
+HALVINGS = 64  # beyond them, two doubles have no room between
+
+
+def conformal_interval(
+    centres: Floats, residuals: Sequence[Floats], coverage: float
+) -> tuple[Floats, Floats]:
+    """Lower and upper bound for each row of `centres`.
+
+    `centres` has a row a new item and a column a group: what the regressor of that group predicts.
+    `residuals` are the absolute errors on the items of each group, ascending.
+    """
+    return -_upper(-centres, residuals, coverage), _upper(centres, residuals, coverage)
+
+
+def rank_needed(n: int, coverage: float) -> int:
+    """Which of n sorted values holds the coverage for one further: the finite-sample quantile."""
+    return ceil(coverage * (n + 1) - 1e-9)  # 0.7 * 10 is above 7 by rounding alone
+
+
+def _upper(centres: Floats, residuals: Sequence[Floats], coverage: float) -> Floats:
+    """The value of rank `rank_needed` among centre + residual over all held-out items.
+
+    A table of new × held-out items could be huge; halving needs only counts, which are quick.
+    """
+    n = sum(map(len, residuals))
+    needed = rank_needed(n, coverage)
+    if needed > n:  # too few items to promise anything
+        return np.full(len(centres), np.inf)
+    if len(residuals) == 1:
+        found: Floats = centres[:, 0] + residuals[0][needed - 1]
+        return found
+    low = np.min([c + r[0] for c, r in zip(centres.T, residuals, strict=True)], axis=0)
+    high = np.max([c + r[-1] for c, r in zip(centres.T, residuals, strict=True)], axis=0)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        enough = _counts(centres, residuals, middle) >= needed
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, middle)
+    return np.asarray(high, dtype=np.float64)
+
+
+def _counts(centres: Floats, residuals: Sequence[Floats], bound: Floats) -> Floats:
+    counts = [
+        np.searchsorted(r, bound - c, side="right")
+        for c, r in zip(centres.T, residuals, strict=True)
+    ]
+    return np.asarray(np.sum(counts, axis=0), dtype=np.float64)

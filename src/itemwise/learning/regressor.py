@@ -1,0 +1,215 @@
+"""DifficultyRegressor: how hard an item is, from its features, before anybody has answered it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from itemwise.errors import InputError
+from itemwise.learning.conformal import conformal_interval
+from itemwise.learning.pipelines import bare_regressor, pipeline_of
+from itemwise.learning.rows import checked_kinds, is_frame, plain_rows, plan_of
+from itemwise.numerics.arrays import Floats
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    from itemwise.learning.columns import Plan
+
+FEWEST = 5  # items
+
+
+class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Learns the difficulty of items from their features, and says how sure it is of each.
+
+    Intervals are conformal: they need no assumption about the regressor, only that new items come
+    from where the old ones did. By default CV+ with five folds: `predict` learns from every item,
+    and the items of each fold show how far off a regressor is that never saw them. Over many draws
+    of items, intervals then hold about as often as `coverage` says, and never (but for 1/√n) less
+    often than 2 × coverage − 1. A share instead of a number of folds holds that part of the items
+    out of training (split conformal): one fit instead of six, a promise of `coverage` itself, and
+    fewer items to learn from. With too few items for the coverage, intervals are infinite.
+
+    A frame may hold numbers, truth values, dates and categories, and gaps: gaps are filled with the
+    median or the most frequent category, numbers are scaled, categories get a 0/1 column each.
+    Columns that are constant, free text or merely number the rows are left out (`notes_`). In an
+    array, gaps (NaN) are filled with the median of their column.
+
+    Parameters
+    ----------
+    regressor : str or scikit-learn regressor
+        "stepwise", "elastic-net", "knn", "gbm" or "rf"; or any regressor, of which a copy is used.
+    coverage : float
+        Share of new items that intervals should hold, from 0.5 to below 1.
+    calibration : int or float
+        Number of folds, from 2, for CV+; or share of the items to hold out, between 0 and 1.
+    prepare : bool
+        False gives the rows to the regressor as they are: for texts, images or a pipeline of yours.
+    random_state : int, RandomState or None
+        Of the folds, and of a preset; a regressor that is given has its own.
+
+    Attributes
+    ----------
+    regressor_ : the fitted regressor that predicts, with the coding of columns before it
+    fold_regressors_ : those that never saw the items of a fold
+    residuals_ : their absolute errors on those items, ascending
+    held_out_ : what was predicted for each training item by a regressor that never saw it; NaN
+        where it was not held out
+    notes_ : what a reader should know
+    """
+
+    def __init__(
+        self,
+        regressor: Any = "rf",
+        *,
+        coverage: float = 0.9,
+        calibration: float = 5,
+        prepare: bool = True,
+        random_state: Any = 0,
+    ) -> None:
+        self.regressor = regressor
+        self.coverage = coverage
+        self.calibration = calibration
+        self.prepare = prepare
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a row of features an item, and their difficulties `y`, all finite."""
+        from sklearn.utils import _safe_indexing
+
+        _checked_coverage(self.coverage)
+        rows, y = self._training_rows(X, y)
+        draw = check_random_state(self.random_state)
+        seed = int(draw.randint(2**31 - 1))
+        parts = _parts(len(y), self.calibration, seed)
+        self.held_out_ = np.full(len(y), np.nan)
+        self.fold_regressors_, self.residuals_ = [], []
+        for train, held in parts:
+            fitted = self._made(y[train], seed).fit(_safe_indexing(rows, train), y[train])
+            found = _flat(fitted.predict(_safe_indexing(rows, held)))
+            self.held_out_[held] = found
+            self.fold_regressors_.append(fitted)
+            self.residuals_.append(np.sort(np.abs(y[held] - found)))
+        # Split conformal: the promise is for the very regressor whose errors were measured.
+        alone = len(parts) == 1
+        self.regressor_ = self.fold_regressors_[0] if alone else self._made(y, seed).fit(rows, y)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """The difficulty of each row."""
+        check_is_fitted(self)
+        return _flat(self.regressor_.predict(self._new_rows(X)))
+
+    def predict_interval(self, X: Any, coverage: float | None = None) -> tuple[Floats, Floats]:
+        """Lower and upper end of the difficulty of each row, at `coverage` or that of the model."""
+        check_is_fitted(self)
+        wanted = _checked_coverage(self.coverage if coverage is None else coverage)
+        rows = self._new_rows(X)
+        centres = np.column_stack([_flat(one.predict(rows)) for one in self.fold_regressors_])
+        return conformal_interval(centres, self.residuals_, wanted)
+
+    def _training_rows(self, X: Any, y: Any) -> tuple[Any, Floats]:
+        """Rows and target as they are learnt from; sets the names, the plan and the notes."""
+        self.numbers_ = self.categories_ = None
+        remarks: tuple[str, ...] = ()
+        if not self.prepare:
+            y = _target(y)
+            check_consistent_length(X, y)
+        elif is_frame(X):
+            y = _target(y)
+            check_consistent_length(X, y)
+            rows, remarks = plain_rows(X)
+            validate_data(self, X, skip_check_array=True)
+            X, plan = rows, plan_of(rows)
+            self.numbers_, self.categories_ = list(plan.numbers), list(plan.categories)
+            remarks += (f"{plan.losses}",) if plan.left_out else ()
+        else:
+            X, y = validate_data(self, X, y, **_ARRAY, ensure_min_samples=FEWEST, y_numeric=True)
+            y = np.asarray(y, dtype=np.float64)
+        if len(y) < FEWEST:
+            raise InputError(
+                f"There are {counted(len(y), 'item')}, but at least {FEWEST} are needed to learn "
+                "difficulty. Give more."
+            )
+        if np.ptp(y) == 0:
+            remarks += (f"all items have the difficulty {y[0]:g}, so that is what is predicted",)
+        self.notes_ = [f"{text[0].upper()}{text[1:]}." for text in remarks]
+        return X, y
+
+    def _new_rows(self, X: Any) -> Any:
+        if not self.prepare:
+            return X
+        if self.numbers_ is None:
+            return validate_data(self, X, **_ARRAY, reset=False)
+        if is_frame(X):
+            validate_data(self, X, skip_check_array=True, reset=False)
+        else:
+            import pandas as pd
+
+            cells = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=False)
+            names = getattr(self, "feature_names_in_", range(cells.shape[1]))
+            X = pd.DataFrame(cells, columns=list(map(str, names))).infer_objects()
+        return checked_kinds(plain_rows(X)[0], self._plan())
+
+    def _plan(self) -> Plan:
+        from itemwise.learning.columns import Plan
+
+        return Plan(tuple(self.numbers_ or ()), tuple(self.categories_ or ()), {})
+
+    def _made(self, target: Floats, seed: int) -> Any:
+        """An unfitted regressor, after the coding of columns where that is wanted."""
+        if not self.prepare:
+            return bare_regressor(self.regressor, target, seed)
+        plan = None if self.numbers_ is None else self._plan()
+        return pipeline_of(self.regressor, plan, target, seed)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = bool(self.prepare)
+        return tags
+
+
+_ARRAY: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+
+
+def _target(y: Any) -> Floats:
+    if y is None:
+        raise InputError("y is None, but it should be the difficulty of each item.")
+    found = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _flat(values: Any) -> Floats:
+    return np.asarray(values, dtype=np.float64).reshape(-1)
+
+
+def _checked_coverage(coverage: Any) -> float:
+    # Below one half, CV+ may give intervals whose ends have changed places.
+    if not isinstance(coverage, int | float | np.number) or not 0.5 <= coverage < 1:
+        raise InputError(f"coverage is {coverage!r}, but it should be from 0.5 to below 1.")
+    return float(coverage)
+
+
+def _parts(n: int, calibration: Any, seed: int) -> list[tuple[Any, Any]]:
+    """Training and held-out items: of each fold, or of the one split."""
+    from sklearn.model_selection import KFold
+
+    if isinstance(calibration, int | np.integer) and calibration >= 2:
+        folds = KFold(min(int(calibration), n), shuffle=True, random_state=seed)
+        return list(folds.split(np.empty((n, 1))))
+    if isinstance(calibration, float) and 0 < calibration < 1:
+        order = np.random.default_rng(seed).permutation(n)
+        held = min(max(round(calibration * n), 1), n - 2)
+        return [(np.sort(order[held:]), np.sort(order[:held]))]
+    raise InputError(
+        f"calibration is {calibration!r}, but it should be a number of folds, from 2, or a share "
+        "of the items between 0 and 1, such as 0.2."
+    )

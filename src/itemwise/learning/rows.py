@@ -1,0 +1,85 @@
+"""Rows of features in one form: a plain frame, or an array of numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.learning.columns import Plan, column_transformer, plain, plan_columns
+from itemwise.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Rows: TypeAlias = "pd.DataFrame | Floats"
+
+
+def is_frame(X: object) -> bool:
+    """Whether X is a pandas frame, whose columns may be of any kind."""
+    import pandas as pd
+
+    return isinstance(X, pd.DataFrame)
+
+
+def plain_rows(X: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """A frame of float and text columns, and remarks about what was read as missing."""
+    names = [str(name) for name in X.columns]
+    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    if twice:
+        raise InputError(f"The features have the column '{twice[0]}' more than once. Keep one.")
+    return plain(X)
+
+
+def plan_of(frame: pd.DataFrame) -> Plan:
+    """What becomes of the columns; refused where nothing could be learnt from any."""
+    plan = plan_columns(frame, frame)
+    if not plan.numbers and not plan.categories:
+        raise InputError(
+            f"The features have no column that says anything: {plan.losses}. "
+            "Give columns of numbers or of few categories; turn free text into numbers first."
+        )
+    return plan
+
+
+def coder_of(plan: Plan | None) -> Any:
+    """An unfitted transformer into numbers without gaps; without a plan, for an array."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    if plan is not None:
+        return column_transformer(plan)
+    return make_pipeline(
+        SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
+    )
+
+
+def checked_kinds(frame: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """The plain frame, if its columns are still of the kind that was learnt."""
+    changed: dict[str, Any] = {}
+    for name in (*plan.numbers, *plan.categories):
+        wanted = name in plan.numbers
+        if (frame[name].dtype == np.float64) == wanted:
+            continue
+        if frame[name].isna().all():  # nothing says of which kind an empty column is
+            changed[name] = np.full(len(frame), np.nan, dtype=float if wanted else object)
+            continue
+        kinds = ("numbers", "text") if wanted else ("text", "numbers")
+        raise InputError(
+            f"Column '{name}' held {kinds[0]} when the regressor was fitted, but holds {kinds[1]} "
+            "now. Give it in the same form."
+        )
+    return frame.assign(**changed) if changed else frame
+
+
+def owners_of(coder: Any, plan: Plan) -> list[str]:
+    """For each column that a fitted coder makes, the column of the frame that it comes from."""
+    if not plan.categories:
+        return list(plan.numbers)
+    encoder = coder.named_transformers_["categories"][-1]
+    # Named by their place, made columns tell where they come from: "2_red" is of the third.
+    made = encoder.get_feature_names_out([str(k) for k in range(len(plan.categories))])
+    places = [int(name.partition("_")[0]) for name in made]
+    return [*plan.numbers, *(plan.categories[k] for k in places)]

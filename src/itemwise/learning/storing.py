@@ -1,0 +1,126 @@
+"""Regressors in files, without pickle: what is read is data, and only of known types."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from itemwise.errors import FileError, InputError, MissingExtraError
+from itemwise.files import PathLike, readable_file, size_for_people, write_bytes
+from itemwise.words import listed
+
+if TYPE_CHECKING:
+    from itemwise.learning.regressor import DifficultyRegressor
+
+MAX_BYTES = 4 * 1024**3
+# Beside what skops trusts by itself: scikit-learn's estimators, and arrays of NumPy and SciPy.
+# Trees are looked through after reading, since scikit-learn follows their indices blindly.
+OWN_TYPES = (
+    "itemwise.learning.regressor.DifficultyRegressor",
+    "itemwise.learning.stepwise.StepwiseRegressor",
+    "numpy.dtype",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.tree._tree.Tree",
+)
+
+
+def save_regressor(regressor: DifficultyRegressor, path: PathLike) -> Path:
+    """Write a fitted DifficultyRegressor, whole or not at all; `load_regressor` reads it.
+
+    The file is that of skops, usually called .skops. A regressor with parts that are neither
+    scikit-learn's nor ours could not be read back safely, and is refused.
+    """
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    from itemwise.learning.regressor import DifficultyRegressor
+
+    skops = _skops()
+    if not isinstance(regressor, DifficultyRegressor):
+        raise InputError(
+            f"save_regressor needs a DifficultyRegressor, but was given "
+            f"{type(regressor).__name__}. Wrap it: DifficultyRegressor(regressor)."
+        )
+    try:
+        check_is_fitted(regressor)
+    except NotFittedError as error:
+        raise InputError("The regressor is not fitted yet. Call fit first.") from error
+    target = Path(path)
+    try:
+        content = skops.dumps(regressor, compression=zipfile.ZIP_DEFLATED)
+        _refuse_foreign(skops.get_untrusted_types(data=content))
+        _refuse_unsound(regressor)
+    except Exception as error:
+        raise InputError(
+            f"This regressor cannot be saved: {error}. Save one made of scikit-learn's own parts."
+        ) from error
+    write_bytes(target, content)
+    return target
+
+
+def load_regressor(path: PathLike, *, max_bytes: int = MAX_BYTES) -> DifficultyRegressor:
+    """Read a regressor that `save_regressor` wrote.
+
+    Nothing in the file is executed. Types that are neither scikit-learn's, NumPy's, SciPy's nor
+    ours are refused by name, and so is a file that is larger, or unpacks to more, than `max_bytes`.
+    """
+    from itemwise.learning.regressor import DifficultyRegressor
+
+    skops = _skops()
+    content = readable_file(path, max_bytes).read_bytes()
+    _check_size(path, content, max_bytes)
+    try:
+        _refuse_foreign(skops.get_untrusted_types(data=content))
+        found = skops.loads(content, trusted=list(OWN_TYPES))
+        if not isinstance(found, DifficultyRegressor):
+            raise InputError(f"it holds a {type(found).__name__}, not a DifficultyRegressor")
+        _refuse_unsound(found)
+    # Whatever a bent file makes skops or scikit-learn stumble over, the file is to blame.
+    except Exception as error:
+        raise FileError(
+            f"'{path}' cannot be read as a regressor: {error}. "
+            "Give a file that save_regressor wrote."
+        ) from error
+    return found
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("skops", "learning") from error
+    return skops.io
+
+
+def _refuse_foreign(types: Sequence[str]) -> None:
+    foreign = sorted(set(types) - set(OWN_TYPES))
+    if foreign:
+        raise InputError(
+            f"it holds {listed(foreign, 'type')} that is neither scikit-learn's nor Itemwise's own"
+        )
+
+
+def _refuse_unsound(regressor: Any) -> None:
+    from itemwise.learning.soundness import check_trees
+
+    check_trees(regressor)
+
+
+def _check_size(path: PathLike, content: bytes, max_bytes: int) -> None:
+    """Refuse an archive that unpacks to more than it should, before it is unpacked."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            total = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, OSError) as error:
+        raise FileError(
+            f"'{path}' is not a file of a regressor, or was cut short: {error}. "
+            "Give a file that save_regressor wrote."
+        ) from error
+    if total > max_bytes:
+        raise FileError(
+            f"'{path}' unpacks to {size_for_people(total)}, and the limit is "
+            f"{size_for_people(max_bytes)}. If you trust the file, pass a larger max_bytes."
+        )

@@ -1,0 +1,84 @@
+"""Items as rows of features, and values that belong to them, matched with care."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.learning.columns import Plan
+from itemwise.learning.rows import Rows, is_frame, plain_rows, plan_of
+from itemwise.numerics.arrays import Floats
+from itemwise.words import counted
+
+
+def feature_rows(features: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
+    """Features as a plain frame with its plan, or as an array of numbers; and the column names."""
+    if is_frame(features):
+        rows, _ = plain_rows(features)
+        rows.index = features.index
+        return rows, plan_of(rows), tuple(rows.columns)
+    try:
+        cells = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"features should be numbers, but: {error}. Give columns of another kind in a frame."
+        ) from error
+    if cells.ndim != 2 or not cells.size:
+        raise InputError(
+            f"features has shape {cells.shape}, but it should have a row an item and a column a "
+            "feature."
+        )
+    if np.isinf(cells).any():
+        raise InputError("features holds infinite values. Replace them, by NaN if unknown.")
+    return cells, None, tuple(f"feature {k + 1}" for k in range(cells.shape[1]))
+
+
+def values_of_items(values: Any, rows: Rows, what: str) -> Floats:
+    """One number an item, NaN where unknown; by name where both have names."""
+    found = labels_of_items(values, rows, what)
+    try:
+        numbers = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} should be numbers, but: {error}.") from error
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
+    """One value of any kind an item, in the order of the features."""
+    index = getattr(values, "index", None)
+    if is_frame(rows) and index is not None and not callable(index):
+        values = _in_order(values, rows, what)
+    found = np.asarray(values)
+    if found.shape != (len(rows),):
+        raise InputError(
+            f"{what} has shape {found.shape}, but there are {counted(len(rows), 'item')} in "
+            "features. Give one value an item."
+        )
+    return found
+
+
+def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
+    """Numbers an item under each of some names: a frame, a mapping, or one column alone."""
+    if isinstance(values, Mapping) or is_frame(values):
+        found = {str(name): values_of_items(values[name], rows, what) for name in values}
+        if not found:
+            raise InputError(f"{what} has no column. Give at least one.")
+        return found
+    name = getattr(values, "name", None)
+    return {str(name or "difficulty"): values_of_items(values, rows, what)}
+
+
+def _in_order(values: Any, rows: Any, what: str) -> Any:
+    if values.index.equals(rows.index):
+        return values
+    same = len(values) == len(rows) and values.index.is_unique and rows.index.is_unique
+    if not same or not values.index.isin(rows.index).all():
+        raise InputError(
+            f"features and {what} name their rows differently: {rows.index[0]!r:.40}, ... and "
+            f"{values.index[0]!r:.40}, ... Give both the same index; or, if their order is the "
+            f"same, {what} as an array: .to_numpy()."
+        )
+    return values.loc[rows.index]

@@ -1,0 +1,226 @@
+"""DifficultyRegressor keeps the contract of scikit-learn, and its intervals their promise."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from itemwise import DifficultyRegressor
+from itemwise.errors import InputError
+from itemwise.learning import StepwiseRegressor
+from itemwise.learning.presets import PRESETS
+
+
+def draw(n=200, seed=0, noise=0.5):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    return X, X[:, 0] - 0.5 * X[:, 1] + noise * random.normal(size=n)
+
+
+def mixed(n=120, seed=0):
+    """Numbers, categories, dates, gaps, a constant column and one that counts the rows."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "length": random.normal(size=n),
+            "colour": random.choice(["red", "green", "blue"], n),
+            "long": random.random(n) < 0.5,
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(random.integers(0, 99, n), "D"),
+            "row": range(n),
+            "constant": 1.0,
+        }
+    )
+    y = frame["length"] + 2.0 * (frame["colour"] == "red") + 0.1 * random.normal(size=n)
+    frame.loc[::9, "length"] = np.nan
+    frame.loc[::7, "colour"] = None
+    return frame, y
+
+
+SMALL = [
+    DifficultyRegressor("stepwise"),
+    DifficultyRegressor("knn"),
+    DifficultyRegressor(LinearRegression(), calibration=0.2),
+    DifficultyRegressor(RandomForestRegressor(4, random_state=0), calibration=2),
+]
+
+
+@parametrize_with_checks([StepwiseRegressor(), StepwiseRegressor("bic"), *SMALL])
+def test_the_contract_of_scikit_learn_is_kept(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([DifficultyRegressor(name) for name in ("elastic-net", "gbm", "rf")])
+def test_it_is_kept_by_presets_that_take_longer(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_learns_from_mixed_columns_with_gaps(name):
+    frame, y = mixed()
+    made = DifficultyRegressor(name, calibration=0.3).fit(frame[:90], y[:90])
+    assert made.score(frame[90:], y[90:]) > 0.3
+    assert made.notes_ == ["Left out 2 columns (row: an identifier, constant: constant)."]
+
+
+@pytest.mark.parametrize("calibration", [5, 0.3])
+def test_intervals_hold_as_often_as_they_say_over_many_draws(calibration):
+    held = []
+    for seed in range(120):
+        X, y = draw(60 + 30, seed)
+        made = DifficultyRegressor("stepwise", calibration=calibration, random_state=seed)
+        made.fit(X[:60], y[:60])
+        held.append([covered(made, X[60:], y[60:], share) for share in (0.5, 0.8, 0.9)])
+    error = np.std(held, axis=0, ddof=1) / np.sqrt(len(held))
+    assert (np.mean(held, axis=0) > [0.5, 0.8, 0.9] - 2 * error).all()
+    assert (np.mean(held, axis=0) < [0.6, 0.87, 0.95]).all()  # nor wider than they must be
+
+
+def test_intervals_of_an_unsteady_regressor_with_heavy_tails_hold_too():
+    held = []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        X = random.normal(size=(80, 2))
+        y = np.sin(3 * X[:, 0]) + 0.3 * random.standard_t(2, size=80)
+        tree = DecisionTreeRegressor(random_state=0)
+        made = DifficultyRegressor(tree, random_state=seed).fit(X[:40], y[:40])
+        held.append(covered(made, X[40:], y[40:], 0.9))
+    assert np.mean(held) > 0.9 - 2 * np.std(held, ddof=1) / np.sqrt(len(held))
+
+
+def covered(made, X, y, coverage):
+    low, high = made.predict_interval(X, coverage)
+    return np.mean((low <= y) & (y <= high))
+
+
+def test_higher_coverage_means_wider_intervals_around_the_prediction():
+    X, y = draw()
+    made = DifficultyRegressor("knn").fit(X, y)
+    low, high = made.predict_interval(X)
+    lower, higher = made.predict_interval(X, 0.99)
+    assert (lower <= low).all()
+    assert (high <= higher).all()
+    assert (higher - lower > high - low).all()
+
+
+def test_too_few_items_for_the_coverage_give_infinite_intervals():
+    X, y = draw(8)
+    low, high = DifficultyRegressor("stepwise", coverage=0.9).fit(X, y).predict_interval(X)
+    assert np.isneginf(low).all()
+    assert np.isposinf(high).all()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_constant_target_is_predicted_with_no_doubt(name):
+    X, _ = draw(30)
+    made = DifficultyRegressor(name).fit(X, np.full(30, 1.5))
+    np.testing.assert_array_equal(made.predict(X), 1.5)
+    for bound in made.predict_interval(X):
+        np.testing.assert_array_equal(bound, 1.5)
+    assert made.notes_ == ["All items have the difficulty 1.5, so that is what is predicted."]
+
+
+def test_gaps_in_an_array_are_filled_with_the_median():
+    X, y = draw()
+    holes = X.copy()
+    holes[::5, 0] = np.nan
+    filled = np.where(np.isnan(holes), np.nanmedian(holes, axis=0), holes)
+    one, other = (DifficultyRegressor("stepwise", calibration=0.2).fit(Z, y) for Z in (holes, X))
+    assert one.score(holes, y) < other.score(X, y)
+    made = DifficultyRegressor(LinearRegression(), calibration=2).fit(holes, y)
+    whole = LinearRegression().fit(filled, y)
+    np.testing.assert_allclose(made.predict(holes), whole.predict(filled))
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not():
+    X, y = draw()
+    one, again, other = (
+        DifficultyRegressor(RandomForestRegressor(5, random_state=1), random_state=seed)
+        .fit(X, y)
+        .predict_interval(X)[0]
+        for seed in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+
+
+def test_held_out_predictions_come_from_a_regressor_that_never_saw_the_item():
+    X, y = draw(40)
+    made = DifficultyRegressor(RandomForestRegressor(5, random_state=0)).fit(X, y)
+    errors = np.sort(np.abs(made.held_out_ - y))
+    np.testing.assert_allclose(errors, np.sort(np.concatenate(made.residuals_)))
+    assert np.mean(errors) > np.mean(np.abs(made.predict(X) - y))
+
+
+def test_a_frame_may_be_followed_by_rows_with_unknown_categories_and_empty_columns():
+    frame, y = mixed()
+    made = DifficultyRegressor("stepwise").fit(frame, y)
+    new = frame.iloc[:3].assign(colour=["violet", None, "red"], length=[None, None, None])
+    assert np.isfinite(made.predict(new)).all()
+
+
+def test_columns_that_change_their_kind_are_refused():
+    frame, y = mixed()
+    made = DifficultyRegressor("stepwise").fit(frame, y)
+    with pytest.raises(InputError, match=r"'length' held numbers when .* but holds text now"):
+        made.predict(frame.assign(length="long"))
+    with pytest.raises(InputError, match=r"'colour' held text when .* but holds numbers now"):
+        made.predict(frame.assign(colour=3.0))
+
+
+def test_what_cannot_be_learnt_from_is_refused():
+    frame, y = mixed()
+    with pytest.raises(InputError, match="no column that says anything"):
+        DifficultyRegressor().fit(frame[["constant", "row"]], y)
+    with pytest.raises(InputError, match="'length' more than once"):
+        DifficultyRegressor().fit(frame[["length", "length"]], y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        DifficultyRegressor().fit(frame, y[:-1])
+    with pytest.raises(ValueError, match="NaN"):
+        DifficultyRegressor().fit(frame, y.where(y > 0))
+    with pytest.raises(InputError, match="4 items, but at least 5"):
+        DifficultyRegressor().fit(frame[:4], y[:4])
+    with pytest.raises(ValueError, match="infinity"):
+        DifficultyRegressor().fit(np.full((9, 1), np.inf), np.arange(9.0))
+    with pytest.raises(ValueError, match="convert string to float"):
+        DifficultyRegressor().fit([["a"], ["b"]] * 5, np.arange(10.0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"regressor": "forest"}, "no regressor 'forest'.*stepwise, elastic-net"),
+        ({"regressor": "elasticnet"}, "Did you mean 'elastic-net'"),
+        ({"regressor": 3}, "regressor is 3, but it should be a scikit-learn regressor"),
+        ({"regressor": LogisticRegression()}, "the classifier LogisticRegression"),
+        ({"coverage": 1.0}, "coverage is 1.0, but it should be from 0.5"),
+        ({"coverage": 0.2}, "coverage is 0.2"),
+        ({"calibration": 1}, "calibration is 1, but it should be a number of folds"),
+        ({"calibration": 1.5}, "calibration is 1.5"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, told):
+    with pytest.raises(InputError, match=told):
+        DifficultyRegressor(**settings).fit(*draw(30))
+
+
+def test_rows_go_as_they_are_to_a_regressor_that_prepares_them_itself():
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    texts = ["short"] * 20 + ["a rather long text"] * 20
+    y = np.r_[np.zeros(20), np.ones(20)]
+    made = DifficultyRegressor(make_pipeline(CountVectorizer(), LinearRegression()), prepare=False)
+    found = made.fit(texts, y).predict(["short", "a rather long text"])
+    np.testing.assert_allclose(found, [0, 1], atol=1e-8)
+
+
+def test_importing_the_package_of_learning_loads_no_scikit_learn():
+    code = "import sys, itemwise, itemwise.learning; assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

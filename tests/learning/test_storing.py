@@ -1,0 +1,161 @@
+"""Regressors go to files and come back; what is no regressor of ours does not."""
+
+import builtins
+import io
+import subprocess
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+
+from itemwise import DifficultyRegressor, load_regressor, save_regressor
+from itemwise.errors import FileError, InputError, MissingExtraError
+
+FRAME = pd.DataFrame(
+    {
+        "length": np.random.default_rng(0).normal(size=60),
+        "colour": np.random.default_rng(1).choice(["red", "blue"], 60),
+    }
+)
+Y = FRAME["length"].to_numpy() + (FRAME["colour"] == "red").to_numpy()
+
+
+class Foreign(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.mean_ = y.mean()
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def fitted(regressor="stepwise"):
+    return DifficultyRegressor(regressor, calibration=2).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize(
+    "regressor",
+    [
+        "stepwise",
+        "elastic-net",
+        "knn",
+        HistGradientBoostingRegressor(max_iter=3),
+        RandomForestRegressor(3, random_state=0),
+    ],
+    ids=["stepwise", "elastic-net", "knn", "gbm", "rf"],
+)
+def test_a_regressor_comes_back_as_it_was(regressor, tmp_path):
+    made = fitted(regressor)
+    again = load_regressor(save_regressor(made, tmp_path / "model.skops"))
+    np.testing.assert_array_equal(again.predict(FRAME), made.predict(FRAME))
+    np.testing.assert_array_equal(again.predict_interval(FRAME), made.predict_interval(FRAME))
+    assert again.notes_ == made.notes_
+
+
+def test_what_could_not_be_read_back_is_not_written(tmp_path):
+    with pytest.raises(InputError, match=r"cannot be saved: it holds 1 type \(.*Foreign\)"):
+        save_regressor(fitted(Foreign()), tmp_path / "model.skops")
+    with pytest.raises(InputError, match="not fitted yet"):
+        save_regressor(DifficultyRegressor(), tmp_path / "model.skops")
+    with pytest.raises(InputError, match=r"was given LinearRegression\. Wrap it"):
+        save_regressor(LinearRegression(), tmp_path / "model.skops")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_with_a_foreign_type_is_refused_by_its_name(tmp_path):
+    path = tmp_path / "model.skops"
+    path.write_bytes(skops.io.dumps(fitted(Foreign())))
+    with pytest.raises(FileError, match=r"it holds 1 type \(.*Foreign\)"):
+        load_regressor(path)
+
+
+def test_a_file_that_asks_for_a_dangerous_function_is_refused(tmp_path):
+    made = fitted()
+    made.notes_ = [subprocess.call]
+    path = tmp_path / "model.skops"
+    path.write_bytes(skops.io.dumps(made))
+    with pytest.raises(FileError, match=r"it holds 1 type \(subprocess\.call\)"):
+        load_regressor(path)
+
+
+def test_another_object_is_refused(tmp_path):
+    path = tmp_path / "model.skops"
+    path.write_bytes(skops.io.dumps(LinearRegression().fit([[0.0], [1.0]], [0, 1])))
+    with pytest.raises(FileError, match="it holds a LinearRegression, not a DifficultyRegressor"):
+        load_regressor(path)
+
+
+def rewritten(path, change):
+    """Change every array in a file."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(content, "w") as new:
+        for entry in old.infolist():
+            data = old.read(entry)
+            if entry.filename.endswith(".npy"):
+                array = change(np.load(io.BytesIO(data), allow_pickle=False).copy())
+                buffer = io.BytesIO()
+                np.save(buffer, array, allow_pickle=False)
+                data = buffer.getvalue()
+            new.writestr(entry.filename, data)
+    path.write_bytes(content.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("regressor", "field", "value"),
+    [
+        (RandomForestRegressor(2, random_state=0), "left_child", 10**6),
+        (RandomForestRegressor(2, random_state=0), "right_child", 0),
+        (RandomForestRegressor(2, random_state=0), "feature", 99),
+        (HistGradientBoostingRegressor(max_iter=2), "left", 10**6),
+        (HistGradientBoostingRegressor(max_iter=2), "right", 0),
+        (HistGradientBoostingRegressor(max_iter=2), "feature_idx", 99),
+    ],
+)
+def test_a_tree_that_leads_nowhere_is_refused_before_it_is_walked(
+    regressor, field, value, tmp_path
+):
+    def bend(array):
+        if array.dtype.names and field in array.dtype.names:
+            array[field][0] = value
+        return array
+
+    path = save_regressor(fitted(regressor), tmp_path / "model.skops")
+    rewritten(path, lambda array: array)
+    load_regressor(path)
+    rewritten(path, bend)
+    with pytest.raises(FileError, match="a tree whose nodes lead nowhere"):
+        load_regressor(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut short", b"\x80\x04\x95pickle"])
+def test_what_is_no_archive_is_refused(content, tmp_path):
+    path = tmp_path / "model.skops"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"model\.skops"):
+        load_regressor(path)
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path):
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", b"0" * 10**6)
+    with pytest.raises(FileError, match=r"unpacks to 976\.6 KiB, and the limit is 97\.7 KiB"):
+        load_regressor(path, max_bytes=10**5)
+
+
+def test_without_skops_the_line_to_install_it_is_said(tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name.startswith("skops"):
+            raise ModuleNotFoundError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtraError, match=r"pip install 'itemwise\[learning\]'"):
+        save_regressor(None, tmp_path / "model.skops")

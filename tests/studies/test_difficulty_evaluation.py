@@ -1,0 +1,189 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr, wilcoxon
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold
+
+from itemwise import DifficultyRegressor, evaluate_difficulty
+from itemwise.displays import Display
+from itemwise.errors import InputError
+
+QUICK = {"line": LinearRegression(), "mean": DummyRegressor(), "steps": "stepwise"}
+
+
+def items(n=100, seed=0):
+    random = np.random.default_rng(seed)
+    X = pd.DataFrame(random.normal(size=(n, 3)), columns=["a", "b", "c"])
+    y = pd.Series(2 * X["a"] + random.normal(size=n), name="2pl")
+    return X, y
+
+
+def row(found, **names):
+    frame = found.to_frame()
+    for name, value in names.items():
+        frame = frame[frame[name] == value]
+    (only,) = frame.itertuples()
+    return only
+
+
+def test_figures_are_those_of_a_cross_validation_by_hand():
+    X, y = items()
+    found = evaluate_difficulty(X, y, regressors=QUICK, folds=4, repeats=1, random_state=3)
+    errors, ranks = [], []
+    for train, test in KFold(4, shuffle=True, random_state=3).split(X):
+        line = LinearRegression().fit(X.iloc[train], y.iloc[train])
+        guess, truth = line.predict(X.iloc[test]), y.iloc[test].to_numpy()
+        errors.append(np.sqrt(np.mean((guess - truth) ** 2)) / np.std(truth))
+        ranks.append(spearmanr(guess, truth).statistic)
+    line = row(found, regressor="line")
+    assert line.nrmse == pytest.approx(np.mean(errors))
+    assert line.nrmse_sd == pytest.approx(np.std(errors, ddof=1))
+    assert line.spearman == pytest.approx(np.mean(ranks))
+    assert line.spearman_low < line.spearman < line.spearman_high
+    assert line.n == 100
+
+
+def test_the_mean_is_useless_and_has_an_error_of_about_one():
+    found = evaluate_difficulty(*items(), regressors=QUICK)
+    mean = row(found, regressor="mean")
+    assert 1 <= mean.nrmse < 1.1
+    assert mean.spearman == 0
+    assert not mean.best
+
+
+def test_others_are_held_against_the_best_by_wilcoxon():
+    found = evaluate_difficulty(*items(), regressors=QUICK)
+    frame = found.to_frame()
+    best = frame.loc[frame["best"], "regressor"].item()
+    assert frame["nrmse"].idxmin() == frame["best"].idxmax()
+    errors = {name: part["nrmse"].to_numpy() for name, part in found.folds.groupby("regressor")}
+    wanted = wilcoxon(errors["mean"], errors[best]).pvalue
+    mean = row(found, regressor="mean")
+    assert mean.p == pytest.approx(wanted)
+    assert mean.p <= mean.p_adjusted < 0.05
+    assert np.isnan(frame.loc[frame["best"], "p"].item())
+    assert "p-values are too small" in found.notes[-1]
+
+
+def test_intervals_do_not_shrink_because_folds_are_drawn_again():
+    X, y = items()
+    once, often = (
+        row(evaluate_difficulty(X, y, regressors=["stepwise"], repeats=k), regressor="stepwise")
+        for k in (1, 6)
+    )
+    width = once.spearman_high - once.spearman_low
+    assert often.spearman_high - often.spearman_low == pytest.approx(width, rel=0.15)
+
+
+def test_items_of_negative_discrimination_leave_training_and_never_tests():
+    X, y = items()
+    turned = np.arange(100) % 5 == 0
+    twisted = y.where(~turned, -y)
+    found = evaluate_difficulty(X, twisted, regressors=["stepwise"], negative=turned)
+    whole = row(found, training="all items")
+    without = row(found, training="upright items")
+    assert whole.n == without.n == 100
+    assert without.spearman > whole.spearman - 0.05
+    direct = evaluate_difficulty(X, twisted, regressors=["stepwise"])
+    assert row(direct, training="all items").nrmse == whole.nrmse
+    assert "Of negative discrimination: 20 items." in found.notes
+
+
+def test_several_targets_stand_in_one_table_and_gaps_are_left_out():
+    X, y = items()
+    targets = pd.DataFrame({"1pl": y, "average_error": -y.where(y < 2)})
+    found = evaluate_difficulty(X, targets, regressors=QUICK)
+    table = found.table()
+    assert list(table.index.get_level_values("target")) == ["1pl", "average_error"]
+    assert list(table.columns.get_level_values(0).unique()) == list(QUICK)
+    assert table.loc[("1pl", "all items"), ("mean", "NRMSE")].startswith("1.0")
+    lost = int((y >= 2).sum())
+    assert row(found, target="average_error", regressor="line").n == 100 - lost
+    assert any(
+        f"average_error: left out, without a finite value: {lost} i" in n for n in found.notes
+    )
+
+
+def test_the_best_is_named_in_words():
+    found = evaluate_difficulty(*items(), regressors={"line": LinearRegression()})
+    assert found.meaning.startswith("line predicts 2pl with an error of 0.4")
+    X, y = items()
+    noise = pd.Series(np.random.default_rng(5).normal(size=100), name="noise")
+    useless = evaluate_difficulty(X, noise, regressors=["knn"], repeats=1)
+    assert "no regressor predicts noise better than its mean" in useless.meaning
+    both = evaluate_difficulty(X, {"2pl": y, "noise": noise}, regressors=QUICK)
+    assert "of 2 tables" in both.meaning
+
+
+def test_it_shows_itself(tmp_path):
+    found = evaluate_difficulty(*items(), regressors=QUICK)
+    assert isinstance(found.plot(), Display)
+    assert isinstance(found.plot("nrmse"), Display)
+    assert found.save(tmp_path / "table.csv").read_text().count("\n") == 4
+    with pytest.raises(InputError, match="'spearman' or 'nrmse'"):
+        found.plot("r2")
+
+
+def test_rows_are_matched_by_name():
+    X, y = items()
+    X.index = [f"row_{k}" for k in range(100)]
+    y.index = X.index
+    plain = evaluate_difficulty(X, y, regressors=["stepwise"]).to_frame()
+    mixed = evaluate_difficulty(X, y.sample(frac=1, random_state=0), regressors=["stepwise"])
+    pd.testing.assert_frame_equal(plain, mixed.to_frame())
+    with pytest.raises(InputError, match=r"name their rows differently: 'row_0', .*to_numpy"):
+        evaluate_difficulty(X, y.reset_index(drop=True), regressors=["stepwise"])
+
+
+def test_the_regressor_inside_a_wrapper_is_judged():
+    X, y = items()
+    inside = evaluate_difficulty(X, y, regressors={"m": LinearRegression()})
+    wrapped = evaluate_difficulty(X, y, regressors={"m": DifficultyRegressor(LinearRegression())})
+    pd.testing.assert_frame_equal(inside.folds, wrapped.folds)
+
+
+def test_the_result_does_not_depend_on_the_number_of_workers():
+    X, y = items(60)
+    one, two = (evaluate_difficulty(X, y, regressors=["stepwise"], n_jobs=k) for k in (1, 2))
+    pd.testing.assert_frame_equal(one.folds, two.folds)
+
+
+def test_a_constant_target_has_no_error_to_speak_of():
+    X, _ = items(40)
+    found = evaluate_difficulty(X, np.ones(40), regressors=["stepwise", "knn"])
+    assert found.to_frame()["nrmse"].isna().all()
+    assert "difficulty: all items are equally hard, so that there is no NRMSE." in found.notes
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"folds": 30}, "known for 100 items, but 30 folds need at least 120"),
+        ({"folds": 1}, "folds is 1, but it should be a number from 2"),
+        ({"repeats": 0}, "repeats is 0"),
+        ({"regressors": ["forest"]}, "There is no regressor 'forest'"),
+        ({"regressors": []}, "regressors is empty"),
+        ({"targets": np.ones(7)}, r"targets has shape \(7,\), but there are 100 items"),
+        ({"targets": ["hard"] * 100}, "targets should be numbers"),
+        ({"features": [["a"]] * 100}, "features should be numbers"),
+        ({"features": np.full((100, 2), np.inf)}, "infinite"),
+        ({"features": np.ones(100)}, "shape"),
+        ({"negative": np.ones(100)}, "negative holds float64"),
+        ({"negative": np.ones(100, dtype=bool)}, "fewer than 4 are left"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(change, told):
+    X, y = items()
+    given = {"features": X.to_numpy(), "targets": y.to_numpy(), "regressors": ["knn"], **change}
+    with pytest.raises(InputError, match=told):
+        evaluate_difficulty(given.pop("features"), given.pop("targets"), **given)
+
+
+def test_gaps_and_text_columns_are_evaluated_too():
+    X, y = items()
+    X = X.assign(kind=np.where(X["b"] > 0, "long", "short"))
+    X.loc[::6, "a"] = np.nan
+    found = evaluate_difficulty(X, y, regressors=["stepwise"], repeats=1)
+    assert row(found, regressor="stepwise").spearman > 0.5

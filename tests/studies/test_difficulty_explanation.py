@@ -1,0 +1,126 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+
+from itemwise import DifficultyRegressor, explain_difficulty
+from itemwise.displays import Display
+from itemwise.errors import InputError
+
+
+def items(n=240, seed=0):
+    """Blur makes items hard and says nothing of their class, which shows in the height."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "blur": random.normal(size=n),
+            "height": random.normal(size=n),
+            "colour": random.choice(["red", "green", "blue"], n),
+            "noise": random.normal(size=n),
+        },
+        index=[f"row_{k}" for k in range(n)],
+    )
+    difficulty = frame["blur"] + 1.0 * (frame["colour"] == "red") + 0.1 * random.normal(size=n)
+    labels = np.where(frame["height"] > 0, "tall", "small")
+    return frame, difficulty, labels
+
+
+@pytest.fixture(scope="module")
+def forest():
+    return explain_difficulty(RandomForestRegressor(40, random_state=0), *items())
+
+
+def test_what_makes_items_hard_is_told_from_what_tells_their_class(forest):
+    frame = forest.to_frame()
+    assert frame.index[0] == "blur"
+    assert frame["task_permutation"].idxmax() == frame["task_impurity"].idxmax() == "height"
+    assert frame.loc["blur", "permutation"] > 0.3
+    assert frame.loc["colour", "permutation"] > 3 * frame.loc["colour", "permutation_sd"]
+    assert abs(frame.loc["noise", "permutation"]) < 0.1
+    assert frame[["impurity", "task_impurity"]].sum().tolist() == pytest.approx([1, 1])
+
+
+def test_items_of_the_importance_are_held_out(forest):
+    assert len(forest.held_out) == 72
+    assert 0.7 < forest.score < 1
+    assert forest.task_score > 0.85
+
+
+def test_its_meaning_names_both_features(forest):
+    assert "shows most in blur" in forest.meaning
+    assert "its class shows most in height" in forest.meaning
+
+
+def test_an_item_is_explained_by_what_pushes_it_up_and_down(forest):
+    frame, _, _ = items()
+    hardest = frame["blur"].idxmax()
+    found = forest.of_item(hardest)
+    assert found.index[0] == "blur"
+    assert found.loc["blur", "push"] > 0.5
+    assert found.loc["blur", "usual"] == pytest.approx(frame["blur"].median())
+    assert found.loc["blur", "value"] == frame["blur"].max()
+    easiest = frame["blur"].idxmin()
+    assert forest.of_item(easiest).loc["blur", "push"] < -0.5
+    place = frame.index.get_loc(easiest)
+    pd.testing.assert_frame_equal(forest.of_item(place), forest.of_item(easiest))
+
+
+def test_a_usual_value_pushes_nowhere():
+    frame, difficulty, _ = items()
+    X = frame[["blur", "height", "noise"]].to_numpy(copy=True)
+    X[0] = np.median(X, axis=0)
+    X = np.vstack([X, X[0]])  # an even number of rows would put the median between two of them
+    found = explain_difficulty("stepwise", X, np.append(difficulty, difficulty.iloc[0]))
+    np.testing.assert_allclose(found.of_item(0)["push"], 0, atol=0.05)
+    assert list(found.features) == ["feature 1", "feature 2", "feature 3"]
+
+
+def test_pushes_of_a_linear_model_are_its_slopes_times_the_distance():
+    frame, difficulty, _ = items()
+    numbers = frame[["blur", "height"]]
+    found = explain_difficulty("stepwise", numbers, difficulty)
+    one, other = found.of_item(3).loc["blur"], found.of_item(8).loc["blur"]
+    slopes = [part["push"] / (part["value"] - part["usual"]) for part in (one, other)]
+    assert slopes[0] == pytest.approx(slopes[1])
+    assert slopes[0] == pytest.approx(1.0, abs=0.15)
+
+
+def test_without_labels_or_trees_the_rest_is_left_out():
+    frame, difficulty, _ = items()
+    found = explain_difficulty(DifficultyRegressor("stepwise"), frame, difficulty)
+    assert list(found.to_frame().columns) == ["permutation", "permutation_sd", "impurity"]
+    assert found.to_frame()["impurity"].isna().all()
+    assert "has no impurity" in found.notes[-1]
+    assert "class" not in found.meaning
+    with pytest.raises(InputError, match="not made of trees"):
+        found.plot("impurity")
+
+
+def test_it_shows_itself(forest, tmp_path):
+    assert isinstance(forest.plot(), Display)
+    ax = forest.plot("impurity").ax_
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["difficulty", "class"]
+    assert forest.save(tmp_path / "why.csv").read_text().count("\n") == 5
+    with pytest.raises(InputError, match="'permutation' or 'impurity'"):
+        forest.plot("gain")
+
+
+def test_features_that_say_nothing_are_said_to():
+    frame, _, _ = items()
+    noise = np.random.default_rng(9).normal(size=240)
+    found = explain_difficulty("knn", frame[["height", "noise"]].to_numpy(), noise)
+    assert "do not tell how hard items are" in found.meaning
+
+
+def test_what_cannot_be_explained_is_refused(forest):
+    frame, difficulty, labels = items()
+    with pytest.raises(InputError, match="equally hard"):
+        explain_difficulty("rf", frame, np.ones(240))
+    with pytest.raises(InputError, match="difficulty of 10 items is known, but at least 20"):
+        explain_difficulty("rf", frame[:10], difficulty[:10])
+    with pytest.raises(InputError, match=r"labels has shape \(3,\)"):
+        explain_difficulty("rf", frame, difficulty, labels[:3])
+    with pytest.raises(InputError, match="test_share is 2"):
+        explain_difficulty("rf", frame, difficulty, test_share=2)
+    with pytest.raises(InputError, match="There is no item 'row_999'"):
+        forest.of_item("row_999")
