@@ -11,18 +11,16 @@ test images, half of them as reference, half of them perturbed, divided anew man
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import itemwise as iw
-from common import machine, print_table
+from common import SHARED, machine, print_table
 from itemwise.datasets.perturbations import adversarial, blur, watermark
 
 RESAMPLES = 200
@@ -52,7 +50,7 @@ def main() -> None:
 
 def load() -> tuple[str, tuple[Any, Any], tuple[Any, Any]]:
     """Images between 0 and 1 with their labels, to train and to test on."""
-    path = Path(os.environ.get("ITEMWISE_SHARED", "../shared"), "data/images/mnist_subset.npz")
+    path = SHARED / "data" / "images" / "mnist_subset.npz"
     if path.exists():
         with np.load(path, allow_pickle=False) as file:
             parts = [file[key] for key in ("x_train", "y_train", "x_test", "y_test")]

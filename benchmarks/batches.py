@@ -40,7 +40,7 @@ def ranked(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def main() -> None:
-    print(machine())
+    print(f"\n## Batches\n\n{machine()}.")
     header = ("model, respondents × items", "batches", "at once, s", "ρ with truth")
     more = ("in batches, s", "ρ with truth", "ρ of both")
     rows = [compared(*size, model) for size in SIZES for model in ("1pl", "2pl")]

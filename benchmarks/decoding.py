@@ -5,21 +5,17 @@ python benchmarks/decoding.py [folds]
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from time import perf_counter
 
 import pandas as pd
 
 import itemwise as iw
-from common import machine, print_table
+from common import SHARED, machine, print_table
 from itemwise.datasets import load_dataset, split_dataset
 from itemwise.pools import find_pool
 from itemwise.report import read_benchmark
 from itemwise.studies.benchmark import judge
-
-SHARED = Path(os.environ.get("ITEMWISE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 
 
 def one_data_set(folds: int) -> list[tuple[object, ...]]:

@@ -7,7 +7,6 @@ The second part reads the data sets of ITEMWISE_SHARED, the folder of shared dat
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import itemwise as iw
-from common import machine, print_table
+from common import SHARED, machine, print_table
 from itemwise.pools.random_configurations import algorithm_classes, configurations
 
 N_ITEMS, N_FEATURES = 100_000, 100
@@ -149,7 +148,7 @@ def main() -> None:
             ("calibration", "fit", "predict", "intervals", "width of intervals"),
             [at_size(5), at_size(0.2)],
         )
-    folder = Path(os.environ.get("ITEMWISE_SHARED", "shared"))
+    folder = SHARED
     if not (folder / "data" / "tabular").is_dir():
         print("\nNo shared data: set ITEMWISE_SHARED to compare with the published figures.")
         return

@@ -18,6 +18,8 @@ SCRIPTS = [
     "decoding.py",
     "batches.py",
     "confusion.py",
+    "difficulty.py",
+    "alarm.py",
     "coverage.py",
     "choices.py",
     "labels.py",

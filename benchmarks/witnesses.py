@@ -5,21 +5,18 @@ ITEMWISE_SHARED=<folder of shared data> python benchmarks/witnesses.py
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import itemwise as iw
-from common import machine, print_table
+from common import SHARED, machine, print_table
 from itemwise.calibration import KnownCovariances
 from itemwise.datasets.files import read_table
 from itemwise.scoring import NormalPopulation
 
-SHARED = Path(os.environ.get("ITEMWISE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 WITNESSES = SHARED / "reference"
 RASCH_AND_2PL = [
     *("LSAT6_Rasch", "LSAT7_Rasch", "SAT12_Rasch"),

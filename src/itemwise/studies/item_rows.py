@@ -74,6 +74,9 @@ def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
 def _in_order(values: Any, rows: Any, what: str) -> Any:
     if values.index.equals(rows.index):
         return values
+    by_place = [f"row_{place}" for place in rows.index]  # as pools name the rows of a data set
+    if len(values) == len(rows) and set(values.index) == set(by_place):
+        return values.loc[by_place]
     same = len(values) == len(rows) and values.index.is_unique and rows.index.is_unique
     if not same or not values.index.isin(rows.index).all():
         raise InputError(
