@@ -181,9 +181,9 @@ def test_what_cannot_be_learnt_from_is_refused():
     with pytest.raises(InputError, match="'length' more than once"):
         DifficultyRegressor().fit(frame[["length", "length"]], y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        DifficultyRegressor().fit(frame, y[:-1])
+        DifficultyRegressor().fit(frame, y.to_numpy()[:-1])
     with pytest.raises(ValueError, match="NaN"):
-        DifficultyRegressor().fit(frame, y.where(y > 0))
+        DifficultyRegressor().fit(frame, y.where(y > 0).to_numpy())
     with pytest.raises(InputError, match="4 items, but at least 5"):
         DifficultyRegressor().fit(frame[:4], y[:4])
     with pytest.raises(ValueError, match="infinity"):
@@ -224,3 +224,27 @@ def test_rows_go_as_they_are_to_a_regressor_that_prepares_them_itself():
 def test_importing_the_package_of_learning_loads_no_scikit_learn():
     code = "import sys, itemwise, itemwise.learning; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_difficulties_that_are_named_follow_their_names():
+    X, y = draw()
+    frame = pd.DataFrame(X).add_prefix("x")
+    named = pd.Series(y, index=[f"row_{k}" for k in range(len(y))])
+    plain = DifficultyRegressor("elastic-net").fit(frame, y)
+    shuffled = DifficultyRegressor("elastic-net").fit(frame, named.sample(frac=1, random_state=0))
+    np.testing.assert_allclose(shuffled.predict(frame), plain.predict(frame))
+
+
+def test_rows_without_a_difficulty_are_left_out_and_counted():
+    X, y = draw()
+    frame = pd.DataFrame(X).add_prefix("x")
+    some = pd.Series(y, index=[f"row_{k}" for k in range(len(y))]).drop(["row_1", "row_5"])
+    found = DifficultyRegressor("elastic-net").fit(frame, some)
+    assert any("2 items without a difficulty left out" in note for note in found.notes_)
+
+
+def test_difficulties_of_other_items_are_refused():
+    X, y = draw()
+    other = pd.Series(y, index=[f"item_{k}" for k in range(len(y))])
+    with pytest.raises(InputError, match="y names the item 'item_0'"):
+        DifficultyRegressor("elastic-net").fit(pd.DataFrame(X).add_prefix("x"), other)

@@ -345,3 +345,24 @@ def test_a_clever_hans_fires(held, digits):
     found = held(hans, lambda images, labels: watermark(images, labels, bright=1.0))
     assert found.fired
     assert found.situation.startswith("Clever Hans")
+
+
+def test_right_and_difficulty_are_matched_by_name():
+    random = np.random.default_rng(0)
+    difficulty = pd.Series(random.normal(size=400), index=[f"item_{k}" for k in range(400)])
+    right = (random.random(400) < 1 / (1 + np.exp(2 * difficulty))).astype(float)
+    same = performance_alarm((difficulty, right), (difficulty, right))
+    shuffled = right.sample(frac=1, random_state=1)
+    found = performance_alarm((difficulty, shuffled), (difficulty, shuffled))
+    pd.testing.assert_frame_equal(found.to_frame(), same.to_frame())
+
+
+def test_a_wider_spread_of_difficulty_is_not_called_unchanged():
+    random = np.random.default_rng(0)
+    old, new = random.normal(size=1500), 3 * random.normal(size=1500)
+    right_old = random.random(1500) < 1 / (1 + np.exp(old - 1))
+    right_new = random.random(1500) < 0.2
+    found = performance_alarm((old, right_old.astype(int)), (new, right_new.astype(int)))
+    assert found.fired
+    assert "difficulty unchanged" not in found.situation
+    assert "its distribution changed" in found.meaning

@@ -216,3 +216,12 @@ def test_years_go_with_the_respondents_into_the_frame_and_the_figure():
 def test_years_that_cannot_be_read_are_refused(years, match):
     with pytest.raises(InputError, match=match):
         characteristic_curves(BY_HAND, DIFFICULTY, years=years)
+
+
+def test_a_numbered_series_goes_by_place_where_items_have_other_names():
+    cells = np.random.default_rng(0).integers(2, size=(20, 30))
+    table = pd.DataFrame(cells, columns=[str(k + 1) for k in range(30)])
+    values = np.linspace(-1, 1, 30)
+    by_series = characteristic_curves(table, pd.Series(values), bins=3).to_frame()
+    by_array = characteristic_curves(table, values, bins=3).to_frame()
+    pd.testing.assert_frame_equal(by_series, by_array)

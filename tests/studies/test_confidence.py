@@ -144,3 +144,10 @@ def test_the_result_shows_itself_and_repeats_with_its_seed():
 def test_bad_input_is_told_what_is_wrong(changed, match):
     with pytest.raises(InputError, match=match):
         confidence_by_difficulty(**{**BY_HAND, **changed})
+
+
+def test_named_and_nameless_columns_do_not_mix():
+    random = np.random.default_rng(0)
+    named = pd.Series(random.random(60), index=[f"item_{k}" for k in range(60)])
+    with pytest.raises(InputError, match="order is not known"):
+        confidence_by_difficulty(random.random(60), (named > 0.5).astype(float), named)

@@ -133,7 +133,7 @@ def test_rows_are_matched_by_name():
     plain = evaluate_difficulty(X, y, regressors=["stepwise"]).to_frame()
     mixed = evaluate_difficulty(X, y.sample(frac=1, random_state=0), regressors=["stepwise"])
     pd.testing.assert_frame_equal(plain, mixed.to_frame())
-    with pytest.raises(InputError, match=r"name their rows differently: 'row_0', .*to_numpy"):
+    with pytest.raises(InputError, match=r"targets names the item 0, but the rows are 'row_0'"):
         evaluate_difficulty(X, y.reset_index(drop=True), regressors=["stepwise"])
 
 

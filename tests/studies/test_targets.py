@@ -154,7 +154,7 @@ def test_batches_are_on_one_scale_even_where_their_items_differ():
 @given(st.integers(2, 6), st.integers(0, 100))
 @settings(max_examples=10, deadline=None)
 def test_each_item_keeps_its_name_in_batches(batches, seed):
-    table = SIMULATED.responses.select(items=slice(0, 30))
+    table = SIMULATED.responses.select(items=slice(0, 60))
     found = difficulty_targets(table, batches=batches, random_state=seed)
     assert found.items == table.items
     error, easy = found.difficulties["average_error"], found.difficulties["1pl"]
@@ -199,7 +199,7 @@ def test_the_result_shows_itself_and_repeats(targets):
         ({"limit": 0}, "limit is 0"),
         ({"limit": np.nan}, "limit is nan"),
         ({"batches": 0}, "batches is 0"),
-        ({"batches": 200}, "no more batches than items"),
+        ({"batches": 200}, "some hold 0 of 120 items"),
         ({"labels": ["a"] * 120}, "give artificial=True too"),
         ({"labels": ["a"], "artificial": True}, "1 label and 120 items"),
         ({"labels": {"item_1": "a"}, "artificial": True}, "no class for 119 items"),
@@ -216,3 +216,17 @@ def test_a_name_that_is_taken_is_refused():
     table = pd.DataFrame([[1, 0], [0, 1]], index=["optimal", "other"])
     with pytest.raises(InputError, match="'optimal' already"):
         difficulty_targets(table, artificial=True)
+
+
+def test_an_item_that_nobody_was_asked_has_no_difficulty():
+    table = iw.simulate("2pl", 80, 20, random_state=0).responses.to_frame()
+    table["item_3"] = np.nan
+    found = difficulty_targets(table)
+    assert found.to_frame().loc["item_3", ["difficulty_1pl", "difficulty_2pl"]].isna().all()
+    assert "item_3" not in found.difficulty("1pl").index
+
+
+def test_batches_too_small_for_a_scale_are_refused():
+    table = iw.simulate("1pl", 40, 120, random_state=0).responses
+    with pytest.raises(InputError, match="some hold 4 of 120 items"):
+        difficulty_targets(table, batches=30)

@@ -18,6 +18,9 @@ from itemwise.learning.presets import PRESETS
 if TYPE_CHECKING:
     import pandas as pd
 
+# Columns of a table of targets: they tell difficulty, and are no features.
+LEAKING = ("difficulty_", "average_error", "discrimination")
+
 group = typer.Typer(
     no_args_is_help=True,
     help="Predict the difficulty of items from their features.",
@@ -61,11 +64,13 @@ def fit(
 ) -> None:
     """Learn the difficulty of items from their features; rows without one are left out."""
     check_targets({"--out": (out, (".skops",))}, sources=[features])
+    import numpy as np
+
     from itemwise.learning import DifficultyRegressor, save_regressor
 
     console = Console(quiet, json)
     frame, columns = _read(features, [difficulty], leave_out)
-    known = columns[difficulty].notna()
+    known = np.isfinite(columns[difficulty])
     made = DifficultyRegressor(regressor, coverage=coverage, random_state=seed)
     with console.progress(f"Learning from {features.name}"):
         made.fit(frame[known], columns.loc[known, difficulty])
@@ -201,7 +206,8 @@ def _read(
         if wrong.any():
             value = frame.loc[wrong, name].iloc[0]
             raise InputError(f"Column '{name}' of '{path}' holds {value!r:.40}, but no number.")
-    rest = frame.drop(columns=[*named, *(leave_out or ())])
+    leaks = [name for name in frame if str(name).startswith(LEAKING) and name not in named]
+    rest = frame.drop(columns=[*named, *(leave_out or ()), *leaks], errors="ignore")
     return rest, pd.DataFrame(columns, index=frame.index)
 
 

@@ -32,6 +32,8 @@ class Dataset:
         if not isinstance(self.name, str) or not self.name.strip():
             raise InputError(f"The name of a data set is {shown(self.name)}. Give it a text.")
         _check_features(self)
+        for part in ("features", "target"):  # rows are known by their place
+            object.__setattr__(self, part, getattr(self, part).reset_index(drop=True))
         check_labels(self.target, f"The target {shown(self.target.name)} of '{self.name}'")
         if self.test is not None:
             object.__setattr__(self, "test", _checked_positions(self))

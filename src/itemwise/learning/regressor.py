@@ -19,6 +19,7 @@ from itemwise.learning.conformal import conformal_interval
 from itemwise.learning.pipelines import bare_regressor, pipeline_of
 from itemwise.learning.rows import checked_kinds, is_frame, plain_rows, plan_of
 from itemwise.numerics.arrays import Floats
+from itemwise.responses.aligning import aligned
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -124,9 +125,11 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             y = _target(y)
             check_consistent_length(X, y)
         elif is_frame(X):
+            X, y, remarks = _known_rows(X, y)
             y = _target(y)
             check_consistent_length(X, y)
-            rows, remarks = plain_rows(X)
+            rows, more = plain_rows(X)
+            remarks += more
             validate_data(self, X, skip_check_array=True)
             X, plan = rows, plan_of(rows)
             self.numbers_, self.categories_ = list(plan.numbers), list(plan.categories)
@@ -178,6 +181,20 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 _ARRAY: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+
+
+def _known_rows(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
+    """Rows of a frame with their difficulty by name; those without one are left out."""
+    import pandas as pd
+
+    if not isinstance(y, pd.Series):
+        return X, y, ()
+    y = aligned(y, X.index, "y")
+    known = y.notna().to_numpy()
+    if known.all():
+        return X, y, ()
+    lost = f"{counted(int((~known).sum()), 'item')} without a difficulty left out"
+    return X[known], y[known], (lost,)
 
 
 def _target(y: Any) -> Floats:

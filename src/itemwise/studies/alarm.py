@@ -136,7 +136,8 @@ class PerformanceAlarm(Finding):
         sure though it may be: it could not explain that.
         """
         shift = self.shift
-        if self.outcome in ("worse", "better") and abs(self.effect) < SMALL_SHIFT:
+        small = shift in ("harder", "easier") and abs(self.effect) < SMALL_SHIFT
+        if self.outcome in ("worse", "better") and small:
             shift = "same"
         return SITUATIONS[shift, self.outcome]
 
@@ -144,8 +145,11 @@ class PerformanceAlarm(Finding):
     def meaning(self) -> str:
         """What was expected, what came, and what it looks like."""
         parts = self.difficulty
-        sure = "" if self.shifted else ", within chance"
+        within = self.difference_low <= 0 <= self.difference_high
+        sure = ", within chance" if within or not self.shifted else ""
         moved = f"mean difficulty went from {parts.reference:.2f} to {parts.new:.2f}{sure}"
+        if self.shift == "other":
+            moved += ", and its distribution changed"
         found = self.performance
         if found is None:
             return f"{_upper(self.situation)}: {moved}."

@@ -10,6 +10,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.responses.aligning import aligned
 from itemwise.words import counted
 
 FARTHEST = 1e6  # beyond, a number is no difficulty but a mistake
@@ -49,6 +50,7 @@ def read_sample(given: Any, name: str) -> Sample:
             f"{name}: difficulty is {values[odd[0]]:g} at position {odd[0]}, but it must be a "
             f"number within ±{FARTHEST:,.0f}. Leave such items out."
         )
+    right = _beside(right, difficulty, name)
     return Sample(values, None if right is None else _right(right, len(values), name))
 
 
@@ -63,6 +65,13 @@ def _parts(given: Any, name: str) -> tuple[Any, Any]:
     if isinstance(given, tuple | list) and len(given) == 2 and not np.isscalar(given[0]):
         return given[0], given[1]
     return given, None
+
+
+def _beside(right: Any, difficulty: Any, name: str) -> Any:
+    """`right` in the order of `difficulty`, where both name their items."""
+    if hasattr(right, "index") and hasattr(difficulty, "index") and hasattr(right, "reindex"):
+        return aligned(right, difficulty.index, f"{name}: right")
+    return right
 
 
 def _numbers(values: Any, what: str) -> Floats:

@@ -13,6 +13,7 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, edges_by_width, places
+from itemwise.responses.aligning import is_numbered
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
                 "column itself."
             )
         source = source["difficulty"]
+    if _by_place(source, items):
+        source = source.to_numpy()
     try:
         if not (hasattr(source, "items") and callable(source.items)):
             given = np.asarray(source, dtype=np.float64)
@@ -85,6 +88,14 @@ def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
     if len(known) < len(source):
         raise InputError("difficulty gives an item more than one value. Give one value an item.")
     return np.array([known.get(name, np.nan) for name in items])
+
+
+def _by_place(source: Any, items: tuple[str, ...]) -> bool:
+    """Whether a Series is only numbered, one value an item, and items have other names."""
+    if not hasattr(source, "index") or not hasattr(source, "to_numpy"):
+        return False
+    numbered = is_numbered(source.index) and len(source) == len(items)
+    return numbered and {str(place) for place in source.index} != set(items)
 
 
 def along(

@@ -16,6 +16,8 @@ from itemwise.estimation import calibrate
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
 
+LEAST_SPREAD = 0.5  # of abilities in a part, by the usual spread; less is that of too few items
+
 
 @dataclass(frozen=True, eq=False)
 class OnScale:
@@ -83,10 +85,10 @@ def _linked(parts: list[OnScale]) -> list[OnScale]:
     """Parts moved so that abilities have the same mean and deviation in each, the usual one."""
     means = np.array([part.ability.mean() for part in parts])
     deviations = np.array([part.ability.std() for part in parts])
-    # Where nobody differs in a part, it has no unit to compare.
-    units = np.divide(
-        deviations.mean(), deviations, out=np.ones_like(deviations), where=deviations > 0
-    )
+    # Where respondents hardly differ in a part, it has no unit to compare.
+    usual = float(np.median(deviations))
+    told = deviations > LEAST_SPREAD * usual
+    units = np.divide(usual, deviations, out=np.ones_like(deviations), where=told)
     shifts = means.mean() - units * means
     return [
         OnScale(

@@ -19,6 +19,7 @@ from itemwise.numerics.calibration_error import (
     error_interval,
     mean_interval,
 )
+from itemwise.responses.aligning import is_numbered
 from itemwise.results import Finding
 from itemwise.studies.along_difficulty import along, check_level
 from itemwise.words import counted
@@ -187,6 +188,16 @@ def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats]:
     """Names of the items, and the three columns: by index where all have one, else by place."""
     import pandas as pd
 
+    named = [
+        column
+        for column in given.values()
+        if isinstance(column, pd.Series) and not is_numbered(column.index)
+    ]
+    if 0 < len(named) < len(given):
+        raise InputError(
+            "Some of confidence, right and difficulty name their items, and some do not, so that "
+            "their order is not known. Give Series with one index, or arrays: .to_numpy()."
+        )
     if all(isinstance(column, pd.Series) for column in given.values()):
         series = {name: column.rename(index=str) for name, column in given.items()}
         for name, column in series.items():

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ALL = "all items"
 UPRIGHT = "upright items"  # all but those of negative discrimination
 FEWEST = 4  # items in a test part: with fewer, ranks say nothing
+FEWEST_DIFFERENCES = 6  # between folds, below which no signed rank is significant
 LEVEL = 0.05
 KEYS = ["target", "training", "regressor"]
 
@@ -59,7 +60,7 @@ class DifficultyEvaluation(Finding):
         best = frame[frame["best"]]
         top = best.iloc[int(best["spearman"].argmax())]
         if len(best) == 1:
-            rivals = frame[~frame["best"] & ~(frame["p_adjusted"] < LEVEL)]["regressor"].tolist()
+            rivals = frame[~frame["best"] & (frame["p_adjusted"] >= LEVEL)]["regressor"].tolist()
             tail = f"; {listed(rivals, 'other')} cannot be told apart from it" if rivals else ""
             return f"{_said(top)}{tail}."
         wins = best["regressor"].value_counts()
@@ -308,6 +309,8 @@ def _signed_rank(differences: Floats) -> float:
     from scipy.stats import wilcoxon
 
     there = differences[np.isfinite(differences) & (differences != 0)]
+    if 0 < there.size < FEWEST_DIFFERENCES:
+        return np.nan  # the test could not find any difference
     return float(wilcoxon(there).pvalue) if there.size else 1.0
 
 

@@ -11,6 +11,7 @@ from itemwise.errors import InputError
 from itemwise.learning.columns import Plan
 from itemwise.learning.rows import Rows, is_frame, plain_rows, plan_of
 from itemwise.numerics.arrays import Floats
+from itemwise.responses.aligning import aligned
 from itemwise.words import counted
 
 
@@ -50,7 +51,8 @@ def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
     """One value of any kind an item, in the order of the features."""
     index = getattr(values, "index", None)
     if is_frame(rows) and index is not None and not callable(index):
-        values = _in_order(values, rows, what)
+        frame: Any = rows
+        values = aligned(values, frame.index, what)
     found = np.asarray(values)
     if found.shape != (len(rows),):
         raise InputError(
@@ -69,19 +71,3 @@ def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
         return found
     name = getattr(values, "name", None)
     return {str(name or "difficulty"): values_of_items(values, rows, what)}
-
-
-def _in_order(values: Any, rows: Any, what: str) -> Any:
-    if values.index.equals(rows.index):
-        return values
-    by_place = [f"row_{place}" for place in rows.index]  # as pools name the rows of a data set
-    if len(values) == len(rows) and set(values.index) == set(by_place):
-        return values.loc[by_place]
-    same = len(values) == len(rows) and values.index.is_unique and rows.index.is_unique
-    if not same or not values.index.isin(rows.index).all():
-        raise InputError(
-            f"features and {what} name their rows differently: {rows.index[0]!r:.40}, ... and "
-            f"{values.index[0]!r:.40}, ... Give both the same index; or, if their order is the "
-            f"same, {what} as an array: .to_numpy()."
-        )
-    return values.loc[rows.index]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from itemwise.datasets.labels import in_order, label_text
 from itemwise.errors import InputError
+from itemwise.responses.aligning import is_numbered
 from itemwise.responses.cells import shown
 from itemwise.words import counted, listed
 
@@ -118,7 +119,7 @@ def _by_model(predictions: Any) -> dict[str, Any]:
 
 def _listed(what: str, labels: Any, items: tuple[str, ...]) -> list[Any]:
     """Labels in the order of the items: by name where a Series has names, else by position."""
-    if hasattr(labels, "index") and hasattr(labels, "loc") and not _numbered(labels):
+    if hasattr(labels, "index") and hasattr(labels, "loc") and not is_numbered(labels.index):
         return _by_name(what, labels, items)
     values = np.asarray(labels) if not hasattr(labels, "tolist") else labels
     shape = np.shape(values)
@@ -135,13 +136,6 @@ def _listed(what: str, labels: Any, items: tuple[str, ...]) -> list[Any]:
             "a Series whose index names them."
         )
     return listed_
-
-
-def _numbered(labels: Any) -> bool:
-    """Whether the index says nothing but the position."""
-    import pandas as pd
-
-    return bool(labels.index.equals(pd.RangeIndex(len(labels))))
 
 
 def _by_name(what: str, labels: pd.Series[Any], items: tuple[str, ...]) -> list[Any]:

@@ -103,7 +103,7 @@ class ModelSelection(Finding):
             )
         return (
             f"Choosing the model by difficulty shows no gain beyond chance: it is {shares_said}, "
-            f"{self.gain:+.3f} ({interval}). {self.single} for all is as good."
+            f"{self.gain:+.3f} ({interval}). Nothing speaks against {self.single} for all."
         )
 
     def _regions_said(self, most: int = 4) -> str:

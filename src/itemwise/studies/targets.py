@@ -30,6 +30,7 @@ AVERAGE_ERROR = "average_error"
 METHODS = (*MODELS, AVERAGE_ERROR)
 TREATMENTS = ("keep", "clip", "drop")
 RANDOM = "random 1"
+FEWEST_IN_A_BATCH = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,6 +86,8 @@ class DifficultyTargets(Finding):
         """How far difficulties reach, and whether the methods agree on the order of items."""
         first = self.methods[0]
         value = self.difficulties[first]
+        if not np.isfinite(value).any():
+            return f"None of {counted(len(self.items), 'item')} has a {_said(first)}."
         low, high = np.quantile(value[np.isfinite(value)], [0.05, 0.95])
         text = (
             f"{counted(len(self.items), 'item')}: nine of ten have a {_said(first)} between "
@@ -166,10 +169,11 @@ def difficulty_targets(
     """
     chosen = _checked(methods, abnormal, limit, batches, random_state)
     table = as_responses(responses, "binary")
-    if batches is not None and batches > table.n_items:
+    if batches is not None and batches > 1 and table.n_items // batches < FEWEST_IN_A_BATCH:
         raise InputError(
-            f"batches is {batches}, but there are {counted(table.n_items, 'item')}. "
-            "Give no more batches than items."
+            f"batches is {batches}, so that some hold {table.n_items // batches} of "
+            f"{counted(table.n_items, 'item')}, but a scale of their own needs "
+            f"{FEWEST_IN_A_BATCH}. Give fewer batches."
         )
     asked = with_artificial(table, labels, random_state) if artificial else table
     if labels is not None and not artificial:
@@ -185,8 +189,10 @@ def difficulty_targets(
             continue
         beyond = np.abs(fits[name].difficulty) > limit
         counts[name] = int(beyond.sum())
-        treated = _treated(fits[name], beyond, abnormal, limit)
-        difficulties[name], errors[name] = treated
+        value, error = _treated(fits[name], beyond, abnormal, limit)
+        asked_some = table.observed.any(axis=0)  # of others nothing is known
+        difficulties[name] = np.where(asked_some, value, np.nan)
+        errors[name] = np.where(asked_some, error, np.nan)
     two = fits.get("2pl")
     return DifficultyTargets(
         items=table.items,
