@@ -12,6 +12,7 @@ import skops.io
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.svm import SVR
 
 from itemwise import DifficultyRegressor, load_regressor, save_regressor
 from itemwise.errors import FileError, InputError, MissingExtraError
@@ -159,3 +160,29 @@ def test_without_skops_the_line_to_install_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match=r"pip install 'itemwise\[learning\]'"):
         save_regressor(None, tmp_path / "model.skops")
+
+
+def test_support_vectors_are_refused_since_their_arrays_cannot_be_checked(tmp_path):
+    with pytest.raises(InputError, match="holds a SVR, whose arrays are read without a look"):
+        save_regressor(fitted(SVR()), tmp_path / "m.skops")
+    (tmp_path / "bent.skops").write_bytes(skops.io.dumps(fitted(SVR())))
+    with pytest.raises(FileError, match="holds a SVR"):
+        load_regressor(tmp_path / "bent.skops")
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda made: made.residuals_.pop(),
+        lambda made: made.fold_regressors_.clear(),
+        lambda made: setattr(made, "regressor_", [1, 2]),
+        lambda made: delattr(made, "residuals_"),
+        lambda made: made.residuals_.__setitem__(0, np.array([np.nan])),
+    ],
+)
+def test_a_regressor_with_damaged_parts_is_refused(bend, tmp_path):
+    made = fitted()
+    bend(made)
+    (tmp_path / "bent.skops").write_bytes(skops.io.dumps(made))
+    with pytest.raises(FileError, match="cannot be read as a regressor"):
+        load_regressor(tmp_path / "bent.skops")

@@ -21,11 +21,17 @@ def check_trees(regressor: Any) -> None:
     from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
         BaseHistGradientBoosting,
     )
+    from sklearn.svm._base import BaseLibSVM
     from sklearn.tree import BaseDecisionTree
     from sklearn.tree._tree import Tree
 
     owned, seen = set(), []
     for part in _parts(regressor):
+        if isinstance(part, BaseLibSVM):
+            raise InputError(
+                f"it holds a {type(part).__name__}, whose arrays are read without a look at their "
+                "length and cannot be checked; take another regressor"
+            )
         if isinstance(part, BaseDecisionTree) and hasattr(part, "tree_"):
             _check_tree(part.tree_, part.n_features_in_)
             owned.add(id(part.tree_))

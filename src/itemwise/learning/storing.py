@@ -78,6 +78,7 @@ def load_regressor(path: PathLike, *, max_bytes: int = MAX_BYTES) -> DifficultyR
         if not isinstance(found, DifficultyRegressor):
             raise InputError(f"it holds a {type(found).__name__}, not a DifficultyRegressor")
         _refuse_unsound(found)
+        _refuse_incomplete(found)
     # Whatever a bent file makes skops or scikit-learn stumble over, the file is to blame.
     except Exception as error:
         raise FileError(
@@ -107,6 +108,19 @@ def _refuse_unsound(regressor: Any) -> None:
     from itemwise.learning.soundness import check_trees
 
     check_trees(regressor)
+
+
+def _refuse_incomplete(regressor: Any) -> None:
+    """Refuse what could not predict: parts that are missing, or do not belong together."""
+    import numpy as np
+
+    folds, errors = regressor.fold_regressors_, regressor.residuals_
+    whole = [regressor.regressor_, *folds]
+    sound = len(folds) == len(errors) > 0 and all(hasattr(one, "predict") for one in whole)
+    for error in errors:
+        sound = sound and bool(np.isfinite(error).all() and (np.diff(error) >= 0).all())
+    if not sound:
+        raise InputError("its parts are damaged or do not belong together")
 
 
 def _check_size(path: PathLike, content: bytes, max_bytes: int) -> None:
