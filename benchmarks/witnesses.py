@@ -13,7 +13,7 @@ import pandas as pd
 
 import itemwise as iw
 from common import SHARED, machine, print_table
-from itemwise.calibration import KnownCovariances
+from itemwise.calibration import known_items
 from itemwise.datasets.files import read_table
 from itemwise.scoring import NormalPopulation
 
@@ -60,17 +60,13 @@ def at_mirts_items(tag: str) -> iw.Calibration:
     model = {"Rasch": iw.OnePL, "2PL": iw.TwoPL, "3PL": iw.ThreePL}[tag.rsplit("_", 1)[1]]()
     items, table = mirt(tag, "items_tight"), responses(tag)
     coords = items[["slopeint_a1", "slopeint_d", "slopeint_g"][: model.width]].to_numpy(float)
-    return iw.Calibration(
-        model=model,
-        item_names=table.items,
-        coords=coords,
-        uncertainty=KnownCovariances(np.zeros((*coords.shape, coords.shape[1]))),
+    return known_items(
+        model,
+        coords,
+        table.items,
         population=NormalPopulation(0.0, float(np.sqrt(mirt_fit(tag)["latent_var"]))),
         log_likelihood=float(mirt_fit(tag)["loglik"]),
         n_respondents=float(table.n_respondents),
-        iterations=1,
-        converged=True,
-        engine="em",
         responses=table,
     )
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from itemwise import Calibration, OnePL, Responses, ThreePL, TwoPL, calibrate
-from itemwise.calibration import KnownCovariances
+from itemwise import OnePL, Responses, ThreePL, TwoPL, calibrate
+from itemwise.calibration import known_items
 from itemwise.scoring import NormalPopulation
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,17 +58,13 @@ class Witness:
         model = {"Rasch": OnePL, "2PL": TwoPL, "3PL": ThreePL}[self.model]()
         names = ["slopeint_a1", "slopeint_d", "slopeint_g"][: model.width]
         coords = self.items[names].to_numpy(float)
-        return Calibration(
-            model=model,
-            item_names=tuple(self.items.index),
-            coords=coords,
-            uncertainty=KnownCovariances(np.zeros((*coords.shape, coords.shape[1]))),
+        return known_items(
+            model,
+            coords,
+            self.items.index,
             population=NormalPopulation(0.0, float(np.sqrt(self.fit["latent_var"]))),
             log_likelihood=float(self.fit["loglik"]),
             n_respondents=float(self.responses.n_respondents),
-            iterations=1,
-            converged=True,
-            engine="em",
             responses=self.responses,
         )
 
@@ -169,18 +165,6 @@ def bank():
     def make(**parameters):
         model = TwoPL()
         coords = model.from_parameters({k: np.asarray(v, float) for k, v in parameters.items()})
-        n_items, width = coords.shape
-        return Calibration(
-            model=model,
-            item_names=tuple(f"item_{k + 1}" for k in range(n_items)),
-            coords=coords,
-            uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
-            population=NormalPopulation(),
-            log_likelihood=0.0,
-            n_respondents=0.0,
-            iterations=0,
-            converged=True,
-            engine="em",
-        )
+        return known_items(model, coords)
 
     return make

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.datasets import Dataset, load_datasets, split_dataset
+from itemwise.responses.aligning import row_name
 from itemwise.studies import BenchmarkDecoding, decode_benchmark
 
 if TYPE_CHECKING:
@@ -80,4 +81,4 @@ def mislabelled(dataset: Dataset, random_state: int) -> tuple[Dataset, tuple[str
         target.iloc[place] = others[random.integers(len(others))]
     words = f"{dataset.source}; {N_MISLABELLED} labels changed"
     changed = replace(dataset, target=target, test=test, source=words)
-    return changed, tuple(f"row_{place}" for place in places)
+    return changed, tuple(row_name(place) for place in places)

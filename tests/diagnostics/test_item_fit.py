@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import false_discovery_control, kstest
 
 import itemwise
-from itemwise import Calibration, Responses, calibrate, simulate
-from itemwise.calibration import KnownCovariances
+from itemwise import Responses, calibrate, simulate
+from itemwise.calibration import known_items
 from itemwise.diagnostics.item_fit import adjusted, item_fit
 from itemwise.diagnostics.residuals import Material
 from itemwise.diagnostics.s_x2 import Group, joined
@@ -31,19 +31,11 @@ JOINED_OTHERWISE = {"sim2pl_1000x50_2PL": ["i031", "i039"]}
 
 def bank(model, coords, population=None, responses=None, weights=None):
     """A calibration with these items."""
-    n_items, width = coords.shape
-    names = responses.items if responses else tuple(f"item {k}" for k in range(n_items))
-    return Calibration(
-        model=model,
-        item_names=names,
-        coords=coords,
-        uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
+    return known_items(
+        model,
+        coords,
+        responses.items if responses else None,
         population=population or NormalPopulation(),
-        log_likelihood=0.0,
-        n_respondents=1.0,
-        iterations=1,
-        converged=True,
-        engine="em",
         responses=responses,
         weights=weights,
     )

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from itemwise import Calibration, Responses, calibrate, simulate
-from itemwise.calibration import KnownCovariances
+from itemwise import Responses, calibrate, simulate
+from itemwise.calibration import known_items
 from itemwise.errors import InputError
 from itemwise.models import MODELS
 from itemwise.responses.encoding import encode
@@ -19,19 +19,7 @@ def bank(model, parameters, population=None):
     chosen = MODELS[model]()
     columns = {name: np.asarray(column, dtype=float) for name, column in parameters.items()}
     coords = chosen.from_parameters(columns)
-    n_items, width = coords.shape
-    return Calibration(
-        model=chosen,
-        item_names=tuple(f"item_{k + 1}" for k in range(n_items)),
-        coords=coords,
-        uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
-        population=population or NormalPopulation(),
-        log_likelihood=0.0,
-        n_respondents=0.0,
-        iterations=0,
-        converged=True,
-        engine="em",
-    )
+    return known_items(chosen, coords, population=population or NormalPopulation())
 
 
 @pytest.fixture(scope="module", params=["2pl", "3pl", "4pl"])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from itemwise import Calibration, Responses, simulate
-from itemwise.calibration import KnownCovariances
+from itemwise import Responses, simulate
+from itemwise.calibration import known_items
 from itemwise.errors import InputError
 from itemwise.models import MODELS, Continuous, Graded, PartialCredit, TwoPL
 from itemwise.scoring import METHODS, HistogramPopulation, NormalPopulation
@@ -16,19 +16,7 @@ INNER = slice(3000, 17_001)  # ±7: farther out Warm's weight divides what is ne
 
 def bank(model, coords, population=None):
     """A calibration of items that are known."""
-    n_items, width = coords.shape
-    return Calibration(
-        model=model,
-        item_names=tuple(f"item_{k + 1}" for k in range(n_items)),
-        coords=coords,
-        uncertainty=KnownCovariances(np.zeros((n_items, width, width))),
-        population=population or NormalPopulation(),
-        log_likelihood=0.0,
-        n_respondents=0.0,
-        iterations=0,
-        converged=True,
-        engine="em",
-    )
+    return known_items(model, coords, population=population or NormalPopulation())
 
 
 @pytest.fixture(scope="module", params=MODELS)

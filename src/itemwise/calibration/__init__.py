@@ -5,6 +5,7 @@ from __future__ import annotations
 from itemwise.calibration.bank import load
 from itemwise.calibration.calibration import Calibration
 from itemwise.calibration.curves import CategoryCurves, Curves, TestInformation
+from itemwise.calibration.known import known_items
 from itemwise.calibration.uncertainty import DeferredCovariances, KnownCovariances, Uncertainty
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "KnownCovariances",
     "TestInformation",
     "Uncertainty",
+    "known_items",
     "load",
 ]

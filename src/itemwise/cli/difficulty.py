@@ -18,9 +18,6 @@ from itemwise.learning.presets import PRESETS
 if TYPE_CHECKING:
     import pandas as pd
 
-# Columns of a table of targets: they tell difficulty, and are no features.
-LEAKING = ("difficulty_", "average_error", "discrimination")
-
 group = typer.Typer(
     no_args_is_help=True,
     help="Predict the difficulty of items from their features.",
@@ -75,7 +72,7 @@ def fit(
     with console.progress(f"Learning from {features.name}"):
         made.fit(frame[known], columns.loc[known, difficulty])
     save_regressor(made, out)
-    figures = _held_out(made, columns.loc[known, difficulty])
+    figures = made.held_out_figures(columns.loc[known, difficulty])
     console.say(
         f"{regressor} learnt from {int(known.sum()):,} items. On items held out: NRMSE "
         f"{figures['nrmse']:.2f} (1: no better than the mean), Spearman {figures['spearman']:.2f}."
@@ -192,6 +189,7 @@ def _read(
     import pandas as pd
 
     from itemwise.datasets.files import read_table
+    from itemwise.studies.targets import TARGETS
 
     frame = read_table(path)
     frame = frame.set_index("item") if "item" in frame else frame
@@ -206,20 +204,11 @@ def _read(
         if wrong.any():
             value = frame.loc[wrong, name].iloc[0]
             raise InputError(f"Column '{name}' of '{path}' holds {value!r:.40}, but no number.")
-    leaks = [name for name in frame if str(name).startswith(LEAKING) and name not in named]
-    rest = frame.drop(columns=[*named, *(leave_out or ()), *leaks], errors="ignore")
+    rest = frame.drop(columns=[*named, *(leave_out or ())])
+    if telling := [str(name) for name in rest if str(name).startswith(TARGETS)]:
+        typer.echo(f"Left out, since they tell of difficulty: {', '.join(telling)}.", err=True)
+        rest = rest.drop(columns=telling)
     return rest, pd.DataFrame(columns, index=frame.index)
-
-
-def _held_out(made: Any, truth: pd.Series) -> dict[str, float]:
-    import numpy as np
-
-    from itemwise.numerics.agreement import spearman
-
-    found, value = made.held_out_, truth.to_numpy(float)
-    spread = value.std()
-    error = float(np.sqrt(((found - value) ** 2).mean()) / spread) if spread > 0 else np.nan
-    return {"nrmse": error, "spearman": float(spearman(found, value))}
 
 
 group.command()(alarm)

@@ -8,11 +8,9 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.files import TABLE, check_targets, write_table
+from itemwise.cli.files import FIGURE, TABLE, check_targets, write_table
 from itemwise.cli.options import Json, Quiet, choice
-
-FIGURE = (".png", ".svg", ".pdf")
-METHODS = ("curve", "paper")
+from itemwise.studies.alarm import METHODS
 
 Reference = Annotated[
     Path,

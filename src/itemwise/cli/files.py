@@ -18,6 +18,7 @@ _WRITERS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {
     ".parquet": lambda frame: frame.reset_index().to_parquet(index=False),
 }
 
+FIGURE = (".png", ".svg", ".pdf")
 BANK = (".json", ".parquet")
 TABLE = tuple(_WRITERS)
 RESPONSES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.files import TABLE, check_targets, write_table
+from itemwise.cli.files import FIGURE, TABLE, check_targets, write_table
 from itemwise.cli.options import Json, Layout, Quiet
 
 if TYPE_CHECKING:
     from itemwise.studies import Tournament
-
-FIGURE = (".png", ".svg", ".pdf")
 
 
 Table = Annotated[

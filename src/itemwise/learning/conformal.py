@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.numerics.arrays import Floats
+
+Indices: TypeAlias = NDArray[np.intp]
 
 HALVINGS = 64  # beyond them, two doubles have no room between
 
@@ -30,6 +34,13 @@ def conformal_interval(
 def rank_needed(n: int, coverage: float) -> int:
     """Which of n sorted values holds the coverage for one further: the finite-sample quantile."""
     return ceil(coverage * (n + 1) - 1e-9)  # 0.7 * 10 is above 7 by rounding alone
+
+
+def held_out_share(n: int, share: float, seed: int) -> tuple[Indices, Indices]:
+    """Items to learn from, and a share of the n items to judge by; two are left to learn from."""
+    order = np.random.default_rng(seed).permutation(n)
+    held = min(max(round(share * n), 1), n - 2)
+    return np.sort(order[held:]), np.sort(order[:held])
 
 
 def _upper(centres: Floats, residuals: Sequence[Floats], coverage: float) -> Floats:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from itemwise.errors import InputError, MissingExtraError
 from itemwise.files import PathLike
+from itemwise.learning.conformal import conformal_interval, held_out_share
 from itemwise.learning.deep_inputs import Images, Texts, checked_images, checked_texts, taken
 from itemwise.learning.deep_training import (
     Progress,
@@ -124,7 +125,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         require_torch()
         items = self._checked(X)
         difficulty = _checked_difficulty(y, len(items))
-        held_out, learned = self._split(len(items))
+        learned, held_out = held_out_share(len(items), self.calibration, self.random_state)
         self.device_ = usable_device(self.device)
         self.center_ = float(difficulty[learned].mean())
         self.spread_ = _spread(difficulty[learned])
@@ -147,9 +148,9 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         of a new one with at least the chance `coverage`. All intervals have the same width; it is
         infinite where too few items were held out for the coverage.
         """
-        middle = self.predict(X)
-        reach = conformal_reach(self.residuals_, self.coverage if coverage is None else coverage)
-        return middle - reach, middle + reach
+        wanted = self.coverage if coverage is None else coverage
+        _refuse_outside("coverage", wanted, 0.0, 1.0)
+        return conformal_interval(self.predict(X)[:, None], [self.residuals_], wanted)
 
     def save(self, path: PathLike) -> None:
         """Write a folder of JSON and safetensors; a regressor saved there before is replaced."""
@@ -181,12 +182,6 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
     def _checked(self, X: Any) -> Images | Texts:
         return checked_images(X) if self.kind == "image" else checked_texts(X)
-
-    def _split(self, n_items: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows that are held out for the intervals, and rows to learn from."""
-        order = np.random.default_rng(self.random_state).permutation(n_items)
-        n_held_out = min(max(1, round(self.calibration * n_items)), n_items - 2)
-        return np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
 
     def _train(self, items: Images | Texts, target: Floats) -> None:
         import torch
@@ -240,13 +235,6 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
             found = self.head_(self._embedded(items))[:, 0]
         values: Floats = found.cpu().numpy().astype(np.float64)
         return self.center_ + self.spread_ * values
-
-
-def conformal_reach(errors: Floats, coverage: float) -> float:
-    """How far an interval reaches each way to hold a new item with the chance `coverage`."""
-    _refuse_outside("coverage", coverage, 0.0, 1.0)
-    rank = math.ceil((len(errors) + 1) * coverage - 1e-9)  # 0.7 * 10 is above 7 by rounding alone
-    return float(errors[rank - 1]) if rank <= len(errors) else math.inf
 
 
 def check_settings(regressor: DeepDifficultyRegressor) -> None:

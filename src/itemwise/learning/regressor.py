@@ -15,9 +15,10 @@ from sklearn.utils.validation import (
 )
 
 from itemwise.errors import InputError
-from itemwise.learning.conformal import conformal_interval
+from itemwise.learning.conformal import conformal_interval, held_out_share
 from itemwise.learning.pipelines import bare_regressor, pipeline_of
 from itemwise.learning.rows import checked_kinds, is_frame, plain_rows, plan_of
+from itemwise.numerics.agreement import scaled_error, spearman
 from itemwise.numerics.arrays import Floats
 from itemwise.responses.aligning import aligned
 from itemwise.words import counted
@@ -116,6 +117,16 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rows = self._new_rows(X)
         centres = np.column_stack([_flat(one.predict(rows)) for one in self.fold_regressors_])
         return conformal_interval(centres, self.residuals_, wanted)
+
+    def held_out_figures(self, y: Any) -> dict[str, float]:
+        """How well the items of `fit`, of difficulty `y`, were predicted while held out.
+
+        NRMSE (1: no better than the mean) and Spearman's correlation.
+        """
+        check_is_fitted(self)
+        known = np.isfinite(self.held_out_)
+        found, truth = self.held_out_[known], _target(y)[known]
+        return {"nrmse": scaled_error(found, truth), "spearman": float(spearman(found, truth))}
 
     def _training_rows(self, X: Any, y: Any) -> tuple[Any, Floats]:
         """Rows and target as they are learnt from; sets the names, the plan and the notes."""
@@ -223,9 +234,7 @@ def _parts(n: int, calibration: Any, seed: int) -> list[tuple[Any, Any]]:
         folds = KFold(min(int(calibration), n), shuffle=True, random_state=seed)
         return list(folds.split(np.empty((n, 1))))
     if isinstance(calibration, float) and 0 < calibration < 1:
-        order = np.random.default_rng(seed).permutation(n)
-        held = min(max(round(calibration * n), 1), n - 2)
-        return [(np.sort(order[held:]), np.sort(order[:held]))]
+        return [held_out_share(n, calibration, seed)]
     raise InputError(
         f"calibration is {calibration!r}, but it should be a number of folds, from 2, or a share "
         "of the items between 0 and 1, such as 0.2."

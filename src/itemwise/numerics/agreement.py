@@ -59,6 +59,12 @@ def correlation_interval(r: float, n: float, *, ranks: bool) -> tuple[float, flo
     return tanh(atanh(r) - reach), tanh(atanh(r) + reach)
 
 
+def scaled_error(found: Floats, truth: Floats) -> float:
+    """Root mean squared error by the deviation of the truth (NRMSE); NaN where it does not vary."""
+    spread = truth.std()
+    return float(np.sqrt(((found - truth) ** 2).mean()) / spread) if spread > 0 else np.nan
+
+
 def _dot(signs: Signs, others: Signs) -> Floats:
     return np.asarray(np.einsum("...p,...p->...", signs, others), dtype=np.float64)
 

@@ -22,6 +22,7 @@ from itemwise.pools.members import Part, SplitLike
 from itemwise.pools.outcomes import Outcome, Task
 from itemwise.pools.pool import find_pool
 from itemwise.pools.storing import Store
+from itemwise.responses.aligning import row_name
 from itemwise.words import counted, listed
 
 NAMES_SHOWN = 2
@@ -218,7 +219,7 @@ def _assembled(tasks: list[Task], outcomes: dict[int, Outcome], notes: list[str]
     n_items = len(tasks[0].part.test)
     return Answers(
         members=tuple(name for name, _ in ordered),
-        items=tuple(f"row_{position}" for position in tasks[0].part.test),
+        items=tuple(row_name(position) for position in tasks[0].part.test),
         predictions=np.array(
             [outcome.predictions or (NO_ANSWER,) * n_items for _, outcome in ordered]
         ),

@@ -17,6 +17,7 @@ from itemwise.pools.answers import NO_ANSWER, Answers
 from itemwise.pools.outcomes import fold_rows
 from itemwise.pools.pool import find_pool
 from itemwise.pools.running import Progress, run_pool
+from itemwise.responses.aligning import row_name
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _joined(parts: list[tuple[Positions, Answers]], codes: NDArray[np.int64]) ->
     )
     return Answers(
         members=members,
-        items=tuple(f"row_{k}" for k in range(codes.size)),
+        items=tuple(row_name(k) for k in range(codes.size)),
         predictions=predictions,
         cv_accuracy=mean,
         cv_accuracy_se=error,
@@ -191,6 +192,6 @@ def _notes(parts: list[tuple[Positions, Answers]], predictions: NDArray[np.int64
     ]
     asked = np.zeros(predictions.shape[1], dtype=bool)
     asked[np.concatenate([test for test, _ in parts])] = True
-    if lonely := [f"row_{k}" for k in np.flatnonzero(~asked)]:
+    if lonely := [row_name(k) for k in np.flatnonzero(~asked)]:
         notes.append(f"Never asked, alone in their class: {listed(lonely, 'item')}.")
     return notes

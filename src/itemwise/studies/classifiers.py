@@ -24,6 +24,7 @@ from itemwise.models import MeasurementModel
 from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
 from itemwise.pools.clock import Clock
 from itemwise.pools.running import Progress
+from itemwise.responses.aligning import row_name
 from itemwise.results import Finding
 from itemwise.studies.confusion import ConfusionCurves, enrich_confusion, positive_code
 from itemwise.studies.measures import MEASURES
@@ -180,7 +181,7 @@ def compare_classifiers(
     truth = np.array(split.classes, dtype=object)[split.y_test]
     positive_code(positive, split.classes)
     if elsewhere:  # wrong tables are refused before anything is trained
-        read_predictions([f"row_{k}" for k in split.test], truth, elsewhere, split.classes)
+        read_predictions([row_name(k) for k in split.test], truth, elsewhere, split.classes)
     clock = Clock(len(calibrating.members) + len(chosen.members if chosen else ()), progress)
     runner = _Runner(split, folder, time_limit, n_jobs, random_state, clock)
     told = runner.run(calibrating, "pool")
@@ -278,7 +279,7 @@ def _by_place(frame: Any, split: Split) -> Any:
     """Rows that are numbered by their place in the data set get the names of the items."""
     numbers = set(frame.index)
     if numbers == set(split.test.tolist()) and numbers != set(range(len(frame))):
-        return frame.rename(index=lambda place: f"row_{place}")
+        return frame.rename(index=row_name)
     return frame
 
 

@@ -14,7 +14,7 @@ from itemwise.errors import InputError
 from itemwise.learning.pipelines import pipeline_of
 from itemwise.learning.presets import PRESETS, checked_name, regressor_of, unwrapped
 from itemwise.learning.rows import Rows
-from itemwise.numerics.agreement import correlation_interval, spearman
+from itemwise.numerics.agreement import correlation_interval, scaled_error, spearman
 from itemwise.numerics.arrays import Floats
 from itemwise.results import Finding
 from itemwise.studies.item_rows import columns_of_items, feature_rows, labels_of_items
@@ -269,9 +269,7 @@ def _judged(
     made.fit(_safe_indexing(rows, job.train), value[job.train])
     found = np.asarray(made.predict(_safe_indexing(rows, job.test)), dtype=float).reshape(-1)
     truth = value[job.test]
-    spread = truth.std()
-    error = float(np.sqrt(((found - truth) ** 2).mean()) / spread) if spread > 0 else np.nan
-    return error, float(spearman(found, truth))
+    return scaled_error(found, truth), float(spearman(found, truth))
 
 
 def _summary(names: dict[str, Any], part: pd.DataFrame) -> dict[str, Any]:

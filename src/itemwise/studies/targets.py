@@ -31,6 +31,7 @@ METHODS = (*MODELS, AVERAGE_ERROR)
 TREATMENTS = ("keep", "clip", "drop")
 RANDOM = "random 1"
 FEWEST_IN_A_BATCH = 10
+TARGETS = ("difficulty_", AVERAGE_ERROR, "discrimination")  # how columns that tell of it begin
 
 
 @dataclass(frozen=True, eq=False, repr=False)
