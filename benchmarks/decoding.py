@@ -50,8 +50,8 @@ def one_data_set(folds: int) -> list[tuple[object, ...]]:
     return rows
 
 
-def published() -> tuple[list[tuple[object, ...]], dict[str, list[str]]]:
-    """The 20 published tables: 132 classifiers on up to 501 instances each."""
+def read_tables() -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
+    """Of each published table: responses of 132 classifiers, and those of the 19 evaluated."""
     tables, evaluated = {}, {}
     for folder in sorted((SHARED / "data" / "decodirt" / "benchmarking").iterdir()):
         names = pd.read_csv(folder / "theta_list.csv")["Clf"].replace(
@@ -63,6 +63,12 @@ def published() -> tuple[list[tuple[object, ...]], dict[str, list[str]]]:
             frame = pd.read_csv(next(folder.glob(f"{folder.name}{ending}.csv*")))
             home[folder.name] = frame[[name for name in frame if name.startswith("V")]]
         evaluated[folder.name].index = pd.Index(names)
+    return tables, evaluated
+
+
+def published() -> tuple[list[tuple[object, ...]], dict[str, list[str]]]:
+    """The 20 published tables: 132 classifiers on up to 501 instances each."""
+    tables, evaluated = read_tables()
     begin = perf_counter()
     decoding = iw.decode_responses(tables, evaluated)
     spent = perf_counter() - begin

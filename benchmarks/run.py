@@ -16,6 +16,7 @@ SCRIPTS = [
     "scores.py",
     "ratings.py",
     "decoding.py",
+    "published.py",
     "batches.py",
     "confusion.py",
     "difficulty.py",

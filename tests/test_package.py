@@ -53,3 +53,12 @@ def test_the_readme_prints_what_it_says(tmp_path):
 
 def test_the_example_runs():
     assert "Hardest digits" in python((ROOT / "examples/compare_classifiers.py").read_text())
+
+
+@pytest.mark.slow
+def test_the_example_of_the_confusion_matrix_prints_what_its_page_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = python((ROOT / "examples/confusion_matrix.py").read_text())
+    page = (ROOT / "docs/confusion.md").read_text()
+    assert said.splitlines()[2] in page
+    assert (tmp_path / "cells.png").exists()

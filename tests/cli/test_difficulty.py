@@ -44,6 +44,14 @@ def test_difficulty_is_learnt_and_predicted(run, features, tmp_path):
     assert inside.mean() > 0.85
 
 
+def test_columns_that_tell_of_difficulty_are_no_features(run, features):
+    frame = pd.read_csv(features)
+    frame["difficulty_1pl_se"] = frame["hard"]
+    frame.to_csv(features, index=False)
+    done = fit(run, features)
+    assert "Left out, since they tell of difficulty: difficulty_1pl_se." in done.stderr
+
+
 def test_predictions_go_to_the_next_program(run, features):
     assert json.loads(fit(run, features, "--json").stdout)["items"] == 59
     done = run("difficulty", "predict", "model.skops", features, "--quiet")

@@ -1,4 +1,5 @@
 import json
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -156,7 +157,7 @@ class Broken:
 
 
 def test_a_data_set_on_which_all_fail_is_told_and_left_out():
-    picky = Pool("picky", (Member("picky", lambda split, _seed: Picky(split.name)),) * 1)
+    picky = Pool("picky", (Member("picky", lambda split, _seed: Picky(split.name)),))
     found = decode_benchmark(
         {"fine": blobs(), "bad": blobs(seed=1)}, picky, target="label", folds=0, model="1pl"
     )
@@ -357,4 +358,4 @@ def test_scores_in_an_interval_are_refused():
 
 
 def test_the_pool_of_the_paper_is_the_default():
-    assert find_pool("paper").evaluated[-3:] == ("random 1", "random 2", "random 3")
+    assert signature(decode_benchmark).parameters["pool"].default == find_pool("paper").name

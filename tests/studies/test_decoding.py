@@ -57,7 +57,6 @@ def test_too_many_bins_are_refused(decoding):
 
 
 def test_a_turned_instance_is_among_the_suspects():
-    table = simulate("2pl", 200, 60, random_state=4).responses.to_frame()
     items = {"discrimination": np.full(60, 2.0), "difficulty": np.linspace(-1.5, 0.5, 60)}
     table = simulate("2pl", 200, items=items, random_state=4).responses.to_frame()
     table["item_7"] = 1 - table["item_7"]
