@@ -64,7 +64,9 @@ def fit(
     import numpy as np
 
     from itemwise.learning import DifficultyRegressor, save_regressor
+    from itemwise.learning.storing import skops_io
 
+    skops_io()  # what is missing is said before the work, not after it
     console = Console(quiet, json)
     frame, columns = _read(features, [difficulty], leave_out)
     known = np.isfinite(columns[difficulty])

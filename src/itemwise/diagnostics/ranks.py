@@ -119,7 +119,7 @@ class RankComparison(Finding):
             return DISPLAYS["critical_difference"](self.to_frame()).plot(**kw)
         if kind == "pairs":
             names = list(self.respondents)
-            across = pd.Index(names, name="p-value of a difference (Nemenyi)")
+            across = pd.Index(names, name="p-value (Nemenyi)")
             frame = pd.DataFrame(self.pairwise_p, index=names, columns=across)
             return HeatMapDisplay(frame, low=0.0, high=1.0).plot(**kw)
         raise InputError(f"kind is {kind!r}, but it should be 'ranks' or 'pairs'.")

@@ -38,7 +38,7 @@ def save_regressor(regressor: DifficultyRegressor, path: PathLike) -> Path:
 
     from itemwise.learning.regressor import DifficultyRegressor
 
-    skops = _skops()
+    skops = skops_io()
     if not isinstance(regressor, DifficultyRegressor):
         raise InputError(
             f"save_regressor needs a DifficultyRegressor, but was given "
@@ -69,7 +69,7 @@ def load_regressor(path: PathLike, *, max_bytes: int = MAX_BYTES) -> DifficultyR
     """
     from itemwise.learning.regressor import DifficultyRegressor
 
-    skops = _skops()
+    skops = skops_io()
     content = readable_file(path, max_bytes).read_bytes()
     _check_size(path, content, max_bytes)
     try:
@@ -88,7 +88,8 @@ def load_regressor(path: PathLike, *, max_bytes: int = MAX_BYTES) -> DifficultyR
     return found
 
 
-def _skops() -> Any:
+def skops_io() -> Any:
+    """The package that writes and reads, or how to install it."""
     try:
         import skops.io
     except ModuleNotFoundError as error:

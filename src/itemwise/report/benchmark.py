@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 MOST_BINS, ITEMS_A_BIN = 10, 10  # of characteristic curves
+LEAST_DATASETS = {"ranks": 2, "subsets": 2, "choice": 3, "metadata": 4}
 BINS = 6  # of data sets by a metadatum; fewer where there are few
 
 
@@ -92,7 +93,13 @@ def read_benchmark(
     }
     if len(decoding.metadata):
         works["metadata"] = partial(relate_metadata, datasets, decoding.metadata)
-    return Chapters(decoding, *gathered(works))
+    few = {
+        name: f"It needs at least {least} data sets with a difficulty; there are {len(datasets)}."
+        for name, least in LEAST_DATASETS.items()
+        if name in works and len(datasets) < least
+    }
+    found, missing = gathered({name: work for name, work in works.items() if name not in few})
+    return Chapters(decoding, found, few | missing)
 
 
 def write_benchmark(chapters: Chapters, folder: Any) -> list[Path]:
