@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from itemwise.datasets import load_dataset as load_dataset
     from itemwise.datasets import load_datasets as load_datasets
     from itemwise.datasets import publish_suite as publish_suite
+    from itemwise.datasets import read_aslib as read_aslib
     from itemwise.datasets import split_dataset as split_dataset
     from itemwise.diagnostics import compare_models as compare_models
     from itemwise.diagnostics import compare_ranks as compare_ranks
@@ -120,6 +121,7 @@ _HOMES = {
     "person_fit": "diagnostics",
     "probability_by_metadata": "studies",
     "publish_suite": "datasets",
+    "read_aslib": "datasets",
     "read_responses": "responses",
     "relate_metadata": "studies",
     "reliability": "diagnostics",

@@ -4,13 +4,11 @@ Respondents are problems, items are algorithms. The printed figures come from an
 early; `..._exactML_factanal.csv` holds the maximum itself, by factor analysis of the log-odds.
 """
 
-import gzip
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import calibrate
+from itemwise import calibrate, read_aslib
 from itemwise.models import Continuous
 
 TIMED_OUT = 6000.0
@@ -19,37 +17,17 @@ SCENARIOS = [WEKA, CSP]
 AS_AIRT = Continuous(bounds="table", at_bounds=0.01)
 
 
-def runs(shared, scenario):
-    """The long table of an ASlib scenario, columns as text."""
-    path = shared / "data" / "aslib" / scenario / "algorithm_runs.arff.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        lines = [line.strip() for line in file]
-    names = [line.split()[1] for line in lines if line.startswith("@ATTRIBUTE")]
-    rows = [line.split(",") for line in lines if line and line[0] not in "@%"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def wide(long, scores):
-    """Problems × algorithms, in the order in which they appear."""
-    table = long.assign(score=scores).pivot_table(
-        index="instance_id", columns="algorithm", values="score"
-    )
-    return table.loc[long["instance_id"].unique(), long["algorithm"].unique()]
-
-
 @pytest.fixture(scope="module")
 def performance(shared):
     """Accuracy of 30 classifiers; and speed of 22 solvers, 1 / (1 + seconds)."""
-    weka = runs(shared, "OPENML-WEKA-2017")
-    weka["algorithm"] = weka["algorithm"].str.replace("weka.", "", regex=False)
-    csp = runs(shared, "CSP-Minizinc-Obj-2016")
-    csp["algorithm"] = csp["algorithm"].str.strip('"')
-    late = csp["runstatus"] == "timeout"
-    speed = wide(csp, 1 / (1 + csp["time"].astype(float).where(~late, TIMED_OUT)))
-    often = late.groupby(csp["instance_id"]).sum()
+    weka = read_aslib(shared / "data" / "aslib" / "OPENML-WEKA-2017").performance
+    csp = read_aslib(shared / "data" / "aslib" / "CSP-Minizinc-Obj-2016", "time")
+    late = csp.status == "timeout"
+    speed = 1 / (1 + csp.performance.mask(late, TIMED_OUT))
+    often = late.sum(axis=1)
     return {
-        WEKA: wide(weka, weka["predictive_accuracy"].astype(float)),
-        CSP: speed.drop(index=often.index[often == often.max()]),
+        WEKA: weka.rename(columns=lambda name: name.replace("weka.", "")),
+        CSP: speed[often < often.max()],
     }
 
 

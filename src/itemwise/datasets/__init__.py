@@ -1,20 +1,25 @@
-"""Where instances come from: files, frames, scikit-learn, OpenML; how they are split and coded."""
+"""Where instances come from: files, scikit-learn, OpenML, ASlib; how they are split and coded."""
 
 from __future__ import annotations
 
+from itemwise.datasets.aslib import AslibScenario, read_aslib
 from itemwise.datasets.dataset import Dataset
 from itemwise.datasets.loading import load_dataset, load_datasets
 from itemwise.datasets.metadata import metadata
+from itemwise.datasets.openml_runs import openml_performance
 from itemwise.datasets.publishing import Publication, publish_suite
 from itemwise.datasets.splitting import Split, split_dataset
 
 __all__ = [
+    "AslibScenario",
     "Dataset",
     "Publication",
     "Split",
     "load_dataset",
     "load_datasets",
     "metadata",
+    "openml_performance",
     "publish_suite",
+    "read_aslib",
     "split_dataset",
 ]

@@ -24,6 +24,7 @@ from itemwise.datasets.labels import target_column
 from itemwise.errors import FileError, InputError, ItemwiseError, MissingExtraError
 from itemwise.files import PathLike
 from itemwise.responses.cells import shown
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +67,11 @@ class Server(Protocol):
 
     def suite(self, name: str) -> tuple[int, ...]:
         """The tasks of a suite, by its number or alias."""
+
+    def evaluations(
+        self, tasks: list[int], measure: str, flows: list[int] | None, limit: int
+    ) -> pd.DataFrame:
+        """Values of a measure, one row a run: run_id, task_id, flow_id, flow_name, value."""
 
 
 class OpenMLServer:
@@ -111,6 +117,16 @@ class OpenMLServer:
         with _downloading(f"suite {name}") as openml:
             found = openml.study.get_suite(int(name) if name.isdigit() else name)
             return tuple(int(task) for task in found.tasks or ())
+
+    def evaluations(
+        self, tasks: list[int], measure: str, flows: list[int] | None, limit: int
+    ) -> pd.DataFrame:
+        """List what runs of flows on tasks reached, `limit` of them at most."""
+        with _downloading(f"runs of {counted(len(tasks), 'task')}") as openml:
+            found: pd.DataFrame = openml.evaluations.list_evaluations(
+                measure, tasks=tasks, flows=flows, size=limit, output_format="dataframe"
+            )
+            return found
 
 
 def openml_package() -> Any:

@@ -1,0 +1,275 @@
+"""Scenarios of the algorithm selection library ASlib (Bischl et al., 2016)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from itemwise.datasets.aslib_description import (
+    Better,
+    Description,
+    Measure,
+    MeasureKind,
+    read_description,
+)
+from itemwise.datasets.aslib_runs import (
+    PROBLEM,
+    REPETITION,
+    names_in,
+    require_columns,
+    runs_by_problem,
+)
+from itemwise.datasets.files import MAX_BYTES, read_table
+from itemwise.errors import FileError, InputError
+from itemwise.files import PathLike
+from itemwise.responses.cells import shown
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DESCRIPTION, _RUNS = "description.txt", "algorithm_runs.arff"
+_FEATURES, _FOLDS = "feature_values.arff", "cv.arff"
+_FOLD = "fold"
+_LOOKED_AT = 1000  # entries of a folder that are looked at for scenarios one level down
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AslibScenario:
+    """How algorithms did on problems, and what else the scenario says of the problems."""
+
+    name: str
+    measure: str
+    better: Better
+    kind: MeasureKind
+    cutoff: float | None  # of a runtime, where it is known
+    performance: pd.DataFrame  # problems x algorithms, as recorded; NaN where nothing is
+    status: pd.DataFrame  # of the same shape: "ok", "timeout", ..., or "missing"
+    features: pd.DataFrame | None  # problems x features
+    folds: pd.Series | None  # of each problem, its fold in the first repetition
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        n_problems, n_algorithms = self.performance.shape
+        cutoff = "" if self.cutoff is None else f", cut off at {self.cutoff:,.10g}"
+        what = "a runtime" if self.kind == "runtime" else "a quality"
+        features = 0 if self.features is None else self.features.shape[1]
+        folds = 0 if self.folds is None else self.folds.nunique()
+        size = f"{counted(n_problems, 'problem')} and {counted(n_algorithms, 'algorithm')}"
+        given = (
+            f"{counted(features, 'feature') if features else 'no features'} and "
+            f"{counted(folds, 'fold') if folds else 'no folds'}"
+        )
+        noted = f" Its notes say more ({len(self.notes)})." if self.notes else ""
+        return (
+            f"ASlib scenario '{self.name}': {size}. Measured is {self.measure}, {what} of which "
+            f"{self.better} is better{cutoff}. It has {given}.{noted}"
+        )
+
+
+def read_aslib(
+    folder: PathLike, measure: str | None = None, *, max_bytes: int = MAX_BYTES
+) -> AslibScenario:
+    """Read a scenario of the algorithm selection library ASlib from its folder.
+
+    The folder holds `description.txt` and `algorithm_runs.arff`; `feature_values.arff` and
+    `cv.arff` are read where they are there. Each may be compressed, with `.gz` behind its name.
+    `measure` names one of the scenario's measures; without it, the first is taken. No file may
+    unpack to more than `max_bytes`.
+
+    Problems and algorithms stand in the order in which they appear among the runs. Of several runs
+    of an algorithm on a problem the mean is taken, and of several rows of features too;
+    `notes` says so, and what else is odd. For example:
+
+        scenario = read_aslib("CSP-Minizinc-Obj-2016", "time")
+        scenario.performance.where(scenario.status == "ok")
+    """
+    path = _scenario_folder(folder)
+    description_file, runs_file = _file(path, _DESCRIPTION), _file(path, _RUNS)
+    if description_file is None or runs_file is None:
+        raise _no_scenario(path)
+    description = read_description(description_file)
+    name = description.name or path.resolve().name
+    chosen = _measure(name, description, measure)
+    performance, status, notes = runs_by_problem(
+        runs_file, read_table(runs_file, max_bytes), chosen.name, max_bytes
+    )
+    cutoff = description.cutoff if chosen.kind == "runtime" else None
+    notes += _notes_on_cutoff(chosen, cutoff, performance)
+    features, more = _features(_file(path, _FEATURES), performance.index, max_bytes)
+    folds, yet_more = _folds(_file(path, _FOLDS), performance.index, max_bytes)
+    return AslibScenario(
+        name=name,
+        measure=chosen.name,
+        better=chosen.better,
+        kind=chosen.kind,
+        cutoff=cutoff,
+        performance=performance,
+        status=status,
+        features=features,
+        folds=folds,
+        notes=(*notes, *more, *yet_more),
+    )
+
+
+def _scenario_folder(folder: PathLike) -> Path:
+    if not isinstance(folder, str | os.PathLike):
+        raise InputError(f"folder is {shown(folder)}, but the path of a folder is needed.")
+    path = Path(folder)
+    try:
+        if path.is_dir():
+            return path
+        is_file = path.exists()
+    except (OSError, ValueError) as error:
+        raise FileError(f"'{path}' cannot be read: {error}. Check the path.") from error
+    if is_file:
+        raise FileError(
+            f"'{path}' is a file, but the folder of an ASlib scenario is needed. Give the folder "
+            f"that holds it: '{path.parent}'."
+        )
+    raise FileError(f"There is no folder '{path}'. Check the spelling of the path.")
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    """The file, plain or compressed; None where there is neither."""
+    try:
+        found = [path for path in (folder / name, folder / f"{name}.gz") if path.exists()]
+    except OSError as error:
+        raise FileError(
+            f"The folder '{folder}' may not be read: {error.strerror}. Change its permissions."
+        ) from error
+    return found[0] if found else None
+
+
+def _no_scenario(folder: Path) -> FileError:
+    """What is missing in a folder, and whether it lies one level down."""
+    lacking = [name for name in (_DESCRIPTION, _RUNS) if _file(folder, name) is None]
+    said = f"'{folder}' is no ASlib scenario: it has no {' and no '.join(lacking)} (or .gz)."
+    try:
+        entries = sorted(islice(folder.iterdir(), _LOOKED_AT))
+        below = [path for path in entries if path.is_dir() and _file(path, _DESCRIPTION)]
+    except OSError:
+        below = []
+    if below:
+        names = listed([path.name for path in below], "folder")
+        return FileError(f"{said} One level down it has {names} with one: give '{below[0]}'.")
+    return FileError(f"{said} Give the folder that holds these files.")
+
+
+def _measure(name: str, description: Description, wanted: str | None) -> Measure:
+    if wanted is None:
+        return description.measures[0]
+    for measure in description.measures:
+        if measure.name == wanted:
+            return measure
+    known = ", ".join(shown(measure.name) for measure in description.measures)
+    raise InputError(
+        f"measure is {shown(wanted)}, but the scenario '{name}' measures {known}. "
+        "Name one of these, or leave it out for the first."
+    )
+
+
+def _notes_on_cutoff(
+    measure: Measure, cutoff: float | None, performance: pd.DataFrame
+) -> list[str]:
+    if measure.kind != "runtime":
+        return []
+    if cutoff is None:
+        return ["The scenario states no cut-off of its runtimes."]
+    beyond = int((performance.to_numpy() > cutoff).sum())
+    if not beyond:
+        return []
+    return [f"{counted(beyond, 'value')} beyond the cut-off of {cutoff:,.10g}, kept as recorded."]
+
+
+def _features(
+    path: Path | None, problems: pd.Index, max_bytes: int
+) -> tuple[pd.DataFrame | None, list[str]]:
+    """Features of the problems that have runs; numbers averaged over repetitions."""
+    if path is None:
+        return None, []
+    frame = read_table(path, max_bytes)
+    require_columns(path, frame, (PROBLEM,))
+    names = names_in(path, frame, PROBLEM)
+    frame = frame.drop(columns=[PROBLEM, REPETITION], errors="ignore").set_axis(names, axis=0)
+    if not frame.shape[1]:
+        raise FileError(f"'{path}' has no feature beside the names of problems. Remove the file.")
+    numeric = [name for name in frame.columns if frame[name].dtype.kind == "f"]
+    other = [shown(name) for name in frame.columns if name not in set(numeric)]
+    notes = _notes_on_problems(path, "features", problems, frame.index)
+    if frame.index.has_duplicates:
+        n_repeated = int(frame.index[frame.index.duplicated()].nunique())
+        notes.append(f"{counted(n_repeated, 'problem')} with features more than once: averaged.")
+        frame = _averaged(frame, numeric)
+    if other:
+        notes.append(f"{listed(other, 'feature')} with text; of repetitions the first is kept.")
+    return frame.reindex(problems).rename_axis(columns="feature"), notes
+
+
+def _averaged(frame: pd.DataFrame, numeric: list[str]) -> pd.DataFrame:
+    """One row a problem: means of numbers, the first of what is text."""
+    first = frame[~frame.index.duplicated()].copy()
+    if numeric:
+        means = frame[numeric].groupby(level=0, sort=False).mean()
+        first[numeric] = means.loc[first.index]
+    return first
+
+
+def _notes_on_problems(path: Path, what: str, problems: pd.Index, named: pd.Index) -> list[str]:
+    lacking = [shown(name) for name in problems.difference(named, sort=False)]
+    beyond = [shown(name) for name in named.unique().difference(problems, sort=False)]
+    notes = []
+    if lacking:
+        notes.append(f"{listed(lacking, 'problem')} without {what} in {path.name}.")
+    if beyond:
+        notes.append(f"{listed(beyond, 'problem')} in {path.name} without runs: left out.")
+    return notes
+
+
+def _folds(
+    path: Path | None, problems: pd.Index, max_bytes: int
+) -> tuple[pd.Series | None, list[str]]:
+    """The fold of each problem in the first repetition; None where some have none."""
+    if path is None:
+        return None, []
+    frame = read_table(path, max_bytes)
+    require_columns(path, frame, (PROBLEM, _FOLD))
+    frame = frame.assign(**{PROBLEM: names_in(path, frame, PROBLEM)})
+    folds = _first_repetition(frame).drop_duplicates([PROBLEM, _FOLD]).set_index(PROBLEM)[_FOLD]
+    _check_folds(path, folds)
+    notes = _notes_on_problems(path, "a fold", problems, folds.index)
+    if not problems.isin(folds.index).all():
+        return None, [*notes, f"{path.name} is not used: it does not give every problem a fold."]
+    return folds.reindex(problems).astype(np.int64), notes
+
+
+def _first_repetition(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the lowest repetition; of the one on top, where repetitions are no numbers."""
+    if REPETITION not in frame.columns or frame[REPETITION].isna().any():
+        return frame
+    column = frame[REPETITION]
+    first = column.min() if column.dtype.kind == "f" else column.iloc[0]
+    chosen: pd.DataFrame = frame[column == first]
+    return chosen
+
+
+def _check_folds(path: Path, folds: pd.Series) -> None:
+    """Folds are whole numbers from 1, one for each problem."""
+    if folds.dtype.kind != "f":
+        raise FileError(f"'{path}': the column 'fold' is text, but it should be numeric.")
+    wrong = folds[~((folds >= 1) & (folds < 1e6) & (folds == np.floor(folds)))]
+    if len(wrong):
+        raise FileError(
+            f"'{path}': the fold of problem {shown(wrong.index[0])} is {wrong.iloc[0]:.10g}, but "
+            "folds are whole numbers from 1."
+        )
+    twice = folds.index[folds.index.duplicated()]
+    if len(twice):
+        raise FileError(
+            f"'{path}' puts problem {shown(twice[0])} into two folds of one repetition. Remove one."
+        )

@@ -1,0 +1,183 @@
+"""The long table of an ASlib scenario's runs as problems × algorithms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import FileError
+from itemwise.files import size_for_people
+from itemwise.responses.cells import shown
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PROBLEM, ALGORITHM, REPETITION, STATUS = "instance_id", "algorithm", "repetition", "runstatus"
+STATUSES = ("ok", "timeout", "memout", "crash", "not_applicable", "other", "missing")
+_OTHER, _MISSING = STATUSES.index("other"), STATUSES.index("missing")
+
+
+def runs_by_problem(
+    path: Path, runs: pd.DataFrame, measure: str, max_bytes: int
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Values and statuses, problems × algorithms as they appear, and what is odd about them.
+
+    Of several runs of one pair the mean is taken, and the status that most of them have.
+    """
+    import pandas as pd
+
+    require_columns(path, runs, (PROBLEM, ALGORITHM, STATUS, measure))
+    problem_codes, problems = pd.factorize(names_in(path, runs, PROBLEM))
+    algorithm_codes, algorithms = pd.factorize(names_in(path, runs, ALGORITHM))
+    shape = len(problems), len(algorithms)
+    if 8 * shape[0] * shape[1] > max_bytes:
+        raise FileError(
+            f"'{path}' names {counted(shape[0], 'problem')} and "
+            f"{counted(shape[1], 'algorithm')}: their table takes more than "
+            f"{size_for_people(max_bytes)}. Check how it was made; if it is right, pass a larger "
+            "max_bytes."
+        )
+    cells = problem_codes * shape[1] + algorithm_codes
+    statuses, notes = _statuses(runs[STATUS])
+    values, n_runs = _means(cells, _numbers(path, runs, measure), shape)
+    ends, mixed = _most_frequent(cells, statuses, shape)
+    axes: dict[str, Any] = {
+        "index": pd.Index(problems, name="problem"),
+        "columns": pd.Index(algorithms, name="algorithm"),
+    }
+    performance = pd.DataFrame(values, **axes)
+    status = pd.DataFrame(np.array(STATUSES, dtype=object)[ends], **axes)
+    notes += _notes_on_repeats(runs, cells, n_runs, mixed, axes)
+    notes += _notes_on_ends(performance, status, "pair" if (n_runs > 1).any() else "run")
+    return performance, status, notes
+
+
+def require_columns(path: Path, frame: pd.DataFrame, wanted: tuple[str, ...]) -> None:
+    """Refuse a file that lacks one of these columns."""
+    lacking = [name for name in wanted if name not in frame.columns]
+    if lacking:
+        raise FileError(
+            f"'{path}' has no column {', '.join(map(shown, lacking))}; it has "
+            f"{listed([shown(name) for name in frame.columns], 'column', 6)}. "
+            "Check that it is the file of an ASlib scenario that its name says."
+        )
+
+
+def names_in(path: Path, frame: pd.DataFrame, column: str) -> NDArray[Any]:
+    """The names in a column as text, also where the file holds them as numbers."""
+    cells = frame[column].astype(object)
+    absent = np.flatnonzero(cells.isna() | (cells == ""))
+    if len(absent):
+        raise FileError(
+            f"'{path}': row {absent[0] + 1:,} below @data has no {column}. Every row needs one."
+        )
+    return np.array([_name(cell) for cell in cells], dtype=object)
+
+
+def _name(cell: object) -> str:
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+def _numbers(path: Path, runs: pd.DataFrame, measure: str) -> NDArray[np.float64]:
+    column = runs[measure]
+    if column.dtype.kind != "f":
+        raise FileError(
+            f"'{path}': the measure {shown(measure)} is stated as text, but it should be numeric. "
+            f"Correct the line @ATTRIBUTE {measure}, or name another measure."
+        )
+    return column.to_numpy(dtype=np.float64)
+
+
+def _statuses(column: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
+    """Positions in STATUSES; a status that ASlib does not know is "other"."""
+    known = {name: code for code, name in enumerate(STATUSES[:_MISSING])}
+    text = column.astype(object).where(column.notna(), "?").astype(str)
+    codes = text.str.lower().map(known)
+    strange = sorted({shown(name) for name in text[codes.isna()]})
+    notes = []
+    if strange:
+        notes.append(
+            f"{counted(int(codes.isna().sum()), 'run')} of a status that ASlib does not know "
+            f"({', '.join(strange[:3])}): taken as 'other'."
+        )
+    return np.asarray(codes.fillna(_OTHER), dtype=np.intp), notes
+
+
+def _means(
+    cells: NDArray[np.intp], values: NDArray[np.float64], shape: tuple[int, int]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Mean of the values recorded in each cell, NaN where there is none; and how many runs."""
+    size = shape[0] * shape[1]
+    given = ~np.isnan(values)
+    sums = np.bincount(cells[given], weights=values[given], minlength=size)
+    n_given = np.bincount(cells[given], minlength=size)
+    means = np.full(size, np.nan)
+    np.divide(sums, n_given, out=means, where=n_given > 0)
+    return means.reshape(shape), np.bincount(cells, minlength=size).reshape(shape)
+
+
+def _most_frequent(
+    cells: NDArray[np.intp], statuses: NDArray[np.intp], shape: tuple[int, int]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Of each cell the status that most runs have; and whether they differ. Ties are not ok."""
+    size = shape[0] * shape[1]
+    pairs, counts = np.unique(cells * len(STATUSES) + statuses, return_counts=True)
+    where, which = np.divmod(pairs, len(STATUSES))
+    order = np.lexsort((which, counts, where))  # the last of a cell stays
+    ends = np.full(size, _MISSING, dtype=np.intp)
+    ends[where[order]] = which[order]
+    mixed = np.bincount(where, minlength=size) > 1
+    return ends.reshape(shape), mixed.reshape(shape)
+
+
+def _notes_on_repeats(
+    runs: pd.DataFrame,
+    cells: NDArray[np.intp],
+    n_runs: NDArray[np.intp],
+    mixed: NDArray[np.bool_],
+    axes: dict[str, Any],
+) -> list[str]:
+    several = np.argwhere(n_runs > 1)
+    if not len(several):
+        return []
+    problem, algorithm = axes["index"][several[0, 0]], axes["columns"][several[0, 1]]
+    note = f"{counted(len(several), 'pair')} of problem and algorithm with several runs (first "
+    note += f"{shown(problem)} and {shown(algorithm)}): their mean is taken"
+    if REPETITION in runs.columns:
+        keys = runs[[REPETITION]].assign(cell=cells)
+        alike = int(keys.duplicated().sum())
+        if alike:
+            note += f"; {counted(alike, 'run')} with the repetition number of another"
+    if mixed.any():
+        note += f"; in {counted(int(mixed.sum()), 'pair')} they ended differently, and the most "
+        note += "frequent end counts"
+    return [note + "."]
+
+
+def _notes_on_ends(performance: pd.DataFrame, status: pd.DataFrame, noun: str) -> list[str]:
+    """Runs that are absent, did not end ok, or left no usable value; problems nobody solved."""
+    values, ends = performance.to_numpy(), status.to_numpy()
+    counts = {name: int((ends == name).sum()) for name in STATUSES}
+    absent = counts.pop("missing")
+    n_run = ends.size - absent
+    notes = []
+    failed = n_run - counts.pop("ok")
+    if failed:
+        shares = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
+        notes.append(f"{failed:,} of {counted(n_run, noun)} did not end ok: {shares}.")
+    unsolved = [shown(name) for name in status.index[(ends != "ok").all(axis=1)]]
+    if unsolved:
+        notes.append(f"{listed(unsolved, 'problem')} on which no run ended ok.")
+    if absent:
+        notes.append(f"No run: {absent:,} of {counted(ends.size, 'pair')}.")
+    unmeasured = int((np.isnan(values) & (ends != "missing")).sum())
+    if unmeasured:
+        notes.append(f"{counted(unmeasured, noun)} without a value: NaN in the table.")
+    infinite = int(np.isinf(values).sum())
+    if infinite:
+        notes.append(f"{counted(infinite, noun)} with an infinite value, kept as recorded.")
+    return notes
