@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from itemwise.studies import characteristic_curves as characteristic_curves
     from itemwise.studies import choose_datasets as choose_datasets
     from itemwise.studies import compare_classifiers as compare_classifiers
+    from itemwise.studies import compare_portfolios as compare_portfolios
     from itemwise.studies import compare_subsets as compare_subsets
     from itemwise.studies import confidence_by_difficulty as confidence_by_difficulty
     from itemwise.studies import decode_benchmark as decode_benchmark
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from itemwise.studies import explain_difficulty as explain_difficulty
     from itemwise.studies import generality as generality
     from itemwise.studies import performance_alarm as performance_alarm
+    from itemwise.studies import portfolio as portfolio
     from itemwise.studies import probability_by_metadata as probability_by_metadata
     from itemwise.studies import relate_metadata as relate_metadata
     from itemwise.studies import select_models as select_models
@@ -96,6 +98,7 @@ _HOMES = {
     "choose_datasets": "studies",
     "compare_classifiers": "studies",
     "compare_models": "diagnostics",
+    "compare_portfolios": "studies",
     "compare_ranks": "diagnostics",
     "compare_subsets": "studies",
     "confidence_by_difficulty": "studies",
@@ -119,6 +122,7 @@ _HOMES = {
     "model_fit": "diagnostics",
     "performance_alarm": "studies",
     "person_fit": "diagnostics",
+    "portfolio": "studies",
     "probability_by_metadata": "studies",
     "publish_suite": "datasets",
     "read_aslib": "datasets",

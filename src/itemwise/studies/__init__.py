@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     from itemwise.studies.metadata import relate_metadata as relate_metadata
     from itemwise.studies.metadata_bins import MetadataBins as MetadataBins
     from itemwise.studies.metadata_bins import probability_by_metadata as probability_by_metadata
+    from itemwise.studies.portfolio_choice import ChosenPortfolio as ChosenPortfolio
+    from itemwise.studies.portfolio_gaps import PortfolioComparison as PortfolioComparison
+    from itemwise.studies.portfolio_gaps import compare_portfolios as compare_portfolios
+    from itemwise.studies.portfolios import Portfolio as Portfolio
+    from itemwise.studies.portfolios import portfolio as portfolio
     from itemwise.studies.selection import ModelSelection as ModelSelection
     from itemwise.studies.selection import select_models as select_models
     from itemwise.studies.subsets import SubsetComparison as SubsetComparison
@@ -52,6 +57,7 @@ STUDIES: dict[str, str] = {
     "characteristic_curves": "characteristic",
     "choose_datasets": "choosing",
     "compare_classifiers": "classifiers",
+    "compare_portfolios": "portfolio_gaps",
     "compare_subsets": "subsets",
     "confidence_by_difficulty": "confidence",
     "decode_benchmark": "benchmark",
@@ -62,6 +68,7 @@ STUDIES: dict[str, str] = {
     "performance_alarm": "alarm",
     "evaluate_difficulty": "difficulty_evaluation",
     "explain_difficulty": "difficulty_explanation",
+    "portfolio": "portfolios",
     "probability_by_metadata": "metadata_bins",
     "relate_metadata": "metadata",
     "select_models": "selection",
@@ -71,6 +78,7 @@ _RESULTS = {
     "BenchmarkDecoding": "decoding",
     "CharacteristicCurves": "characteristic",
     "ChosenDatasets": "choosing",
+    "ChosenPortfolio": "portfolio_choice",
     "ClassifierComparison": "classifiers",
     "ConfidenceByDifficulty": "confidence",
     "ConfusionCurves": "confusion",
@@ -83,6 +91,8 @@ _RESULTS = {
     "MetadataRelations": "metadata",
     "ModelSelection": "selection",
     "PerformanceAlarm": "alarm",
+    "Portfolio": "portfolios",
+    "PortfolioComparison": "portfolio_gaps",
     "SubsetComparison": "subsets",
     "Tournament": "tournament",
 }

@@ -1,0 +1,135 @@
+"""How well the model explains each algorithm: areas under curves of residuals and effectiveness.
+
+Kandanaarachchi and Smith-Miles (2023), sections 4.4 and 4.5. The area under the distribution
+function of a number in [0, 1] is 1 minus its mean, which needs no grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from itemwise.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POINTS = 101  # of each curve that is drawn
+PUBLISHED_POINTS, PUBLISHED_STEP, PUBLISHED_TOP = 100, 0.01, 10.0
+RESIDUALS, ACTUAL, PREDICTED = "residuals", "actual", "predicted"
+
+
+@dataclass(frozen=True, eq=False)
+class Goodness:
+    """Performances as they are and as the model predicts them, both on [0, 1]."""
+
+    actual: Floats  # (n_problems, n_algorithms); NaN: no run
+    predicted: Floats  # the same shape
+    published: bool = False  # areas on the grid of the AIRT paper
+
+    def frame(self, algorithms: pd.Index) -> pd.DataFrame:
+        """Measures and their standard errors over problems, a row an algorithm."""
+        import pandas as pd
+
+        gaps = np.abs(self.actual - self.predicted)
+        predicted = np.where(np.isnan(self.actual), np.nan, self.predicted)
+        areas = {
+            "mse": (gaps**2, None),
+            "aucdf": (1 - gaps, self._area(gaps, lower=True)),
+            "auaec": (self.actual, self._area(self.actual, lower=False)),
+            "aupec": (predicted, self._area(predicted, lower=False)),
+            "difference": (self.actual - predicted, None),
+        }
+        columns: dict[str, Floats] = {}
+        for name, (cells, area) in areas.items():
+            columns[name] = np.nanmean(cells, axis=0) if area is None else area
+            columns[f"{name}_se"] = _error_of_mean(cells)
+        columns["difference"] = np.abs(columns["auaec"] - columns["aupec"])
+        return pd.DataFrame(columns, index=algorithms)
+
+    def curves(self, algorithms: pd.Index) -> pd.DataFrame:
+        """Tidy: algorithm, curve, tolerance, share of problems within the tolerance."""
+        import pandas as pd
+
+        gaps = np.abs(self.actual - self.predicted)
+        predicted = np.where(np.isnan(self.actual), np.nan, self.predicted)
+        tolerances = np.linspace(0.0, 1.0, POINTS)
+        parts = []
+        for name, cells in (
+            (RESIDUALS, gaps),
+            (ACTUAL, 1 - self.actual),
+            (PREDICTED, 1 - predicted),
+        ):
+            shares = _share_within(cells, tolerances)
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "algorithm": np.repeat(np.asarray(algorithms), POINTS),
+                        "curve": name,
+                        "tolerance": np.tile(tolerances, len(algorithms)),
+                        "share": shares.T.ravel(),
+                    }
+                )
+            )
+        return pd.concat(parts, ignore_index=True)
+
+    def _area(self, cells: Floats, *, lower: bool) -> Floats:
+        """Area under the share of cells up to (or from) each threshold.
+
+        The paper's grid has thresholds 0, 0.01, ..., 0.99 of residuals and 1, 0.99, ..., 0.01 of
+        performances, but spreads their 100 shares over the whole unit.
+        """
+        if not self.published:
+            mean: Floats = np.asarray(np.nanmean(cells, axis=0))
+            return 1 - mean if lower else mean
+        steps = np.arange(PUBLISHED_POINTS) / PUBLISHED_POINTS
+        shares = (
+            _share_within(cells, steps)
+            if lower
+            else _share_within(-cells, -(PUBLISHED_POINTS - np.arange(PUBLISHED_POINTS)) / 100)
+        )
+        grid = np.linspace(0.0, 1.0, PUBLISHED_POINTS)
+        under: Floats = np.trapezoid(shares, grid, axis=0)
+        return under
+
+
+class Items(NamedTuple):
+    """Parameters of the continuous model, (n_algorithms,) each."""
+
+    discrimination: Floats
+    difficulty: Floats
+    scaling: Floats
+
+
+def _share_within(cells: Floats, limits: Floats) -> Floats:
+    """Share of the cells of each column at or below each limit, (n_limits, n_columns)."""
+    shares = np.empty((len(limits), cells.shape[1]))
+    for column in range(cells.shape[1]):
+        seen = np.sort(cells[~np.isnan(cells[:, column]), column])
+        shares[:, column] = np.searchsorted(seen, limits, side="right") / max(seen.size, 1)
+    return shares
+
+
+def _error_of_mean(cells: Floats) -> Floats:
+    count = (~np.isnan(cells)).sum(axis=0)
+    error: Floats = np.nanstd(cells, axis=0, ddof=1) / np.sqrt(count)
+    return error
+
+
+def published_goodness(performance: Floats, bounds: tuple[float, float], items: Items) -> Goodness:
+    """The same as the AIRT paper prints it: it predicts in a way of its own.
+
+    Problems are scored once more with bounds 0 and 1, the scores get mean 0 and deviation 1, and
+    log-odds are predicted as (θ - β) γ where the model says (θ - β) / γ.
+    """
+    low, high = bounds
+    inside = np.where(performance >= high, high - PUBLISHED_STEP, performance)
+    inside = np.where(performance <= low, low + PUBLISHED_STEP, inside) - low
+    odds = np.log(inside) - np.log1p(-inside)
+    weights = items.discrimination**2
+    ability = (weights * (items.difficulty + items.scaling * odds)).sum(axis=1) / weights.sum()
+    ability = (ability - ability.mean()) / ability.std(ddof=1)
+    predicted = np.minimum((ability[:, None] - items.difficulty) * items.scaling, PUBLISHED_TOP)
+    return Goodness(inside, 1 / (1 + np.exp(-predicted)), published=True)

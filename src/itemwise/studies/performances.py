@@ -1,0 +1,271 @@
+"""Performances of algorithms on problems, brought to one form: higher is better, within bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.datasets.aslib import AslibScenario
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.responses import Responses
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Better = Literal["higher", "lower"]
+Transform = Literal["raw", "negate", "reciprocal"]
+TRANSFORMS: tuple[Transform, ...] = ("raw", "negate", "reciprocal")
+FEWEST_ALGORITHMS, FEWEST_PROBLEMS = 3, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Performances:
+    """A table of performances as given, and as it is modelled."""
+
+    given: pd.DataFrame  # problems x algorithms, in the unit of the measure; NaN: no run
+    modelled: pd.DataFrame  # the same, higher is better
+    better: Better
+    transform: Transform
+    bounds: tuple[float, float]  # worst and best that `modelled` can be
+    notes: tuple[str, ...] = ()
+
+    @property
+    def algorithms(self) -> pd.Index:
+        """Their names."""
+        return self.modelled.columns.rename("algorithm")
+
+    @property
+    def cells(self) -> Floats:
+        """As modelled, (n_problems, n_algorithms)."""
+        return self.modelled.to_numpy(dtype=float)
+
+    @property
+    def gains(self) -> Floats:
+        """As given, turned so that higher is better: what gaps are measured in."""
+        table = self.given.to_numpy(dtype=float)
+        return table if self.better == "higher" else -table
+
+    def of_problems(self, rows: NDArray[np.intp]) -> Performances:
+        """The performances on some problems; bounds stay those of the whole table."""
+        given, modelled = self.given.iloc[rows], self.modelled.iloc[rows]
+        return replace(self, given=given, modelled=modelled, notes=())
+
+
+def as_performances(
+    performance: Any,
+    *,
+    better: Better | None = None,
+    transform: Transform | None = None,
+    bounds: tuple[float, float] | None = None,
+    cutoff: float | None = None,
+    penalty: float | None = None,
+) -> Performances:
+    """A table, `Responses` or ASlib scenario as performances; see `portfolio`."""
+    if isinstance(performance, Performances):
+        return performance
+    unsolved: Any = False
+    notes: list[str] = []
+    if isinstance(performance, AslibScenario):
+        better = better or performance.better
+        cutoff = performance.cutoff if cutoff is None else cutoff
+        if performance.kind == "runtime":
+            unsolved = (~performance.status.isin(["ok", "missing"])).to_numpy()
+        table = _checked(performance.performance, notes)
+    else:
+        table = _checked(performance, notes)
+    better = better or "higher"
+    if better not in ("higher", "lower"):
+        raise InputError(f"better is {better!r}, but it should be 'higher' or 'lower'.")
+    if cutoff is not None or penalty is not None:
+        table = _timed_out(table, unsolved, better, cutoff, penalty, notes)
+    transform = transform or ("raw" if better == "higher" else "negate")
+    return _transformed(table, better, transform, bounds, notes)
+
+
+def _checked(performance: Any, notes: list[str]) -> pd.DataFrame:
+    """Problems x algorithms as floats, names as text; what cannot be used is said."""
+    table = _frame(performance)
+    names = [str(name) for name in table.columns]
+    for axis, kind in ((table.columns, "algorithm"), (table.index, "problem")):
+        twice = [str(name) for name in axis[axis.duplicated()].unique()]
+        if twice:
+            raise InputError(
+                f"{listed(twice, kind)} stand more than once in the table. Give one row a "
+                "problem and one column an algorithm, for example the mean of several runs: "
+                "table.groupby(level=0).mean()."
+            )
+    values = _numbers(table)
+    table = table.set_axis(names, axis=1).set_axis([str(name) for name in table.index], axis=0)
+    table = table.assign(**dict(zip(names, values.T, strict=True)))[names]
+    empty = table.columns[table.isna().all()]
+    if len(empty):
+        notes.append(f"{listed(list(empty), 'algorithm')} without any run: left out.")
+        table = table.drop(columns=empty)
+    idle = table.index[table.isna().all(axis=1)]
+    if len(idle):
+        notes.append(f"{listed(list(idle), 'problem')} without any run: left out.")
+        table = table.drop(index=idle)
+    _check_size(table, notes)
+    return table
+
+
+def _frame(performance: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    if isinstance(performance, Responses):
+        return pd.DataFrame(
+            performance.values, index=performance.respondents, columns=performance.items
+        )
+    if isinstance(performance, pd.DataFrame):
+        return performance
+    table = np.asarray(performance)
+    if table.ndim != 2:
+        raise InputError(
+            f"performance has {table.ndim} dimensions, but a table is needed: one row a problem, "
+            "one column an algorithm. A long table becomes one with "
+            "runs.pivot(index='problem', columns='algorithm', values='time')."
+        )
+    return pd.DataFrame(
+        table,
+        index=[f"problem_{i + 1}" for i in range(table.shape[0])],
+        columns=[f"algorithm_{j + 1}" for j in range(table.shape[1])],
+    )
+
+
+def _numbers(table: pd.DataFrame) -> Floats:
+    import pandas as pd
+
+    text = [
+        str(name)
+        for name in table.columns
+        if not pd.api.types.is_numeric_dtype(table[name]) or table[name].dtype == bool
+    ]
+    if text:
+        raise InputError(
+            f"{listed(text, 'column')} hold no numbers. Give performances only: make the names of "
+            "problems the index (table.set_index('problem')), and leave other columns out."
+        )
+    values = table.to_numpy(dtype=float, na_value=np.nan)
+    if np.isinf(values).any():
+        row, column = np.argwhere(np.isinf(values))[0]
+        raise InputError(
+            f"The performance of '{table.columns[column]}' on '{table.index[row]}' is infinite. "
+            "Give timeouts as the cut-off time, and NaN where there was no run."
+        )
+    return values
+
+
+def _check_size(table: pd.DataFrame, notes: list[str]) -> None:
+    problems, algorithms = table.shape
+    if algorithms < FEWEST_ALGORITHMS:
+        raise InputError(
+            f"There {'is' if algorithms == 1 else 'are'} {counted(algorithms, 'algorithm')}, but a "
+            f"portfolio needs {FEWEST_ALGORITHMS} or more: with fewer, nobody can tell how hard a "
+            "problem is from how good an algorithm is."
+        )
+    if problems < FEWEST_PROBLEMS:
+        raise InputError(
+            f"There {'is' if problems == 1 else 'are'} {counted(problems, 'problem')}, but a "
+            f"portfolio needs {FEWEST_PROBLEMS} or more."
+        )
+    if problems < algorithms:
+        notes.append(
+            f"Fewer problems ({problems}) than algorithms ({algorithms}): estimates are rough. "
+            "Rows should be problems and columns algorithms; transpose the table if it is not so."
+        )
+
+
+def _timed_out(
+    table: pd.DataFrame,
+    unsolved: Any,
+    better: Better,
+    cutoff: float | None,
+    penalty: float | None,
+    notes: list[str],
+) -> pd.DataFrame:
+    """Runs that reached the cut-off (or failed) at the cut-off, or at its penalty."""
+    if better == "higher" or cutoff is None:
+        lacking = "better='lower'" if better == "higher" else "a cutoff"
+        raise InputError(f"A cut-off or penalty is for runtimes, but there is not {lacking}.")
+    for name, value in (("cutoff", cutoff), ("penalty", penalty)):
+        if value is not None and not (_is_number(value) and 0 < value < np.inf):
+            raise InputError(f"{name} is {value!r}, but it should be a number above 0.")
+    values = table.to_numpy(dtype=float)
+    late = np.asarray((values >= cutoff) | unsolved)
+    least = cutoff * (1.0 if penalty is None else penalty)
+    kept = np.where(np.isnan(values), least, np.maximum(values, least))
+    values = np.where(late, kept if penalty is None else least, values)
+    count = int(late.sum())
+    if count:
+        share = count / max(int((~np.isnan(values)).sum()), 1)
+        by = "" if penalty is None else f", counted as {least:,.10g}"
+        notes.append(f"{counted(count, 'run')} ({share:.0%}) timed out or failed{by}.")
+    return table.assign(**dict(zip(table.columns, values.T, strict=True)))
+
+
+def _transformed(
+    table: pd.DataFrame,
+    better: Better,
+    transform: Transform,
+    bounds: tuple[float, float] | None,
+    notes: list[str],
+) -> Performances:
+    if transform not in TRANSFORMS:
+        raise InputError(
+            f"transform is {transform!r}, but it should be one of {', '.join(TRANSFORMS)}."
+        )
+    if (transform == "raw") != (better == "higher"):
+        raise InputError(
+            f"transform='{transform}' and better='{better}' do not go together: 'raw' is for "
+            "measures of which higher is better, 'negate' and 'reciprocal' for the others."
+        )
+    low, high = _limits(table, bounds)
+    values = table.to_numpy(dtype=float)
+    if transform == "reciprocal":
+        if low < 0:
+            raise InputError(
+                f"transform='reciprocal' is 1 / (1 + t), but there are values down to {low:g}. "
+                "Use transform='negate'."
+            )
+        values, limits = 1 / (1 + values), (0.0, 1.0)
+    elif transform == "negate":
+        values, limits = (high - values) / (high - low), (0.0, 1.0)
+    else:
+        limits = (low, high)
+    modelled = table.assign(**dict(zip(table.columns, values.T, strict=True)))
+    return Performances(table, modelled, better, transform, limits, tuple(notes))
+
+
+def _limits(table: pd.DataFrame, bounds: tuple[float, float] | None) -> tuple[float, float]:
+    """Smallest and largest value that may occur; the table's own where no bounds are given."""
+    values = table.to_numpy(dtype=float)
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if bounds is None:
+        if low == high:
+            raise InputError(
+                f"Every performance is {low:g}: nothing tells problems or algorithms apart."
+            )
+        return low, high
+    try:
+        worst, best = (float(end) for end in bounds)
+    except (TypeError, ValueError):
+        raise InputError(f"bounds is {bounds!r}, but it should be (low, high).") from None
+    if not worst < best < np.inf or worst == -np.inf:
+        raise InputError(f"bounds is {bounds!r}, but it should be (low, high), low below high.")
+    if low < worst or high > best:
+        row, column = np.argwhere((values < worst) | (values > best))[0]
+        raise InputError(
+            f"The performance of '{table.columns[column]}' on '{table.index[row]}' is "
+            f"{values[row, column]:g}, outside the bounds {worst:g} to {best:g}. Correct it, or "
+            "give wider bounds."
+        )
+    return worst, best
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -1,0 +1,162 @@
+"""Which few algorithms to keep: by strengths on the difficulty line, wins, or Shapley values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.shapley import virtual_best_shapley
+from itemwise.numerics.splines import Splines
+from itemwise.results import Finding
+from itemwise.studies.strengths import entering_epsilon, within
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+AIRT, TOPSET, SHAPLEY = "airt", "topset", "shapley"
+TIED = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What the methods choose from."""
+
+    values: Floats  # (n_problems, n_algorithms), higher is better; NaN: no run
+    worst: float
+    difficulty: Floats  # (n_problems,)
+    splines: Splines
+    first_wins: bool = False  # of several that are alike, the first column: as the AIRT paper does
+
+
+def strongest(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
+    """Share of problems within `epsilon` of the best curve; and how far from it at the nearest."""
+    curves = candidates.splines.at(candidates.difficulty)
+    return within(curves, epsilon).mean(axis=0), -entering_epsilon(curves)
+
+
+def wins(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
+    """Share of problems on which each is best, ties shared evenly; and mean performance."""
+    del epsilon
+    values = np.where(np.isnan(candidates.values), -np.inf, candidates.values)
+    best = values >= values.max(axis=1, keepdims=True) - TIED
+    if candidates.first_wins:
+        best = best & (best.cumsum(axis=1) == 1)
+        return best.mean(axis=0), -np.arange(values.shape[1], dtype=float)
+    share = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
+    return share, np.nanmean(candidates.values, axis=0)
+
+
+def contributions(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
+    """Exact Shapley values of the virtual-best game; and mean performance."""
+    del epsilon
+    values = virtual_best_shapley(candidates.values, candidates.worst)
+    return values, np.nanmean(candidates.values, axis=0)
+
+
+# Each gives a value and, where values tie, what decides; higher is better in both.
+METHODS: dict[str, Callable[[Candidates, float], tuple[Floats, Floats]]] = {
+    AIRT: strongest,
+    TOPSET: wins,
+    SHAPLEY: contributions,
+}
+WORDS = {
+    AIRT: "share of problems at which it is close to the best curve",
+    TOPSET: "share of problems on which it is the best",
+    SHAPLEY: "what it adds to the best of a portfolio (Shapley value)",
+}
+
+
+def find_method(method: str) -> Callable[[Candidates, float], tuple[Floats, Floats]]:
+    """The way of choosing that goes by this name."""
+    if method not in METHODS:
+        raise InputError(f"method is {method!r}, but it should be one of {', '.join(METHODS)}.")
+    return METHODS[method]
+
+
+def ranked(candidates: Candidates, method: str, epsilon: float) -> tuple[np.ndarray, Floats]:
+    """Positions of the algorithms from the first to be kept, and the value of each position."""
+    value, then = find_method(method)(candidates, epsilon)
+    order = np.lexsort((-then, -np.round(value, 12)))
+    return order, value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChosenPortfolio(Finding):
+    """The algorithms to keep."""
+
+    method: str
+    epsilon: float
+    frame: pd.DataFrame  # index algorithm: rank, value, mean_performance; those kept only
+    left_out: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Their names, the first to be kept first."""
+        return tuple(self.frame.index)
+
+    @property
+    def meaning(self) -> str:
+        """Who is kept and why."""
+        names = ", ".join(self.algorithms[:5]) + (", ..." if len(self.algorithms) > 5 else "")
+        return (
+            f"Keep {names}: {len(self.algorithms)} of {len(self.algorithms) + self.left_out} "
+            f"algorithms, by {WORDS[self.method]}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row an algorithm: rank, value of the method, mean performance."""
+        return self.frame
+
+    def plot(self, **kw: Any) -> Display:
+        """The kept algorithms by the value of the method."""
+        from itemwise.displays import DISPLAYS
+
+        display: Any = DISPLAYS["ranking"]
+        frame = self.frame.assign(value_se=np.nan) if "value_se" not in self.frame else self.frame
+        drawn: Display = display(frame, estimate="value", se="value_se")
+        return drawn.plot(**kw)
+
+
+def choose(
+    candidates: Candidates,
+    algorithms: pd.Index,
+    *,
+    method: str,
+    epsilon: float,
+    size: int | None,
+) -> ChosenPortfolio:
+    """The best `size` algorithms; without a size, as many as are strong somewhere."""
+    import pandas as pd
+
+    if size is None:
+        size = int((strongest(candidates, epsilon)[0] > 0).sum())
+    elif isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise InputError(f"size is {size!r}, but it should be a number of algorithms, 1 or more.")
+    elif size > len(algorithms):
+        raise InputError(f"size is {size}, but there are {len(algorithms)} algorithms.")
+    order, value = ranked(candidates, method, epsilon)
+    kept = order[:size]
+    frame = pd.DataFrame(
+        {
+            "rank": np.arange(1, size + 1),
+            "value": value[kept],
+            "mean_performance": np.nanmean(candidates.values, axis=0)[kept],
+        },
+        index=algorithms[kept],
+    )
+    notes: list[str] = []
+    late = [str(algorithms[i]) for i in kept if value[i] == 0] if method == AIRT else []
+    if late:
+        notes.append(
+            f"{', '.join(late)}: never within epsilon = {epsilon:g} of the best curve; ordered by "
+            "how near they come."
+        )
+    return ChosenPortfolio(method, epsilon, frame, len(algorithms) - size, tuple(notes))

@@ -1,0 +1,150 @@
+"""The figures of a portfolio: which display each is, and the frame it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.models import Categorical
+from itemwise.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+    from itemwise.studies.portfolios import Portfolio
+
+ABILITIES, HEIGHTS = 61, 61
+REACH = 3.0
+EPSILONS = (0.0, 0.01)
+TRACES = (0.1, 0.5, 0.9)  # levels whose lines are drawn: these quantiles of all log-odds
+
+
+def curves(portfolio: Portfolio, **kw: Any) -> Display:
+    """Performance along difficulty."""
+    return _display("performance_curves", portfolio.curves, **kw)
+
+
+def strengths(
+    portfolio: Portfolio, epsilons: Sequence[float] | float = EPSILONS, **kw: Any
+) -> Display:
+    """Regions of strengths and weaknesses for each epsilon."""
+    import pandas as pd
+
+    levels = [epsilons] if isinstance(epsilons, int | float) else list(epsilons)
+    parts = [
+        find(level).assign(kind=kind, epsilon=float(level))
+        for level in levels
+        for kind, find in (("strengths", portfolio.strengths), ("weaknesses", portfolio.weaknesses))
+    ]
+    regions = pd.concat(parts, ignore_index=True)
+    lacking = portfolio.algorithms.index.difference(pd.Index(regions["algorithm"]))
+    without = pd.DataFrame({"algorithm": lacking, "kind": "strengths", "epsilon": float(levels[0])})
+    frame = pd.concat([regions, without], ignore_index=True) if len(without) else regions
+    return _display("strengths", frame, difficulties=portfolio.difficulty, **kw)
+
+
+def densities(portfolio: Portfolio, **kw: Any) -> Display:
+    """Density of performance along the easiness of problems."""
+    import pandas as pd
+
+    calibration = portfolio.calibration
+    abilities = np.linspace(-REACH, REACH, ABILITIES)
+    if isinstance(calibration.model, Categorical):
+        return traces(portfolio, **kw)
+    heights = np.linspace(*_log_odds_range(portfolio), HEIGHTS)
+    density = _density(calibration.items, abilities, heights)
+    count = len(calibration.item_names)
+    frame = pd.DataFrame(
+        {
+            "algorithm": np.repeat(np.asarray(calibration.item_names), ABILITIES * HEIGHTS),
+            "ability": np.tile(np.repeat(abilities, HEIGHTS), count),
+            "log_odds": np.tile(heights, count * ABILITIES),
+            "density": density.ravel(),
+        }
+    )
+    return _display("densities", frame, value="log_odds", **kw)
+
+
+def traces(portfolio: Portfolio, **kw: Any) -> Display:
+    """How likely levels of performance are along the easiness of problems."""
+    import pandas as pd
+
+    calibration = portfolio.calibration
+    abilities = np.linspace(-REACH, REACH, ABILITIES)
+    if isinstance(calibration.model, Categorical):
+        parts = [
+            calibration.category_curves(name, abilities).to_frame()
+            for name in calibration.item_names
+        ]
+        frame = pd.concat(parts, ignore_index=True)
+        frame = frame.rename(columns={"item": "algorithm", "probability": "density"})
+        return _display("traces", frame, height="probability", **kw)
+    levels = np.quantile(_log_odds(portfolio), TRACES)
+    density = _density(calibration.items, abilities, levels)
+    count = len(calibration.item_names)
+    low, high = portfolio.performances.bounds
+    shown = [f"{low + (high - low) / (1 + np.exp(-level)):.3g}" for level in levels]
+    frame = pd.DataFrame(
+        {
+            "algorithm": np.repeat(np.asarray(calibration.item_names), ABILITIES * len(levels)),
+            "ability": np.tile(np.repeat(abilities, len(levels)), count),
+            "grade": np.tile(np.asarray(shown, dtype=object), count * ABILITIES),
+            "density": density.ravel(),
+        }
+    )
+    return _display("traces", frame, **kw)
+
+
+def goodness(portfolio: Portfolio, **kw: Any) -> Display:
+    """Residuals, actual and predicted effectiveness."""
+    return _display("goodness", portfolio.goodness_curves, **kw)
+
+
+def effectiveness(portfolio: Portfolio, **kw: Any) -> Display:
+    """Actual against predicted effectiveness."""
+    return _display("effectiveness", portfolio.goodness, **kw)
+
+
+FIGURES: dict[str, Callable[..., Display]] = {
+    "curves": curves,
+    "strengths": strengths,
+    "densities": densities,
+    "traces": traces,
+    "goodness": goodness,
+    "effectiveness": effectiveness,
+}
+
+
+def _display(name: str, frame: pd.DataFrame, **kw: Any) -> Display:
+    from itemwise.displays import DISPLAYS
+
+    display: Any = DISPLAYS[name]
+    made: Display = display(frame, **kw)
+    return made
+
+
+def _log_odds(portfolio: Portfolio) -> Floats:
+    """Log-odds of all performances strictly between the bounds."""
+    low, high = portfolio.performances.bounds
+    cells = portfolio.performances.cells.ravel()
+    inside = cells[(cells > low) & (cells < high)]
+    odds: Floats = np.log(inside - low) - np.log(high - inside)
+    return odds if odds.size else np.array([-REACH, REACH])
+
+
+def _log_odds_range(portfolio: Portfolio) -> tuple[float, float]:
+    odds = _log_odds(portfolio)
+    low, high = np.quantile(odds, [0.01, 0.99])
+    return float(low), float(high) if high > low else float(low) + 1.0
+
+
+def _density(items: pd.DataFrame, abilities: Floats, log_odds: Floats) -> Floats:
+    """f(z | θ) of the continuous model, (n_algorithms, n_abilities, n_log_odds)."""
+    columns = (items[name].to_numpy() for name in ("discrimination", "difficulty", "scaling"))
+    alpha, beta, gamma = (column[:, None, None] for column in columns)
+    away = alpha * (abilities[:, None] - beta - gamma * log_odds)
+    density: Floats = np.abs(alpha * gamma) / np.sqrt(2 * np.pi) * np.exp(-0.5 * away**2)
+    return density

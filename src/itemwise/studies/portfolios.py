@@ -1,0 +1,394 @@
+"""Algorithms as items, problems as respondents (Kandanaarachchi and Smith-Miles, 2023: AIRT).
+
+The mapping is turned around: what a problem's ability would be is how easy it is, so its
+difficulty is -θ; discrimination and difficulty of an item say how an algorithm behaves.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.estimation import calibrate
+from itemwise.estimation.shojima import Shojima
+from itemwise.models import Continuous
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.binning import edges_by_quantile, places
+from itemwise.numerics.special import sigmoid_pair
+from itemwise.numerics.splines import Splines, fit_splines
+from itemwise.responses import Responses
+from itemwise.results import Finding
+from itemwise.studies.goodness import Goodness, Items, published_goodness
+from itemwise.studies.performances import Better, Performances, Transform, as_performances
+from itemwise.studies.portfolio_choice import AIRT, Candidates, ChosenPortfolio, choose
+from itemwise.studies.portfolio_figures import FIGURES
+from itemwise.studies.strengths import check_epsilon, occupancy, regions
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+Model = Literal["continuous", "graded"]
+MODELS: tuple[Model, ...] = ("continuous", "graded")
+CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
+LEVEL = 0.95
+Z = 1.959963984540054
+CONSTANT = "constant"
+FIGURE_SETTINGS = ("epsilons", "highlight", "panels")  # the others are of every display
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a portfolio is fitted; the same for all parts of a cross-validation."""
+
+    model: Model = "continuous"
+    grades: int = 5
+    preset: str | None = None
+    knots: int = 10
+    smoothing: str = "reml"
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise InputError(
+                f"model is {self.model!r}, but it should be one of {', '.join(MODELS)}."
+            )
+        if self.preset not in (None, AIRT):
+            raise InputError(f"There is no preset {self.preset!r}. The only one is '{AIRT}'.")
+        if self.preset and self.model != "continuous":
+            raise InputError(f"preset='{AIRT}' is of the continuous model; leave `model` out.")
+        whole = isinstance(self.grades, int | np.integer) and not isinstance(self.grades, bool)
+        if not whole or self.grades < 2:
+            raise InputError(f"grades is {self.grades!r}, but it should be 2 or more.")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Portfolio(Finding):
+    """What each algorithm is like, and how hard each problem is."""
+
+    performances: Performances
+    settings: Settings
+    calibration: Calibration  # of the algorithms that do not perform alike everywhere
+    difficulty: Floats  # (n_problems,), -θ
+    difficulty_se: Floats
+    splines: Splines  # performance of each algorithm along difficulty
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def algorithms(self) -> pd.DataFrame:
+        """A row an algorithm: discrimination, consistency, difficulty limit, whether anomalous."""
+        import pandas as pd
+
+        items = self.calibration.items
+        names = self.performances.algorithms
+        limit = _limit_column(items)
+        slope = items["discrimination"]
+        frame = pd.DataFrame(
+            {
+                "discrimination": slope,
+                "discrimination_se": items["discrimination_se"],
+                "anomalous": slope < 0,
+                "consistency": 1 / slope.abs(),
+                "consistency_se": items["discrimination_se"] / slope**2,
+                "difficulty_limit": -limit["value"],
+                "difficulty_limit_se": limit["se"],
+            }
+        )
+        if "scaling" in items:
+            frame.insert(2, "scaling", items["scaling"])
+            frame.insert(3, "scaling_se", items["scaling_se"])
+        frame = frame.reindex(names)
+        alike = ~frame.index.isin(items.index)
+        frame["anomalous"] = frame["anomalous"].where(~alike, other=False).astype(bool)
+        frame.loc[alike, "consistency"] = np.inf  # the limit of 1 / |discrimination| at 0
+        frame["mean_performance"] = self.performances.given.mean()
+        frame["flag"] = np.where(alike, CONSTANT, "")
+        return frame
+
+    @cached_property
+    def problems(self) -> pd.DataFrame:
+        """A row a problem: difficulty with its standard error, and who does best on it."""
+        import pandas as pd
+
+        cells = self.performances.cells
+        first = np.where(np.isnan(cells), -np.inf, cells).argmax(axis=1)
+        given = self.performances.given.to_numpy()
+        return pd.DataFrame(
+            {
+                "difficulty": self.difficulty,
+                "difficulty_se": self.difficulty_se,
+                "best_algorithm": self.performances.algorithms[first],
+                "best_performance": given[np.arange(len(given)), first],
+                "runs": (~np.isnan(cells)).sum(axis=1),
+            },
+            index=self.performances.modelled.index.rename("problem"),
+        )
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        """Performance along difficulty, tidy: algorithm, difficulty, performance, low, high."""
+        import pandas as pd
+
+        points = PUBLISHED_CURVE_POINTS if self.settings.preset else CURVE_POINTS
+        grid = np.linspace(self.difficulty.min(), self.difficulty.max(), points)
+        middle, error = self.splines.at(grid), self.splines.se_at(grid)
+        names = self.performances.algorithms
+        return pd.DataFrame(
+            {
+                "algorithm": np.repeat(np.asarray(names), points),
+                "difficulty": np.tile(grid, len(names)),
+                "performance": middle.T.ravel(),
+                "performance_se": error.T.ravel(),
+                "low": (middle - Z * error).T.ravel(),
+                "high": (middle + Z * error).T.ravel(),
+            }
+        )
+
+    def strengths(self, epsilon: float = 0.0) -> pd.DataFrame:
+        """Stretches of difficulty on which an algorithm is within `epsilon` of the best curve."""
+        return self._regions(epsilon, best=True)
+
+    def weaknesses(self, epsilon: float = 0.0) -> pd.DataFrame:
+        """Stretches of difficulty on which it is within `epsilon` of the worst curve."""
+        return self._regions(epsilon, best=False)
+
+    def _regions(self, epsilon: float, *, best: bool) -> pd.DataFrame:
+        names = self.performances.algorithms
+        return regions(self.splines, self.difficulty, names, check_epsilon(epsilon), best=best)
+
+    def occupancy(
+        self, epsilon: float = 0.0, *, level: float = LEVEL, random_state: int = 0
+    ) -> pd.DataFrame:
+        """Share of the problems in the stretches of each algorithm's strength, with an interval."""
+        return occupancy(
+            self.splines,
+            self.difficulty,
+            self.performances.algorithms,
+            check_epsilon(epsilon),
+            level=level,
+            random_state=random_state,
+        )
+
+    @cached_property
+    def goodness(self) -> pd.DataFrame:
+        """How well the model explains each algorithm: mse, aucdf, auaec, aupec, difference."""
+        return self._goodness.frame(self.performances.algorithms)
+
+    @cached_property
+    def goodness_curves(self) -> pd.DataFrame:
+        """The curves under which those areas lie: algorithm, curve, tolerance, share."""
+        return self._goodness.curves(self.performances.algorithms)
+
+    @cached_property
+    def _goodness(self) -> Goodness:
+        low, high = self.performances.bounds
+        names, cells = self.performances.algorithms, self.performances.cells
+        items = self.calibration.items
+        if self.settings.preset and len(items) == len(names):
+            columns = (items[n].to_numpy() for n in ("discrimination", "difficulty", "scaling"))
+            span = max(high - low, 1.0)  # the published program knows the unit interval only
+            return published_goodness(cells / span, (low / span, high / span), Items(*columns))
+        actual = (cells - low) / (high - low)
+        if self.settings.model == "graded":
+            actual = _grades(self.performances, self.settings.grades) / (self.settings.grades - 1)
+        predicted = np.broadcast_to(np.nanmean(actual, axis=0), actual.shape).copy()
+        positions = names.get_indexer(items.index)
+        predicted[:, positions] = self._predicted()
+        return Goodness(actual, predicted)
+
+    def _predicted(self) -> Floats:
+        """The most likely place between the bounds of each run, (n_problems, n_calibrated)."""
+        items, ability = self.calibration.items, -self.difficulty[:, None]
+        if self.settings.model == "continuous":
+            odds = (ability - items["difficulty"].to_numpy()) / items["scaling"].to_numpy()
+            share: Floats = sigmoid_pair(odds)[0]
+            return share
+        model: Any = self.calibration.model
+        chances = model.category_probabilities(self.calibration.coords, -self.difficulty)
+        likely: Floats = np.argmax(chances, axis=0).T / (self.settings.grades - 1)
+        return likely
+
+    def select(
+        self, epsilon: float = 0.0, *, size: int | None = None, method: str = AIRT
+    ) -> ChosenPortfolio:
+        """The algorithms to keep.
+
+        By "airt", those that are within `epsilon` of the best curve somewhere, or the first `size`
+        of them; beside it, "topset" keeps those that win most often, and "shapley" those that add
+        most to the best of a portfolio.
+        """
+        return choose(
+            self.candidates,
+            self.performances.algorithms,
+            method=method,
+            epsilon=check_epsilon(epsilon),
+            size=size,
+        )
+
+    @property
+    def candidates(self) -> Candidates:
+        """What portfolios are chosen from."""
+        worst, published = self.performances.bounds[0], self.settings.preset is not None
+        cells = self.performances.cells
+        return Candidates(cells, worst, self.difficulty, self.splines, published)
+
+    @property
+    def meaning(self) -> str:
+        """Who leads where, and who behaves unlike the others."""
+        share = self.occupancy()["occupancy"]
+        text = (
+            f"{share.idxmax()} has the best curve at {share.max():.0%} of the problems; "
+            f"{(share > 0).sum()} of {len(share)} algorithms lead somewhere"
+        )
+        odd = self.algorithms.index[self.algorithms["anomalous"]]
+        if len(odd):
+            return f"{text}; {listed(list(odd), 'algorithm')} do better on harder problems."
+        return f"{text}; none does better on harder problems."
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row an algorithm."""
+        return self.algorithms
+
+    def plot(self, kind: str = "curves", **kw: Any) -> Display:
+        """A figure: "curves", "strengths", "densities", "traces", "goodness" or "effectiveness".
+
+        `epsilons` (0 and 0.01) is for "strengths", `highlight` for "curves" and "goodness",
+        `panels` for "densities" and "traces".
+        """
+        if kind not in FIGURES:
+            raise InputError(f"kind is {kind!r}, but it should be one of {', '.join(FIGURES)}.")
+        settings = {key: kw.pop(key) for key in FIGURE_SETTINGS if key in kw}
+        return FIGURES[kind](self, **settings).plot(**kw)
+
+
+def portfolio(
+    performance: Any,
+    *,
+    better: Better | None = None,
+    transform: Transform | None = None,
+    bounds: tuple[float, float] | None = None,
+    cutoff: float | None = None,
+    penalty: float | None = None,
+    model: Model = "continuous",
+    grades: int = 5,
+    preset: str | None = None,
+    knots: int = 10,
+    smoothing: str = "reml",
+) -> Portfolio:
+    """Which algorithms are consistent or anomalous, how hard a problem each takes, who leads where.
+
+    `performance` is a table of problems × algorithms (NaN: no run), `Responses`, or what
+    `read_aslib` gives, which knows by itself whether lower is better and where runs are cut off.
+
+    `better` says whether "higher" (the default) or "lower" values are good. Lower ones are turned:
+    "negate" puts them on [0, 1] between the best and the worst, "reciprocal" is 1 / (1 + t).
+    `bounds` are the least and the greatest value that may occur, in the unit of the table; without
+    them, those that do. Runs at or beyond `cutoff`, and runs that failed, count as the cut-off, or
+    as `penalty` times it (10: PAR10).
+
+    `model` is "continuous", or "graded" with as many `grades` (equally many runs in each).
+    `preset="airt"` reproduces the paper: its early stop of the estimation, its rule at the bounds,
+    standardised difficulty and its goodness measures.
+
+    >>> import numpy as np
+    >>> easiness = np.linspace(-2, 2, 60)[:, None]
+    >>> noise = np.random.default_rng(0).normal(0, 0.3, (60, 4))
+    >>> accuracy = 1 / (1 + np.exp(-(easiness * [1, 1, 1, -0.3] + [1, 0, 0.5, 0] + noise)))
+    >>> found = portfolio(accuracy)
+    >>> list(found.algorithms.index[found.algorithms["anomalous"]])
+    ['algorithm_4']
+    """
+    settings = Settings(model, grades, preset, knots, smoothing)
+    table = as_performances(
+        performance,
+        better=better,
+        transform=transform,
+        bounds=bounds,
+        cutoff=cutoff,
+        penalty=penalty,
+    )
+    return fit_portfolio(table, settings)
+
+
+def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
+    """The study itself, of performances that are ready."""
+    spread = np.nanmax(table.cells, axis=0) - np.nanmin(table.cells, axis=0)
+    varied = table.algorithms[spread > 0]
+    notes = list(table.notes)
+    alike = [str(name) for name in table.algorithms[spread == 0]]
+    if alike:
+        notes.append(
+            f"{listed(alike, 'algorithm')} with the same performance on every problem: perfectly "
+            "consistent, without a difficulty limit."
+        )
+    if len(varied) < 3:
+        raise InputError(
+            f"Only {counted(len(varied), 'algorithm')} perform differently on different problems, "
+            "but three or more are needed to tell how hard a problem is."
+        )
+    calibration = _calibrated(table, varied, settings)
+    if not calibration.converged and not settings.preset:
+        notes.append("The estimation did not converge: take figures with care.")
+    scored = calibration.abilities("ml" if settings.preset else "eap")
+    easiness = scored["ability"].to_numpy(dtype=float)
+    error = scored["se"].to_numpy(dtype=float)
+    if settings.preset:
+        spread_of_easiness = easiness.std(ddof=1)
+        easiness = (easiness - easiness.mean()) / spread_of_easiness
+        error = error / spread_of_easiness
+    splines = fit_splines(
+        -easiness,
+        table.cells,
+        n_knots=settings.knots,
+        smoothing=settings.smoothing,
+    )
+    return Portfolio(
+        performances=table,
+        settings=settings,
+        calibration=calibration,
+        difficulty=-easiness,
+        difficulty_se=error,
+        splines=splines,
+        notes=tuple(notes),
+    )
+
+
+def _calibrated(table: Performances, varied: pd.Index, settings: Settings) -> Calibration:
+    """The model of the algorithms, with the mapping turned around."""
+    names = {"respondents": list(table.modelled.index), "items": list(varied)}
+    positions = table.algorithms.get_indexer(varied)
+    if settings.model == "graded":
+        grades = _grades(table, settings.grades)[:, positions]
+        return calibrate(Responses(grades, kind="graded", **names), "graded")
+    responses = Responses(table.cells[:, positions], kind="continuous", **names)
+    if settings.preset:
+        bounds: Any = "table" if table.transform == "reciprocal" else table.bounds
+        return calibrate(responses, Continuous(bounds=bounds, at_bounds=0.01), engine=Shojima())
+    return calibrate(responses, Continuous(bounds=table.bounds))
+
+
+def _grades(table: Performances, count: int) -> Floats:
+    """Performances as grades from 0; borders are the same for all algorithms."""
+    values = table.cells
+    edges = edges_by_quantile(values[~np.isnan(values)], count)
+    if len(edges) < 3:
+        raise InputError("Performances take too few different values to be graded.")
+    found = places(values.ravel(), edges).reshape(values.shape)
+    return np.where(np.isnan(values), np.nan, found)
+
+
+def _limit_column(items: pd.DataFrame) -> dict[str, pd.Series]:
+    """Item difficulty; of grades, that of the highest grade the algorithm reaches."""
+    steps = [name for name in map(str, items) if re.fullmatch(r"difficulty_\d+", name)]
+    if not steps:
+        return {"value": items["difficulty"], "se": items["difficulty_se"]}
+    highest = items[steps].ffill(axis=1).iloc[:, -1]
+    errors = items[[f"{name}_se" for name in steps]].ffill(axis=1).iloc[:, -1]
+    return {"value": highest, "se": errors}

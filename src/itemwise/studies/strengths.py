@@ -1,0 +1,97 @@
+"""Where on the difficulty line each algorithm is close to the best, or to the worst."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.splines import Splines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GRID = 801  # points of the difficulty line on which regions are found
+PLACES = 201  # points on which curves are drawn at random for the uncertainty of occupancy
+DRAWS = 400
+
+
+def check_epsilon(epsilon: float) -> float:
+    """How far from the best still counts: a number from 0."""
+    number = isinstance(epsilon, int | float | np.number) and not isinstance(epsilon, bool)
+    if not number or not 0 <= epsilon < np.inf:
+        raise InputError(f"epsilon is {epsilon!r}, but it should be a number from 0.")
+    return float(epsilon)
+
+
+def within(curves: Floats, epsilon: float, *, best: bool = True) -> np.ndarray:
+    """Which curves (last axis) lie within `epsilon` of the best (or the worst) at each place."""
+    sign = 1.0 if best else -1.0
+    turned = sign * curves
+    near: np.ndarray = turned >= np.nanmax(turned, axis=-1, keepdims=True) - epsilon
+    return near
+
+
+def regions(
+    splines: Splines, difficulty: Floats, algorithms: pd.Index, epsilon: float, *, best: bool
+) -> pd.DataFrame:
+    """Contiguous stretches, a row each: algorithm, start, end, problems in it and their share."""
+    import pandas as pd
+
+    low, high = float(difficulty.min()), float(difficulty.max())
+    grid = np.linspace(low, high, GRID if high > low else 1)
+    near = within(splines.at(grid), epsilon, best=best)
+    ordered = np.sort(difficulty)
+    rows = []
+    for position, name in enumerate(algorithms):
+        for first, last in _runs(near[:, position]):
+            # A border lies somewhere between two points of the grid: half way.
+            start = grid[first] if first == 0 else (grid[first - 1] + grid[first]) / 2
+            end = grid[last] if last == len(grid) - 1 else (grid[last] + grid[last + 1]) / 2
+            inside = np.searchsorted(ordered, end, "right") - np.searchsorted(ordered, start)
+            rows.append((name, start, end, int(inside), inside / len(difficulty)))
+    return pd.DataFrame(rows, columns=["algorithm", "start", "end", "problems", "share"])
+
+
+def occupancy(
+    splines: Splines,
+    difficulty: Floats,
+    algorithms: pd.Index,
+    epsilon: float,
+    *,
+    level: float,
+    random_state: int,
+) -> pd.DataFrame:
+    """Share of problems at whose difficulty each algorithm is within `epsilon` of the best.
+
+    The interval comes from curves drawn from their own uncertainty: the band of each curve.
+    """
+    import pandas as pd
+
+    share = within(splines.at(difficulty), epsilon).mean(axis=0)
+    edges = np.quantile(difficulty, np.linspace(0.0, 1.0, PLACES))  # each stands for as many
+    random = np.random.default_rng(random_state)
+    drawn = within(splines.draws_at(edges, DRAWS, random), epsilon).mean(axis=1)
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    columns = {
+        "occupancy": share,
+        # The estimate is the best guess; draws scatter around it and may miss it.
+        "occupancy_low": np.minimum(low, share),
+        "occupancy_high": np.maximum(high, share),
+    }
+    return pd.DataFrame(columns, index=algorithms)
+
+
+def entering_epsilon(curves: Floats) -> Floats:
+    """The smallest epsilon at which each curve (last axis) is strong somewhere."""
+    behind: Floats = np.nanmin(np.nanmax(curves, axis=1, keepdims=True) - curves, axis=0)
+    return behind
+
+
+def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
+    """First and last position of each stretch of true flags."""
+    edges = np.diff(np.concatenate([[0], flags.astype(np.int8), [0]]))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
+    return list(zip(starts.tolist(), ends.tolist(), strict=True))
