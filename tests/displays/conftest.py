@@ -266,6 +266,60 @@ def alarm_frame(names):
     return pd.concat(parts, ignore_index=True)
 
 
+def crossed(**levels):
+    """One row for each combination of the levels; the last changes fastest."""
+    places = np.meshgrid(*(np.arange(len(level)) for level in levels.values()), indexing="ij")
+    return pd.DataFrame(
+        {
+            name: pd.Series(list(level)).take(place.ravel()).to_numpy()
+            for (name, level), place in zip(levels.items(), places, strict=True)
+        }
+    )
+
+
+def densities_frame(names):
+    frame = crossed(algorithm=names, performance=np.linspace(0.0, 1.0, 6), ability=GRID[::4])
+    density = np.exp(-((4 * frame["performance"] - frame["ability"]) ** 2))
+    return frame.assign(density=density)
+
+
+def traces_frame(names):
+    return densities_frame(names).rename(columns={"performance": "grade"})
+
+
+def performance_curves_frame(names):
+    frame = crossed(algorithm=names, difficulty=np.linspace(-2.0, 2.0, 9))
+    limit = np.repeat(np.linspace(2.0, -2.0, len(names)), 9)
+    middle = 1 / (1 + np.exp(frame["difficulty"] - limit))
+    return frame.assign(performance=middle, low=middle - 0.05, high=middle + 0.05)
+
+
+def strengths_frame(names):
+    frame = crossed(kind=["strengths", "weaknesses"], epsilon=[0.0, 0.01], algorithm=names)
+    start = np.tile(np.linspace(-2.0, 1.0, len(names)), 4)
+    start = np.where(frame["kind"] == "strengths", start, -start)
+    return frame.assign(start=start, end=start + 0.5 + frame["epsilon"])
+
+
+def goodness_frame(names):
+    curves = ["residuals", "actual", "predicted"]
+    frame = crossed(algorithm=names, curve=curves, tolerance=np.linspace(0.0, 1.0, 6))
+    slow = frame["curve"].map({"residuals": 0.3, "actual": 0.6, "predicted": 0.8})
+    rank = np.repeat(np.linspace(0.0, 1.0, len(names)), 18)
+    return frame.assign(share=frame["tolerance"] ** (0.2 + slow * rank))
+
+
+def effectiveness_frame(names):
+    actual = np.linspace(0.4, 0.9, len(names))
+    return pd.DataFrame({"auaec": actual, "aupec": 1.2 * actual - 0.2}, index=list(names))
+
+
+def portfolio_gap_frame(names):
+    frame = crossed(definition=["best member", "mean member"], method=names, size=range(1, 6))
+    scale = frame["definition"].map({"best member": 0.02, "mean member": 0.2})
+    return frame.assign(gap=scale / frame["size"], gap_se=0.1 * scale)
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
@@ -294,6 +348,13 @@ FRAMES = {
     "item_space": item_space_frame,
     "alarm": alarm_frame,
     "importance": importance_frame,
+    "densities": densities_frame,
+    "traces": traces_frame,
+    "performance_curves": performance_curves_frame,
+    "strengths": strengths_frame,
+    "goodness": goodness_frame,
+    "effectiveness": effectiveness_frame,
+    "portfolio_gap": portfolio_gap_frame,
 }
 
 

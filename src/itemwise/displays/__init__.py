@@ -11,8 +11,11 @@ from itemwise.displays.characteristic import CharacteristicDisplay
 from itemwise.displays.critical_difference import CriticalDifferenceDisplay
 from itemwise.displays.curves import CurvesDisplay
 from itemwise.displays.datasets import DatasetsDisplay
+from itemwise.displays.densities import DensitiesDisplay
 from itemwise.displays.distributions import DistributionsDisplay
+from itemwise.displays.effectiveness import EffectivenessDisplay
 from itemwise.displays.fit import FitDisplay
+from itemwise.displays.goodness import GoodnessDisplay
 from itemwise.displays.grades import GradesDisplay
 from itemwise.displays.heat_map import HeatMapDisplay
 from itemwise.displays.histogram import HistogramDisplay
@@ -23,13 +26,17 @@ from itemwise.displays.item_space import ItemSpaceDisplay
 from itemwise.displays.model_comparison import ModelComparisonDisplay
 from itemwise.displays.model_fit import ModelFitDisplay
 from itemwise.displays.pairs import PairsDisplay
+from itemwise.displays.performance_curves import PerformanceCurvesDisplay
 from itemwise.displays.person_fit import PersonFitDisplay
+from itemwise.displays.portfolio_gap import PortfolioGapDisplay
 from itemwise.displays.ranking import RankingDisplay
 from itemwise.displays.ratings import RatingsDisplay
 from itemwise.displays.reliability import ReliabilityDisplay
 from itemwise.displays.scores import ScoresDisplay
 from itemwise.displays.scree import ScreeDisplay
+from itemwise.displays.strengths import StrengthsDisplay
 from itemwise.displays.suspects import SuspectsDisplay
+from itemwise.displays.traces import TracesDisplay
 
 __all__ = [
     "DISPLAYS",
@@ -41,9 +48,12 @@ __all__ = [
     "CriticalDifferenceDisplay",
     "CurvesDisplay",
     "DatasetsDisplay",
+    "DensitiesDisplay",
     "Display",
     "DistributionsDisplay",
+    "EffectivenessDisplay",
     "FitDisplay",
+    "GoodnessDisplay",
     "GradesDisplay",
     "HeatMapDisplay",
     "HistogramDisplay",
@@ -54,13 +64,17 @@ __all__ = [
     "ModelComparisonDisplay",
     "ModelFitDisplay",
     "PairsDisplay",
+    "PerformanceCurvesDisplay",
     "PersonFitDisplay",
+    "PortfolioGapDisplay",
     "RankingDisplay",
     "RatingsDisplay",
     "ReliabilityDisplay",
     "ScoresDisplay",
     "ScreeDisplay",
+    "StrengthsDisplay",
     "SuspectsDisplay",
+    "TracesDisplay",
 ]
 
 DISPLAYS: dict[str, type[Display]] = {
@@ -91,4 +105,11 @@ DISPLAYS: dict[str, type[Display]] = {
     "item_space": ItemSpaceDisplay,
     "alarm": AlarmDisplay,
     "importance": ImportanceDisplay,
+    "densities": DensitiesDisplay,
+    "traces": TracesDisplay,
+    "performance_curves": PerformanceCurvesDisplay,
+    "strengths": StrengthsDisplay,
+    "goodness": GoodnessDisplay,
+    "effectiveness": EffectivenessDisplay,
+    "portfolio_gap": PortfolioGapDisplay,
 }

@@ -302,18 +302,9 @@ def _write_title(
     title: list[str],
     count: int,
 ) -> None:
-    left, right, bottom, top = grid.box(*cell)
-    ax.annotate(
-        "\n".join(title),
-        (left, top),
-        xytext=(0.0, 2.0),
-        textcoords="offset points",
-        va="bottom",
-        fontsize=style.small,
-        color=style.ink,
-        annotation_clip=False,
-    )
+    grid.title(ax, style, cell, "\n".join(title))
     if not count:
+        left, right, bottom, top = grid.box(*cell)
         text = "no items" if grid.signs(style.small) > 8 else "–"
         place = (left + right) / 2, (bottom + top) / 2
         ax.text(*place, text, ha="center", va="center", fontsize=style.small, color=style.neutral)

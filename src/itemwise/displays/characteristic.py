@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.displays.base import Display, tidy
-from itemwise.displays.style import (
-    Style,
-    footnote,
-    grid,
-    label,
-    lines_that_fit,
-    name_beside,
-    name_width,
-    spread,
-)
+from itemwise.displays.style import Style, footnote, grid, label, name_width, names_beside
 from itemwise.errors import InputError
 from itemwise.numerics.robust import padded, robust_limits
 from itemwise.words import counted
@@ -123,17 +114,14 @@ class CharacteristicDisplay(Display):
     def _name(
         self, ax: Axes, style: Style, lines: list[pd.DataFrame], colours: tuple[str, ...]
     ) -> None:
-        ends = [tuple(part[[self.by, "share"]].to_numpy()[-1]) for part in lines]
-        order = np.argsort([y for _, y in ends], kind="stable")
-        gap = 1.04 / max(1, lines_that_fit(ax, style.small))
-        heights = spread(np.array([ends[k][1] for k in order]), gap, 0.0, 1.0)
-        edge = ax.get_xlim()[1]
-        step = 0.02 * (edge - ax.get_xlim()[0])
-        for k, height in zip(order, heights, strict=True):
-            name = label(lines[k]["respondent"].iloc[0], min(24, name_width(ax, style)))
-            if np.isfinite(_year(lines[k])):
-                name = f"{name} ({_year(lines[k]):g})"
-            name_beside(style, ax, name, ends[k], (edge + step, height), colour=colours[int(k)])
+        width = min(24, name_width(ax, style))
+        names = [label(part["respondent"].iloc[0], width) for part in lines]
+        dated = [
+            f"{name} ({_year(part):g})" if np.isfinite(_year(part)) else name
+            for name, part in zip(names, lines, strict=True)
+        ]
+        ends = np.array([part[[self.by, "share"]].to_numpy()[-1] for part in lines])
+        names_beside(style, ax, dated, ends, colours)
 
     def _notes(self, named: int, *, few: bool) -> list[str]:
         notes = []

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.arguments import as_number
 from itemwise.displays.base import Display, tidy
 from itemwise.displays.style import (
     Style,
@@ -48,7 +49,7 @@ class DistributionsDisplay(Display):
         limit: float = 6.0,
     ) -> None:
         super().__init__(tidy(frame, type(self).__name__, (value,), (group,)))
-        if not limit > 0:
+        if not as_number(limit) > 0:
             raise InputError(f"limit is {limit!r}, but it should be a number above 0, such as 6.")
         self.value, self.group, self.limit = value, group, limit
         there = self.frame[self.frame[value].notna()]

@@ -13,9 +13,8 @@ from itemwise.displays.style import (
     grid,
     label,
     lines_that_fit,
-    name_beside,
     name_width,
-    spread,
+    names_beside,
 )
 from itemwise.errors import InputError
 from itemwise.words import counted
@@ -94,20 +93,10 @@ class FitDisplay(Display):
         far = np.abs(np.log(self._squares)).max(axis=1) / np.log(BAND[1]) + self._wrong
         rows = np.flatnonzero(self._outside | self._wrong)
         rows = rows[np.argsort(-far[rows], kind="stable")][: max(1, min(MOST_NAMES, fit - 1))]
-        rows = rows[np.argsort(self._squares[rows, 1], kind="stable")]
-        heights = ax.transAxes.inverted().transform(ax.transData.transform(self._squares[rows]))
-        placed = spread(heights[:, 1] if rows.size else np.empty(0), 1.0 / max(fit, 1), 0.0, 1.0)
         width = min(24, name_width(ax, style))
-        for row, at in zip(rows, placed, strict=True):
-            name_beside(
-                style,
-                ax,
-                label(self._seen.index[int(row)], width),
-                tuple(self._squares[row]),
-                (1.05, at),
-                "axes fraction",
-                style.negative if self._wrong[row] else style.ink,
-            )
+        names = [label(name, width) for name in self._seen.index[rows]]
+        colours = np.where(self._wrong[rows], style.negative, style.ink).tolist()
+        names_beside(style, ax, names, self._squares[rows], colours)
 
     def _notes(self) -> list[str]:
         inside = int((~self._outside).sum())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.displays.base import Display, tidy
-from itemwise.displays.style import Style, footnote, label, lines_that_fit
+from itemwise.displays.style import Style, colour_bar, footnote, label, lines_that_fit
 from itemwise.errors import InputError
 from itemwise.words import counted
 
@@ -68,9 +68,7 @@ class HeatMapDisplay(Display):
         )
         ax.tick_params(length=0)
         ax.set_xlabel(label(self.frame.columns.name or "column"))
-        bar = ax.figure.colorbar(image, ax=ax, pad=0.02, aspect=30)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(labelsize=style.small, labelcolor=style.ink, length=2)
+        colour_bar(style, ax, image)
         footnote(style, ax, self._notes(table))
 
     def _write(self, ax: Axes, style: Style, table: Floats, image: AxesImage) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.displays.base import Display, tidy
+from itemwise.displays.divided import divided
 from itemwise.displays.groups import MOST_GROUPS, largest_groups
 from itemwise.displays.style import Style, apply, footnote, grid, label, legend_beside, name_width
 from itemwise.errors import InputError
@@ -59,7 +60,7 @@ class ItemSpaceDisplay(Display):
         limits = {name: _limits(name, self._there[name].to_numpy()) for name in PARAMETERS}
         colours, handles, texts = self._coloured(ax, style)
         if self.kind == "projections":
-            panels = _divided(ax)
+            panels = divided(ax, 3)
             for panel, pair in zip(panels, combinations(PARAMETERS, 2), strict=True):
                 self._draw_pair(panel, style, pair, limits, colours)
             legend_on, notes_on = panels[-1] if _wide(ax, panels) else panels[0], panels[1]
@@ -176,29 +177,6 @@ def _dots(colours: Floats) -> dict[str, Any]:
     count = len(colours)
     size = float(np.clip(260.0 / np.sqrt(max(count, 1)), 4.0, 26.0))
     return {"s": size, "c": colours, "linewidths": 0, "rasterized": count > MOST_SHAPES}
-
-
-def _divided(ax: Axes) -> list[Axes]:
-    """Three panels in the place of an axes, which becomes the first of them."""
-    box = ax.get_window_extent()
-    shape = (1, 3) if box.width > 1.2 * box.height else (3, 1)
-    figure: Any = ax.figure
-    place = ax.get_subplotspec()
-    if place is not None:
-        parts = place.subgridspec(*shape)
-        ax.set_subplotspec(parts[0])
-        return [ax, figure.add_subplot(parts[1]), figure.add_subplot(parts[2])]
-    left, bottom, width, height = ax.get_position().bounds
-    wide, tall = width / (shape[1] + 0.5), height / (shape[0] + 0.5)
-    corners = [
-        (left + 1.25 * wide * k, bottom)
-        if shape == (1, 3)
-        else (left, bottom + 1.25 * tall * (2 - k))
-        for k in range(3)
-    ]
-    size = (wide, height) if shape == (1, 3) else (width, tall)
-    ax.set_position((*corners[0], *size))
-    return [ax, *(figure.add_axes((*corner, *size)) for corner in corners[1:])]
 
 
 def _wide(ax: Axes, panels: list[Axes]) -> bool:

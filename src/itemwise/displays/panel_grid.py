@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,11 +25,12 @@ GAP = 14.0  # points between panels beside each other
 SIGN = 0.54  # width of a sign as a share of the font size
 LINE = 1.3  # height of a line as a multiple of the font size
 POINTS_A_TICK = 24.0
+MOST_COLUMNS = 6
 
 
 @dataclass(frozen=True)
 class PanelGrid:
-    """Rows and columns of panels of probabilities; lengths are in points on paper."""
+    """Rows and columns of panels that share their scales; lengths are in points on paper."""
 
     rows: int
     columns: int
@@ -36,6 +38,7 @@ class PanelGrid:
     width: float  # of a panel
     height: float
     head: float  # room for a title above each panel
+    vertical: tuple[float, float] = UP  # limits of a panel; downwards where the first is larger
 
     def x(self, values: Floats, column: int) -> Floats:
         """Where `values` lie along the axes in the panels of a column."""
@@ -44,28 +47,39 @@ class PanelGrid:
         return placed
 
     def y(self, values: Floats, row: int) -> Floats:
-        """Where probabilities lie up the axes in the panels of a row; the first row is on top."""
-        low, high = UP
+        """Where `values` lie up the axes in the panels of a row; the first row is on top."""
+        low, high = self.vertical
         placed: Floats = (values - low) / (high - low) - row * (1.0 + self.head / self.height)
         return placed
 
     def box(self, row: int, column: int) -> tuple[float, float, float, float]:
         """Left, right, bottom and top of a panel on the axes."""
         left, right = self.x(np.array(self.horizontal), column)
-        bottom, top = self.y(np.array(UP), row)
+        bottom, top = self.y(np.array(self.vertical), row)
         return float(left), float(right), float(bottom), float(top)
 
     def signs(self, font_size: float) -> int:
         """How many signs stand beside each other in a panel."""
         return int(self.width / (SIGN * font_size))
 
-    def draw(self, ax: Axes, style: Style) -> None:
-        """Frames, light lines and ticks of all panels; no frame around them together."""
+    def cells(self, count: int) -> list[tuple[int, int]]:
+        """Row and column of the first `count` panels, row by row."""
+        return list(np.ndindex(self.rows, self.columns))[:count]
+
+    def draw(
+        self, ax: Axes, style: Style, count: int | None = None, names: Sequence[str] | None = None
+    ) -> None:
+        """Frames, light lines and ticks of the first `count` panels, or of all.
+
+        With `names`, these stand at the heights 1, 2, ... of each panel in place of numbers.
+        """
         from matplotlib.collections import LineCollection
 
-        across, up = self._ticks_across(), self._ticks_up()
+        across = self._ticks_across()
+        up = self._ticks_up() if names is None else np.arange(1.0, len(names) + 1)
+        cells = self.cells(self.rows * self.columns if count is None else count)
         light, frames = [], []
-        for row, column in np.ndindex(self.rows, self.columns):
+        for row, column in cells:
             left, right, bottom, top = self.box(row, column)
             light += [[(x, bottom), (x, top)] for x in self.x(across, column)]
             light += [[(left, y), (right, y)] for y in self.y(up, row)]
@@ -76,13 +90,28 @@ class PanelGrid:
         for spine in ax.spines.values():
             spine.set_visible(False)
         # As many labels as ticks: the same ones in every panel at the edge.
+        lowest = [column for row, column in cells if row == self.rows - 1]
         ax.set_xticks(
-            np.concatenate([self.x(across, k) for k in range(self.columns)]),
-            [_written(value) for value in across] * self.columns,
+            np.concatenate([self.x(across, k) for k in lowest]),
+            [_written(value) for value in across] * len(lowest),
         )
         ax.set_yticks(
             np.concatenate([self.y(up, k) for k in range(self.rows)]),
-            [_written(value) for value in up] * self.rows,
+            [*([_written(value) for value in up] if names is None else names)] * self.rows,
+        )
+
+    def title(self, ax: Axes, style: Style, cell: tuple[int, int], text: str) -> None:
+        """Write a title above the panel of a row and column."""
+        left, _, _, top = self.box(*cell)
+        ax.annotate(
+            text,
+            (left, top),
+            xytext=(0.0, 2.0),
+            textcoords="offset points",
+            va="bottom",
+            fontsize=style.small,
+            color=style.ink,
+            annotation_clip=False,
         )
 
     def name_edges(self, ax: Axes, style: Style, top: Sequence[str], right: Sequence[str]) -> None:
@@ -102,8 +131,9 @@ class PanelGrid:
             turned = {"rotation": 270, "ha": "left", "va": "center", **common}
             ax.text(*place, label(name, tall), **turned)  # type: ignore[arg-type]
         lowest, highest = self.box(self.rows - 1, 0)[2], self.box(0, 0)[3]
-        ax.set_xlim(-0.02, beside + room / self.width)
-        ax.set_ylim(lowest - 0.02, highest + (self.head + room + 0.3 * size) / self.height)
+        above = self.head + (room + 0.3 * size if top else 0.0)
+        ax.set_xlim(-0.02, beside + (room if right else 0.0) / self.width)
+        ax.set_ylim(lowest - 0.02, highest + above / self.height)
 
     def _ticks_across(self) -> Floats:
         from matplotlib.ticker import MaxNLocator
@@ -119,7 +149,14 @@ class PanelGrid:
         return inside[(inside >= low + edge) & (inside <= high - edge)]
 
     def _ticks_up(self) -> Floats:
-        return np.linspace(0.0, 1.0, 3 if self.height > 1.5 * POINTS_A_TICK else 2)
+        from matplotlib.ticker import MaxNLocator
+
+        if self.vertical == UP:
+            return np.linspace(0.0, 1.0, 3 if self.height > 1.5 * POINTS_A_TICK else 2)
+        low, high = sorted(self.vertical)
+        count = int(np.clip(self.height / POINTS_A_TICK, 2, 5))
+        found = np.asarray(MaxNLocator(nbins=count).tick_values(low, high))
+        return found[(found >= low) & (found <= high)]
 
 
 def fitted(
@@ -128,16 +165,28 @@ def fitted(
     shape: tuple[int, int],
     horizontal: tuple[float, float],
     lines: int,
+    vertical: tuple[float, float] = UP,
+    beside: float = 0.0,
 ) -> PanelGrid:
-    """The grid of panels that fills an axes, with room for a title of so many lines above each."""
+    """The grid of panels that fills an axes, with room for a title of so many lines above each.
+
+    `beside` is the width, in points, that the layout will take from the axes for a legend.
+    """
     rows, columns = shape
     extent = ax.get_window_extent()
     scale = 72.0 / ax.figure.dpi
     room = 1.6 * style.font_size
     head = max(GAP, lines * LINE * style.small + 4.0)
-    width = (scale * extent.width - room - (columns - 1) * GAP) / columns
+    width = (scale * extent.width - beside - room - (columns - 1) * GAP) / columns
     height = (scale * extent.height - room - rows * head) / rows
-    return PanelGrid(rows, columns, horizontal, max(width, 4.0), max(height, 4.0), head)
+    return PanelGrid(rows, columns, horizontal, max(width, 4.0), max(height, 4.0), head, vertical)
+
+
+def arranged(count: int) -> tuple[int, int]:
+    """Rows and columns for so many panels, a little wider than tall."""
+    rows = 1 if count <= 3 else round(sqrt(count / 1.3))
+    columns = min(MOST_COLUMNS, ceil(count / rows))
+    return ceil(count / columns), columns
 
 
 def _written(value: float) -> str:

@@ -6,7 +6,7 @@ colours nor changed, so a figure looks the same in every notebook, script and th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from itemwise.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
 
     from itemwise.numerics.arrays import Floats
 
@@ -115,6 +116,12 @@ def legend_beside(style: Style, ax: Axes, handles: Sequence[Artist], texts: Sequ
         entry.set_text(text)
 
 
+def legend_width(style: Style, texts: Iterable[str]) -> float:
+    """About how many points a legend beside an axes takes from it, beyond the margin it had."""
+    longest = max((len(line) for text in texts for line in text.splitlines()), default=0)
+    return (5.0 + 0.55 * longest) * style.font_size
+
+
 def label(name: object, width: int = 32) -> str:
     r"""A name as one short line that matplotlib shows as it is written.
 
@@ -157,6 +164,31 @@ def name_beside(
             "shrinkB": 2.0,
         },
     )
+
+
+def names_beside(
+    style: Style, ax: Axes, texts: Sequence[str], points: Floats, colours: Sequence[str]
+) -> None:
+    """Write texts in a column beside the axes, none over another, each led to its point.
+
+    `points` (n_texts, 2) are in the coordinates of the data; limits of the axes must be set.
+    """
+    if not len(texts):
+        return
+    heights = ax.transAxes.inverted().transform(ax.transData.transform(points))[:, 1]
+    order = np.argsort(heights, kind="stable")
+    placed = spread(heights[order], 1.0 / max(lines_that_fit(ax, style.small), 1), 0.0, 1.0)
+    for row, height in zip(order, placed, strict=True):
+        point = (float(points[row, 0]), float(points[row, 1]))
+        name_beside(style, ax, texts[row], point, (1.03, height), "axes fraction", colours[row])
+
+
+def colour_bar(style: Style, ax: Axes, shades: ScalarMappable, **settings: Any) -> None:
+    """The scale of colours, beside the axes."""
+    bar = ax.figure.colorbar(shades, ax=ax, pad=0.02, aspect=30, **settings)
+    bar.outline.set_visible(False)
+    bar.ax.yaxis.label.set(size=style.font_size, color=style.ink)
+    bar.ax.tick_params(labelsize=style.small, labelcolor=style.ink, length=2)
 
 
 def lines_that_fit(ax: Axes, font_size: float) -> int:

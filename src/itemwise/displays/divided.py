@@ -1,0 +1,30 @@
+"""Several axes in the place of one, for panels that do not share their scales."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def divided(ax: Axes, count: int) -> list[Axes]:
+    """So many panels in the place of an axes, which becomes the first; below each other if slim."""
+    box = ax.get_window_extent()
+    wide = box.width > 0.4 * count * box.height
+    figure: Any = ax.figure
+    place = ax.get_subplotspec()
+    if place is not None:
+        parts = place.subgridspec(*((1, count) if wide else (count, 1)))
+        ax.set_subplotspec(parts[0])
+        return [ax, *(figure.add_subplot(parts[k]) for k in range(1, count))]
+    left, bottom, width, height = ax.get_position().bounds
+    share = 1.25 / (1.25 * count - 0.25)  # of the room, with the gap to the next
+    step = share * (width if wide else height)
+    size = (0.8 * step, height) if wide else (width, 0.8 * step)
+    corners = [
+        (left + step * k, bottom) if wide else (left, bottom + step * (count - 1 - k))
+        for k in range(count)
+    ]
+    ax.set_position((*corners[0], *size))
+    return [ax, *(figure.add_axes((*corner, *size)) for corner in corners[1:])]

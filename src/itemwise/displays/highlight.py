@@ -1,0 +1,73 @@
+"""Which of many lines stand out in colour; the others are grey."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from itemwise.displays.style import Style, label
+from itemwise.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from itemwise.numerics.arrays import Floats
+
+MOST_COLOURS = 8
+DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)))
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the line at a place of a list is drawn."""
+
+    place: int
+    colour: str
+    dashes: Any
+
+
+def wanted(
+    owner: str, names: Sequence[Hashable], highlight: Sequence[Hashable] | str | None
+) -> list[int] | None:
+    """Places of the names to highlight, or an InputError that names the one that is not there."""
+    if highlight is None:
+        return None
+    asked = [highlight] if isinstance(highlight, str) else list(dict.fromkeys(highlight))
+    places = {name: place for place, name in enumerate(names)}
+    for name in asked:
+        if name not in places:
+            there = ", ".join(repr(label(one)) for one in names[:12])
+            raise InputError(
+                f"{owner} cannot highlight {label(name)!r}: the frame has no such algorithm. "
+                f"It has: {there}{', ...' if len(names) > 12 else ''}."
+            )
+    return [places[name] for name in asked]
+
+
+def looks(style: Style, ranked: Sequence[int], given: Sequence[int] | None) -> list[Look]:
+    """Colours and dashes of the lines that stand out: the given ones, or the first of the ranked.
+
+    Up to eight lines all have their colour. Of more, the first seven: grey is that of the rest.
+    """
+    colours = style.palette[:MOST_COLOURS]
+    shown = len(colours) if given is None else len(given)
+    if len(ranked) > shown:
+        colours = tuple(colour for colour in colours if colour != style.neutral) or colours
+    places = ranked[: len(colours)] if given is None else given
+    return [
+        Look(place, colours[k % len(colours)], DASHES[k // len(colours) % len(DASHES)])
+        for k, place in enumerate(places)
+    ]
+
+
+def draw_rest(ax: Axes, style: Style, lines: Sequence[Floats]) -> None:
+    """Draw the lines (n_points, 2) that do not stand out, thin and grey."""
+    from matplotlib.collections import LineCollection
+
+    if not lines:
+        return
+    ax.add_collection(
+        LineCollection(list(lines), colors=style.neutral, linewidths=0.8, alpha=0.45, zorder=1.5),
+        autolim=False,
+    )

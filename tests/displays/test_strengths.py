@@ -1,0 +1,114 @@
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import LineCollection, PolyCollection
+
+from itemwise.displays import StrengthsDisplay
+from itemwise.errors import InputError
+
+COLUMNS = ["kind", "epsilon", "algorithm", "start", "end"]
+REGIONS = pd.DataFrame(
+    [
+        ("strengths", 0.0, "a", -2.0, 0.0),
+        ("strengths", 0.0, "b", 0.0, 2.0),
+        ("strengths", 0.01, "a", -2.0, 1.0),
+        ("weaknesses", 0.0, "c", -2.0, 2.0),
+        ("weaknesses", 0.01, "b", 1.0, 1.0),
+    ],
+    columns=COLUMNS,
+)
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def bars(ax):
+    """Colour and corners of the bars, panel by panel."""
+    return [
+        [
+            (tuple(colour), path.vertices)
+            for colour, path in zip(part.get_facecolors(), part.get_paths(), strict=True)
+        ]
+        for part in ax.collections
+        if isinstance(part, PolyCollection)
+    ]
+
+
+def names(ax):
+    return [text.get_text() for text in ax.get_yticklabels()]
+
+
+def test_panels_go_down_with_epsilon_and_from_strengths_to_weaknesses():
+    ax = StrengthsDisplay(REGIONS).plot().ax_
+    assert [len(panel) for panel in bars(ax)] == [2, 1, 1, 1]
+    assert {"strengths", "weaknesses", "ε = 0", "ε = 0.01"} <= set(texts(ax))
+
+
+def test_an_algorithm_has_one_row_and_one_colour_everywhere():
+    ax = StrengthsDisplay(REGIONS).plot().ax_
+    assert names(ax) == ["a", "b", "c", "a", "b", "c"]
+    first, _, third, _ = bars(ax)
+    assert first[0][0] == third[0][0] != first[1][0]
+    assert first[0][1][:, 1].mean() > first[1][1][:, 1].mean()
+
+
+def test_the_longest_strengths_stand_on_top_and_weaknesses_below():
+    regions = pd.concat([REGIONS.iloc[[3, 1, 0, 2]], REGIONS.iloc[[4]]])
+    assert names(StrengthsDisplay(regions).plot().ax_)[:3] == ["a", "b", "c"]
+
+
+def test_a_bar_reaches_from_start_to_end():
+    ax = StrengthsDisplay(REGIONS, difficulties=[-2.0, 2.0]).plot().ax_
+    (_, a), (_, b) = bars(ax)[0]
+    assert a[:, 0].max() == pytest.approx(b[:, 0].min())
+    assert np.ptp(a[:, 0]) == pytest.approx(np.ptp(b[:, 0]))
+
+
+def test_a_region_of_one_place_is_still_seen():
+    (_, corners) = bars(StrengthsDisplay(REGIONS).plot().ax_)[3][0]
+    assert np.ptp(corners[:, 0]) > 0.004
+
+
+def test_a_region_without_end_stays_in_its_panel():
+    regions = REGIONS.assign(end=REGIONS["end"].where(REGIONS.index != 1, np.inf))
+    first, second, *_ = bars(StrengthsDisplay(regions).plot().ax_)
+    assert first[1][1][:, 0].max() < second[0][1][:, 0].min()
+
+
+def test_algorithms_without_a_region_are_left_out_and_counted():
+    more = [("strengths", 0.0, name, np.nan, np.nan) for name in ("d", "e", "a")]
+    frame = pd.concat([REGIONS, pd.DataFrame(more, columns=COLUMNS)])
+    ax = StrengthsDisplay(frame).plot().ax_
+    assert "d" not in names(ax)
+    assert "without strength or weakness: 2 algorithms" in "\n".join(texts(ax))
+
+
+def test_a_panel_without_regions_says_so():
+    assert texts(StrengthsDisplay(REGIONS.iloc[:2]).plot().ax_).count("none") == 1
+
+
+def test_problems_are_ticks_at_the_foot_of_every_panel():
+    ax = StrengthsDisplay(REGIONS, difficulties=[-1.0, 0.5, np.nan]).plot().ax_
+    rugs = [c for c in ax.collections if isinstance(c, LineCollection) and c.get_zorder() == 2]
+    assert [len(rug.get_segments()) for rug in rugs] == [2, 2, 2, 2]
+    assert "ticks at the foot: 2 problems" in "\n".join(texts(ax))
+
+
+def test_of_very_many_the_strongest_are_drawn(frames):
+    frame = frames["strengths"]([f"algorithm {k}" for k in range(60)])
+    written = "\n".join(texts(StrengthsDisplay(frame).plot().ax_))
+    assert "not shown: 20 algorithms of shorter strengths" in written
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "luck"}, "knows the kinds 'strengths' and 'weaknesses', but not 'luck'"),
+        ({"start": np.nan}, "nothing to draw"),
+        ({"start": 5.0}, r"region of 'a' from 5 to 0\. A region must start before its end"),
+    ],
+)
+def test_what_makes_no_regions_is_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        StrengthsDisplay(REGIONS.assign(**change))
