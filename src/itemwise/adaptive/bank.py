@@ -1,0 +1,137 @@
+"""The items as an adaptive test asks them: terms on nodes of ability, and items by information."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.models import MeasurementModel
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.quadrature import Nodes, plan
+from itemwise.responses import Responses
+from itemwise.scoring import Population
+from itemwise.scoring.abilities import FARTHEST
+from itemwise.scoring.likelihood import PROBES
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+PLACES = 100  # in a population deviation; abilities nearer than that have one order of items
+WIDEST = 0.12  # population deviations; the mode is read off five nodes and wants them near
+CELLS_AT_A_TIME = 1 << 21
+
+
+class Bank:
+    """Items of a calibration, with tables that are filled where and when they are needed.
+
+    `longest` is the most items that one respondent may be asked: fewer make wider posteriors,
+    for which fewer nodes are enough.
+    """
+
+    def __init__(self, calibration: Calibration, longest: int) -> None:
+        self.calibration = calibration
+        self.model, self.coords = calibration.model, calibration.coords
+        self.names, self.population = calibration.item_names, calibration.population
+        self.place_of = {name: k for k, name in enumerate(self.names)}
+        self.difficulty: Floats = self.model.parameters(self.coords)["difficulty"]
+        nodes = _nodes(self.model, self.coords, self.population, longest)
+        self.nodes, self.log_prior = nodes.fine, nodes.log_weights
+        low, high = self.population.reach(FARTHEST)
+        self._abilities = np.linspace(low, high, round(2 * FARTHEST * PLACES) + 1)
+        # Memory that is never touched costs nothing, so both tables may be large.
+        self._order = np.empty((self._abilities.size, len(self.names)), dtype=np.int32)
+        self._ranked = np.zeros(self._abilities.size, dtype=bool)
+        self._terms: Floats | None = None
+        self._termed = np.zeros(len(self.names), dtype=bool)
+
+    def terms(self, items: Ints) -> Floats:
+        """The model's log terms of each of `items` on the nodes, (n, 1 + n_statistics, n_nodes)."""
+        new = np.unique(items[~self._termed[items]])
+        if new.size:
+            part = self.model.of_items(new).log_terms(self.coords[new], self.nodes)
+            if self._terms is None:
+                self._terms = np.empty((len(self.names), part.shape[0], self.nodes.size))
+            self._terms[new] = np.moveaxis(part, 1, 0)
+            self._termed[new] = True
+        assert self._terms is not None  # noqa: S101 - some item was asked for
+        found: Floats = self._terms[items]
+        return found
+
+    def ranking(self, abilities: Floats, width: int) -> NDArray[np.int32]:
+        """The `width` most informative items near each ability, the best first, (n, width).
+
+        Abilities are rounded to a hundredth of a population deviation, so that the order of
+        items is worked out once a place and not once a respondent.
+        """
+        low, step = self._abilities[0], self._abilities[1] - self._abilities[0]
+        places = np.rint((abilities - low) / step).clip(0, self._abilities.size - 1).astype(int)
+        new = np.unique(places[~self._ranked[places]])
+        at_a_time = max(1, CELLS_AT_A_TIME // len(self.names))
+        for first in range(0, new.size, at_a_time):
+            part = new[first : first + at_a_time]
+            information = self.model.information(self.coords, self._abilities[part])
+            self._order[part] = np.argsort(-information, axis=0, kind="stable").T
+        self._ranked[new] = True
+        found: NDArray[np.int32] = self._order[places, :width]
+        return found
+
+    def information(self, item: int, ability: float) -> float:
+        """What one item tells at an ability."""
+        one = np.array([item])
+        told = self.model.of_items(one).information(self.coords[one], np.array([ability]))
+        return float(told[0, 0])
+
+    def place(self, item: object) -> int:
+        """Where an item stands in the bank."""
+        if not isinstance(item, str) or item not in self.place_of:
+            raise InputError(
+                f"There is no item {item!r} in this bank of {len(self.names):,}. "
+                f"Its items are {', '.join(self.names[:3])}, ...; answer what next_item() gave."
+            )
+        return self.place_of[item]
+
+    def read(self, item: int, response: object) -> Floats:
+        """One response as engines read it, (1, n_items); NaN or -1 for all other items."""
+        name = self.names[item]
+        try:
+            number = float(response)  # type: ignore[arg-type]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"The response to {name!r} is {response!r}, not a number.") from error
+        if not np.isfinite(number):
+            raise InputError(
+                f"The response to {name!r} is {response!r}. Give a finite number; an item that "
+                "was not answered needs no call of answer()."
+            )
+        low, high = (np.broadcast_to(end, len(self.names))[item] for end in self.model.extent())
+        whole = self.model.kind == "continuous" or number == int(number)
+        if not (low <= number <= high and whole):
+            what = "a number" if self.model.kind == "continuous" else "a whole number"
+            raise InputError(
+                f"The response to {name!r} is {response!r}; the {self.model.name} model needs "
+                f"{what} from {low:g} to {high:g}."
+            )
+        found: Floats = self.calibration.cells(
+            Responses([[number]], items=[name], kind=self.model.kind)
+        )
+        return found
+
+    def statistics(self, read: NDArray[np.generic]) -> list[Floats]:
+        """Statistics of responses that were read, each (n, n_items)."""
+        with np.errstate(invalid="ignore"):  # scores that were never asked stay NaN, unused
+            found: list[Floats] = self.model.statistics(read, np.float64)
+        return found
+
+
+def _nodes(model: MeasurementModel, coords: Floats, population: Population, longest: int) -> Nodes:
+    """Nodes fine enough for the narrowest posterior that the best `longest` items can give."""
+    low, high = population.reach(FARTHEST)
+    information = model.information(coords, np.linspace(low, high, PROBES))
+    best = np.sort(information, axis=0)[-longest:]
+    most = model.surprise * float(best.sum(axis=0).max())
+    steepest = 2 * sqrt(float(best.max()))  # a logistic curve tells at most slope² / 4
+    narrowest = min(1 / sqrt(1 / population.sd**2 + most), WIDEST * population.sd)
+    return plan(narrowest, low, high, population.log_density, max(steepest, 1e-6))

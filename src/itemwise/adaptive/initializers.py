@@ -1,0 +1,65 @@
+"""Where on the scale a test begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol
+
+import numpy as np
+
+from itemwise.adaptive.bank import Bank
+from itemwise.adaptive.parts import refuse_unless_number
+
+
+class Initializer(Protocol):
+    """Says where the first item should lie."""
+
+    def begin(self, bank: Bank) -> float:
+        """A place on the scale."""
+
+
+@dataclass(frozen=True)
+class PopulationMean:
+    """The mean of the bank's population: the best guess on somebody unknown."""
+
+    def begin(self, bank: Bank) -> float:
+        """The mean ability."""
+        return bank.population.mean
+
+
+@dataclass(frozen=True)
+class FixedAbility:
+    """An ability that is known, or guessed, beforehand."""
+
+    ability: float = 0.0
+
+    def __post_init__(self) -> None:
+        refuse_unless_number(self.ability, "ability", -inf, inf)
+
+    def begin(self, bank: Bank) -> float:
+        """That ability, in any bank."""
+        del bank
+        return float(self.ability)
+
+
+@dataclass(frozen=True)
+class DifficultyPercentile:
+    """A percentile of the bank's difficulties: 25 begins with an item that is rather easy."""
+
+    percent: float = 25.0
+
+    def __post_init__(self) -> None:
+        refuse_unless_number(self.percent, "percent", -1e-9, 100 + 1e-9)
+
+    def begin(self, bank: Bank) -> float:
+        """The difficulty below which that percentage of the items lies."""
+        return float(np.percentile(bank.difficulty, np.clip(self.percent, 0, 100)))
+
+
+INITIALIZERS: dict[str, Callable[[], Initializer]] = {
+    "mean": PopulationMean,
+    "fixed": FixedAbility,
+    "percentile": DifficultyPercentile,
+}

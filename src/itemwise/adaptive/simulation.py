@@ -1,0 +1,227 @@
+"""What a test would do: many respondents at once, their true abilities known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.adaptive.bank import Bools, Ints
+from itemwise.adaptive.estimators import Estimator
+from itemwise.adaptive.initializers import Initializer
+from itemwise.adaptive.selectors import Selector
+from itemwise.adaptive.state import USES, State
+from itemwise.adaptive.stoppers import Rules
+from itemwise.adaptive.testing import AdaptiveTest
+from itemwise.calibration import Calibration
+from itemwise.calibration.frames import as_abilities
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.blocks import row_blocks
+from itemwise.responses import Table, as_responses
+from itemwise.results import Finding
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+CELLS_AT_A_TIME = 1 << 20  # responses, and posterior weights, that are held at once
+FIGURES = ("error", "exposure")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdaptiveSimulation(Finding):
+    """How an adaptive test would serve its respondents, and use its items."""
+
+    respondents: pd.DataFrame  # truth, ability, se, items_used, reason; one row a respondent
+    items: pd.DataFrame  # difficulty, exposure: the share of respondents who were asked
+    bias: float  # mean of ability - truth
+    bias_se: float
+    rmse: float
+    rmse_se: float
+    mean_items: float
+    correlation: float  # of ability with truth; NaN where one of them does not vary
+    coverage: float  # share of respondents whose truth lies within 1.96 standard errors
+    deviation: float  # of the population, in which abilities are grouped for the figure
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """One sentence on length and error."""
+        return (
+            f"{counted(len(self.respondents), 'respondent')} needed {self.mean_items:.1f} of "
+            f"{counted(len(self.items), 'item')} on average; the abilities found miss the true "
+            f"ones by {self.rmse:.3f} ± {1.96 * self.rmse_se:.3f} (root mean square), with a bias "
+            f"of {self.bias:+.3f} ± {1.96 * self.bias_se:.3f}, and the item asked most was asked "
+            f"of {self.items['exposure'].max():.0%}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a respondent."""
+        return self.respondents.copy()
+
+    def plot(self, what: str = "error", **kw: Any) -> Display:
+        """`what` is "error", by groups of true ability, or "exposure" of the items asked at all."""
+        from itemwise.displays import DISPLAYS
+
+        if what not in FIGURES:
+            raise InputError(f"what is {what!r}; choose one of {', '.join(FIGURES)}.")
+        histogram: Any = DISPLAYS["histogram"]
+        display: Display = (
+            histogram(self.items[self.items["exposure"] > 0], value="exposure")
+            if what == "exposure"
+            else histogram(self._errors(), value="error", group="group")
+        )
+        return display.plot(**kw)
+
+    def _errors(self) -> pd.DataFrame:
+        """Ability less truth, by groups of true ability."""
+        truth = self.respondents["truth"].to_numpy()
+        edges = truth.mean() + self.deviation * np.array([-1.0, 1.0])
+        low, high = (f"{edge:.2g}" for edge in edges)
+        names = [f"ability below {low}", f"ability {low} to {high}", f"ability above {high}"]
+        groups = np.array(names)[np.searchsorted(edges, truth)]
+        return self.respondents.assign(error=self.respondents["ability"] - truth, group=groups)
+
+
+def simulate_adaptive(
+    bank: Calibration,
+    abilities: Any = None,
+    responses: Table | None = None,
+    *,
+    initializer: Initializer | str = "mean",
+    selector: Selector | str = "information",
+    estimator: Estimator | str = "eap",
+    stopper: Rules = "error",
+    random_state: int = 0,
+) -> AdaptiveSimulation:
+    """Give the test to respondents of known `abilities`, or to those who gave `responses`.
+
+    Responses of `abilities` (n,) are drawn from the bank's model. From a table of `responses`,
+    items that a respondent was never asked cannot be chosen; the truth is then the ability by all
+    responses of the row. Respondent k is served as by `AdaptiveTest.start(k)`, whoever else takes
+    part. All respondents step together, as rows of arrays.
+
+    >>> import itemwise as iw
+    >>> from itemwise.adaptive import simulate_adaptive
+    >>> bank = iw.calibrate(iw.simulate("2pl", 300, 60, random_state=0).responses)
+    >>> found = simulate_adaptive(bank, [-1.0, 0.0, 1.0], stopper="budget")
+    >>> found.mean_items
+    20.0
+    """
+    test = AdaptiveTest(bank, initializer, selector, estimator, stopper, random_state)
+    if (abilities is None) == (responses is None):
+        raise InputError("Give either abilities, from which responses are drawn, or responses.")
+    if responses is not None:
+        table = as_responses(responses, bank.model.kind)
+        scored = bank.score(table)
+        cells = bank.cells(table)
+        notes = ("Truth is the ability by all responses of the table (EAP).",)
+        truth = scored["ability"].to_numpy()
+        return _summed(test, scored.index, truth, lambda rows: cells[rows], notes)
+    truth, _ = as_abilities(abilities)
+    if not truth.size:
+        raise InputError("abilities is empty; give at least one.")
+    names = getattr(abilities, "index", None)
+    if not hasattr(names, "dtype"):  # a list has an index too: a method
+        names = [f"respondent_{k + 1}" for k in range(truth.size)]
+    return _summed(test, names, truth, lambda rows: _drawn(test, truth, rows), ())
+
+
+def _drawn(test: AdaptiveTest, truth: Floats, rows: slice) -> np.ndarray:
+    """Responses to all items as engines read them; each respondent has a generator of its own."""
+    bank = test.items
+    parts = [
+        bank.model.draw(
+            bank.coords,
+            truth[k : k + 1],
+            np.random.default_rng([test.random_state, USES["responses"], k]),
+        )[:, 0]
+        for k in range(rows.start, rows.stop)
+    ]
+    read: np.ndarray = bank.model.read(np.stack(parts))
+    return read
+
+
+def _summed(
+    test: AdaptiveTest,
+    names: Any,
+    truth: Floats,
+    responses_of: Callable[[slice], np.ndarray],
+    notes: tuple[str, ...],
+) -> AdaptiveSimulation:
+    """Serve block after block of respondents, and sum up."""
+    import pandas as pd
+
+    bank, n = test.items, truth.size
+    frame = pd.DataFrame({"truth": truth}, index=pd.Index(names, name="respondent"))
+    ability, se, used = np.empty(n), np.empty(n), np.empty(n, dtype=int)
+    reason, asked = np.empty(n, dtype=object), np.zeros(len(bank.names))
+    at_a_time = max(1, CELLS_AT_A_TIME // max(len(bank.names), bank.nodes.size))
+    for rows in row_blocks(n, at_a_time):
+        for place, part, why in _served(test, np.arange(rows.start, rows.stop), responses_of(rows)):
+            ability[place], se[place], reason[place] = part.ability, part.se, why
+            used[place] = part.step
+            asked += np.bincount(part.items.reshape(-1), minlength=asked.size)
+    frame = frame.assign(ability=ability, se=se, items_used=used, reason=reason)
+    items = pd.DataFrame(
+        {"difficulty": bank.difficulty, "exposure": asked / n},
+        index=pd.Index(bank.names, name="item"),
+    )
+    return AdaptiveSimulation(
+        frame, items, **_figures(frame), deviation=bank.population.sd, notes=notes
+    )
+
+
+def _served(
+    test: AdaptiveTest, respondents: Ints, read: np.ndarray
+) -> list[tuple[Ints, State, Any]]:
+    """Rows that end, with their last state and the reason, in the order in which they end."""
+    bank = test.items
+    free = _observed(read)
+    statistics = bank.statistics(read)
+    state, ended = test.begin(respondents, free), []
+    while state.respondents.size:
+        why = test.reasons(state)
+        over = why != ""
+        if over.any():
+            ended.append((state.respondents[over], state.of(over), why[over]))
+            state = state.of(~over)
+            continue
+        items, rows = test.choose(state), state.respondents - respondents[0]
+        values = read[rows, items].astype(float)
+        told = [table[rows, items] for table in statistics]
+        state = test.advance(state, items, values, told)
+    return ended
+
+
+def _observed(read: np.ndarray) -> Bools:
+    """Which responses there are."""
+    found: Bools = read >= 0 if read.dtype.kind in "iu" else ~np.isnan(read)
+    return found
+
+
+def _figures(frame: pd.DataFrame) -> dict[str, float]:
+    """Bias, error, length and agreement."""
+    error = (frame["ability"] - frame["truth"]).to_numpy()
+    n, square = error.size, error**2
+    rmse = float(np.sqrt(square.mean()))
+    several = n > 1
+    varies = several and np.ptp(frame["ability"]) > 0 and np.ptp(frame["truth"]) > 0
+    return {
+        "bias": float(error.mean()),
+        "bias_se": float(error.std(ddof=1) / np.sqrt(n)) if several else np.nan,
+        "rmse": rmse,
+        "rmse_se": float(square.std(ddof=1) / (2 * max(rmse, 1e-300) * np.sqrt(n)))
+        if several
+        else np.nan,
+        "mean_items": float(frame["items_used"].mean()),
+        "correlation": float(np.corrcoef(frame["ability"], frame["truth"])[0, 1])
+        if varies
+        else np.nan,
+        "coverage": float((np.abs(error) <= 1.96 * frame["se"].to_numpy()).mean()),
+    }

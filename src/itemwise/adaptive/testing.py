@@ -1,0 +1,146 @@
+"""AdaptiveTest: four parts and a bank; one step of many respondents, or of one."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from itemwise.adaptive.bank import Bank, Bools, Ints
+from itemwise.adaptive.estimators import ESTIMATORS, Estimator
+from itemwise.adaptive.initializers import INITIALIZERS, Initializer
+from itemwise.adaptive.parts import find_part, refuse_unless_count
+from itemwise.adaptive.selectors import SELECTORS, Selector
+from itemwise.adaptive.state import State
+from itemwise.adaptive.stoppers import EXHAUSTED, Reasons, Rules, Stopper, find_stopper
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    from itemwise.adaptive.session import AdaptiveSession
+
+
+class Parts(NamedTuple):
+    """What a test is made of."""
+
+    initializer: Initializer
+    selector: Selector
+    estimator: Estimator
+    stopper: Stopper
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveTest:
+    """A test that asks each respondent what tells most about it.
+
+    `bank` is a calibration. The parts are objects of this package, or their names: `initializer`
+    "mean", "fixed" or "percentile"; `selector` "information", "randomesque", "nearest" or
+    "random"; `estimator` "eap", "map" or "steps"; `stopper` "error", "budget", "reliability", or
+    a list of rules of which any may stop the test. Whatever they say, a test ends when the bank
+    is exhausted.
+
+    >>> import itemwise as iw
+    >>> from itemwise.adaptive import AdaptiveTest, Budget
+    >>> bank = iw.calibrate(iw.simulate("2pl", 300, 30, random_state=0).responses)
+    >>> session = AdaptiveTest(bank, stopper=Budget(3)).start()
+    >>> while (item := session.next_item()) is not None:
+    ...     session.answer(item, 1)
+    >>> session.reason
+    'budget spent'
+    """
+
+    bank: Calibration
+    initializer: Initializer | str = "mean"
+    selector: Selector | str = "information"
+    estimator: Estimator | str = "eap"
+    stopper: Rules = "error"
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bank, Calibration):
+            raise InputError(
+                f"bank is {type(self.bank).__name__}, not a Calibration. Give what calibrate() or "
+                "load() returns, or known_items() for items with known parameters."
+            )
+        if not self.bank.item_names:
+            raise InputError("The bank has no items, so that nothing can be asked. Add some.")
+        refuse_unless_count(self.random_state, "random_state", 0)
+        most = self.parts.stopper.most
+        if most is not None and most > len(self.bank.item_names):
+            raise InputError(
+                f"The budget is {most:,} items, but the bank has {len(self.bank.item_names):,}. "
+                "Give a smaller budget."
+            )
+        self.choose(self.begin(np.zeros(1, dtype=np.int64)))  # parts that do not fit say so now
+
+    @cached_property
+    def parts(self) -> Parts:
+        """The parts themselves, where names were given."""
+        return Parts(
+            find_part(self.initializer, "initializer", "begin", INITIALIZERS),
+            find_part(self.selector, "selector", "choose", SELECTORS),
+            find_part(self.estimator, "estimator", "estimate", ESTIMATORS),
+            find_stopper(self.stopper),
+        )
+
+    def start(self, respondent: int = 0) -> AdaptiveSession:
+        """A session of one respondent; its number decides what is drawn by lot."""
+        from itemwise.adaptive.session import AdaptiveSession
+
+        refuse_unless_count(respondent, "respondent", 0)
+        return AdaptiveSession(self, respondent)
+
+    @cached_property
+    def items(self) -> Bank:
+        """The bank as the parts see it."""
+        return Bank(self.bank, self.parts.stopper.most or len(self.bank.item_names))
+
+    def begin(self, respondents: Ints, free: Bools | None = None) -> State:
+        """Nothing asked yet; `free` (n, n_items) says what may be asked, without it everything."""
+        bank, n = self.items, respondents.size
+        start = self.parts.initializer.begin(bank)
+        state = State(
+            bank=bank,
+            seed=self.random_state,
+            respondents=respondents,
+            free=np.ones((n, len(bank.names)), dtype=bool) if free is None else free.copy(),
+            items=np.empty((n, 0), dtype=np.int64),
+            values=np.empty((n, 0)),
+            log_posterior=np.tile(bank.log_prior, (n, 1)),
+            target=np.full(n, start),
+            ability=np.full(n, start),
+            se=np.full(n, np.inf),
+        )
+        found = self.parts.estimator.estimate(state)
+        return replace(state, ability=found.ability, se=found.se)
+
+    def choose(self, state: State) -> Ints:
+        """The next item of each row, as its place in the bank; each row has a free one."""
+        return self.parts.selector.choose(state, state.free)
+
+    def advance(self, state: State, items: Ints, values: Floats, statistics: list[Floats]) -> State:
+        """The state after each row has answered its item; the old one is used up."""
+        after = state.answered(items, values, statistics)
+        found = self.parts.estimator.estimate(after)
+        return replace(after, ability=found.ability, se=found.se, target=found.target)
+
+    def reasons(self, state: State) -> Reasons:
+        """Why each row is over; empty where it goes on."""
+        exhausted = np.where(state.free.any(axis=1), "", EXHAUSTED)
+        if not state.step:
+            return exhausted
+        found: Reasons = self.parts.stopper.reasons(state)
+        return np.where(found == "", exhausted, found)
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells this test from another: items, population, parts and seed."""
+        bank = self.bank
+        model = bank.model.name, [np.asarray(end).tolist() for end in bank.model.extent()]
+        known = model, bank.item_names, bank.population.reach(), self.parts, self.random_state
+        whole = repr(known).encode() + bank.coords.tobytes()
+        return hashlib.sha256(whole).hexdigest()[:16]

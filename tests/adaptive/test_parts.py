@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from itemwise.adaptive import (
+    AdaptiveTest,
+    AtLeast,
+    Budget,
+    ContentBalance,
+    DifficultyPercentile,
+    FixedAbility,
+    Randomesque,
+    Reliability,
+    StandardError,
+    StepRule,
+)
+from itemwise.errors import InputError
+
+
+def difficulties(bank, session):
+    place = {name: k for k, name in enumerate(bank.item_names)}
+    return bank.items["difficulty"].to_numpy()[[place[name] for name in session.trace["item"]]]
+
+
+@pytest.mark.parametrize(
+    ("initializer", "first"),
+    [
+        ("mean", 0.0),
+        ("percentile", -1.0),
+        (DifficultyPercentile(90), 1.6),
+        (FixedAbility(0.52), 0.5),
+        (FixedAbility(1e9), 2.0),
+    ],
+)
+@pytest.mark.parametrize("selector", ["nearest", "information"])
+def test_the_first_item_lies_where_the_initializer_says(ladder, initializer, first, selector):
+    session = AdaptiveTest(ladder, initializer, selector).start()
+    session.answer(session.next_item(), 1)
+    assert difficulties(ladder, session)[0] == pytest.approx(first)
+
+
+def test_steps_halve_and_the_nearest_item_is_asked(ladder, take):
+    """Right, right, wrong, ...: the target goes from -1 by 1, 1/2, 1/4 and so on."""
+    test = AdaptiveTest(ladder, "percentile", "nearest", StepRule(noise=0.0), Budget(5))
+    answers = iter([1, 1, 0, 1, 0])
+    session = take(test.start(), lambda _: next(answers))
+    asked = [-1.0, 0.0, 0.5, 0.2, 0.4]  # targets -1, 0, 0.5, 0.25 and 0.375
+    np.testing.assert_allclose(difficulties(ladder, session), asked, atol=1e-9)
+    total = np.cumsum(asked)
+    expected = [
+        total[0] + np.log(0.5 / 0.5),
+        total[1] / 2 + np.log(1.5 / 0.5),
+        total[2] / 3 + np.log(2 / 1),
+        total[3] / 4 + np.log(3 / 1),
+        total[4] / 5 + np.log(3 / 2),
+    ]
+    np.testing.assert_allclose(session.trace["ability"], expected)
+    errors = np.sqrt([1 / 0.25, 2 / 0.75, 3 / 2, 4 / 3, 5 / 6])
+    np.testing.assert_allclose(session.trace["se"], errors)
+
+
+def test_without_a_right_response_half_a_response_moves_the_other_way(ladder, take):
+    test = AdaptiveTest(ladder, "percentile", "nearest", StepRule(noise=0.0), Budget(3))
+    session = take(test.start(), lambda _: 0)
+    mean = difficulties(ladder, session).mean()
+    assert session.ability == pytest.approx(mean + np.log(0.5 / 2.5))
+
+
+def test_the_noise_of_steps_is_normal_with_its_deviation(ladder):
+    test = AdaptiveTest(ladder, "percentile", "nearest", "steps", Budget(1))
+    respondents = np.arange(4000)
+    state = test.begin(respondents)
+    ones = np.ones(4000)
+    after = test.advance(state, test.choose(state), ones, [ones])
+    noise = after.target - 0.0  # from -1, up by 1
+    assert noise.mean() == pytest.approx(0.0, abs=4 * 0.1 / np.sqrt(4000))
+    assert noise.std() == pytest.approx(0.1, rel=0.05)
+    assert np.quantile(noise, 0.9) == pytest.approx(0.1 * ndtri(0.9), abs=0.01)
+
+
+def test_the_reliability_gives_the_limit_and_the_spread_of_difficulties_meets_it(ladder, take):
+    rule = Reliability()
+    assert rule.limit == pytest.approx(0.1414, abs=1e-4)
+    test = AdaptiveTest(ladder, "percentile", "nearest", "steps", rule, 4)
+    random = np.random.default_rng(0)
+    session = take(test.start(), lambda _: int(random.integers(2)))
+    asked = difficulties(ladder, session)
+    met = [
+        k >= 5 and asked[:k].std(ddof=1) / np.sqrt(k) < rule.limit for k in range(1, len(asked) + 1)
+    ]
+    assert session.reason == "reliability reached"
+    assert met.index(True) == len(asked) - 1
+
+
+def test_shares_of_groups_are_kept(large, take):
+    groups = {name: "abc"[k % 3] for k, name in enumerate(large.item_names)}
+    shares = {"a": 0.5, "b": 0.3, "c": 0.2}
+    for inner in ("information", Randomesque(3)):
+        test = AdaptiveTest(large, selector=ContentBalance(groups, shares, inner), stopper="budget")
+        session = take(test.start(), lambda name: int(name[-1] in "123456"))
+        seen = np.array([groups[name] for name in session.trace["item"]])
+        for length in range(1, 21):
+            for group, share in shares.items():
+                assert abs((seen[:length] == group).sum() - share * length) < 1
+
+
+def test_a_group_that_is_exhausted_is_passed_over(ladder, take):
+    groups = dict.fromkeys(ladder.item_names, "many") | {"item_1": "one"}
+    selector = ContentBalance(groups, {"one": 1, "many": 1})
+    session = take(AdaptiveTest(ladder, selector=selector, stopper=Budget(6)).start(), lambda _: 1)
+    assert session.trace["item"].tolist().count("item_1") == 1
+    assert len(session.trace) == 6
+
+
+def test_groups_that_do_not_fit_are_refused(ladder):
+    groups = dict.fromkeys(ladder.item_names, "a")
+    with pytest.raises(InputError, match="without an item in the bank"):
+        AdaptiveTest(ladder, selector=ContentBalance(groups, {"a": 1, "b": 1}))
+    with pytest.raises(InputError, match="share of 'a' is -1"):
+        ContentBalance(groups, {"a": -1})
+    with pytest.raises(InputError, match="shares is empty"):
+        ContentBalance(groups, {})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: StandardError(0),
+        lambda: StandardError("small"),
+        lambda: Budget(0),
+        lambda: Budget(2.5),
+        lambda: Randomesque(0),
+        lambda: Reliability(1.0),
+        lambda: Reliability(at_least=1),
+        lambda: DifficultyPercentile(101),
+        lambda: FixedAbility(float("nan")),
+        lambda: StepRule(first=0),
+        lambda: AtLeast(True, Budget(3)),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(make):
+    with pytest.raises(InputError, match="give a"):
+        make()
