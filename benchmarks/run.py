@@ -15,6 +15,7 @@ SCRIPTS = [
     "peers.py",
     "scores.py",
     "ratings.py",
+    "adaptive.py",
     "decoding.py",
     "published.py",
     "batches.py",

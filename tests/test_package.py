@@ -56,6 +56,15 @@ def test_the_example_runs():
 
 
 @pytest.mark.slow
+def test_the_page_on_difficulty_runs_from_top_to_bottom(tmp_path):
+    page = (ROOT / "docs/difficulty.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    said = python("\n".join(["import matplotlib; matplotlib.use('Agg')", *blocks]), tmp_path)
+    assert said.startswith("Choosing the model by difficulty")
+    assert (tmp_path / "difficulties.png").exists()
+
+
+@pytest.mark.slow
 def test_the_example_of_the_confusion_matrix_prints_what_its_page_shows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = python((ROOT / "examples/confusion_matrix.py").read_text())

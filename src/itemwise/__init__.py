@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from itemwise.adaptive import AdaptiveTest as AdaptiveTest
+    from itemwise.adaptive import simulate_adaptive as simulate_adaptive
     from itemwise.calibration import Calibration as Calibration
     from itemwise.calibration import load as load
     from itemwise.datasets import Dataset as Dataset
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AdaptiveTest": "adaptive",
     "Beta": "models",
     "BetaResponse": "models",
     "Calibration": "calibration",
@@ -133,6 +136,7 @@ _HOMES = {
     "select_models": "studies",
     "save_regressor": "learning",
     "simulate": "estimation",
+    "simulate_adaptive": "adaptive",
     "split_dataset": "datasets",
     "tournament": "studies",
 }

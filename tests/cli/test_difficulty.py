@@ -13,14 +13,14 @@ def features(tmp_path):
     frame["colour"] = random.choice(["red", "blue"], 60)
     frame["hard"] = 2 * frame["a"] + 0.3 * random.normal(size=60)
     frame["error"] = (frame["hard"] > 0) * 1.0
-    frame["turned"] = (np.arange(60) % 10 == 0) * 1
+    frame["negative"] = (np.arange(60) % 10 == 0) * 1
     frame.loc[3, "hard"] = np.nan
     path = tmp_path / "features.csv"
     frame.to_csv(path, index=False)
     return path
 
 
-OTHERS = ("--leave-out", "error", "--leave-out", "turned")
+OTHERS = ("--leave-out", "error", "--leave-out", "negative")
 
 
 def fit(run, features, *words):
@@ -52,6 +52,20 @@ def test_columns_that_tell_of_difficulty_are_no_features(run, features):
     assert "Left out, since they tell of difficulty: difficulty_1pl_se." in done.stderr
 
 
+def test_items_that_are_equally_hard_have_no_figures(run, features, tmp_path):
+    pd.read_csv(features).assign(hard=0.1).to_csv(features, index=False)
+    done = fit(run, features)
+    assert done.exit_code == 0, done.output
+    assert "All items are equally hard (0.1), so that is what is predicted" in done.output
+    words = ("--difficulty", "hard", *OTHERS, "-r", "stepwise", "--repeats", 1)
+    judged = run("difficulty", "evaluate", features, *words, "--out", "table.csv")
+    assert judged.exit_code == 0, judged.output
+    assert "all items are equally hard: there is nothing to judge" in judged.output
+    assert "nan" not in done.output + judged.output
+    document = json.loads(fit(run, features, "--json").stdout, parse_constant=pytest.fail)
+    assert document["nrmse"] is None
+
+
 def test_predictions_go_to_the_next_program(run, features):
     assert json.loads(fit(run, features, "--json").stdout)["items"] == 59
     done = run("difficulty", "predict", "model.skops", features, "--quiet")
@@ -62,7 +76,7 @@ def test_predictions_go_to_the_next_program(run, features):
 def test_regressors_are_evaluated(run, features, tmp_path):
     done = run(
         *("difficulty", "evaluate", features, "--difficulty", "hard", "--difficulty", "error"),
-        *("-r", "stepwise", "-r", "knn", "--negative", "turned", "--out", "table.csv"),
+        *("-r", "stepwise", "-r", "knn", "--negative", "negative", "--out", "table.csv"),
         *("--repeats", 1),
     )
     assert done.exit_code == 0, done.output

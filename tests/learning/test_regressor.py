@@ -123,7 +123,10 @@ def test_a_constant_target_is_predicted_with_no_doubt(name):
     np.testing.assert_array_equal(made.predict(X), 1.5)
     for bound in made.predict_interval(X):
         np.testing.assert_array_equal(bound, 1.5)
-    assert made.notes_ == ["All items have the difficulty 1.5, so that is what is predicted."]
+    assert made.notes_ == [
+        "All items are equally hard (1.5), so that is what is predicted, and no figure judges it."
+    ]
+    assert np.isnan(list(made.held_out_figures(np.full(30, 1.5)).values())).all()
 
 
 def test_gaps_in_an_array_are_filled_with_the_median():
@@ -172,6 +175,28 @@ def test_columns_that_change_their_kind_are_refused():
         made.predict(frame.assign(length="long"))
     with pytest.raises(InputError, match=r"'colour' held text when .* but holds numbers now"):
         made.predict(frame.assign(colour=3.0))
+
+
+def test_columns_are_known_by_name_in_any_order_and_among_others():
+    frame, y = mixed()
+    made = DifficultyRegressor("stepwise").fit(frame, y)
+    moved = frame[frame.columns[::-1]].assign(new=1.0)
+    np.testing.assert_array_equal(made.predict(moved), made.predict(frame))
+    np.testing.assert_array_equal(made.predict_interval(moved), made.predict_interval(frame))
+    wrong = frame.rename(columns={"length": "Length"})
+    with pytest.raises(InputError, match=r"lack 1 column \(length\).*new are 1 column \(Length\)"):
+        made.predict(wrong)
+    with pytest.raises(InputError, match="'length' more than once"):
+        made.predict(pd.concat([frame, frame["length"]], axis=1))
+
+
+def test_columns_whose_names_are_numbers_are_known_by_name_too():
+    X, y = draw()
+    made = DifficultyRegressor("stepwise").fit(pd.DataFrame(X), y)
+    moved = pd.DataFrame(X)[list(range(X.shape[1]))[::-1]]
+    np.testing.assert_array_equal(made.predict(moved), made.predict(pd.DataFrame(X)))
+    with pytest.raises(InputError, match="lack"):
+        made.predict(pd.DataFrame(X).add_prefix("x"))
 
 
 def test_what_cannot_be_learnt_from_is_refused():

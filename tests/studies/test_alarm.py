@@ -58,7 +58,9 @@ def test_a_shift_too_small_to_explain_a_collapse_counts_as_none():
     found = performance_alarm(reference, new)
     assert found.shift == "harder"
     assert abs(found.effect) < 0.2
-    assert found.situation.startswith("adversarial")
+    assert found.situation == "adversarial: difficulty hardly changed, performance collapses"
+    clever = performance_alarm(reference, drawn(30_000, mean=-0.9, ability=6))
+    assert clever.situation == "Clever Hans: difficulty hardly changed, performance too good"
 
 
 def test_another_spread_is_seen_though_the_mean_stays():

@@ -104,10 +104,25 @@ def test_series_are_matched_by_name():
     found = confidence_by_difficulty(confidence, right, difficulty, bins=1)
     assert found.items == ("a", "c", "d")
     assert found.confidence[0] == pytest.approx(2.2 / 3)
+    assert found.notes == ("Left out, not in all of confidence, right and difficulty: 1 item (b).",)
     with pytest.raises(InputError, match="share no item"):
         confidence_by_difficulty(confidence, right.rename(str.upper), difficulty)
     with pytest.raises(InputError, match="more than one value"):
         confidence_by_difficulty(pd.concat([confidence, confidence]), right, difficulty)
+
+
+def test_rows_that_are_only_numbered_are_those_that_pools_number():
+    confidence, right, difficulty = (pd.Series(column) for column in simulated(m=40))
+    named = difficulty.rename(index="row_{}".format).sample(frac=1, random_state=0)
+    found = confidence_by_difficulty(confidence, right, named, bins=3, draws=20)
+    plain = confidence_by_difficulty(confidence, right, difficulty, bins=3, draws=20)
+    np.testing.assert_array_equal(found.gap, plain.gap)
+    assert found.items[:2] == ("row_0", "row_1")
+    assert found.notes == ()
+    fewer = confidence_by_difficulty(confidence, right, named.drop("row_7"), bins=3, draws=20)
+    assert "1 item (row_7)" in fewer.notes[0]
+    with pytest.raises(InputError, match="order is not known"):
+        confidence_by_difficulty(confidence, right, difficulty.rename(index="q{}".format))
 
 
 def test_what_is_not_known_is_left_out_and_said():

@@ -79,11 +79,11 @@ def test_intervals_do_not_shrink_because_folds_are_drawn_again():
 
 def test_items_of_negative_discrimination_leave_training_and_never_tests():
     X, y = items()
-    turned = np.arange(100) % 5 == 0
-    twisted = y.where(~turned, -y)
-    found = evaluate_difficulty(X, twisted, regressors=["stepwise"], negative=turned)
+    negative = np.arange(100) % 5 == 0
+    twisted = y.where(~negative, -y)
+    found = evaluate_difficulty(X, twisted, regressors=["stepwise"], negative=negative)
     whole = row(found, training="all items")
-    without = row(found, training="upright items")
+    without = row(found, training="without negative")
     assert whole.n == without.n == 100
     assert without.spearman > whole.spearman - 0.05
     direct = evaluate_difficulty(X, twisted, regressors=["stepwise"])
@@ -150,18 +150,30 @@ def test_the_result_does_not_depend_on_the_number_of_workers():
     pd.testing.assert_frame_equal(one.folds, two.folds)
 
 
-def test_a_constant_target_has_no_error_to_speak_of():
-    X, _ = items(40)
-    found = evaluate_difficulty(X, np.ones(40), regressors=["stepwise", "knn"])
-    assert found.to_frame()["nrmse"].isna().all()
-    assert "difficulty: all items are equally hard, so that there is no NRMSE." in found.notes
+@pytest.mark.parametrize("value", [1.0, 0.1])  # the mean of many 0.1 is not 0.1
+def test_a_constant_target_has_no_figures_and_no_winner(value):
+    X, y = items(60)
+    flat = np.full(60, value)
+    found = evaluate_difficulty(X, flat, regressors=["stepwise", "knn"], repeats=1)
+    frame = found.to_frame()
+    assert frame[["nrmse", "spearman", "p"]].isna().all(axis=None)
+    assert not frame["best"].any()
+    assert f"difficulty: all items are equally hard ({value:g}), so that is" in found.notes[0]
+    assert found.meaning == "In every target all items are equally hard: there is nothing to judge."
+    assert (found.table() == "–").all(axis=None)
+    with pytest.raises(InputError, match="nothing to draw"):
+        found.plot()
+    both = evaluate_difficulty(X, {"flat": flat, "2pl": y}, regressors=["stepwise"], repeats=1)
+    assert both.meaning.startswith("stepwise predicts 2pl")
+    assert isinstance(both.plot(), Display)
+    assert isinstance(both.plot("nrmse"), Display)
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         ({"folds": 30}, "known for 100 items, but 30 folds need at least 120"),
-        ({"folds": 1}, "folds is 1, but it should be a number from 2"),
+        ({"folds": 1}, "folds is 1, but it should be a whole number from 2"),
         ({"repeats": 0}, "repeats is 0"),
         ({"regressors": ["forest"]}, "There is no regressor 'forest'"),
         ({"regressors": []}, "regressors is empty"),

@@ -69,7 +69,7 @@ def test_who_is_right_or_wrong_everywhere_has_no_known_generality():
     assert frame["flag"].tolist() == [
         "right everywhere",
         "wrong everywhere",
-        "",
+        "falls at once",
         "does not fall",
         "too few items",
     ]
@@ -78,7 +78,24 @@ def test_who_is_right_or_wrong_everywhere_has_no_known_generality():
     assert frame.loc["turned", "generality"] == 0
     assert np.isinf(frame.loc["turned", "spread"])
     assert 0 < frame.loc["step", "spread"] < 2
-    assert len(found.notes) == 4
+    assert len(found.notes) == 5
+
+
+def test_where_nothing_falls_nobody_is_called_the_most_general():
+    flat = pd.DataFrame(np.tile([1.0, 0.0], (3, 30)), index=["x", "y", "z"])
+    found = generality(flat, np.repeat(np.arange(30.0), 2), draws=20)
+    assert found.flags == ("does not fall",) * 3
+    assert found.meaning.startswith("Success of 3 respondents (x, y, z) does not fall with diff")
+    assert "inf" not in found.meaning
+    rising = generality([[0, 0, 0, 1, 1, 1]], np.arange(6.0), draws=20)
+    assert rising.meaning.startswith("Success of 1 respondent (respondent_1) does not fall")
+
+
+def test_a_perfect_step_may_be_more_general_than_these_items_can_show():
+    found = generality([[1, 1, 1, 0, 0, 0]], np.arange(6.0), draws=20)
+    assert "right on every item up to a difficulty of about 2.50" in found.meaning
+    assert "more general still" in found.meaning
+    assert "spread" not in found.meaning
 
 
 @given(st.integers(0, 1000), st.floats(0.1, 10.0), st.floats(-5.0, 5.0))

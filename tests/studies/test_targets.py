@@ -33,7 +33,7 @@ def test_each_method_has_its_columns_one_row_an_item(targets):
         "average_error_se",
         "discrimination",
         "discrimination_se",
-        "turned",
+        "negative",
         "flag",
     ]
 
@@ -63,11 +63,11 @@ def test_the_average_error_by_hand():
     assert found.abilities.shape == (4, 0)
 
 
-def test_items_of_negative_discrimination_are_turned():
+def test_items_of_negative_discrimination_are_marked():
     cells = SIMULATED.responses.to_frame()
     cells.iloc[:, 3] = 1 - cells.iloc[:, 3]
     found = difficulty_targets(cells)
-    assert found.turned[3]
+    assert found.negative[3]
     assert "1 item with negative discrimination" in " ".join(found.notes)
     assert len(found.difficulty("2pl", keep_negative=False)) == 119
     assert len(found.difficulty("2pl")) == 120
@@ -181,6 +181,13 @@ def test_a_target_is_taken_by_its_name(targets):
         targets.difficulty("3pl")
 
 
+def test_dropped_items_are_there_as_nan_on_request(extreme):
+    found = difficulty_targets(extreme, methods="2pl", abnormal="drop", limit=4.0)
+    every = found.difficulty(keep_dropped=True)
+    assert tuple(every.index) == found.items
+    assert every.isna().sum() == found.abnormal["2pl"] > 0
+
+
 def test_the_result_shows_itself_and_repeats(targets):
     assert "120 items" in targets.meaning
     assert isinstance(targets.plot(), Display)
@@ -198,6 +205,7 @@ def test_the_result_shows_itself_and_repeats(targets):
         ({"abnormal": "crop"}, "'keep', 'clip' or 'drop'"),
         ({"limit": 0}, "limit is 0"),
         ({"limit": np.nan}, "limit is nan"),
+        ({"artificial": "no"}, "artificial is 'no', but it should be True or False"),
         ({"batches": 0}, "batches is 0"),
         ({"batches": 200}, "some hold 0 of 120 items"),
         ({"labels": ["a"] * 120}, "give artificial=True too"),

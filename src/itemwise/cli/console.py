@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -56,7 +57,8 @@ class Console:
     def document(self, content: Mapping[str, Any]) -> None:
         """The one JSON document that `--json` promises; frames become lists of records."""
         if self.json:
-            typer.echo(json.dumps(content, default=_plain, indent=1, ensure_ascii=False))
+            known = {name: None if _unknown(value) else value for name, value in content.items()}
+            typer.echo(json.dumps(known, default=_plain, indent=1, ensure_ascii=False))
 
     @contextmanager
     def progress(self, title: str, total: int | None = None) -> Iterator[Report]:
@@ -125,6 +127,10 @@ def _short(name: object) -> str:
     """A name on one line and without escape codes, whatever the file held."""
     text = "".join(sign if sign.isprintable() else " " for sign in str(name))
     return text if len(text) <= WIDEST_NAME else f"{text[: WIDEST_NAME - 1]}…"
+
+
+def _unknown(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _plain(value: Any) -> Any:

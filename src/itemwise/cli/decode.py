@@ -66,7 +66,7 @@ Order = Annotated[
 ]
 Score = Annotated[
     str,
-    choice("--score", names=SCORES, text="What decides the games; positive: without turned items."),
+    choice("--score", names=SCORES, text="What decides games; positive: without negative items."),
 ]
 Hard = Annotated[float, typer.Option(help="Difficulty above which an instance is hard.")]
 Discriminating = Annotated[float, typer.Option(help="Discrimination above which it counts.")]

@@ -75,10 +75,7 @@ def fit(
         made.fit(frame[known], columns.loc[known, difficulty])
     save_regressor(made, out)
     figures = made.held_out_figures(columns.loc[known, difficulty])
-    console.say(
-        f"{regressor} learnt from {int(known.sum()):,} items. On items held out: NRMSE "
-        f"{figures['nrmse']:.2f} (1: no better than the mean), Spearman {figures['spearman']:.2f}."
-    )
+    console.say(f"{regressor} learnt from {int(known.sum()):,} items.{_judged(figures)}")
     for note in made.notes_:
         console.say(note)
     console.say(f"Regressor: {out}")
@@ -182,6 +179,16 @@ def evaluate(
     for sentence in found.sentences():
         speak(sentence)
     console.document({"out": out, "meaning": found.sentences(), "evaluation": table})
+
+
+def _judged(figures: dict[str, float]) -> str:
+    """How well held-out items were predicted; nothing where there was nothing to predict."""
+    if figures["nrmse"] != figures["nrmse"]:
+        return ""
+    return (
+        f" On items held out: NRMSE {figures['nrmse']:.2f} (1: no better than the mean), Spearman "
+        f"{figures['spearman']:.2f}."
+    )
 
 
 def _read(

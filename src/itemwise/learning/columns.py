@@ -35,6 +35,11 @@ class Plan:
     left_out: dict[str, str]  # column -> why
 
     @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that something is learnt from."""
+        return (*self.numbers, *self.categories)
+
+    @property
     def losses(self) -> str:
         """The columns that are left out, and why."""
         reasons = [f"{name}: {why}" for name, why in self.left_out.items()]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from itemwise.learning.presets import regressor_of
 from itemwise.learning.rows import coder_of
+from itemwise.learning.targets import equally_hard
 from itemwise.numerics.arrays import Floats
 
 if TYPE_CHECKING:
@@ -26,4 +25,4 @@ def bare_regressor(regressor: Any, target: Floats, seed: int) -> Any:
     from sklearn.dummy import DummyRegressor
 
     made = regressor_of(regressor, len(target), seed)
-    return DummyRegressor() if np.ptp(target) == 0 else made  # some divide by the spread
+    return DummyRegressor() if equally_hard(target) else made  # some divide by the spread

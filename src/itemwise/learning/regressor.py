@@ -17,8 +17,9 @@ from sklearn.utils.validation import (
 from itemwise.errors import InputError
 from itemwise.learning.conformal import conformal_interval, held_out_share
 from itemwise.learning.pipelines import bare_regressor, pipeline_of
-from itemwise.learning.rows import checked_kinds, is_frame, plain_rows, plan_of
-from itemwise.numerics.agreement import scaled_error, spearman
+from itemwise.learning.rows import checked_kinds, is_frame, known_columns, plain_rows, plan_of
+from itemwise.learning.targets import PREDICTED, difficulty_of, equally_hard
+from itemwise.numerics.agreement import prediction_figures
 from itemwise.numerics.arrays import Floats
 from itemwise.responses.aligning import aligned
 from itemwise.words import counted
@@ -84,11 +85,14 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from a row of features an item, and their difficulties `y`, all finite."""
+        """Learn from a row of features an item, and their difficulties `y`, all finite.
+
+        `y` may be what `difficulty_targets` found: the first of its methods is learnt.
+        """
         from sklearn.utils import _safe_indexing
 
         _checked_coverage(self.coverage)
-        rows, y = self._training_rows(X, y)
+        rows, y = self._training_rows(X, difficulty_of(y))
         draw = check_random_state(self.random_state)
         seed = int(draw.randint(2**31 - 1))
         parts = _parts(len(y), self.calibration, seed)
@@ -121,12 +125,13 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def held_out_figures(self, y: Any) -> dict[str, float]:
         """How well the items of `fit`, of difficulty `y`, were predicted while held out.
 
-        NRMSE (1: no better than the mean) and Spearman's correlation.
+        NRMSE (1: no better than the mean) and Spearman's correlation; NaN where all are equally
+        hard.
         """
         check_is_fitted(self)
         known = np.isfinite(self.held_out_)
         found, truth = self.held_out_[known], _target(y)[known]
-        return {"nrmse": scaled_error(found, truth), "spearman": float(spearman(found, truth))}
+        return prediction_figures(found, truth)
 
     def _training_rows(self, X: Any, y: Any) -> tuple[Any, Floats]:
         """Rows and target as they are learnt from; sets the names, the plan and the notes."""
@@ -153,8 +158,8 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"There are {counted(len(y), 'item')}, but at least {FEWEST} are needed to learn "
                 "difficulty. Give more."
             )
-        if np.ptp(y) == 0:
-            remarks += (f"all items have the difficulty {y[0]:g}, so that is what is predicted",)
+        if alike := equally_hard(y):
+            remarks += (f"{alike}, {PREDICTED}",)
         self.notes_ = [f"{text[0].upper()}{text[1:]}." for text in remarks]
         return X, y
 
@@ -164,7 +169,10 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.numbers_ is None:
             return validate_data(self, X, **_ARRAY, reset=False)
         if is_frame(X):
-            validate_data(self, X, skip_check_array=True, reset=False)
+            named = getattr(self, "feature_names_in_", None)
+            X = known_columns(X, self._plan().used if named is None else named)
+            if named is not None:
+                validate_data(self, X, skip_check_array=True, reset=False)
         else:
             import pandas as pd
 

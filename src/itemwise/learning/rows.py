@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from itemwise.errors import InputError
 from itemwise.learning.columns import Plan, column_transformer, plain, plan_columns
 from itemwise.numerics.arrays import Floats
+from itemwise.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,11 +27,32 @@ def is_frame(X: object) -> bool:
 
 def plain_rows(X: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """A frame of float and text columns, and remarks about what was read as missing."""
-    names = [str(name) for name in X.columns]
-    twice = [name for k, name in enumerate(names) if name in names[:k]]
-    if twice:
-        raise InputError(f"The features have the column '{twice[0]}' more than once. Keep one.")
+    _places(X)
     return plain(X)
+
+
+def known_columns(X: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """The columns that were learnt from, in their order; others are left out."""
+    there = _places(X)
+    wanted = list(names)
+    if missing := [name for name in wanted if name not in there]:
+        extra = [name for name in there if name not in set(wanted)]
+        besides = f"; new are {listed(extra, 'column', 10)}" if extra else ""
+        raise InputError(
+            f"The features lack {listed(missing, 'column', 10)}, which the regressor learnt "
+            f"from{besides}. Give the columns of the training items, by their names, in any order."
+        )
+    return X.iloc[:, [there[name] for name in wanted]]
+
+
+def _places(X: pd.DataFrame) -> dict[str, int]:
+    """Where each column stands; names must differ."""
+    names = [str(name) for name in X.columns]
+    places = {name: k for k, name in enumerate(names)}
+    if len(places) < len(names):
+        twice = next(name for k, name in enumerate(names) if places[name] != k)
+        raise InputError(f"The features have the column '{twice}' more than once. Keep one.")
+    return places
 
 
 def plan_of(frame: pd.DataFrame) -> Plan:
@@ -59,7 +82,7 @@ def coder_of(plan: Plan | None) -> Any:
 def checked_kinds(frame: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """The plain frame, if its columns are still of the kind that was learnt."""
     changed: dict[str, Any] = {}
-    for name in (*plan.numbers, *plan.categories):
+    for name in plan.used:
         wanted = name in plan.numbers
         if (frame[name].dtype == np.float64) == wanted:
             continue

@@ -59,10 +59,21 @@ def correlation_interval(r: float, n: float, *, ranks: bool) -> tuple[float, flo
     return tanh(atanh(r) - reach), tanh(atanh(r) + reach)
 
 
-def scaled_error(found: Floats, truth: Floats) -> float:
-    """Root mean squared error by the deviation of the truth (NRMSE); NaN where it does not vary."""
-    spread = truth.std()
-    return float(np.sqrt(((found - truth) ** 2).mean()) / spread) if spread > 0 else np.nan
+def is_constant(values: Floats) -> bool:
+    """Whether all values are the same, exactly: their deviation may not be 0, by rounding."""
+    return values.size > 0 and bool(values.min() == values.max())
+
+
+def prediction_figures(found: Floats, truth: Floats) -> dict[str, float]:
+    """How well `found` predicts `truth`; NaN where the truth does not vary: nothing to predict.
+
+    `nrmse` is the root mean squared error by the deviation of the truth (1: no better than its
+    mean), `spearman` the rank correlation.
+    """
+    if is_constant(truth):
+        return {"nrmse": np.nan, "spearman": np.nan}
+    error = float(np.sqrt(((found - truth) ** 2).mean()) / truth.std())
+    return {"nrmse": error, "spearman": float(spearman(found, truth))}
 
 
 def _dot(signs: Signs, others: Signs) -> Floats:

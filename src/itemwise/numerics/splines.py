@@ -9,7 +9,6 @@ each series by restricted maximum likelihood or by generalised cross-validation.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-
 from typing import Any
 
 import numpy as np

@@ -24,6 +24,18 @@ def is_numbered(index: Any) -> bool:
     return bool(index.equals(pd.RangeIndex(len(index))))
 
 
+def place_of(item: object, index: Any) -> int | None:
+    """Where an item stands in an index, by its name; numbered rows are called row_0, row_1, ..."""
+    import pandas as pd
+
+    if not pd.api.types.is_hashable(item) or isinstance(item, bool) or not index.is_unique:
+        return None
+    if item in index:
+        return int(index.get_loc(item))
+    names = [row_name(place) for place in index] if is_numbered(index) else []
+    return names.index(item) if item in names else None
+
+
 def aligned(values: pd.Series[Any], index: Any, what: str) -> pd.Series[Any]:
     """`values` in the order of `index`, NaN where it has none; refused where names do not match.
 

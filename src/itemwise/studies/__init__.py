@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from itemwise.studies.tournament import Tournament, tournament
 
 if TYPE_CHECKING:
+    from itemwise.learning.targets import DifficultyTargets as DifficultyTargets
     from itemwise.studies.alarm import PerformanceAlarm as PerformanceAlarm
     from itemwise.studies.alarm import performance_alarm as performance_alarm
     from itemwise.studies.benchmark import decode_benchmark as decode_benchmark
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from itemwise.studies.selection import select_models as select_models
     from itemwise.studies.subsets import SubsetComparison as SubsetComparison
     from itemwise.studies.subsets import compare_subsets as compare_subsets
-    from itemwise.studies.targets import DifficultyTargets as DifficultyTargets
     from itemwise.studies.targets import difficulty_targets as difficulty_targets
 
 STUDIES: dict[str, str] = {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from itemwise.arguments import as_number, checked_share
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.success import Curves, curves_at_mean, curves_of, foretold, points
@@ -45,7 +46,9 @@ SITUATIONS = {
     ("harder", "worse"): "harder and worse than expected",
     ("easier", "worse"): "easier, yet worse than expected",
     ("other", "worse"): "other items, worse than expected",
+    ("hardly", "worse"): "adversarial: difficulty hardly changed, performance collapses",
     ("same", "better"): "Clever Hans: difficulty unchanged, performance too good",
+    ("hardly", "better"): "Clever Hans: difficulty hardly changed, performance too good",
     ("harder", "better"): "harder, yet better than expected",
     ("easier", "better"): "easier and better than expected",
     ("other", "better"): "other items, better than expected",
@@ -132,13 +135,13 @@ class PerformanceAlarm(Finding):
     def situation(self) -> str:
         """Which of the known situations this resembles.
 
-        Where performance is off, a shift of the mean below a fifth of a deviation counts as none,
+        Where performance is off, a shift of the mean below a fifth of a deviation hardly counts,
         sure though it may be: it could not explain that.
         """
         shift = self.shift
         small = shift in ("harder", "easier") and abs(self.effect) < SMALL_SHIFT
         if self.outcome in ("worse", "better") and small:
-            shift = "same"
+            shift = "hardly"
         return SITUATIONS[shift, self.outcome]
 
     @property
@@ -198,7 +201,8 @@ def performance_alarm(
     """Say whether a model is as good on new items as their difficulty lets expect.
 
     `reference` and `new` hold the (predicted) `difficulty` of each item and whether the model was
-    `right`: a frame with these columns, or a pair of arrays. Without `right` in `new`, only the
+    `right`: a frame with these columns, or a pair of arrays, of which the first may be what
+    `difficulty_targets` found. Without `right` in `new`, only the
     shift of difficulty is tested. Where nothing changed, either test speaks up with a chance of at
     most `false_alarm_rate`; the uncertainty of both samples is in it.
 
@@ -239,14 +243,13 @@ def performance_alarm(
 
 
 def _check(false_alarm_rate: float, method: str, guessing: float) -> None:
-    if not 0 < false_alarm_rate < 1:
-        raise InputError(
-            f"false_alarm_rate is {false_alarm_rate}, but it must be between 0 and 1, such as 0.05."
-        )
+    checked_share(false_alarm_rate, "false_alarm_rate", 0.05)
     if method not in METHODS:
         raise InputError(f"method is {method!r}, but it should be 'curve' or 'paper'.")
-    if not 0 <= guessing < 1:
-        raise InputError(f"guessing is {guessing}, but it must be at least 0 and below 1.")
+    if not 0 <= as_number(guessing) < 1:
+        raise InputError(
+            f"guessing is {guessing!r}, but it must be a number of at least 0 and below 1."
+        )
     if method == "paper" and guessing > 0:
         raise InputError("guessing belongs to method='curve'; 'paper' knows no floor. Leave it 0.")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from itemwise.errors import InputError
+from itemwise.learning.targets import difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.responses.aligning import aligned
 from itemwise.words import counted
@@ -55,15 +56,16 @@ def read_sample(given: Any, name: str) -> Sample:
 
 
 def _parts(given: Any, name: str) -> tuple[Any, Any]:
+    given = difficulty_of(given)
     if isinstance(given, Mapping) or hasattr(given, "columns"):
         if "difficulty" not in given:
             there = ", ".join(repr(key) for key in list(given)[:10]) or "none"
             raise InputError(
                 f"{name} needs the column 'difficulty', and 'right' beside it; it has: {there}."
             )
-        return given["difficulty"], given.get("right")
+        return difficulty_of(given["difficulty"]), given.get("right")
     if isinstance(given, tuple | list) and len(given) == 2 and not np.isscalar(given[0]):
-        return given[0], given[1]
+        return difficulty_of(given[0]), given[1]
     return given, None
 
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.arguments import checked_share, whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
+from itemwise.learning.targets import DifficultyTargets, difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, edges_by_width, places
 from itemwise.responses.aligning import is_numbered
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
 # A value for each item by name, a frame with a column `difficulty`, or as many as there are items.
 Difficulty: TypeAlias = (
-    "pd.Series[float] | pd.DataFrame | Mapping[str, float] | Sequence[float] | Floats"
+    "DifficultyTargets | pd.Series[float] | pd.DataFrame | Mapping[str, float] | Sequence[float] | "
+    "Floats"
 )
 
 WAYS = {"quantile": edges_by_quantile, "width": edges_by_width}
@@ -40,8 +43,7 @@ class Bins:
 
 def check_level(level: float) -> None:
     """Refuse a level that is no share."""
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}, but it must be between 0 and 1, such as 0.95.")
+    checked_share(level, "level", 0.95)
 
 
 def known_difficulty(
@@ -62,6 +64,7 @@ def known_difficulty(
 
 def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
     """The difficulty of each item; NaN where none is given."""
+    source = difficulty_of(source)
     if hasattr(source, "columns"):
         if "difficulty" not in source.columns:
             raise InputError(
@@ -125,13 +128,17 @@ def bin_edges(values: Floats, bins: int | Sequence[float], by: str) -> Floats:
         )
     if by not in WAYS:
         raise InputError(f"by is {by!r}, but it should be 'quantile' or 'width'.")
-    if isinstance(bins, int | np.integer):
-        if bins < 1:
-            raise InputError(f"bins is {bins}, but there must be at least one.")
-        return WAYS[by](values, int(bins))
-    edges = np.asarray(bins, dtype=np.float64)
+    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
+        return WAYS[by](values, whole_number(bins, "bins", 1))
+    try:
+        edges = np.asarray(bins, dtype=np.float64)
+    except (TypeError, ValueError):
+        edges = np.empty(0)
     if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
-        raise InputError("bins should be a number, or at least two edges that ascend.")
+        raise InputError(
+            f"bins is {bins!r:.40}, but it should be a whole number from 1, or at least two edges "
+            "that ascend."
+        )
     if not (places(values, edges) >= 0).any():
         raise InputError(
             f"No item has a difficulty between the edges {edges[0]:g} and {edges[-1]:g}: "

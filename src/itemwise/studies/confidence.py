@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.arguments import as_number, whole_number
 from itemwise.errors import InputError
+from itemwise.learning.targets import difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import wilson
 from itemwise.numerics.calibration_error import (
@@ -19,15 +21,17 @@ from itemwise.numerics.calibration_error import (
     error_interval,
     mean_interval,
 )
-from itemwise.responses.aligning import is_numbered
+from itemwise.responses.aligning import is_numbered, row_name
 from itemwise.results import Finding
 from itemwise.studies.along_difficulty import along, check_level
-from itemwise.words import counted
+from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+
+FEWEST_DRAWS = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,16 +139,19 @@ def confidence_by_difficulty(
 
     `confidence` is the probability that the model gives to its own response, `right` whether that
     was right (0 or 1), `difficulty` how hard the item is: one value an item each, in the same
-    order; or Series, matched by their index. Items without one of the three are left out. `sure` is
+    order; or Series, matched by their index, where rows that are only numbered are known as row_0,
+    row_1, ... `difficulty` may be what `difficulty_targets` found. Items without one of the three
+    are left out. `sure` is
     the confidence from which a wrong response is listed. Intervals of calibration errors come from
     `draws` of the items.
     """
     check_level(level)
-    if not 0 <= sure <= 1:
+    if not 0 <= as_number(sure) <= 1:
         raise InputError(f"sure is {sure!r}, but it should be a confidence between 0 and 1.")
-    if not isinstance(draws, int | np.integer) or draws < 20:
-        raise InputError(f"draws is {draws!r}, but it should be 20 or more.")
-    names, columns = _matched({"confidence": confidence, "right": right, "difficulty": difficulty})
+    whole_number(draws, "draws", FEWEST_DRAWS)
+    whole_number(random_state, "random_state", 0)
+    given = {"confidence": confidence, "right": right, "difficulty": difficulty_of(difficulty)}
+    names, columns, absent = _matched(given)
     known: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(columns))
     if not known.any():
         raise InputError("No item has a confidence, a right or wrong, and a finite difficulty.")
@@ -178,44 +185,26 @@ def confidence_by_difficulty(
         sure=float(sure),
         level=level,
         notes=(
+            *absent,
             *((f"Left out, without a number: {counted(lost, 'item')}.",) if lost else ()),
             *found.notes,
         ),
     )
 
 
-def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats]:
-    """Names of the items, and the three columns: by index where all have one, else by place."""
+def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
+    """Names of the items, the three columns, and a note of items that one of them lacks.
+
+    Matched by index where all have one, else by place.
+    """
     import pandas as pd
 
-    named = [
-        column
-        for column in given.values()
-        if isinstance(column, pd.Series) and not is_numbered(column.index)
-    ]
-    if 0 < len(named) < len(given):
-        raise InputError(
-            "Some of confidence, right and difficulty name their items, and some do not, so that "
-            "their order is not known. Give Series with one index, or arrays: .to_numpy()."
-        )
+    absent: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    given = _named_alike(given)
     if all(isinstance(column, pd.Series) for column in given.values()):
-        series = {name: column.rename(index=str) for name, column in given.items()}
-        for name, column in series.items():
-            if column.index.has_duplicates:
-                raise InputError(f"{name} gives an item more than one value. Give one an item.")
-        shared = [
-            name
-            for name in series["confidence"].index
-            if all(name in column.index for column in series.values())
-        ]
-        if not shared:
-            raise InputError(
-                "confidence, right and difficulty share no item. Their index names the items."
-            )
-        given = {name: column.loc[shared] for name, column in series.items()}
-        names = tuple(shared)
-    else:
-        names = ()
+        given, absent = _shared(given)
+        names = tuple(given["confidence"].index)
     columns = []
     for name, column in given.items():
         try:
@@ -226,7 +215,46 @@ def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats]:
     if len(shapes) > 1 or columns[0].ndim != 1 or not columns[0].size:
         said = ", ".join(f"{n}: {c.shape}" for n, c in zip(given, columns, strict=True))
         raise InputError(f"One value an item is needed in each, but shapes are {said}.")
-    return names or tuple(f"item_{k + 1}" for k in range(columns[0].size)), np.stack(columns)
+    names = names or tuple(f"item_{k + 1}" for k in range(columns[0].size))
+    return names, np.stack(columns), absent
+
+
+def _named_alike(given: dict[str, Any]) -> dict[str, Any]:
+    """Series that are only numbered get names where others have them: row_0, row_1, ..."""
+    import pandas as pd
+
+    series = {name: column for name, column in given.items() if isinstance(column, pd.Series)}
+    plain = {name: column for name, column in series.items() if is_numbered(column.index)}
+    if len(plain) == len(series):
+        return given
+    called = {name: column.rename(index=row_name) for name, column in plain.items()}
+    rows = {item for column in called.values() for item in column.index}
+    strangers = [name for name, column in series.items() if name not in plain]
+    known = all(rows.intersection(series[name].index) for name in strangers)
+    if len(series) < len(given) or (plain and not known):
+        raise InputError(
+            "Some of confidence, right and difficulty name their items, and some do not, so that "
+            "their order is not known. Give Series with one index, or arrays: .to_numpy()."
+        )
+    return {**given, **called}
+
+
+def _shared(given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The items that all three have, in the order of the first, and a note of the others."""
+    series = {name: column.rename(index=str) for name, column in given.items()}
+    for name, column in series.items():
+        if column.index.has_duplicates:
+            raise InputError(f"{name} gives an item more than one value. Give one an item.")
+    every = dict.fromkeys(item for column in series.values() for item in column.index)
+    shared = [item for item in every if all(item in column.index for column in series.values())]
+    if not shared:
+        raise InputError(
+            "confidence, right and difficulty share no item. Their index names the items."
+        )
+    there = set(shared)
+    lost = [item for item in every if item not in there]
+    note = f"Left out, not in all of confidence, right and difficulty: {listed(lost, 'item')}."
+    return {name: column.loc[shared] for name, column in series.items()}, (note,) if lost else ()
 
 
 def _check_values(confidence: Floats, right: Floats) -> None:

@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.arguments import whole_number
 from itemwise.diagnostics.subject import adjusted
 from itemwise.errors import InputError
 from itemwise.learning.pipelines import pipeline_of
 from itemwise.learning.presets import PRESETS, checked_name, regressor_of, unwrapped
 from itemwise.learning.rows import Rows
-from itemwise.numerics.agreement import correlation_interval, scaled_error, spearman
+from itemwise.learning.targets import PREDICTED, DifficultyTargets, equally_hard
+from itemwise.numerics.agreement import correlation_interval, prediction_figures
 from itemwise.numerics.arrays import Floats
 from itemwise.results import Finding
-from itemwise.studies.item_rows import columns_of_items, feature_rows, labels_of_items
+from itemwise.studies.item_rows import (
+    columns_of_items,
+    feature_rows,
+    labels_of_items,
+    negative_items,
+)
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
     from itemwise.learning.columns import Plan
 
 ALL = "all items"
-UPRIGHT = "upright items"  # all but those of negative discrimination
+WITHOUT_NEGATIVE = "without negative"  # all items but those of negative discrimination
 FEWEST = 4  # items in a test part: with fewer, ranks say nothing
 FEWEST_DIFFERENCES = 6  # between folds, below which no signed rank is significant
 LEVEL = 0.05
@@ -58,15 +65,18 @@ class DifficultyEvaluation(Finding):
         """Which regressor is best, how good it is, and whether others are as good."""
         frame = self.to_frame()
         best = frame[frame["best"]]
+        if best.empty:
+            return "In every target all items are equally hard: there is nothing to judge."
         top = best.iloc[int(best["spearman"].argmax())]
         if len(best) == 1:
             rivals = frame[~frame["best"] & (frame["p_adjusted"] >= LEVEL)]["regressor"].tolist()
             tail = f"; {listed(rivals, 'other')} cannot be told apart from it" if rivals else ""
             return f"{_said(top)}{tail}."
         wins = best["regressor"].value_counts()
+        lead = "the best order of items: " if top["nrmse"] < 1 else ""
         return (
-            f"{wins.index[0]} has the smallest error in {wins.iloc[0]} of {len(best)} tables; the "
-            f"best order of items: {_said(top)}."
+            f"{wins.index[0]} has the smallest error in {wins.iloc[0]} of {len(best)} tables; "
+            f"{lead}{_said(top)}."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -95,8 +105,8 @@ class DifficultyEvaluation(Finding):
                 (row.regressor, column): text
                 for row in part.itertuples()
                 for column, text in (
-                    ("NRMSE", f"{row.nrmse:.2f} ± {row.nrmse_sd:.2f}"),
-                    ("Spearman", f"{row.spearman:.2f}"),
+                    ("NRMSE", _shown(row.nrmse, f"{row.nrmse:.2f} ± {row.nrmse_sd:.2f}")),
+                    ("Spearman", _shown(row.spearman, f"{row.spearman:.2f}")),
                 )
             }
             for names, part in self.to_frame().groupby(["target", "training"], sort=False)
@@ -111,6 +121,8 @@ class DifficultyEvaluation(Finding):
         from itemwise.displays import DISPLAYS, RankingDisplay
 
         frame = self.to_frame()
+        if not frame["best"].any():
+            raise InputError(f"There is nothing to draw. {self.meaning}")
         parts = [name for name in ("target", "training") if len(frame[name].unique()) > 1]
         where = [", ".join(row) for row in frame[parts].itertuples(index=False)]
         if kind == "nrmse":
@@ -150,16 +162,26 @@ def evaluate_difficulty(
     """Predict difficulty in repeated cross-validation, with several regressors and targets.
 
     `features` has a row an item: a frame, whose columns may be categories and have gaps, or an
-    array. `targets` is the difficulty of each item, or a frame with a column a target ("1pl",
-    "2pl", "average_error", ...); items without a finite value are left out. `regressors` are names
+    array. `targets` is what `difficulty_targets` found, each of its methods a target; or the
+    difficulty of each item, or a frame with a column a target; items without a finite value are
+    left out, and where all are equally hard there is no figure (NaN). `regressors` are names
     of presets (all, left out) or a mapping from a name to a preset or a scikit-learn regressor; of
     a DifficultyRegressor, the regressor inside is judged. `negative` marks items of negative
     discrimination: all is then done a second time with these left out of training, never of tests.
+    Left out itself, what `difficulty_targets` found says which they are; `negative=False` does
+    without.
+
+    >>> import numpy as np
+    >>> hard = np.arange(40.0)
+    >>> found = evaluate_difficulty(hard[:, None], hard, regressors=["stepwise"], repeats=1)
+    >>> found.to_frame()[["regressor", "n"]].values.tolist()
+    [['stepwise', 40]]
     """
+    _check_numbers(folds, repeats, random_state, n_jobs)
     rows, plan, _ = feature_rows(features)
     values = columns_of_items(targets, rows, "targets")
     chosen = _chosen(regressors)
-    keep = _kept(negative, rows)
+    keep = _kept(negative, targets, rows)
     splits = _splits(values, folds, repeats, random_state)
     jobs = [
         _Job(target, training, name, repeat, fold, train[kept[train]], test)
@@ -189,10 +211,21 @@ def _chosen(regressors: Any) -> dict[str, Any]:
     return found
 
 
-def _kept(negative: Any, rows: Rows) -> dict[str, NDArray[np.bool_]]:
+def _check_numbers(folds: int, repeats: int, random_state: int, n_jobs: int | None) -> None:
+    whole_number(folds, "folds", 2)
+    whole_number(repeats, "repeats", 1)
+    whole_number(random_state, "random_state", 0)
+    if n_jobs not in (None, -1):
+        whole_number(n_jobs, "n_jobs", 1)
+
+
+def _kept(negative: Any, targets: Any, rows: Rows) -> dict[str, NDArray[np.bool_]]:
     """Which items may be learnt from, under each name of a choice."""
     everything = {ALL: np.ones(len(rows), dtype=bool)}
-    if negative is None:
+    if negative is None and isinstance(targets, DifficultyTargets):
+        found = negative_items(targets, rows)
+        return {**everything, WITHOUT_NEGATIVE: ~found} if found.any() else everything
+    if negative is None or negative is False:
         return everything
     mask = labels_of_items(negative, rows, "negative")
     if mask.dtype != bool:
@@ -200,7 +233,7 @@ def _kept(negative: Any, rows: Rows) -> dict[str, NDArray[np.bool_]]:
             f"negative holds {mask.dtype}, but it should hold True for items of negative "
             "discrimination and False for the others: items['discrimination'] < 0."
         )
-    return {**everything, UPRIGHT: ~mask}
+    return {**everything, WITHOUT_NEGATIVE: ~mask}
 
 
 def _splits(
@@ -209,9 +242,6 @@ def _splits(
     """Repeat, fold, training items and test items, for the items that each target knows."""
     from sklearn.model_selection import KFold
 
-    for name, number, least in (("folds", folds, 2), ("repeats", repeats, 1)):
-        if not isinstance(number, int | np.integer) or number < least:
-            raise InputError(f"{name} is {number!r}, but it should be a number from {least}.")
     found = {}
     for target, column in values.items():
         known = np.flatnonzero(np.isfinite(column))
@@ -235,7 +265,7 @@ def _check_jobs(jobs: Sequence[_Job], folds: int) -> None:
     if min(len(job.train) for job in jobs) < FEWEST:
         raise InputError(
             "Without the items of negative discrimination fewer than "
-            f"{FEWEST} are left to learn from in one of {folds} folds. Leave `negative` out."
+            f"{FEWEST} are left to learn from in one of {folds} folds. Give negative=False."
         )
 
 
@@ -262,14 +292,14 @@ def _run(
 def _judged(
     job: _Job, rows: Rows, plan: Plan | None, value: Floats, regressor: Any, seed: int
 ) -> tuple[float, float]:
-    """NRMSE and Spearman on the test part; no NRMSE where its target does not vary."""
+    """NRMSE and Spearman on the test part."""
     from sklearn.utils import _safe_indexing
 
     made = pipeline_of(regressor, plan, value[job.train], seed)
     made.fit(_safe_indexing(rows, job.train), value[job.train])
     found = np.asarray(made.predict(_safe_indexing(rows, job.test)), dtype=float).reshape(-1)
-    truth = value[job.test]
-    return scaled_error(found, truth), float(spearman(found, truth))
+    figures = prediction_figures(found, value[job.test])
+    return figures["nrmse"], figures["spearman"]
 
 
 def _summary(names: dict[str, Any], part: pd.DataFrame) -> dict[str, Any]:
@@ -289,10 +319,12 @@ def _summary(names: dict[str, Any], part: pd.DataFrame) -> dict[str, Any]:
 
 def _compared(rows: pd.DataFrame, folds: pd.DataFrame) -> pd.DataFrame:
     """The rows of one table with the best one marked, and every other held against it."""
+    if rows["nrmse"].isna().all():
+        return rows.assign(p=np.nan, p_adjusted=np.nan, best=False)
     first = rows.iloc[0]
     part = folds[(folds["target"] == first["target"]) & (folds["training"] == first["training"])]
     errors = {name: own["nrmse"].to_numpy() for name, own in part.groupby("regressor")}
-    best = rows["nrmse"].argmin() if rows["nrmse"].notna().any() else 0
+    best = rows["nrmse"].argmin()
     winner = rows["regressor"].iloc[best]
     p = np.array(
         [
@@ -322,6 +354,10 @@ def _matrix(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame.from_dict(cells, orient="index").rename_axis(columns="NRMSE by regressor")
 
 
+def _shown(number: Any, text: str) -> str:
+    return text if np.isfinite(number) else "–"
+
+
 def _said(row: pd.Series) -> str:
     if not row["nrmse"] < 1:
         return (
@@ -343,12 +379,12 @@ def _notes(
     for target, column in values.items():
         if lost := int(np.isnan(column).sum()):
             notes.append(f"{target}: left out, without a finite value: {counted(lost, 'item')}.")
-        if np.ptp(column[np.isfinite(column)]) == 0:
-            notes.append(f"{target}: all items are equally hard, so that there is no NRMSE.")
+        if alike := equally_hard(column):
+            notes.append(f"{target}: {alike}, {PREDICTED}.")
     if plan is not None and plan.left_out:
         notes.append(f"Features: {plan.losses}.")
-    if UPRIGHT in keep:
-        turned = int((~keep[UPRIGHT]).sum())
-        notes.append(f"Of negative discrimination: {counted(turned, 'item')}.")
+    if WITHOUT_NEGATIVE in keep:
+        negative = int((~keep[WITHOUT_NEGATIVE]).sum())
+        notes.append(f"Of negative discrimination: {counted(negative, 'item')}.")
     notes.append("Folds share training items, so that p-values are too small; they are a guide.")
     return tuple(notes)

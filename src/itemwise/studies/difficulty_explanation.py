@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.arguments import checked_share, whole_number
+from itemwise.datasets.labels import label_text
 from itemwise.errors import InputError
 from itemwise.learning.pipelines import pipeline_of
 from itemwise.learning.presets import TREES, unwrapped
 from itemwise.learning.rows import Rows, coder_of, is_frame, owners_of
+from itemwise.learning.targets import equally_hard
 from itemwise.numerics.agreement import spearman
 from itemwise.numerics.arrays import Floats
+from itemwise.responses.aligning import place_of
 from itemwise.results import Finding
 from itemwise.studies.item_rows import feature_rows, labels_of_items, values_of_items
 from itemwise.words import counted
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
     from itemwise.learning.columns import Plan
 
 FEWEST = 20  # items
+LEAST = 1e-9  # importance; less is rounding
+FEWEST_TO_RANK = 3  # features, below which their orders agree by chance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,15 +72,22 @@ class DifficultyExplanation(Finding):
             f"{self.permutation[top]:.2f} ± {self.permutation_sd[top]:.2f} of R² "
             f"{self.score:.2f}"
         )
-        if np.isnan(self.task_score):
-            return f"{text}."
+        return text + ("." if np.isnan(self.task_score) else f"; {self._task_said(top)}.")
+
+    def _task_said(self, top: int) -> str:
+        """Where the class shows, beside the feature that matters most for difficulty."""
         first = int(np.argmax(self.task_permutation))
+        score = f"(accuracy {self.task_score:.2f})"
+        if not self.task_permutation[first] > LEAST:
+            return f"its class shows in no feature {score}"
         same = "the same feature" if first == top else self.features[first]
+        text = f"its class shows most in {same} {score}"
+        if len(self.features) < FEWEST_TO_RANK:
+            return text
         agree = float(spearman(self.permutation, self.task_permutation))
         return (
-            f"{text}; its class shows most in {same} (accuracy {self.task_score:.2f}), and the two "
-            f"orders of {counted(len(self.features), 'feature')} agree with a Spearman correlation "
-            f"of {agree:.2f}."
+            f"{text}, and the two orders of {counted(len(self.features), 'feature')} agree with a "
+            f"Spearman correlation of {agree:.2f}"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -94,7 +107,7 @@ class DifficultyExplanation(Finding):
         `push` is the predicted difficulty less what it would be with the `usual` value of that
         feature, its median or most frequent category, all others as they are: above 0 it makes the
         item harder. Pushes need not add up, since features act together. `item` is a place, or a
-        name in the index of the features.
+        name in the index of the features; rows that are only numbered are called row_0, row_1, ...
         """
         import pandas as pd
 
@@ -113,10 +126,14 @@ class DifficultyExplanation(Finding):
         return frame.sort_values("push", key=np.abs, ascending=False, kind="stable")
 
     def _place(self, item: Any) -> int:
-        index = getattr(self.rows, "index", None)
-        if index is not None and not callable(index) and item in index and index.is_unique:
-            return int(index.get_loc(item))
-        if isinstance(item, int | np.integer) and 0 <= item < len(self.rows):
+        import pandas as pd
+
+        index = self.rows.index if is_frame(self.rows) else pd.RangeIndex(len(self.rows))
+        place = place_of(item, index)
+        if place is not None:
+            return place
+        whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
+        if whole and 0 <= item < len(self.rows):
             return int(item)
         raise InputError(
             f"There is no item {item!r:.40}. Give a place from 0 to {len(self.rows) - 1:,}, or a "
@@ -161,25 +178,27 @@ def explain_difficulty(
 
     `regressor` is a preset ("rf") or a scikit-learn regressor, of which a copy is fitted.
     `features` has a row an item, `difficulty` a number and `labels`, where given, the class of each
-    item; a random forest learns these. A share `test_share` of the items is held out, and each
-    feature shuffled `shuffles` times among them. Items without a finite difficulty are left out.
+    item; a random forest learns these, from items that have one. `difficulty` may be what
+    `difficulty_targets` found, of which the first method is taken. A share `test_share` of the
+    items is held out, and each feature shuffled `shuffles` times among them. Items without a finite
+    difficulty are left out.
     """
-    if not 0 < test_share < 1 or shuffles < 2:
-        raise InputError(
-            f"test_share is {test_share} and shuffles {shuffles}, but they should be between 0 and "
-            "1, and at least 2."
-        )
+    checked_share(test_share, "test_share", 0.3)
+    whole_number(shuffles, "shuffles", 2)
+    whole_number(random_state, "random_state", 0)
     rows, plan, names = feature_rows(features)
     value = values_of_items(difficulty, rows, "difficulty")
-    classes = None if labels is None else labels_of_items(labels, rows, "labels").astype(str)
     train, test = _parts(value, test_share, random_state)
     model = pipeline_of(unwrapped(regressor), plan, value[train], random_state)
-    settings = (rows, train, test, plan, names, shuffles, random_state)
-    own = _importance(model, value, "r2", *settings)
+    settings = (plan, names, shuffles, random_state)
+    own = _importance(model, value, "r2", rows, train, test, *settings)
+    classes, remarks = _classes(labels, rows, train, test)
     if classes is None:
         task = (np.full((3, len(names)), np.nan), np.nan)
     else:
-        task = _importance(_classifier(plan, random_state), classes, "accuracy", *settings)
+        known, forest = _known(classes), _classifier(plan, random_state)
+        learnt, held = train[known[train]], test[known[test]]
+        task = _importance(forest, classes, "accuracy", rows, learnt, held, *settings)
     return DifficultyExplanation(
         features=names,
         permutation=own[0][0],
@@ -193,7 +212,7 @@ def explain_difficulty(
         held_out=test,
         model=model,
         rows=rows,
-        notes=_notes(value, plan, own[0][2]),
+        notes=(*_notes(value, plan, own[0][2]), *remarks),
     )
 
 
@@ -207,11 +226,38 @@ def _parts(
             f"The difficulty of {counted(len(known), 'item')} is known, but at least {FEWEST} are "
             "needed to learn and to test. Give more."
         )
-    if np.ptp(value[known]) == 0:
-        raise InputError("All items are equally hard: there is nothing to explain.")
+    if alike := equally_hard(value):
+        raise InputError(f"{alike[0].upper()}{alike[1:]}: there is nothing to explain.")
     order = np.random.default_rng(seed).permutation(known)
     held = min(max(round(test_share * len(known)), 2), len(known) - 2)
     return np.sort(order[held:]), np.sort(order[:held])
+
+
+def _known(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    import pandas as pd
+
+    return np.asarray(pd.notna(labels), dtype=bool)
+
+
+def _classes(
+    labels: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp]
+) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
+    """The class of each item as text, empty ones as None; no classes where there is no task."""
+    if labels is None:
+        return None, ()
+    if isinstance(labels, list | tuple):
+        labels = np.array(labels, dtype=object)  # else NaN among words would become a word
+    given = labels_of_items(labels, rows, "labels")
+    known = _known(given)
+    classes = np.array([label_text(label) for label in given], dtype=object)
+    classes[~known] = None
+    without = int((~known[train]).sum() + (~known[test]).sum())
+    remark = f"Left out for the class, without a label: {counted(without, 'item')}."
+    remarks = (remark,) if without else ()
+    learnt = set(classes[train][known[train]])
+    if len(learnt) < 2 or not known[test].any():
+        return None, (*remarks, "Class not explained: two or more are needed to learn them.")
+    return classes, remarks
 
 
 def _classifier(plan: Plan | None, seed: int) -> Any:
@@ -257,8 +303,8 @@ def _impurity(model: Any, plan: Plan | None, names: tuple[str, ...]) -> Floats:
     made = last.feature_importances_
     owners = list(names) if plan is None else owners_of(coder, plan)
     found = dict.fromkeys(names, 0.0)
-    for owner, share in zip(owners, made, strict=True):
-        found[owner] += float(share)
+    for owner, part in zip(owners, made, strict=True):
+        found[owner] += float(part)
     return np.array(list(found.values()))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 # A logistic distribution of unit scale has this deviation.
 DEVIATION = math.pi / math.sqrt(3.0)
 FEWEST_DRAWS = 20
+LEAST_FALL = 1e-6  # of log-odds, by a deviation of difficulty; less is rounding
 RIGHT, WRONG, FLAT, FEW = "right everywhere", "wrong everywhere", "does not fall", "too few items"
+STEP = "falls at once"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +42,9 @@ class Generality(Finding):
     Success of a respondent falls with difficulty h along the curve σ(-s (h - m)). What it loses at
     each h, -dσ/dh, is a density around m of deviation π / (√3 s): the `spread`. Generality is
     1 / spread. Where success does not fall at all, the spread is infinite and generality is 0. Who
-    is right (or wrong) everywhere falls beyond the items, nobody knows how fast: it is NaN.
+    is right (or wrong) everywhere falls beyond the items, nobody knows how fast: it is NaN. Who is
+    right up to a difficulty and wrong from there on falls at once, between two items: any higher
+    generality fits as well, and the one given is cautious (Jeffreys' prior).
     """
 
     respondents: tuple[str, ...]
@@ -60,10 +65,16 @@ class Generality(Finding):
             return "No respondent turns from right to wrong on these items: generality is unknown."
         order = known[np.argsort(-self.generality[known], kind="stable")]
         best = order[0]
+        if self.generality[best] == 0:
+            names = listed([self.respondents[row] for row in known], "respondent")
+            return (
+                f"Success of {names} does not fall with difficulty: generality is 0. The "
+                "difficulties may be those of other items."
+            )
+        value, reach = self.generality[best], 1.96 * self.generality_se[best]
         text = (
-            f"{self.respondents[best]} is the most general, "
-            f"{self.generality[best]:.2f} ± {1.96 * self.generality_se[best]:.2f}: it turns from "
-            f"right to wrong within a spread of difficulty of {self.spread[best]:.2f}"
+            f"{self.respondents[best]} is the most general, {value:.2f} ± {reach:.2f}: "
+            f"{self._fall(best)}"
         )
         if order.size < 2:
             return f"{text}."
@@ -75,6 +86,16 @@ class Generality(Finding):
             f"{text}; the least general, {self.respondents[last]} "
             f"({self.generality[last]:.2f}), fails easy items and solves hard ones "
             f"more often{sure}."
+        )
+
+    def _fall(self, row: int) -> str:
+        if self.flags[row] == STEP:
+            return (
+                f"it is right on every item up to a difficulty of about {self.middle[row]:.2f} and "
+                "wrong on every harder one, so that it may be more general still"
+            )
+        return (
+            f"it turns from right to wrong within a spread of difficulty of {self.spread[row]:.2f}"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -115,8 +136,8 @@ def generality(
     name; instead, `calibration` has it. Values far out pull the curves: `difficulty_targets` can
     clip or drop them. Standard errors come from `draws` of the items with replacement.
     """
-    if not isinstance(draws, int | np.integer) or draws < FEWEST_DRAWS:
-        raise InputError(f"draws is {draws!r}, but it should be {FEWEST_DRAWS} or more.")
+    whole_number(draws, "draws", FEWEST_DRAWS)
+    whole_number(random_state, "random_state", 0)
     table = as_responses(responses, "binary")
     value = difficulty_values(known_difficulty(difficulty, calibration, "generality"), table.items)
     known = np.isfinite(value)
@@ -157,9 +178,10 @@ def _found(
     unknown: list[str],
 ) -> Generality:
     """Slopes as generality, with what is to be said of each respondent."""
-    flags = _flags(cells, value, curves[:, 1])
+    slope = np.where(curves[:, 1] * value.std() > -LEAST_FALL, 0.0, curves[:, 1])
+    flags = _flags(cells, value, slope)
     lost = np.array([flag in (RIGHT, WRONG, FEW) for flag in flags])
-    fall = np.where(lost, np.nan, np.maximum(-curves[:, 1], 0.0))
+    fall = np.where(lost, np.nan, np.abs(slope))
     found = fall / DEVIATION
     with np.errstate(divide="ignore"):
         spread = 1.0 / found
@@ -190,7 +212,8 @@ def _flags(cells: Floats, value: Floats, slope: Floats) -> tuple[str, ...]:
         elif (row[there] == 0).all():
             found.append(WRONG)
         else:
-            found.append(FLAT if rise >= 0 else "")
+            at_once = value[row == 1].max() < value[row == 0].min()
+            found.append(FLAT if rise >= 0 else STEP if at_once else "")
     return tuple(found)
 
 
@@ -202,6 +225,7 @@ def _notes(
         WRONG: "its fall lies before these items; generality is unknown.",
         FEW: "asked items of one difficulty at most; generality is unknown.",
         FLAT: "success does not fall with difficulty; generality is 0.",
+        STEP: "right up to a difficulty, wrong from there on; generality may be higher.",
     }
     notes = []
     for flag, text in said.items():

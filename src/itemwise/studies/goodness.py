@@ -7,7 +7,7 @@ function of a number in [0, 1] is 1 minus its mean, which needs no grid.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -82,14 +82,10 @@ class Goodness:
         performances, but spreads their 100 shares over the whole unit.
         """
         if not self.published:
-            mean: Floats = np.asarray(np.nanmean(cells, axis=0))
+            mean: Any = np.nanmean(cells, axis=0)
             return 1 - mean if lower else mean
         steps = np.arange(PUBLISHED_POINTS) / PUBLISHED_POINTS
-        shares = (
-            _share_within(cells, steps)
-            if lower
-            else _share_within(-cells, -(PUBLISHED_POINTS - np.arange(PUBLISHED_POINTS)) / 100)
-        )
+        shares = _share_within(cells, steps) if lower else _share_within(-cells, steps - 1.0)
         grid = np.linspace(0.0, 1.0, PUBLISHED_POINTS)
         under: Floats = np.trapezoid(shares, grid, axis=0)
         return under

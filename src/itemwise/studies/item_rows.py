@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.learning.columns import Plan
 from itemwise.learning.rows import Rows, is_frame, plain_rows, plan_of
+from itemwise.learning.targets import DifficultyTargets, difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.responses.aligning import aligned
 from itemwise.words import counted
@@ -39,7 +41,7 @@ def feature_rows(features: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
 
 def values_of_items(values: Any, rows: Rows, what: str) -> Floats:
     """One number an item, NaN where unknown; by name where both have names."""
-    found = labels_of_items(values, rows, what)
+    found = labels_of_items(difficulty_of(values), rows, what)
     try:
         numbers = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -63,7 +65,14 @@ def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
 
 
 def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
-    """Numbers an item under each of some names: a frame, a mapping, or one column alone."""
+    """Numbers an item under each of some names: a frame, a mapping, or one column alone.
+
+    Of difficulty targets, each method is a column.
+    """
+    if isinstance(values, DifficultyTargets):
+        values = {name: values.difficulty(name, keep_dropped=True) for name in values.methods}
+    if is_frame(values):
+        _check_columns(values, what)
     if isinstance(values, Mapping) or is_frame(values):
         found = {str(name): values_of_items(values[name], rows, what) for name in values}
         if not found:
@@ -71,3 +80,25 @@ def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
         return found
     name = getattr(values, "name", None)
     return {str(name or "difficulty"): values_of_items(values, rows, what)}
+
+
+def negative_items(targets: DifficultyTargets, rows: Rows) -> NDArray[np.bool_]:
+    """Which items are known to be of negative discrimination, in the order of the features."""
+    import pandas as pd
+
+    known = pd.Series(targets.negative.astype(np.float64), index=list(targets.items))
+    found: NDArray[np.bool_] = values_of_items(known, rows, "targets") == 1
+    return found
+
+
+def _check_columns(frame: Any, what: str) -> None:
+    """Refuse columns of text: a frame of targets also tells errors and flags, which are none."""
+    import pandas as pd
+
+    for name, column in frame.items():
+        if (pd.to_numeric(column, errors="coerce").isna() & column.notna()).any():
+            raise InputError(
+                f"The column '{name}' of {what} holds no numbers, but each column should be a "
+                f"difficulty. Choose columns, such as {what}[['difficulty_1pl']], or give what "
+                "difficulty_targets found as it is, not its frame."
+            )

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
+from itemwise.learning.targets import DifficultyTargets, difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import sums_by_bin, wilson
 from itemwise.numerics.paired import mcnemar, paired_difference
@@ -67,14 +69,14 @@ class ModelSelection(Finding):
     level: float
     notes: tuple[str, ...] = ()
 
-    def choose(self, difficulty: ArrayLike) -> list[str]:
+    def choose(self, difficulty: ArrayLike | DifficultyTargets) -> list[str]:
         """The model for each item of these difficulties.
 
         Beyond the easiest and the hardest item, the outer bins go on; the single best model where a
         difficulty is NaN.
         """
         try:
-            value = np.atleast_1d(np.asarray(difficulty, dtype=np.float64))
+            value = np.atleast_1d(np.asarray(difficulty_of(difficulty), dtype=np.float64))
         except (TypeError, ValueError) as error:
             raise InputError(f"difficulty should give numbers, but: {error}.") from error
         place = np.searchsorted(self.edges[1:-1], value, side="right")
@@ -175,6 +177,8 @@ def select_models(
     bins, their best models and the single best are found on the others.
     """
     check_level(level)
+    whole_number(folds, "folds", 2)
+    whole_number(random_state, "random_state", 0)
     table = as_responses(responses, "binary")
     if table.n_respondents < FEWEST_MODELS:
         raise InputError("There is one respondent only. Give two or more to choose from.")
@@ -274,8 +278,6 @@ def _held_out(
 ) -> _HeldOut:
     """Right and wrong of the chosen and of the single best model, fold by fold."""
     n_items = value.size
-    if not isinstance(folds, int | np.integer) or isinstance(folds, bool) or folds < 2:
-        raise InputError(f"folds is {folds!r}, but it should be a whole number of 2 or more.")
     if folds > n_items:
         raise InputError(
             f"folds is {folds}, but there are {counted(n_items, 'item')} with a difficulty. "

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.arguments import as_number, whole_number
 from itemwise.datasets.labels import label_text
 from itemwise.errors import InputError
+from itemwise.learning.targets import AVERAGE_ERROR, MODELS, DifficultyTargets, said_method
 from itemwise.numerics.arrays import Floats
 from itemwise.pools.paper import OPTIMAL, PESSIMAL
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.results import Finding
 from itemwise.studies.artificial import misplaced
 from itemwise.studies.batches import OnScale, on_one_scale
 from itemwise.words import counted, listed
@@ -23,127 +22,11 @@ from itemwise.words import counted, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from itemwise.displays import Display
-
-MODELS = ("1pl", "2pl")
-AVERAGE_ERROR = "average_error"
 METHODS = (*MODELS, AVERAGE_ERROR)
 TREATMENTS = ("keep", "clip", "drop")
 RANDOM = "random 1"
 FEWEST_IN_A_BATCH = 10
 TARGETS = ("difficulty_", AVERAGE_ERROR, "discrimination")  # how columns that tell of it begin
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DifficultyTargets(Finding):
-    """How hard each item is, by several methods, ready to be learnt from features.
-
-    `abnormal` counts, for each model, items whose difficulty lies farther than `limit` from 0, in
-    deviations of ability; they were kept, clipped or dropped (NaN) as `treatment` says. The
-    standard error of the average error is never 0: where all err alike, others may still not.
-    """
-
-    items: tuple[str, ...]
-    methods: tuple[str, ...]
-    difficulties: Mapping[str, Floats]  # by method, (n_items,) each
-    errors: Mapping[str, Floats]  # their standard errors
-    discrimination: Floats | None  # by 2PL, where that was asked for
-    discrimination_se: Floats | None
-    flags: tuple[str, ...]  # what the calibrations say of each item
-    abnormal: Mapping[str, int]
-    limit: float
-    treatment: str
-    abilities: (
-        pd.DataFrame
-    )  # one row a respondent, a column a model; the artificial ones among them
-    notes: tuple[str, ...] = ()
-
-    @property
-    def turned(self) -> NDArray[np.bool_]:
-        """Items that better respondents miss more often, by 2PL; none where that is unknown."""
-        if self.discrimination is None:
-            return np.zeros(len(self.items), dtype=bool)
-        return self.discrimination < 0
-
-    def difficulty(self, method: str | None = None, *, keep_negative: bool = True) -> pd.Series:
-        """The difficulty of each item by one method, the first unless named; dropped ones not.
-
-        With `keep_negative=False`, items of negative discrimination are left out.
-        """
-        import pandas as pd
-
-        chosen = self.methods[0] if method is None else method
-        if chosen not in self.methods:
-            raise InputError(
-                f"There is no target {chosen!r}. There are: {', '.join(self.methods)}."
-            )
-        found = pd.Series(
-            self.difficulties[chosen], index=pd.Index(self.items, name="item"), name="difficulty"
-        )
-        return found[found.notna() & (keep_negative | ~self.turned)]
-
-    @property
-    def meaning(self) -> str:
-        """How far difficulties reach, and whether the methods agree on the order of items."""
-        first = self.methods[0]
-        value = self.difficulties[first]
-        if not np.isfinite(value).any():
-            return f"None of {counted(len(self.items), 'item')} has a {_said(first)}."
-        low, high = np.quantile(value[np.isfinite(value)], [0.05, 0.95])
-        text = (
-            f"{counted(len(self.items), 'item')}: nine of ten have a {_said(first)} between "
-            f"{low:.2f} and {high:.2f}"
-        )
-        agreements = self._agreements()
-        if not agreements:
-            return f"{text}."
-        pair, least = min(agreements.items(), key=lambda entry: entry[1])
-        return (
-            f"{text}; the methods order items alike up to a rank correlation of {least:.2f} "
-            f"({_said(pair[0])} and {_said(pair[1])} agree least)."
-        )
-
-    def _agreements(self) -> dict[tuple[str, str], float]:
-        """Rank correlation of each two methods, where both vary."""
-        from scipy.stats import spearmanr
-
-        found = {}
-        for pair in combinations(self.methods, 2):
-            one, other = (self.difficulties[name] for name in pair)
-            there = np.isfinite(one) & np.isfinite(other)
-            if there.sum() > 2 and np.ptp(one[there]) > 0 and np.ptp(other[there]) > 0:
-                found[pair] = float(spearmanr(one[there], other[there]).statistic)
-        return found
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row an item: each method with its standard error, discrimination and its sign."""
-        import pandas as pd
-
-        columns: dict[str, Any] = {}
-        for method in self.methods:
-            name = method if method == AVERAGE_ERROR else f"difficulty_{method}"
-            columns |= {name: self.difficulties[method], f"{name}_se": self.errors[method]}
-        if self.discrimination is not None:
-            columns |= {
-                "discrimination": self.discrimination,
-                "discrimination_se": self.discrimination_se,
-                "turned": self.turned,
-            }
-        columns["flag"] = self.flags
-        return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
-
-    def plot(self, **kw: Any) -> Display:
-        """How difficulties are distributed, by model; the average error where it stands alone."""
-        import pandas as pd
-
-        from itemwise.displays import DISPLAYS
-
-        models = [method for method in self.methods if method in MODELS] or [AVERAGE_ERROR]
-        value = "difficulty" if models[0] in MODELS else AVERAGE_ERROR
-        parts = [pd.DataFrame({"method": m, value: self.difficulties[m]}) for m in models]
-        display: Any = DISPLAYS["histogram"]
-        drawn: Display = display(pd.concat(parts, ignore_index=True), value=value, group="method")
-        return drawn.plot(**kw)
 
 
 def difficulty_targets(
@@ -169,6 +52,8 @@ def difficulty_targets(
     whether to "keep" or to "clip" the value, or to "drop" it (NaN).
     """
     chosen = _checked(methods, abnormal, limit, batches, random_state)
+    if not isinstance(artificial, bool | np.bool_):
+        raise InputError(f"artificial is {artificial!r:.40}, but it should be True or False.")
     table = as_responses(responses, "binary")
     if batches is not None and batches > 1 and table.n_items // batches < FEWEST_IN_A_BATCH:
         raise InputError(
@@ -262,13 +147,11 @@ def _checked(
         )
     if abnormal not in TREATMENTS:
         raise InputError(f"abnormal is {abnormal!r}, but it should be 'keep', 'clip' or 'drop'.")
-    if not limit > 0:
+    if not as_number(limit) > 0:
         raise InputError(f"limit is {limit!r}, but it should be a number above 0, such as 6.")
-    whole = isinstance(batches, int | np.integer) and not isinstance(batches, bool)
-    if batches is not None and (not whole or batches < 1):
-        raise InputError(f"batches is {batches!r}, but it should be 1 or more, or None.")
-    if not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise InputError(f"random_state is {random_state!r}, but it should be 0 or more.")
+    if batches is not None:
+        whole_number(batches, "batches", 1)
+    whole_number(random_state, "random_state", 0)
     return chosen
 
 
@@ -310,10 +193,6 @@ def _abilities(fits: Mapping[str, OnScale], respondents: tuple[str, ...]) -> pd.
     return pd.DataFrame({f"ability_{name}": fit.ability for name, fit in fits.items()}, index=index)
 
 
-def _said(method: str) -> str:
-    return "average error" if method == AVERAGE_ERROR else f"{method.upper()} difficulty"
-
-
 def _notes(
     table: Responses,
     asked: Responses,
@@ -325,7 +204,7 @@ def _notes(
 ) -> list[str]:
     done = {"keep": "kept", "clip": f"clipped to ±{limit:g}", "drop": "dropped"}[abnormal]
     notes = [
-        f"{counted(count, 'item')} ({count / table.n_items:.1%}) with a {_said(name)} beyond "
+        f"{counted(count, 'item')} ({count / table.n_items:.1%}) with a {said_method(name)} beyond "
         f"±{limit:g}: {done}."
         for name, count in counts.items()
         if count
@@ -335,10 +214,10 @@ def _notes(
         for name, fit in fits.items()
         if not fit.converged
     ]
-    if (two := fits.get("2pl")) is not None and (turned := int((two.discrimination < 0).sum())):
+    if (two := fits.get("2pl")) is not None and (negative := int((two.discrimination < 0).sum())):
         notes.append(
-            f"{counted(turned, 'item')} with negative discrimination: better respondents miss them "
-            "more often, so that their difficulty runs the other way."
+            f"{counted(negative, 'item')} with negative discrimination: better respondents miss "
+            "them more often, so that their difficulty runs the other way."
         )
     if batches is not None and batches > 1 and fits:
         notes.append(f"Calibrated in {batches} batches, linked by the abilities of respondents.")

@@ -1,0 +1,137 @@
+"""What all functions of the difficulty study take alike: targets, and numbers that are numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.errors import InputError
+
+N = 60
+QUICK = {"regressors": ["stepwise"], "repeats": 1}
+
+
+@pytest.fixture(scope="module")
+def responses():
+    table = iw.simulate("2pl", n_respondents=40, n_items=N, random_state=0).responses.to_frame()
+    table.columns = [f"row_{k}" for k in range(N)]
+    table["row_3"] = 1 - table["row_3"]
+    return table
+
+
+@pytest.fixture(scope="module")
+def targets(responses):
+    return iw.difficulty_targets(responses)
+
+
+@pytest.fixture(scope="module")
+def features(targets):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(N, 3)), columns=["a", "b", "c"])
+    return frame.assign(a=targets.difficulties["1pl"] + 0.3 * frame["a"])
+
+
+def test_each_method_of_the_targets_is_evaluated_with_and_without_negative_items(features, targets):
+    found = iw.evaluate_difficulty(features, targets, **QUICK)
+    by_hand = {name: targets.difficulty(name) for name in targets.methods}
+    wanted = iw.evaluate_difficulty(features, by_hand, negative=targets.negative, **QUICK)
+    pd.testing.assert_frame_equal(found.folds, wanted.folds)
+    assert found.folds["training"].unique().tolist() == ["all items", "without negative"]
+    whole = iw.evaluate_difficulty(features, targets, negative=False, **QUICK)
+    assert whole.folds["training"].unique().tolist() == ["all items"]
+
+
+def test_without_negative_items_there_is_nothing_to_leave_out(features, responses):
+    targets = iw.difficulty_targets(responses, methods=["1pl"])
+    found = iw.evaluate_difficulty(features, targets, **QUICK)
+    assert found.folds["training"].unique().tolist() == ["all items"]
+
+
+def test_items_that_the_targets_lack_are_left_out(features, responses):
+    targets = iw.difficulty_targets(responses.drop(columns=["row_1", "row_9"]))
+    found = iw.evaluate_difficulty(features, targets, **QUICK)
+    assert "1pl: left out, without a finite value: 2 items." in found.notes
+    assert "without negative" in set(found.folds["training"])
+
+
+def test_the_frame_of_the_targets_is_told_what_to_give_instead(features, targets):
+    with pytest.raises(InputError, match=r"column 'flag' of targets.*as it is, not its frame"):
+        iw.evaluate_difficulty(features, targets.to_frame(), **QUICK)
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        lambda given, table, rows: iw.characteristic_curves(table, given).to_frame(),
+        lambda given, table, rows: iw.select_models(table, given).to_frame(),
+        lambda given, table, rows: iw.generality(table, given, draws=20).to_frame(),
+        lambda given, table, rows: iw.explain_difficulty("stepwise", rows, given).to_frame(),
+        lambda given, table, rows: iw.confidence_by_difficulty(
+            table.mean(), table.iloc[0], given, draws=20
+        ).to_frame(),
+        lambda given, table, rows: iw.performance_alarm((given, table.iloc[0]), given).to_frame(),
+        lambda given, table, rows: iw.performance_alarm(
+            {"difficulty": given, "right": table.iloc[0]}, given
+        ).to_frame(),
+        lambda given, table, rows: pd.Series(iw.select_models(table, given).choose(given)),
+        lambda given, table, rows: pd.Series(
+            iw.DifficultyRegressor("stepwise").fit(rows, given).predict(rows)
+        ),
+    ],
+)
+def test_targets_stand_for_the_difficulty_by_their_first_method(
+    study, targets, responses, features
+):
+    found = study(targets, responses, features)
+    assert found.equals(study(targets.difficulty("1pl"), responses, features))
+
+
+NUMBERS = {
+    "difficulty_targets": {"limit": (0, -1, np.nan), "batches": (0, 1.5), "random_state": (-1,)},
+    "evaluate_difficulty": {
+        "folds": (0, 2.5),
+        "repeats": (0,),
+        "random_state": (-1, np.nan),
+        "n_jobs": (0, np.nan),
+    },
+    "explain_difficulty": {
+        "test_share": (0, np.nan),
+        "shuffles": (1, np.nan),
+        "random_state": (-1,),
+    },
+    "characteristic_curves": {"bins": (0, -1, np.nan), "level": (0, 95, np.nan)},
+    "select_models": {"bins": (0,), "level": (1,), "folds": (1, 2.5), "random_state": (-1,)},
+    "generality": {"draws": (0, 19, np.nan), "random_state": (-1, 0.5)},
+    "confidence_by_difficulty": {
+        "bins": (0,),
+        "level": (2,),
+        "draws": (0,),
+        "sure": (-1, np.nan),
+        "random_state": (-1,),
+    },
+    "performance_alarm": {"false_alarm_rate": (0, -1, np.nan), "guessing": (-1, 1, np.nan)},
+}
+
+
+@pytest.mark.parametrize(
+    ("study", "argument", "value"),
+    [
+        (study, argument, value)
+        for study, arguments in NUMBERS.items()
+        for argument, values in arguments.items()
+        for value in ("3", True, *values)
+    ],
+)
+def test_what_is_no_fitting_number_is_told_what_should_be(
+    study, argument, value, targets, responses, features
+):
+    hard, right = targets.difficulty(), responses.iloc[0]
+    given = {
+        "difficulty_targets": (responses,),
+        "evaluate_difficulty": (features, hard),
+        "explain_difficulty": ("stepwise", features, hard),
+        "confidence_by_difficulty": (responses.mean(), right, hard),
+        "performance_alarm": ((hard, right), hard),
+    }.get(study, (responses, hard))
+    with pytest.raises(InputError, match=f"{argument} is {value!r}, but it (should|must) be"):
+        getattr(iw, study)(*given, **{argument: value})
