@@ -7,6 +7,9 @@ the posterior.
 With few items the whole matrix is built and inverted. With many, items have nothing in common
 but the origin and the unit of their scale: each item's own block is exact, and what the scale
 adds follows from the information on the population.
+
+Normal responses that are complete need neither posterior nor nodes: their slope follows from the
+moments of the table, and differences of slopes are the information.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 
 from itemwise.estimation.expectation import expect
 from itemwise.estimation.maximization import add_diagonal, penalty_slopes
+from itemwise.estimation.normal import expect_normally
 from itemwise.estimation.scale import tangents
 from itemwise.estimation.tables import Expectation
 from itemwise.models.base import MeasurementModel
@@ -29,6 +33,8 @@ from itemwise.scoring.likelihood import Posterior
 from itemwise.scoring.population import STANDARD, Population
 
 MOST_EXACT = 150  # coordinates of all items together, up to which the whole matrix is inverted
+MOST_BY_MOMENTS = 600  # the same, where moments are all that is needed
+STEP = 1e-5  # of a coordinate, over which slopes are compared
 MOST_ROWS = 20_000  # respondents that settle a standard error to half a percent
 MOST_ORDERS = 12
 NEGLIGIBLE = 1e-5  # part of the missing information that may be left out
@@ -49,6 +55,9 @@ def observed_covariances(
 
     `found` is the E-step at `coords` where it is known already.
     """
+    if _by_moments(data, model) and coords.shape[0] * model.width <= MOST_BY_MOMENTS:
+        found = found or expect_normally(data, model, coords)
+        return WholeInformation.at(data, model, coords, nodes, found).covariances(coords.shape[0])
     thinned = data.thinned(MOST_ROWS)
     with workers(n_jobs) as run:
         if found is None or thinned is not data:
@@ -88,7 +97,11 @@ class WholeInformation:
         """The information at `coords`, where the E-step gave `found`."""
         _, stiffness = penalty_slopes(model, coords)
         complete = as_numpy(add_diagonal(found.observed, stiffness))
-        matrix = -as_numpy(_Scores(data, model, coords, nodes).missing_of_all(run))
+        if _by_moments(data, model):
+            matrix = _of_moments(data, model, coords)
+            complete = as_numpy(add_diagonal(0 * found.observed, stiffness))
+        else:
+            matrix = -as_numpy(_Scores(data, model, coords, nodes).missing_of_all(run))
         width = model.width
         for k, block in enumerate(complete):
             own = slice(k * width, (k + 1) * width)
@@ -114,6 +127,27 @@ class WholeInformation:
             return None
         way: Floats = self.spread @ (scale * vectors[:, 0])
         return way
+
+
+def _by_moments(data: Encoded, model: MeasurementModel) -> bool:
+    """Whether the likelihood is a function of the mean and covariance of the table alone."""
+    return model.normal and data.moments is not None
+
+
+def _of_moments(data: Encoded, model: MeasurementModel, coords: Array) -> Floats:
+    """Observed information of normal responses, as differences of slopes at either side."""
+    here = np.array(as_numpy(coords), dtype=float)
+    matrix = np.empty((here.size, here.size))
+    for position in range(here.size):
+        step = STEP * max(1.0, abs(here.flat[position]))
+        slopes = []
+        for sign in (1.0, -1.0):
+            there = here.copy()
+            there.flat[position] += sign * step
+            found = expect_normally(data, model, like(there, coords))
+            slopes.append(as_numpy(found.gradient).reshape(-1))
+        matrix[position] = (slopes[1] - slopes[0]) / (2 * step)
+    return (matrix + matrix.T) / 2
 
 
 def in_unit(covariances: Floats, model: MeasurementModel) -> Floats:

@@ -75,7 +75,7 @@ class Goodness:
             )
         return pd.concat(parts, ignore_index=True)
 
-    def _area(self, cells: Floats, *, lower: bool) -> Floats:
+    def _area(self, cells: Floats, *, lower: bool) -> Any:
         """Area under the share of cells up to (or from) each threshold.
 
         The paper's grid has thresholds 0, 0.01, ..., 0.99 of residuals and 1, 0.99, ..., 0.01 of
@@ -87,7 +87,7 @@ class Goodness:
         steps = np.arange(PUBLISHED_POINTS) / PUBLISHED_POINTS
         shares = _share_within(cells, steps) if lower else _share_within(-cells, steps - 1.0)
         grid = np.linspace(0.0, 1.0, PUBLISHED_POINTS)
-        under: Floats = np.trapezoid(shares, grid, axis=0)
+        under: Any = np.trapezoid(shares, grid, axis=0)
         return under
 
 
