@@ -15,6 +15,9 @@ from itemwise.scoring import NormalPopulation
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Threads would only wait for each other on data this small; read when scikit-learn is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 @pytest.fixture(scope="session")
 def shared():

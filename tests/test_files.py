@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
+    check_writable,
     read_json,
     readable_file,
     require_keys,
@@ -106,6 +108,22 @@ def test_a_refusal_of_the_system_is_told_as_permission(tmp_path, monkeypatch, co
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(FileError, match="may not be written"):
         write_atomically(tmp_path / "a.bin", put(b""))
+
+
+def test_what_could_be_written_is_known_before_and_nothing_is_left(tmp_path):
+    check_writable(tmp_path / "a.bin")
+    (tmp_path / "b.bin").write_bytes(b"old")
+    check_writable(tmp_path / "b.bin")
+    assert [path.name for path in tmp_path.iterdir()] == ["b.bin"]
+    assert (tmp_path / "b.bin").read_bytes() == b"old"
+    with pytest.raises(FileError, match="is a directory"):
+        check_writable(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no file system of processes")
+def test_a_directory_that_takes_no_files_is_known_before(tmp_path):
+    with pytest.raises(FileError, match=r"'/proc/a\.bin' (cannot|may not) be written"):
+        check_writable("/proc/a.bin")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")

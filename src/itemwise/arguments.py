@@ -10,8 +10,7 @@ from itemwise.errors import InputError
 
 def as_number(value: object) -> float:
     """The number that was given; NaN for what is none, so that no comparison holds."""
-    given = isinstance(value, Real) and not isinstance(value, bool)
-    return float(value) if given else math.nan  # type: ignore[arg-type]
+    return float(value) if is_number(value) else math.nan  # type: ignore[arg-type]
 
 
 def whole_number(value: object, name: str, least: int) -> int:
@@ -29,3 +28,8 @@ def checked_share(value: object, name: str, such_as: float) -> float:
             f"{name} is {value!r}, but it must be a number between 0 and 1, such as {such_as:g}."
         )
     return number
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a real number; a truth value is none."""
+    return isinstance(value, Real) and not isinstance(value, bool)

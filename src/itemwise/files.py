@@ -46,6 +46,22 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
     _sync_directory(target.parent)
 
 
+def check_writable(path: PathLike) -> None:
+    """Refuse a path that could not be written, before the work for it: what fails now, fails then.
+
+    A file beside it is made and removed, since permissions alone do not tell (read-only or virtual
+    file systems).
+    """
+    target = _writable(path)
+    beside = target.with_name(f".itemwise-{secrets.token_hex(6)}.part")
+    try:
+        _fill(beside, lambda _: None)
+    except OSError as error:
+        raise FileError(_why_not_written(path, error)) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
 def write_bytes(path: PathLike, content: bytes) -> None:
     """Write `content` as a whole file, atomically."""
     write_atomically(path, lambda file: _write_all(file, content))

@@ -94,6 +94,7 @@ def test_regressors_are_evaluated(run, features, tmp_path):
         (["fit", "features.csv", "--difficulty", "colour", "-o", "m.skops"], 3, "but no number"),
         (["fit", "features.csv", "--difficulty", "hard", "-o", "m.json"], 3, "must end in .skops"),
         (["fit", "features.csv", "--difficulty", "hard"], 2, "--out"),
+        (["evaluate", "absent.csv", "--difficulty", "hard", "-r", "forest"], 2, "not one of"),
         (["predict", "absent.skops", "features.csv"], 3, "absent.skops"),
         (["predict", "features.csv", "features.csv"], 3, "not a file of a regressor"),
         (["evaluate", "features.csv", "--difficulty", "hard", "--folds", "40"], 3, "40 folds need"),

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +69,13 @@ def test_a_directory_without_permission_is_refused_before_the_work(run, scores, 
     done = run("calibrate", scores, "--out", "locked/b.json")
     assert done.exit_code == 3
     assert "may not be written" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no file system of processes")
+def test_a_directory_that_takes_no_files_is_refused_before_the_work(run):
+    done = run("calibrate", "absent.csv", "--out", "/proc/b.json")
+    assert done.exit_code == 3
+    assert "--out: '/proc/b.json'" in done.stderr
 
 
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (MemoryError, 3)])

@@ -88,7 +88,7 @@ def test_broken_files_name_the_line(read, text, message):
 words = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(words, min_size=1, max_size=5))
 def test_any_text_comes_back_through_its_quotes(tmp_path_factory, texts):
     path = tmp_path_factory.mktemp("arff") / "a.arff"

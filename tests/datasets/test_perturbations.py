@@ -121,9 +121,12 @@ def test_noise_works_on_whole_numbers_and_against_a_forest(digits):
     ("images", "message"),
     [
         (np.zeros((4, 64)), r"shape \(4, 64\).*height, width"),
-        (np.zeros((0, 8, 8)), "no pixel"),
+        (np.zeros((0, 8, 8)), "no items"),
+        (np.zeros((2, 0, 8)), "without pixels"),
         (np.zeros((2, 8, 8), dtype=int), "floats or uint8"),
-        (np.full((2, 8, 8), np.nan), "NaN or infinity"),
+        (np.full((2, 8, 8), np.nan), "NaN or infinite"),
+        (np.zeros((2, 3, 8, 8)), "channels first"),
+        ([np.zeros((8, 8)), np.zeros((9, 9))], "Bring all to one size"),
     ],
 )
 def test_what_is_no_array_of_images_is_refused(images, message):
@@ -131,19 +134,61 @@ def test_what_is_no_array_of_images_is_refused(images, message):
         blur(images)
 
 
-def test_bad_arguments_are_refused(digits, model):
-    images, labels = (part[:4] for part in digits)
-    with pytest.raises(InputError, match="'low', 'medium' or 'high'"):
-        blur(images, "strong")
-    with pytest.raises(InputError, match=r"labels has shape \(3,\), but there are 4 images"):
-        watermark(images, labels[:3])
-    with pytest.raises(InputError, match="not among the classes"):
-        watermark(images, labels, classes=[0, 1])
-    with pytest.raises(InputError, match="do not fit"):
-        watermark(np.zeros((2, 2, 2)), [0, 1], classes=range(300))
-    with pytest.raises(InputError, match="size is 0"):
-        adversarial(images, labels, model, size=0)
-    with pytest.raises(InputError, match="no predict_proba"):
-        adversarial(images, labels, object())
-    with pytest.raises(InputError, match="never seen"):
-        adversarial(images, [0, 1, 2, 77], model)
+BLACK = np.zeros((4, 8, 8), dtype=np.uint8)
+GREY = np.tile(np.arange(8, dtype=np.uint8), (4, 8, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": [0, 1, 2]}, r"labels has shape \(3,\), but there are 4 images"),
+        ({"classes": [0, 1]}, "not among the classes"),
+        ({"classes": 4}, "lists of names or numbers"),
+        ({"images": np.ones((4, 2, 2)), "classes": range(300)}, "do not fit"),
+        ({"images": BLACK}, "largest value of all images is 0.*Say how bright"),
+        ({"bright": 300}, "bright is 300, but a lit pixel must be from 1 to 255"),
+        ({"bright": 0.4}, "from 1 to 255"),
+        ({"bright": "a"}, "bright is 'a'"),
+        ({"images": np.ones((4, 8, 8)), "bright": 0}, "other than 0"),
+        ({"images": np.ones((4, 8, 8)), "bright": np.inf}, "other than 0"),
+        ({"images": np.ones((4, 8, 8), dtype=np.float16), "bright": 1e6}, "float16 can hold"),
+    ],
+)
+def test_watermarks_that_nobody_could_see_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        watermark(**{"images": GREY, "labels": [0, 1, 2, 3]} | change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"size": 0}, "size is 0"),
+        ({"size": "a"}, "size is 'a'"),
+        ({"size": 0.1}, r"0.7 on pixels from 0 to 7: too little .* uint8. Give at least 0.14"),
+        ({"images": GREY.astype(np.float32), "size": 1e-9}, "too little"),
+        ({"images": BLACK}, "All pixels of all images are 0"),
+        ({"steps": "a"}, "steps is 'a', but it should be a whole number from 1"),
+        ({"steps": 0}, "steps is 0"),
+        ({"random_state": "a"}, "random_state is 'a'"),
+        ({"model": object()}, "no predict_proba"),
+        ({"model": LogisticRegression()}, "no classes_.*fitted"),
+        ({"labels": [0, 1, 2, 77]}, "never seen"),
+    ],
+)
+def test_noise_that_could_do_nothing_is_refused(model, change, message):
+    settings = {"images": GREY, "labels": [0, 1, 2, 3], "model": model, "size": 0.5}
+    with pytest.raises(InputError, match=message):
+        adversarial(**settings | change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"strength": "strong"}, "'low', 'medium' or 'high'"),
+        ({"strength": ["low"]}, "'low', 'medium' or 'high'"),
+        ({"random_state": -1}, "random_state is -1, but it should be a whole number from 0"),
+    ],
+)
+def test_blur_of_no_known_strength_is_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        blur(GREY, **change)

@@ -22,7 +22,7 @@ def dataset_of(counts, seed=0):
 several = st.lists(st.integers(2, 60), min_size=2, max_size=12)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(several, st.floats(0.01, 0.99), st.integers(12, 80), st.integers(0, 9))
 def test_a_split_divides_the_instances_and_shows_each_class_to_both_parts(
     counts, share, most, seed

@@ -7,6 +7,7 @@ from time import perf_counter
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from sklearn.model_selection import cross_val_score
 
 from itemwise import DeepDifficultyRegressor
 from itemwise.errors import FileError, InputError, MissingExtraError
+from itemwise.learning import load_regressor, save_regressor
 
 torch = pytest.importorskip("torch", reason="the extra 'deep' is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra 'deep' is not installed")
@@ -305,6 +307,7 @@ def test_the_scale_of_the_preprocessor_is_used(image_folder, images, tmp_path):
         ([np.zeros(4)] * 5, "Item 1 of X"),
         (np.zeros((0, 4, 4)), "no items"),
         (7, "array of images"),
+        (pd.DataFrame(np.zeros((5, 64))), "Pass one column"),
         ([np.zeros((4, 4)), *[np.zeros((4, 4), dtype=np.uint8)] * 4], "one scale"),
         ([np.zeros((4, 4, 2)), *[np.zeros((4, 4, 3))] * 4], "2 channels"),
     ],
@@ -361,7 +364,13 @@ def test_words_keep_their_buckets_from_version_to_version():
 
 @pytest.mark.parametrize(
     ("X", "message"),
-    [("one text", "list of strings"), (["a", None], "Item 2"), ([], "no items"), (3, "list of")],
+    [
+        ("one text", "list of strings"),
+        (["a", None], "Item 2"),
+        ([], "no items"),
+        (3, "list of"),
+        (pd.DataFrame({"words": ["a", "b"], "n": [1, 2]}), r"2 columns.*one column: X\['words'\]"),
+    ],
 )
 def test_what_is_no_text_is_refused(X, message):
     with pytest.raises(InputError, match=message):
@@ -499,7 +508,8 @@ def test_code_that_comes_with_an_encoder_is_not_run(text_folder, texts, tmp_path
         ({"kind": "sound"}, "'image' or 'text'"),
         ({"epochs": 0}, "whole number from 1"),
         ({"hidden": 2.5}, "whole number"),
-        ({"coverage": 1.0}, "between 0 and 1"),
+        ({"coverage": 1.0}, "from 0.5 to below 1"),
+        ({"coverage": 0.3}, "from 0.5 to below 1"),
         ({"calibration": 0}, "between 0 and 1"),
         ({"learning_rate": -1.0}, "learning_rate"),
         ({"learning_rate": 1e30}, "diverged"),
@@ -517,7 +527,6 @@ def test_settings_that_cannot_be_meant_are_refused(texts, settings, message):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([1.0] * 6, "nothing to learn"),
         ([1, 2, 3, 4, 5, np.nan], "item 6"),
         ([1, 2], "one difficulty per item"),
         (["a"] * 6, "one number per item"),
@@ -526,6 +535,37 @@ def test_settings_that_cannot_be_meant_are_refused(texts, settings, message):
 def test_difficulties_that_cannot_be_learned_are_refused(y, message):
     with pytest.raises(InputError, match=message):
         DeepDifficultyRegressor(kind="text").fit(list("abcdef"), y)
+
+
+def test_a_constant_difficulty_is_predicted_with_no_doubt(texts, tmp_path):
+    made = DeepDifficultyRegressor(kind="text", epochs=1, device="cpu")
+    made.fit(texts.X[:20], np.full(20, 1.5))
+    made.save(tmp_path / "saved")
+    for regressor in (made, DeepDifficultyRegressor.load(tmp_path / "saved", device="cpu")):
+        for found in (regressor.predict(texts.new), *regressor.predict_interval(texts.new, 0.5)):
+            np.testing.assert_array_equal(found, 1.5)
+        told = ["All items have the difficulty 1.5, so that is what is predicted."]
+        assert regressor.notes_ == told
+
+
+def test_difficulties_that_are_named_follow_their_names(texts):
+    made = DeepDifficultyRegressor(kind="text", epochs=1, device="cpu")
+    items = pd.Series(texts.X[:40], index=[f"text {k}" for k in range(40)])
+    named = pd.Series(texts.y[:40], index=items.index).sample(frac=1, random_state=0)
+    plain = clone(made).fit(texts.X[:40], texts.y[:40]).predict(texts.new)
+    np.testing.assert_array_equal(made.fit(items, named).predict(texts.new), plain)
+    assert made.notes_ == []
+    some = made.fit(items, named.drop(["text 3", "text 8"]))
+    assert (some.n_items_, some.notes_) == (38, ["2 items without a difficulty left out."])
+    with pytest.raises(InputError, match="y names the item 'other 0'"):
+        made.fit(items, named.set_axis([f"other {k}" for k in range(40)]))
+
+
+def test_the_functions_for_plain_regressors_name_those_for_deep_ones(saved):
+    with pytest.raises(InputError, match=r"regressor\.save\(folder\)"):
+        save_regressor(DeepDifficultyRegressor(), saved.parent / "deep.skops")
+    with pytest.raises(FileError, match=r"DeepDifficultyRegressor\.load"):
+        load_regressor(saved)
 
 
 def test_too_few_items_are_refused_and_few_have_infinite_intervals():

@@ -255,16 +255,41 @@ def test_difficulties_that_are_named_follow_their_names():
     X, y = draw()
     frame = pd.DataFrame(X).add_prefix("x")
     named = pd.Series(y, index=[f"row_{k}" for k in range(len(y))])
-    plain = DifficultyRegressor("elastic-net").fit(frame, y)
-    shuffled = DifficultyRegressor("elastic-net").fit(frame, named.sample(frac=1, random_state=0))
+    plain = DifficultyRegressor("stepwise").fit(frame, y)
+    shuffled = DifficultyRegressor("stepwise").fit(frame, named.sample(frac=1, random_state=0))
     np.testing.assert_allclose(shuffled.predict(frame), plain.predict(frame))
+
+
+def test_so_do_those_of_rows_that_go_as_they_are():
+    frame = pd.DataFrame({"x": np.arange(40.0)}, index=[f"item {k}" for k in range(40)])
+    named = frame["x"].sample(frac=1, random_state=0)
+    made = DifficultyRegressor(LinearRegression(), prepare=False).fit(frame, named)
+    np.testing.assert_allclose(made.predict(frame), frame["x"])
+
+
+def test_a_date_a_day_is_a_feature_and_no_identifier():
+    days = pd.date_range("2024-01-01", periods=60)
+    y = np.arange(60.0)
+    for column in (days, days.strftime("%Y-%m-%d"), days.date, days.strftime("%Y-%m-%dT%H:%MZ")):
+        frame = pd.DataFrame({"when": column, "row": range(60)})
+        made = DifficultyRegressor("stepwise").fit(frame, y)
+        assert made.notes_ == ["Left out 1 column (row: an identifier)."]
+        np.testing.assert_allclose(made.predict(frame), y, atol=1e-6)
+
+
+def test_text_that_is_a_date_in_some_rows_only_stays_text():
+    frame = pd.DataFrame({"when": ["2024-01-01", "never"] * 20, "never": ["2023-02-30", "b"] * 20})
+    y = np.tile([1.0, 0.0], 20)
+    made = DifficultyRegressor("stepwise").fit(frame, y)
+    assert made.categories_ == ["when", "never"]
+    np.testing.assert_allclose(made.predict(frame[frame["when"] != "never"]), 1.0, atol=1e-6)
 
 
 def test_rows_without_a_difficulty_are_left_out_and_counted():
     X, y = draw()
     frame = pd.DataFrame(X).add_prefix("x")
     some = pd.Series(y, index=[f"row_{k}" for k in range(len(y))]).drop(["row_1", "row_5"])
-    found = DifficultyRegressor("elastic-net").fit(frame, some)
+    found = DifficultyRegressor("stepwise").fit(frame, some)
     assert any("2 items without a difficulty left out" in note for note in found.notes_)
 
 
@@ -272,4 +297,4 @@ def test_difficulties_of_other_items_are_refused():
     X, y = draw()
     other = pd.Series(y, index=[f"item_{k}" for k in range(len(y))])
     with pytest.raises(InputError, match="y names the item 'item_0'"):
-        DifficultyRegressor("elastic-net").fit(pd.DataFrame(X).add_prefix("x"), other)
+        DifficultyRegressor("stepwise").fit(pd.DataFrame(X).add_prefix("x"), other)

@@ -159,7 +159,7 @@ def test_without_skops_the_line_to_install_it_is_said(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match=r"pip install 'itemwise\[learning\]'"):
-        save_regressor(None, tmp_path / "model.skops")
+        save_regressor(DifficultyRegressor(), tmp_path / "model.skops")
 
 
 def test_support_vectors_are_refused_since_their_arrays_cannot_be_checked(tmp_path):

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from itemwise.numerics.logistic_regression import logistic_curves
 from itemwise.numerics.success import (
     MOST_POINTS,
     Curves,
@@ -33,6 +34,19 @@ def test_the_curve_that_made_a_sample_is_found_with_its_standard_error():
         error = np.sqrt(curves.weight @ (found - mean) ** 2)
         assert abs(mean - truth) < 3 * error
         assert 0.02 < error < 0.08
+
+
+@pytest.mark.parametrize("n", [30, 3000])
+def test_the_heaviest_curve_is_the_penalised_regression(n):
+    difficulty, right = drawn(n, 1.0, 1.5)
+    curves = curves_of(points(difficulty, right), 0.0)
+    intercept, slope = logistic_curves(right[None], difficulty)[0]
+    top = np.argmax(curves.weight)
+    grid_step = 0.5 * np.sqrt(curves.weight @ (curves.slope - curves.weight @ curves.slope) ** 2)
+    assert curves.slope[top] == pytest.approx(-slope, abs=2 * grid_step)
+    assert curves.success(np.zeros(1))[top, 0] == pytest.approx(
+        1 / (1 + np.exp(-intercept)), abs=1 / np.sqrt(n)
+    )
 
 
 def test_a_floor_is_taken_into_account():

@@ -1,10 +1,15 @@
 """Splits small enough to train on in milliseconds, and members that misbehave."""
 
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
+
+from itemwise.pools import Member, run_pool
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +36,26 @@ def make_split(n=90, n_test=30, n_classes=3, seed=0, name="blobs"):
     test, train = order[:n_test], order[n_test:]
     classes = tuple(f"class {code}" for code in range(n_classes))
     return SmallSplit(name, train, test, X[train], X[test], y[train], y[test], classes)
+
+
+def run_gated(folder, n_jobs=1):
+    """Three members answer at once; three wait until a file called open lies in the folder."""
+
+    def gated(depth):
+        def make(split, seed):
+            while depth > 3 and not (Path(folder) / "open").exists():
+                time.sleep(0.01)
+            return DecisionTreeClassifier(max_depth=depth, random_state=seed)
+
+        return Member(f"tree {depth}", make, str(depth))
+
+    pool = [gated(depth) for depth in range(1, 7)]
+    return run_pool(make_split(), pool, folder=folder, folds=0, n_jobs=n_jobs)
+
+
+@pytest.fixture(scope="session")
+def gated():
+    return run_gated
 
 
 @pytest.fixture

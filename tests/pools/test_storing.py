@@ -25,23 +25,11 @@ POOL = {
     "guess": DummyClassifier(strategy="nonsense"),
 }
 HERE = Path(__file__).parent
-# Each member takes a while, so that there is a moment to kill the run in.
-SLOW_RUN = """
-import sys, time
+GATED_RUN = """
+import sys
 sys.path.insert(0, sys.argv[1])
-from conftest import make_split
-from sklearn.tree import DecisionTreeClassifier
-from itemwise.pools import Member, run_pool
-from itemwise.pools.members import FromEstimator
-
-def slowly(depth):
-    def make(split, seed):
-        time.sleep(0.15)
-        return DecisionTreeClassifier(max_depth=depth, random_state=seed)
-    return make
-
-pool = [Member(f"tree {depth}", slowly(depth), str(depth)) for depth in range(1, 13)]
-run_pool(make_split(), pool, folder=sys.argv[2], folds=0, n_jobs=int(sys.argv[3]))
+from conftest import run_gated
+run_gated(sys.argv[2], int(sys.argv[3]))
 """
 
 
@@ -77,22 +65,19 @@ def test_files_have_the_same_bytes_whatever_the_number_of_workers(split, tmp_pat
     assert len(stored(tmp_path / "1")) == 4
 
 
-def start_slow_run(folder, n_jobs):
-    command = [sys.executable, "-c", SLOW_RUN, str(HERE), str(folder), str(n_jobs)]
-    return subprocess.Popen(command, start_new_session=True)
-
-
 @pytest.fixture(scope="module")
-def never_killed(tmp_path_factory):
+def never_killed(tmp_path_factory, gated):
     folder = tmp_path_factory.mktemp("never_killed")
-    assert start_slow_run(folder, 1).wait(timeout=60) == 0
+    (folder / "open").touch()
+    gated(folder)
     return stored(folder)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_run_killed_in_the_middle_ends_with_the_same_bytes(tmp_path, never_killed, n_jobs):
-    killed = start_slow_run(tmp_path, n_jobs)
+def test_a_run_killed_in_the_middle_ends_with_the_same_bytes(tmp_path, gated, never_killed, n_jobs):
+    command = [sys.executable, "-c", GATED_RUN, str(HERE), str(tmp_path), str(n_jobs)]
+    killed = subprocess.Popen(command, start_new_session=True)
     deadline = time.monotonic() + 60
     while len(stored(tmp_path)) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -101,9 +86,11 @@ def test_a_run_killed_in_the_middle_ends_with_the_same_bytes(tmp_path, never_kil
     with suppress(ProcessLookupError):  # its workers would wait a while for more to do
         os.killpg(killed.pid, signal.SIGKILL)
     before = stored(tmp_path)
-    assert 3 <= len(before) < 12
-    assert start_slow_run(tmp_path, n_jobs).wait(timeout=60) == 0
+    assert len(before) == 3
+    (tmp_path / "open").touch()
+    gated(tmp_path)
     after = stored(tmp_path)
+    assert len(after) == 6
     assert after == never_killed
     assert before.items() <= after.items()
 
@@ -188,7 +175,7 @@ def test_another_split_of_the_same_name_is_another_run(splits, tmp_path, same):
 
 def test_a_member_stopped_in_time_is_tried_again_with_more_time(split, tmp_path):
     def slow(part, seed):
-        time.sleep(1.5)
+        time.sleep(1.0)
         return GaussianNB()
 
     pool = [Member("slow", slow, "slow")]

@@ -11,7 +11,7 @@ import typer
 from itemwise.cli.console import Console
 from itemwise.cli.difficulty_alarm import alarm
 from itemwise.cli.files import TABLE, check_targets, write_table
-from itemwise.cli.options import Json, Quiet, Seed, choice
+from itemwise.cli.options import Json, Quiet, Seed, choice, choices
 from itemwise.errors import InputError
 from itemwise.learning.presets import PRESETS
 
@@ -36,9 +36,7 @@ LeaveOut = Annotated[
 Regressor = Annotated[str, choice("--regressor", "-r", names=PRESETS, text="What learns.")]
 Regressors = Annotated[
     list[str] | None,
-    typer.Option(
-        "--regressor", "-r", metavar="|".join(PRESETS), help="Repeatable.", show_default="all"
-    ),
+    choices("--regressor", "-r", names=PRESETS, text="What learns; repeatable."),
 ]
 Coverage = Annotated[
     float, typer.Option(help="Share of new items that intervals should hold, from 0.5 to below 1.")

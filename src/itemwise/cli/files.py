@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError, InputError
-from itemwise.files import write_bytes
+from itemwise.files import check_writable, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,5 +60,7 @@ def _check_place(option: str, path: Path) -> None:
             f"{option} is '{path}', but there is no directory '{path.parent}'. "
             "Create it first, or correct the path."
         )
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise FileError(f"{option} is '{path}', which may not be written by this user.")
+    try:
+        check_writable(path)
+    except FileError as error:
+        raise FileError(f"{option}: {error}") from error

@@ -28,12 +28,28 @@ def _one_of(names: Collection[str]) -> Callable[[str], str]:
 
 def choice(*flags: str, names: Collection[str], text: str) -> Any:
     """An option that takes one of some names."""
+    return _named(*flags, names=names, text=text, callback=_one_of(names))
+
+
+def choices(*flags: str, names: Collection[str], text: str) -> Any:
+    """An option that may be repeated, each time with one of some names; without it, all."""
+    checked = _one_of(names)
+    return _named(
+        *flags,
+        names=names,
+        text=text,
+        callback=lambda values: None if values is None else [checked(value) for value in values],
+        show_default="all",
+    )
+
+
+def _named(*flags: str, names: Collection[str], text: str, **settings: Any) -> Any:
     return typer.Option(
         *flags,
         metavar="|".join(names),
-        callback=_one_of(names),
         autocompletion=lambda: list(names),
         help=text,
+        **settings,
     )
 
 

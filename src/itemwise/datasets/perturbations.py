@@ -12,8 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from itemwise.arguments import is_number, whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.images import check_images
 from itemwise.words import counted
 
 Images: TypeAlias = NDArray[Any]
@@ -34,10 +36,10 @@ def blur(images: Images, strength: str = "medium", *, random_state: int = 0) -> 
     from scipy.ndimage import gaussian_filter
 
     given = _checked(images)
-    if strength not in STRENGTHS:
+    if not isinstance(strength, str) or strength not in STRENGTHS:
         raise InputError(f"strength is {strength!r}, but it should be 'low', 'medium' or 'high'.")
     kernel, least, most = STRENGTHS[strength]
-    deviations = np.sqrt(np.random.default_rng(random_state).uniform(least, most, len(given)))
+    deviations = np.sqrt(_generator(random_state).uniform(least, most, len(given)))
     blurred = [
         gaussian_filter(image.astype(np.float64), deviation, radius=kernel // 2, axes=(0, 1))
         for image, deviation in zip(given, deviations, strict=True)
@@ -57,24 +59,19 @@ def watermark(
     Each bit is a small square, bright for one and zero for zero; bits go round the four corners,
     and on along the upper and lower edge where there are more than four. `classes` gives the
     numbers, from one on; without it, they are those of the sorted `labels`. `bright` is the value
-    of a lit pixel, without it the largest of all images.
+    of a lit pixel, without it the largest of all images; it must differ from zero.
     """
     given, truth = _checked(images), _checked_labels(labels, len(images))
-    known = list(np.unique(truth) if classes is None else classes)
-    number = {label: place + 1 for place, label in enumerate(known)}
-    unknown = [label for label in np.unique(truth).tolist() if label not in number]
-    if unknown:
-        raise InputError(f"labels hold {unknown[0]!r}, which is not among the classes. Add it.")
-    codes = np.array([number[label] for label in truth.tolist()], dtype=np.int64)
-    bits = len(known).bit_length()
+    light = _checked_light(given, bright)
+    codes, n_classes = _numbered(truth, classes)
+    bits = n_classes.bit_length()
     height, width = given.shape[1:3]
     side = max(1, min(height, width) // TALLEST_MARK)
     if 2 * side > height or 2 * side * -(-bits // CORNERS) > width:
         raise InputError(
-            f"{len(known):,} classes need {bits} bits, which "
+            f"{n_classes:,} classes need {bits} bits, which "
             f"do not fit into images of {height} x {width} pixels. Give larger images."
         )
-    light = float(given.max()) if bright is None else bright
     marked = given.copy()
     for bit in range(bits):
         rows, columns = _corner(bit, side)
@@ -101,15 +98,14 @@ def adversarial(
     already, or keeps getting right, come back as they were.
     """
     given, truth = _checked(images), _checked_labels(labels, len(images))
-    if not 0 < size <= 1:
-        raise InputError(f"size is {size}, but it must be above 0 and at most 1.")
-    if not hasattr(model, "predict_proba"):
-        raise InputError(f"{type(model).__name__} has no predict_proba. Give a model that has it.")
-    random = np.random.default_rng(random_state)
+    reach = _reach(given, size)
+    whole_number(steps, "steps", 1)
+    for needed in ("predict_proba", "classes_"):
+        if not hasattr(model, needed):
+            raise InputError(f"{type(model).__name__} has no {needed}. Give a fitted classifier.")
+    random = _generator(random_state)
     clean = given.astype(np.float64)
     low, high = float(clean.min()), float(clean.max())
-    reach = size * (high - low)
-    reach = np.floor(reach) if given.dtype == np.uint8 else reach
     columns = _columns(model, truth)
     found, margin = clean.copy(), _margins(model, clean, columns)
     for step in range(steps):
@@ -143,19 +139,71 @@ def _weakened(given: Images, found: Floats, model: Any, columns: NDArray[np.intp
 
 
 def _checked(images: Images) -> Images:
-    given = np.asarray(images)
-    if given.ndim not in (3, 4):
-        raise InputError(
-            f"images has shape {given.shape}, but it should be (n, height, width) or "
-            "(n, height, width, channels). Bring all to one size; reshape rows of pixels."
-        )
-    if not given.size:
-        raise InputError(f"images has shape {given.shape}: there is no pixel. Give some images.")
+    try:
+        given = np.asarray(images)
+    except ValueError as error:
+        raise InputError(f"images are no array: {error}. Bring all to one size.") from error
+    check_images(given, "images")
     if given.dtype != np.uint8 and not np.issubdtype(given.dtype, np.floating):
         raise InputError(f"images are of {given.dtype}, but should be floats or uint8. Convert.")
-    if not np.isfinite(given).all():
-        raise InputError("images hold NaN or infinity. Leave such images out.")
     return given
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    whole_number(random_state, "random_state", 0)
+    return np.random.default_rng(random_state)
+
+
+def _checked_light(given: Images, bright: Any) -> float:
+    """The value of a lit pixel, if the images can hold it and it can be told from an unlit one."""
+    if bright is None and not given.max():
+        raise InputError(
+            "The largest value of all images is 0, so that a mark as bright could not be seen. "
+            "Say how bright it should be: bright=1.0, or 255 for uint8."
+        )
+    light = given.max() if bright is None else bright
+    if given.dtype == np.uint8:
+        fits, wanted = is_number(light) and 1 <= light <= 255, "from 1 to 255"
+    else:
+        held = np.finfo(given.dtype)
+        fits = is_number(light) and float(held.tiny) <= abs(float(light)) <= float(held.max)
+        wanted = f"a number other than 0 that {given.dtype} can hold"
+    if not fits:
+        raise InputError(f"bright is {light!r}, but a lit pixel must be {wanted}.")
+    return float(light)
+
+
+def _numbered(truth: NDArray[Any], classes: Any) -> tuple[NDArray[np.int64], int]:
+    """The number of each label, from one on, and how many classes there are."""
+    try:
+        known = list(np.unique(truth) if classes is None else classes)
+        number = {label: place + 1 for place, label in enumerate(known)}
+        unknown = [label for label in truth.tolist() if label not in number]
+    except TypeError as error:
+        raise InputError(
+            f"labels and classes should be lists of names or numbers, but: {error}."
+        ) from error
+    if unknown:
+        raise InputError(f"labels hold {unknown[0]!r}, which is not among the classes. Add it.")
+    return np.array([number[label] for label in truth.tolist()], dtype=np.int64), len(known)
+
+
+def _reach(given: Images, size: Any) -> float:
+    """By how much a pixel may change; refused where that would be nothing."""
+    if not is_number(size) or not 0 < size <= 1:
+        raise InputError(f"size is {size!r}, but it must be above 0 and at most 1.")
+    low, high = float(given.min()), float(given.max())
+    if low == high:
+        raise InputError(f"All pixels of all images are {low:g}, so that noise has no room.")
+    whole = given.dtype == np.uint8
+    least = 1.0 if whole else float(np.spacing(given.dtype.type(max(abs(low), abs(high)))))
+    reach = float(size) * (high - low)
+    if reach < least:
+        raise InputError(
+            f"size is {size:g}, which is {reach:.2g} on pixels from {low:g} to {high:g}: too "
+            f"little to change one of {given.dtype}. Give at least {least / (high - low):.2g}."
+        )
+    return float(np.floor(reach)) if whole else reach
 
 
 def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:

@@ -31,8 +31,8 @@ def prepared(
     dataset: Dataset, train: NDArray[np.intp], test: NDArray[np.intp]
 ) -> tuple[Floats, Floats, str, tuple[str, ...]]:
     """Both parts as numbers, what was done in words, and what a reader should know."""
-    frame, remarks = plain(dataset.features)
-    plan = plan_columns(frame, frame.iloc[train])
+    frame, dates, remarks = plain(dataset.features)
+    plan = plan_columns(frame, frame.iloc[train], dates)
     if not plan.numbers and not plan.categories:
         raise InputError(
             f"'{dataset.name}' has no column that a classifier could use: {plan.losses}. "

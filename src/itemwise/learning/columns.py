@@ -7,10 +7,11 @@ scales and categories are then learnt from training rows alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CATEGORIES = 20  # 0/1 columns per categorical column; the rarest share one
+_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII
+)
 _ID_NAME = re.compile(r"(?i:(.*[_. -])?(id|index)|unnamed: 0)|\w*[a-z]I[dD]")
 
 
@@ -46,23 +50,58 @@ class Plan:
         return f"left out {listed(reasons, 'column', shown=10)}"
 
 
-def plain(features: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Float columns and text columns, nothing else; infinite values count as missing."""
+class Plain(NamedTuple):
+    """A frame of float columns and text columns, nothing else."""
+
+    frame: pd.DataFrame
+    dates: tuple[str, ...]  # float columns that hold days since 1970
+    remarks: tuple[str, ...]
+
+
+def plain(features: pd.DataFrame, texts: Collection[str] = ()) -> Plain:
+    """Columns as floats or as text; infinite values count as missing.
+
+    Text that is a date in every row is one, but for the columns that are named in `texts`.
+    """
     import pandas as pd
 
     columns: dict[str, Any] = {}
-    infinite = []
+    infinite, dates = [], []
     for at, name in enumerate(map(str, features.columns)):
-        columns[name] = _plain_column(features.iloc[:, at])
+        days = None if name in texts else _days_of(features.iloc[:, at])
+        if days is not None:
+            dates.append(name)
+        columns[name] = _plain_column(features.iloc[:, at]) if days is None else days
         if columns[name].dtype == np.float64 and np.isinf(columns[name]).any():
             infinite.append(name)
             columns[name] = np.where(np.isinf(columns[name]), np.nan, columns[name])
     remarks = (f"{listed(infinite, 'column')} with infinite values: read as missing",)
-    return pd.DataFrame(columns), remarks if infinite else ()
+    return Plain(pd.DataFrame(columns), tuple(dates), remarks if infinite else ())
+
+
+def _days_of(column: pd.Series[Any]) -> Floats | None:
+    """Days since 1970, where a column holds dates, or texts that are all dates by ISO 8601."""
+    import pandas as pd
+    from pandas.api import types
+
+    if types.is_datetime64_any_dtype(column):
+        return _days(column.to_numpy(dtype="datetime64[us]"))
+    if types.is_numeric_dtype(column) or types.is_timedelta64_dtype(column):
+        return None
+    known = column.dropna().astype(str)
+    if not len(known) or not all(map(_DATE.fullmatch, known)):
+        return None
+    try:
+        moments = pd.to_datetime(known, format="ISO8601", utc=True)
+    except ValueError:  # the 30th of February
+        return None
+    days = np.full(len(column), np.nan)
+    days[column.notna().to_numpy()] = _days(moments.to_numpy(dtype="datetime64[us]"))
+    return days
 
 
 def _plain_column(column: pd.Series[Any]) -> NDArray[Any]:
-    """Numbers and truth values as floats, dates as days since 1970, all else as text."""
+    """Numbers and truth values as floats, spans of time as days, all else as text."""
     from pandas.api import types
 
     missing = column.isna().to_numpy()
@@ -70,8 +109,6 @@ def _plain_column(column: pd.Series[Any]) -> NDArray[Any]:
         raise InputError(f"Column '{column.name}' holds complex numbers. Give real ones.")
     if types.is_bool_dtype(column) or types.is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if types.is_datetime64_any_dtype(column):
-        return _days(column.to_numpy(dtype="datetime64[us]"))
     if types.is_timedelta64_dtype(column):
         return _days(column.to_numpy(dtype="timedelta64[us]"))
     return _number_objects_or_text(column.to_numpy(dtype=object), missing)
@@ -93,8 +130,11 @@ def _days(moments: NDArray[Any]) -> Floats:
     return np.where(np.isnat(moments), np.nan, days)
 
 
-def plan_columns(whole: pd.DataFrame, train: pd.DataFrame) -> Plan:
-    """What becomes of each column of a plain frame, judged by its training part."""
+def plan_columns(whole: pd.DataFrame, train: pd.DataFrame, dates: Collection[str] = ()) -> Plan:
+    """What becomes of each column of a plain frame, judged by its training part.
+
+    A date a row is no identifier, even if it is always the day after: things change with time.
+    """
     numbers, categories, left_out = [], [], {}
     for name in whole.columns:
         column = train[name].dropna()
@@ -102,7 +142,7 @@ def plan_columns(whole: pd.DataFrame, train: pd.DataFrame) -> Plan:
         n_values = len(column.unique())
         if n_values < 2:
             left_out[name] = "constant" if n_values else "empty"
-        elif is_number and _counts_rows(name, whole[name].to_numpy()):
+        elif is_number and name not in dates and _counts_rows(name, whole[name].to_numpy()):
             left_out[name] = "an identifier"
         elif not is_number and 2 * n_values > max(len(column), 2 * MOST_CATEGORIES):
             left_out[name] = "free text or an identifier"

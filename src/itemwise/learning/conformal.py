@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 
 Indices: TypeAlias = NDArray[np.intp]
@@ -29,6 +30,14 @@ def conformal_interval(
     `residuals` are the absolute errors on the items of each group, ascending.
     """
     return -_upper(-centres, residuals, coverage), _upper(centres, residuals, coverage)
+
+
+def checked_coverage(coverage: Any) -> float:
+    """`coverage`, if it is a share that intervals can promise."""
+    # Below one half, CV+ may give intervals whose ends have changed places.
+    if not isinstance(coverage, int | float | np.number) or not 0.5 <= coverage < 1:
+        raise InputError(f"coverage is {coverage!r}, but it should be from 0.5 to below 1.")
+    return float(coverage)
 
 
 def rank_needed(n: int, coverage: float) -> int:

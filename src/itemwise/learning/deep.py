@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib.util import find_spec
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from itemwise.arguments import is_number, whole_number
 from itemwise.errors import InputError, MissingExtraError
 from itemwise.files import PathLike
-from itemwise.learning.conformal import conformal_interval, held_out_share
+from itemwise.learning.conformal import checked_coverage, conformal_interval, held_out_share
 from itemwise.learning.deep_inputs import Images, Texts, checked_images, checked_texts, taken
 from itemwise.learning.deep_training import (
     Progress,
@@ -25,6 +25,8 @@ from itemwise.learning.deep_training import (
     set_training,
     standardise,
 )
+from itemwise.learning.rows import in_sentences, known_rows
+from itemwise.learning.targets import same_for_all
 from itemwise.numerics.arrays import Floats, checked_device
 
 FEWEST_ITEMS = 5
@@ -66,7 +68,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         The highest rate for the head (and the built-in encoder), and for an encoder that is
         fine-tuned.
     coverage
-        Share of new items whose difficulty an interval should hold.
+        Share of new items whose difficulty an interval should hold, from 0.5 to below 1.
     calibration
         Share of the items that is held out for the intervals.
     device
@@ -84,6 +86,8 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         Absolute errors on the items held out, sorted.
     n_items_
         Items in `fit`.
+    notes_
+        What a reader should know.
     """
 
     def __init__(
@@ -120,20 +124,28 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         self.progress = progress
 
     def fit(self, X: Any, y: Any) -> DeepDifficultyRegressor:
-        """Learn from items `X` and their difficulties `y`."""
+        """Learn from items `X` and their difficulties `y`, all finite.
+
+        Where texts and difficulties are both named (pandas Series), they are matched by name, and
+        texts without a difficulty are left out.
+        """
         check_settings(self)
         require_torch()
+        X, y, remarks = known_rows(X, y)
         items = self._checked(X)
         difficulty = _checked_difficulty(y, len(items))
         learned, held_out = held_out_share(len(items), self.calibration, self.random_state)
         self.device_ = usable_device(self.device)
         self.center_ = float(difficulty[learned].mean())
-        self.spread_ = _spread(difficulty[learned])
+        # Without any spread, whatever the network says is multiplied by zero.
+        self.spread_ = float(difficulty[learned].std()) if np.ptp(difficulty[learned]) else 0.0
+        target = (difficulty[learned] - self.center_) / (self.spread_ or 1.0)
         with seeded(self.random_state, self.device_):
-            self._train(taken(items, learned), (difficulty[learned] - self.center_) / self.spread_)
+            self._train(taken(items, learned), target)
         errors = np.abs(self._predicted(taken(items, held_out)) - difficulty[held_out])
         self.residuals_: Floats = np.sort(errors)
         self.n_items_ = len(items)
+        self.notes_ = in_sentences((*remarks, *same_for_all(difficulty)))
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -148,8 +160,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         of a new one with at least the chance `coverage`. All intervals have the same width; it is
         infinite where too few items were held out for the coverage.
         """
-        wanted = self.coverage if coverage is None else coverage
-        _refuse_outside("coverage", wanted, 0.0, 1.0)
+        wanted = checked_coverage(self.coverage if coverage is None else coverage)
         return conformal_interval(self.predict(X)[:, None], [self.residuals_], wanted)
 
     def save(self, path: PathLike) -> None:
@@ -242,10 +253,10 @@ def check_settings(regressor: DeepDifficultyRegressor) -> None:
     if regressor.kind not in ("image", "text"):
         raise InputError(f"kind is {regressor.kind!r}, but it must be 'image' or 'text'.")
     for name, least in {"hidden": 1, "epochs": 1, "batch_size": 1, "warm_up": 0}.items():
-        _refuse_no_count(name, getattr(regressor, name), least)
-    _refuse_no_count("random_state", regressor.random_state, 0)
-    for name in ("coverage", "calibration"):
-        _refuse_outside(name, getattr(regressor, name), 0.0, 1.0)
+        whole_number(getattr(regressor, name), name, least)
+    whole_number(regressor.random_state, "random_state", 0)
+    checked_coverage(regressor.coverage)
+    _refuse_outside("calibration", regressor.calibration, 0.0, 1.0)
     for name in ("learning_rate", "encoder_learning_rate"):
         _refuse_outside(name, getattr(regressor, name), 0.0, math.inf)
 
@@ -292,24 +303,9 @@ def _checked_difficulty(y: Any, n_items: int) -> Floats:
         raise InputError(
             f"There are {n_items} items, but at least {FEWEST_ITEMS} are needed to learn from."
         )
-    if np.ptp(difficulty) == 0.0:
-        raise InputError(
-            f"Every difficulty is {difficulty[0]:g}: there is nothing to learn. "
-            "Give items that differ in difficulty."
-        )
     return difficulty
 
 
-def _spread(difficulty: Floats) -> float:
-    """Deviation of the target; 1 where the items that were not held out are all alike."""
-    return float(difficulty.std()) or 1.0
-
-
-def _refuse_no_count(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise InputError(f"{name} is {value!r}, but it must be a whole number from {least}.")
-
-
 def _refuse_outside(name: str, value: Any, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
+    if not is_number(value) or not low < float(value) < high:
         raise InputError(f"{name} is {value!r}, but it must lie between {low:g} and {high:g}.")

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
+from itemwise.numerics.images import check_image, check_images
+from itemwise.words import counted
 
 Images = NDArray[Any] | list[NDArray[Any]]
 Texts = list[str]
@@ -20,6 +22,7 @@ SCANNED = 256  # images looked at together, so that a large set is never copied 
 
 def checked_texts(X: Any) -> Texts:
     """`X` as a list of strings; empty ones are allowed, anything but text is not."""
+    _refuse_frame(X)
     if isinstance(X, str | bytes) or not isinstance(X, Iterable):
         raise InputError(
             f"X is a {type(X).__name__}, but a list of strings is needed, one per item. "
@@ -38,22 +41,17 @@ def checked_texts(X: Any) -> Texts:
 
 def checked_images(X: Any) -> Images:
     """`X` as one array of images, or as a list of arrays where sizes may differ."""
+    _refuse_frame(X)
     if isinstance(X, np.ndarray) and X.dtype != object:
-        images: Images = X
-        if X.ndim not in (3, 4):
-            raise InputError(
-                f"X has shape {X.shape}, but images are (items, height, width) or (items, height, "
-                "width, channels). Reshape it; a single image is image[None]."
-            )
-        _refuse_unusable(X, X.shape[1:], "X")
-    elif isinstance(X, Iterable) and not isinstance(X, str | bytes):
-        images = [np.asarray(image) for image in X]
-        for place, image in enumerate(images):
-            _refuse_unusable(image, image.shape, f"Item {place + 1} of X")
-    else:
+        check_images(X, "X")
+        return X
+    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
         raise InputError(
             f"X is a {type(X).__name__}, but an array of images or a list of arrays is needed."
         )
+    images = [np.asarray(image) for image in X]
+    for place, image in enumerate(images):
+        check_image(image, f"Item {place + 1} of X")
     _refuse_none(images)
     return images
 
@@ -173,24 +171,15 @@ def _chunks(images: Images) -> Iterator[Images]:
         yield images[begin : begin + SCANNED]
 
 
-def _refuse_unusable(image: NDArray[Any], shape: tuple[int, ...], name: str) -> None:
-    """Refuse what is no image: wrong dimensions, no pixels, no numbers, channels first."""
-    if len(shape) not in (2, 3):
+def _refuse_frame(X: Any) -> None:
+    """Refuse a frame, which would be read as the list of its column names."""
+    columns = getattr(X, "columns", None)
+    if columns is not None:
+        name = columns[0] if len(columns) else "text"
         raise InputError(
-            f"{name} has shape {image.shape}, but an image is (height, width) or (height, width, "
-            "channels)."
+            f"X is a {type(X).__name__} with {counted(len(columns), 'column')}, but the items are "
+            f"one list. Pass one column: X[{name!r}]."
         )
-    if 0 in shape:
-        raise InputError(f"{name} has shape {image.shape}: an image without pixels. Leave it out.")
-    if image.dtype.kind not in "buif":
-        raise InputError(f"{name} holds {image.dtype} values, but pixels are numbers.")
-    if len(shape) == 3 and shape[2] > 4 and shape[0] in (1, 3):
-        raise InputError(
-            f"{name} has shape {image.shape}, which looks like channels first, but they belong "
-            "last. Use np.moveaxis(X, 1, -1)."
-        )
-    if image.dtype.kind == "f" and not np.isfinite(image).all():
-        raise InputError(f"{name} has pixels that are NaN or infinite. Fill or drop them first.")
 
 
 def _refuse_none(items: Images | Texts) -> None:

@@ -107,6 +107,7 @@ def _settings(regressor: DeepDifficultyRegressor) -> dict[str, Any]:
         "losses": regressor.losses_,
         "residuals": regressor.residuals_.tolist(),
         "n_items": regressor.n_items_,
+        "notes": regressor.notes_,
     }
 
 
@@ -179,6 +180,7 @@ def _restored(
         raise ValueError("the errors of the items held out are not a sorted list")
     regressor.residuals_ = errors
     regressor.n_items_ = int(document["n_items"])
+    regressor.notes_ = [str(note) for note in document.get("notes", ())]
     return regressor
 
 

@@ -15,13 +15,20 @@ from sklearn.utils.validation import (
 )
 
 from itemwise.errors import InputError
-from itemwise.learning.conformal import conformal_interval, held_out_share
+from itemwise.learning.conformal import checked_coverage, conformal_interval, held_out_share
 from itemwise.learning.pipelines import bare_regressor, pipeline_of
-from itemwise.learning.rows import checked_kinds, is_frame, known_columns, plain_rows, plan_of
-from itemwise.learning.targets import PREDICTED, difficulty_of, equally_hard
+from itemwise.learning.rows import (
+    checked_kinds,
+    in_sentences,
+    is_frame,
+    known_columns,
+    known_rows,
+    plain_rows,
+    plan_of,
+)
+from itemwise.learning.targets import difficulty_of, same_for_all
 from itemwise.numerics.agreement import prediction_figures
 from itemwise.numerics.arrays import Floats
-from itemwise.responses.aligning import aligned
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -43,6 +50,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     A frame may hold numbers, truth values, dates and categories, and gaps: gaps are filled with the
     median or the most frequent category, numbers are scaled, categories get a 0/1 column each.
+    Dates, also as text where every value is one (2024-05-31, ISO 8601), become days since 1970.
     Columns that are constant, free text or merely number the rows are left out (`notes_`). In an
     array, gaps (NaN) are filled with the median of their column.
 
@@ -91,7 +99,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         from sklearn.utils import _safe_indexing
 
-        _checked_coverage(self.coverage)
+        checked_coverage(self.coverage)
         rows, y = self._training_rows(X, difficulty_of(y))
         draw = check_random_state(self.random_state)
         seed = int(draw.randint(2**31 - 1))
@@ -117,7 +125,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict_interval(self, X: Any, coverage: float | None = None) -> tuple[Floats, Floats]:
         """Lower and upper end of the difficulty of each row, at `coverage` or that of the model."""
         check_is_fitted(self)
-        wanted = _checked_coverage(self.coverage if coverage is None else coverage)
+        wanted = checked_coverage(self.coverage if coverage is None else coverage)
         rows = self._new_rows(X)
         centres = np.column_stack([_flat(one.predict(rows)) for one in self.fold_regressors_])
         return conformal_interval(centres, self.residuals_, wanted)
@@ -136,18 +144,17 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _training_rows(self, X: Any, y: Any) -> tuple[Any, Floats]:
         """Rows and target as they are learnt from; sets the names, the plan and the notes."""
         self.numbers_ = self.categories_ = None
-        remarks: tuple[str, ...] = ()
+        X, y, remarks = known_rows(X, y)
         if not self.prepare:
             y = _target(y)
             check_consistent_length(X, y)
         elif is_frame(X):
-            X, y, remarks = _known_rows(X, y)
             y = _target(y)
             check_consistent_length(X, y)
-            rows, more = plain_rows(X)
-            remarks += more
+            rows = plain_rows(X)
+            remarks += rows.remarks
             validate_data(self, X, skip_check_array=True)
-            X, plan = rows, plan_of(rows)
+            X, plan = rows.frame, plan_of(rows)
             self.numbers_, self.categories_ = list(plan.numbers), list(plan.categories)
             remarks += (f"{plan.losses}",) if plan.left_out else ()
         else:
@@ -158,9 +165,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"There are {counted(len(y), 'item')}, but at least {FEWEST} are needed to learn "
                 "difficulty. Give more."
             )
-        if alike := equally_hard(y):
-            remarks += (f"{alike}, {PREDICTED}",)
-        self.notes_ = [f"{text[0].upper()}{text[1:]}." for text in remarks]
+        self.notes_ = in_sentences((*remarks, *same_for_all(y)))
         return X, y
 
     def _new_rows(self, X: Any) -> Any:
@@ -179,7 +184,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             cells = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=False)
             names = getattr(self, "feature_names_in_", range(cells.shape[1]))
             X = pd.DataFrame(cells, columns=list(map(str, names))).infer_objects()
-        return checked_kinds(plain_rows(X)[0], self._plan())
+        return checked_kinds(plain_rows(X, self.categories_ or ()).frame, self._plan())
 
     def _plan(self) -> Plan:
         from itemwise.learning.columns import Plan
@@ -202,20 +207,6 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 _ARRAY: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 
 
-def _known_rows(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
-    """Rows of a frame with their difficulty by name; those without one are left out."""
-    import pandas as pd
-
-    if not isinstance(y, pd.Series):
-        return X, y, ()
-    y = aligned(y, X.index, "y")
-    known = y.notna().to_numpy()
-    if known.all():
-        return X, y, ()
-    lost = f"{counted(int((~known).sum()), 'item')} without a difficulty left out"
-    return X[known], y[known], (lost,)
-
-
 def _target(y: Any) -> Floats:
     if y is None:
         raise InputError("y is None, but it should be the difficulty of each item.")
@@ -225,13 +216,6 @@ def _target(y: Any) -> Floats:
 
 def _flat(values: Any) -> Floats:
     return np.asarray(values, dtype=np.float64).reshape(-1)
-
-
-def _checked_coverage(coverage: Any) -> float:
-    # Below one half, CV+ may give intervals whose ends have changed places.
-    if not isinstance(coverage, int | float | np.number) or not 0.5 <= coverage < 1:
-        raise InputError(f"coverage is {coverage!r}, but it should be from 0.5 to below 1.")
-    return float(coverage)
 
 
 def _parts(n: int, calibration: Any, seed: int) -> list[tuple[Any, Any]]:

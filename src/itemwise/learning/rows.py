@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.learning.columns import Plan, column_transformer, plain, plan_columns
+from itemwise.learning.columns import Plain, Plan, column_transformer, plain, plan_columns
 from itemwise.numerics.arrays import Floats
-from itemwise.words import listed
+from itemwise.responses.aligning import aligned
+from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,10 +26,29 @@ def is_frame(X: object) -> bool:
     return isinstance(X, pd.DataFrame)
 
 
-def plain_rows(X: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def known_rows(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
+    """Items with their difficulty by name where both have names; those without one are left out."""
+    import pandas as pd
+
+    if not isinstance(y, pd.Series) or not isinstance(X, pd.DataFrame | pd.Series):
+        return X, y, ()
+    y = aligned(y, X.index, "y")
+    known = y.notna().to_numpy()
+    if known.all():
+        return X, y, ()
+    lost = f"{counted(int((~known).sum()), 'item')} without a difficulty left out"
+    return X[known], y[known], (lost,)
+
+
+def in_sentences(remarks: Sequence[str]) -> list[str]:
+    """Remarks as notes for people."""
+    return [f"{text[0].upper()}{text[1:]}." for text in remarks]
+
+
+def plain_rows(X: pd.DataFrame, texts: Collection[str] = ()) -> Plain:
     """A frame of float and text columns, and remarks about what was read as missing."""
     _places(X)
-    return plain(X)
+    return plain(X, texts)
 
 
 def known_columns(X: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
@@ -55,9 +75,9 @@ def _places(X: pd.DataFrame) -> dict[str, int]:
     return places
 
 
-def plan_of(frame: pd.DataFrame) -> Plan:
+def plan_of(rows: Plain) -> Plan:
     """What becomes of the columns; refused where nothing could be learnt from any."""
-    plan = plan_columns(frame, frame)
+    plan = plan_columns(rows.frame, rows.frame, rows.dates)
     if not plan.numbers and not plan.categories:
         raise InputError(
             f"The features have no column that says anything: {plan.losses}. "

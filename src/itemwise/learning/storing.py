@@ -36,14 +36,8 @@ def save_regressor(regressor: DifficultyRegressor, path: PathLike) -> Path:
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
-    from itemwise.learning.regressor import DifficultyRegressor
-
+    _refuse_other(regressor)
     skops = skops_io()
-    if not isinstance(regressor, DifficultyRegressor):
-        raise InputError(
-            f"save_regressor needs a DifficultyRegressor, but was given "
-            f"{type(regressor).__name__}. Wrap it: DifficultyRegressor(regressor)."
-        )
     try:
         check_is_fitted(regressor)
     except NotFittedError as error:
@@ -69,6 +63,11 @@ def load_regressor(path: PathLike, *, max_bytes: int = MAX_BYTES) -> DifficultyR
     """
     from itemwise.learning.regressor import DifficultyRegressor
 
+    if Path(path).is_dir():
+        raise FileError(
+            f"'{path}' is a folder, but a file that save_regressor wrote is needed. A folder that "
+            "a deep regressor wrote is read by DeepDifficultyRegressor.load."
+        )
     skops = skops_io()
     content = readable_file(path, max_bytes).read_bytes()
     _check_size(path, content, max_bytes)
@@ -95,6 +94,20 @@ def skops_io() -> Any:
     except ModuleNotFoundError as error:
         raise MissingExtraError("skops", "learning") from error
     return skops.io
+
+
+def _refuse_other(regressor: object) -> None:
+    from itemwise.learning.deep import DeepDifficultyRegressor
+    from itemwise.learning.regressor import DifficultyRegressor
+
+    if isinstance(regressor, DifficultyRegressor):
+        return
+    deep = isinstance(regressor, DeepDifficultyRegressor)
+    advice = "Use its own: regressor.save(folder)" if deep else "Wrap it: DifficultyRegressor(...)"
+    raise InputError(
+        f"save_regressor needs a DifficultyRegressor, but was given {type(regressor).__name__}. "
+        f"{advice}."
+    )
 
 
 def _refuse_foreign(types: Sequence[str]) -> None:

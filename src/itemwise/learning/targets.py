@@ -162,3 +162,9 @@ def equally_hard(target: Floats) -> str:
 def said_method(method: str) -> str:
     """A method in a sentence."""
     return "average error" if method == AVERAGE_ERROR else f"{method.upper()} difficulty"
+
+
+def same_for_all(target: Floats) -> tuple[str, ...]:
+    """A remark where there is nothing to learn, since no item is harder than another."""
+    alike = equally_hard(target)
+    return (f"{alike}, {PREDICTED}",) if alike else ()

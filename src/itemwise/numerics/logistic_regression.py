@@ -20,8 +20,8 @@ def logistic_curves(
 ) -> Floats:
     """Intercept and slope of each row's curve, (n_rows, 2).
 
-    `cells` (n_rows, n_columns) holds 0, 1 or NaN for none; `along` (n_columns,) must vary, or the
-    slope is 0. A cell counts `weights` (n_columns,) times.
+    `cells` (n_rows, n_columns) holds 0, 1, a share of ones, or NaN for none; `along` (n_columns,)
+    must vary, or the slope is 0. A cell counts `weights` (n_columns,) times.
     """
     seen = (~np.isnan(cells)).astype(np.float64)
     if weights is not None:
@@ -55,12 +55,12 @@ def _step(curves: Floats, x: Floats, right: Floats, seen: Floats) -> Floats:
     score is exact and its information steadies the step.
     """
     rise, fall = sigmoid_pair(curves[:, :1] + curves[:, 1:] * x)
-    first, cross, second, determinant = _information(seen * rise * fall, x)
+    first, cross, second, determinant = information(seen * rise * fall, x)
     told = second[:, None] - 2 * cross[:, None] * x + first[:, None] * x**2
     leverage = rise * fall * told / determinant[:, None]
     pull = seen * (right - rise + leverage * (0.5 - rise))
     one, other = pull.sum(axis=1), pull @ x
-    first, cross, second, determinant = _information(seen * (1 + leverage) * rise * fall, x)
+    first, cross, second, determinant = information(seen * (1 + leverage) * rise * fall, x)
     step = np.stack([second * one - cross * other, first * other - cross * one], axis=1)
     step = step / determinant[:, None]
     length = np.abs(step).max(axis=1, keepdims=True)
@@ -68,7 +68,7 @@ def _step(curves: Floats, x: Floats, right: Floats, seen: Floats) -> Floats:
     return shortened
 
 
-def _information(weight: Floats, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def information(weight: Floats, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Entries of the information on intercept and slope of each row, and its determinant."""
     first, cross, second = weight.sum(axis=1), weight @ x, weight @ x**2
     # A ridge of rounding size: where all cells lie at one value, there is no slope.

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.logistic_regression import information, logistic_curves
 from itemwise.numerics.special import logit, sigmoid_pair
 
 MOST_POINTS = 1_000  # beyond, neighbouring difficulties are taken together
 STEPS = np.linspace(-6.0, 6.0, 25)  # of the grid of curves, in standard errors
+ROUNDS = 20  # towards the likeliest curve above a floor; the grid need only lie near it
 LIGHTEST = 1e-9  # weight, of the heaviest, below which a curve is left out
 
 
@@ -70,23 +72,16 @@ def curves_of(sample: Points, floor: float) -> Curves:
     The sample must hold more than one difficulty. A grid is laid around the most likely curve,
     then once more around the mean of the first, which few errors may pull far to one side.
     """
-    from scipy.optimize import minimize
-
     middle = float(np.average(sample.difficulty, weights=sample.n))
     width = float(np.sqrt(np.average((sample.difficulty - middle) ** 2, weights=sample.n)))
-    scaled = Points((sample.difficulty - middle) / width, sample.n, sample.right)
-    share = (sample.right.sum() + 0.5) / (sample.n.sum() + 1.0)
-    above = max((share - floor) / (1 - floor), 0.01)
-    found = minimize(
-        lambda at: -_log_posterior(at[None], scaled, floor)[0],
-        np.array([float(logit(np.asarray(above))), 0.5]),
-        method="Nelder-Mead",
-    ).x
-    spread = np.linalg.inv(_information(found[None], scaled, floor)[0])
+    ease = (middle - sample.difficulty) / width
+    found = _likely(ease, sample, floor)
+    first, cross, second, _ = _information(found[None], ease, sample, floor)
+    spread = np.linalg.inv(np.array([[first[0], cross[0]], [cross[0], second[0]]]))
     nodes = np.stack([step.reshape(-1) for step in np.meshgrid(STEPS, STEPS)], axis=1)
     for _ in range(2):
         grid = found + nodes @ np.linalg.cholesky(spread).T
-        level = _log_posterior(grid, scaled, floor)
+        level = _log_posterior(grid, ease, sample, floor)
         weight = np.exp(level - level.max())
         weight /= weight.sum()
         found = weight @ grid
@@ -106,24 +101,36 @@ def curves_at_mean(difficulty: float, n: int, right: int, steps: int = 400) -> C
     return Curves(difficulty + logit(share), np.ones(steps), np.full(steps, 1 / steps))
 
 
-def _log_posterior(at: Floats, sample: Points, floor: float) -> Floats:
+def _likely(ease: Floats, sample: Points, floor: float) -> Floats:
+    """Intercept and slope in `ease` of the likeliest curve; above a floor, close to it.
+
+    Some right responses are owed to the floor; how many, the curve found so far says (EM).
+    """
+    curve, known = np.zeros((1, 2)), np.ones_like(ease)
+    for _ in range(ROUNDS if floor else 1):
+        share = sample.right * known / sample.n
+        curve = logistic_curves(share[None], ease, sample.n, start=curve)
+        rise = sigmoid_pair(curve[0, 0] + curve[0, 1] * ease)[0]
+        known = rise / (floor + (1 - floor) * rise)
+    found: Floats = curve[0]
+    return found
+
+
+def _log_posterior(at: Floats, ease: Floats, sample: Points, floor: float) -> Floats:
     """Log-likelihood and half the log-determinant of the information; a row of `at` a curve."""
-    z = at[:, :1] - at[:, 1:] * sample.difficulty
-    rise, fall = sigmoid_pair(z)
+    rise, fall = sigmoid_pair(at[:, :1] + at[:, 1:] * ease)
     level = np.log(floor + (1 - floor) * rise) @ sample.right
     level += np.log((1 - floor) * fall) @ (sample.n - sample.right)
-    volume = np.linalg.det(_information(at, sample, floor))
+    *_, volume = _information(at, ease, sample, floor)
     return np.asarray(level + 0.5 * np.log(np.maximum(volume, 1e-300)))
 
 
-def _information(at: Floats, sample: Points, floor: float) -> Floats:
-    """Fisher information of intercept and slope, (n_rows, 2, 2)."""
-    x = sample.difficulty
-    rise, fall = sigmoid_pair(at[:, :1] - at[:, 1:] * x)
+def _information(
+    at: Floats, ease: Floats, sample: Points, floor: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    rise, fall = sigmoid_pair(at[:, :1] + at[:, 1:] * ease)
     weight = sample.n * (1 - floor) * rise**2 * fall / (floor + (1 - floor) * rise)
-    cross = -weight @ x
-    rows = [[weight.sum(axis=1), cross], [cross, weight @ x**2]]
-    return np.moveaxis(np.array(rows), -1, 0)
+    return information(weight, ease)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from itemwise.words import counted
 def feature_rows(features: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
     """Features as a plain frame with its plan, or as an array of numbers; and the column names."""
     if is_frame(features):
-        rows, _ = plain_rows(features)
-        rows.index = features.index
-        return rows, plan_of(rows), tuple(rows.columns)
+        rows = plain_rows(features)
+        rows.frame.index = features.index
+        return rows.frame, plan_of(rows), tuple(rows.frame.columns)
     try:
         cells = np.asarray(features, dtype=np.float64)
     except (TypeError, ValueError) as error:
