@@ -544,7 +544,9 @@ def test_a_constant_difficulty_is_predicted_with_no_doubt(texts, tmp_path):
     for regressor in (made, DeepDifficultyRegressor.load(tmp_path / "saved", device="cpu")):
         for found in (regressor.predict(texts.new), *regressor.predict_interval(texts.new, 0.5)):
             np.testing.assert_array_equal(found, 1.5)
-        told = ["All items have the difficulty 1.5, so that is what is predicted."]
+        told = [
+            "All items are equally hard (1.5), so that is what is predicted, and no figure judges it."
+        ]
         assert regressor.notes_ == told
 
 
