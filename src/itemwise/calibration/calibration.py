@@ -61,6 +61,8 @@ class Calibration(Result):
 
     def __post_init__(self) -> None:
         self.coords.setflags(write=False)
+        if not self.flags:
+            object.__setattr__(self, "flags", ((),) * len(self.item_names))
 
     @property
     def items(self) -> pd.DataFrame:
@@ -75,8 +77,7 @@ class Calibration(Result):
         errors = self._standard_errors()
         columns: dict[str, Any] = dict(parameters)
         columns.update({f"{name}_se": errors[name] for name in parameters})
-        flags = self.flags or [()] * len(self.item_names)
-        columns["flag"] = ["; ".join(words) for words in flags]
+        columns["flag"] = ["; ".join(words) for words in self.flags]
         return pd.DataFrame(columns, index=pd.Index(self.item_names, name="item"))
 
     def of_items(self, items: Sequence[str]) -> Calibration:
@@ -92,7 +93,7 @@ class Calibration(Result):
             coords=self.coords[places],
             uncertainty=KnownCovariances(self.uncertainty.covariances[places]),
             log_likelihood=np.nan,
-            flags=tuple(self.flags[k] for k in places) if self.flags else (),
+            flags=tuple(self.flags[k] for k in places),
             responses=None if self.responses is None else self.responses.select(items=items),
         )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def alike(calibration: Calibration) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Items that all got right, and items that all got wrong: their parameters mean nothing."""
-    flags = calibration.flags or ((),) * len(calibration.item_names)
+    flags = calibration.flags
     right, wrong = (
         np.array([word in words for words in flags], dtype=bool) for word in (ALL_RIGHT, ALL_WRONG)
     )

@@ -13,6 +13,7 @@ from itemwise.estimation.ascent import Ascent, Task, ascend
 from itemwise.estimation.density import Density
 from itemwise.estimation.engine import Fit, Progress, check_settings, log_base
 from itemwise.estimation.expectation import expect_generally
+from itemwise.estimation.factor import factor_start
 from itemwise.estimation.information import (
     MOST_EXACT,
     WholeInformation,
@@ -91,7 +92,7 @@ class EM:
         return self._expressed(data, model, found, base)
 
     def climb(self, task: Task) -> Ascent:
-        """Go up from the first principal component.
+        """Go up from the first principal component, or from the maximum itself where it is known.
 
         Without priors, a curve with asymptotes has many maxima, most of them worthless. The way
         to a good one leads past the penalised maximum, and on from there with asymptotes at
@@ -99,7 +100,8 @@ class EM:
         end lower than it began, the way goes on from the penalised maximum itself.
         """
         model = task.model
-        begin = start(task.data, model)
+        begin = factor_start(task.data, model)
+        begin = start(task.data, model) if begin is None else begin
         regular = model.regularised()
         if model.linear or regular == model:
             return self._ascend(task, begin)

@@ -1,0 +1,85 @@
+"""The maximum of the continuous model by factor analysis."""
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+
+from itemwise import Continuous, Responses, calibrate, simulate
+from itemwise.estimation.factor import _maximum, _misfit
+
+
+def one_factor(loading, noise):
+    return np.outer(loading, loading) + np.diag(noise)
+
+
+def test_a_covariance_of_one_factor_gives_its_loadings_and_noise():
+    loading, noise = np.array([1.0, 0.5, -0.8, 2.0]), np.array([0.5, 1.0, 0.3, 0.7])
+    found, left = _maximum(one_factor(loading, noise), 1e-4)
+    np.testing.assert_allclose(found * np.sign(found[0]), loading, atol=1e-4)
+    np.testing.assert_allclose(left, noise, rtol=1e-3)
+
+
+def test_the_slope_of_the_misfit_is_that_of_its_differences():
+    random = np.random.default_rng(0)
+    table = random.normal(size=(50, 6)) + random.normal(size=(50, 1))
+    covariance = np.cov(table.T)
+    error = check_grad(
+        lambda x: _misfit(x, covariance)[0],
+        lambda x: _misfit(x, covariance)[1],
+        random.normal(size=6) - 0.5,
+    )
+    assert error < 1e-5
+
+
+def twins(noise):
+    """Six items, two pairs of which tell nearly the same: where EM creeps, and finds saddles."""
+    random = np.random.default_rng(3)
+    ability, other = random.normal(size=(2, 400))
+    base = np.stack([ability, ability, other, other, ability + other, random.normal(size=400)])
+    z = (base + noise * random.normal(size=base.shape)).T
+    return Responses(1 / (1 + np.exp(-z)), kind="continuous")
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.2, 1.0])
+def test_items_that_tell_the_same_converge_at_once(noise):
+    found = calibrate(twins(noise), Continuous(bounds=(0, 1)))
+    assert found.converged
+    assert found.iterations <= 5
+
+
+def test_nothing_higher_is_found_from_many_other_starts():
+    """The likelihood of a row, by hand, climbed by a general optimiser."""
+    from scipy.optimize import minimize
+
+    responses, _ = simulate("continuous", n_respondents=300, n_items=6, random_state=5)
+    values = responses.cells
+    z = np.log(values) - np.log1p(-values)
+    covariance = np.cov(z.T, bias=True)
+
+    def deviance(x):
+        whole = one_factor(x[:6], np.exp(2 * np.clip(x[6:], np.log(0.01), 7)))
+        return np.linalg.slogdet(whole)[1] + np.trace(np.linalg.solve(whole, covariance))
+
+    random = np.random.default_rng(0)
+    lowest = min(
+        minimize(deviance, random.normal(size=12), method="L-BFGS-B").fun for _ in range(8)
+    )
+    rows = len(z) * -0.5 * (lowest + 6 * np.log(2 * np.pi))
+    density = -(np.log(values) + np.log1p(-values)).sum()  # of the scores, not of their log-odds
+    assert calibrate(responses, Continuous(bounds=(0, 1))).log_likelihood > rows + density - 1e-3
+
+
+def test_a_simulated_truth_is_found():
+    responses, truth = simulate("continuous", n_respondents=4000, n_items=12, random_state=1)
+    found = calibrate(responses, "continuous")
+    away = (found.items["difficulty"] - truth.items["difficulty"]) / found.items["difficulty_se"]
+    assert found.converged
+    assert np.abs(away).max() < 4
+
+
+def test_a_constant_item_does_not_hinder():
+    responses, _ = simulate("continuous", n_respondents=200, n_items=5, random_state=1)
+    table = np.column_stack([responses.cells, np.full(200, 0.7)])
+    found = calibrate(Responses(table, kind="continuous"), Continuous(bounds=(0, 1)))
+    assert found.converged
+    assert found.flags[-1]
