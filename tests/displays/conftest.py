@@ -320,6 +320,52 @@ def portfolio_gap_frame(names):
     return frame.assign(gap=scale / frame["size"], gap_se=0.1 * scale)
 
 
+def case_difficulty_frame(names):
+    frame = crossed(**{"class": names, "cdi": np.linspace(-2.0, 2.0, 12)})
+    return frame.assign(cdi=frame["cdi"] + np.repeat(np.linspace(-1.0, 1.0, len(names)), 12))
+
+
+def difficulty_density_frame(names):
+    frame = case_difficulty_frame(names).rename(columns={"cdi": "difficulty"})
+    return frame.assign(limit=0.4, limit_se=0.1)
+
+
+def capability_trace_frame(names):
+    frame = crossed(**{"class": names, "step": range(1, 9)})
+    step = frame["step"]
+    right = step % 2 == 1
+    columns = {"right": right, "estimate": 0.5 - 1 / step, "se": 1 / step}
+    return frame.assign(difficulty=0.4 + np.where(right, 0.8, -0.8) / step, **columns)
+
+
+def capability_plane_frame(names):
+    limit = np.linspace(1.0, -1.0, len(names))
+    columns = {"sick": limit, "sick_se": 0.1, "well": limit**2, "well_se": 0.2}
+    return pd.DataFrame(columns, index=list(names))
+
+
+def decision_frame(names):
+    columns = {
+        "feature": list(names),
+        "contribution": np.linspace(0.5, -0.2, len(names)),
+        "contribution_se": 0.05,
+        "difficulty": 0.8,
+        "difficulty_se": 0.3,
+        "limit": 0.43,
+        "limit_se": 0.1,
+        "prediction": names[0],
+        "decision": "person",
+    }
+    return pd.DataFrame(columns)
+
+
+def risk_coverage_frame(names):
+    frame = crossed(method=names, coverage=np.linspace(0.1, 1.0, 10))
+    better = np.repeat(np.linspace(0.1, 0.0, len(names)), 10)
+    middle = 0.9 + better * (1.0 - frame["coverage"])
+    return frame.assign(accuracy=middle, low=middle - 0.02, high=middle + 0.01)
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
@@ -355,6 +401,12 @@ FRAMES = {
     "goodness": goodness_frame,
     "effectiveness": effectiveness_frame,
     "portfolio_gap": portfolio_gap_frame,
+    "case_difficulty": case_difficulty_frame,
+    "difficulty_density": difficulty_density_frame,
+    "capability_trace": capability_trace_frame,
+    "capability_plane": capability_plane_frame,
+    "decision": decision_frame,
+    "risk_coverage": risk_coverage_frame,
 }
 
 

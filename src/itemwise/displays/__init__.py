@@ -6,12 +6,17 @@ from itemwise.displays.agreement import AgreementDisplay
 from itemwise.displays.alarm import AlarmDisplay
 from itemwise.displays.base import Display
 from itemwise.displays.bump import BumpDisplay
+from itemwise.displays.capability_plane import CapabilityPlaneDisplay
+from itemwise.displays.capability_trace import CapabilityTraceDisplay
+from itemwise.displays.case_difficulty import CaseDifficultyDisplay
 from itemwise.displays.cell_curves import CellCurvesDisplay
 from itemwise.displays.characteristic import CharacteristicDisplay
 from itemwise.displays.critical_difference import CriticalDifferenceDisplay
 from itemwise.displays.curves import CurvesDisplay
 from itemwise.displays.datasets import DatasetsDisplay
+from itemwise.displays.decision import DecisionDisplay
 from itemwise.displays.densities import DensitiesDisplay
+from itemwise.displays.difficulty_density import DifficultyDensityDisplay
 from itemwise.displays.distributions import DistributionsDisplay
 from itemwise.displays.effectiveness import EffectivenessDisplay
 from itemwise.displays.fit import FitDisplay
@@ -32,6 +37,7 @@ from itemwise.displays.portfolio_gap import PortfolioGapDisplay
 from itemwise.displays.ranking import RankingDisplay
 from itemwise.displays.ratings import RatingsDisplay
 from itemwise.displays.reliability import ReliabilityDisplay
+from itemwise.displays.risk_coverage import RiskCoverageDisplay
 from itemwise.displays.scores import ScoresDisplay
 from itemwise.displays.scree import ScreeDisplay
 from itemwise.displays.strengths import StrengthsDisplay
@@ -43,12 +49,17 @@ __all__ = [
     "AgreementDisplay",
     "AlarmDisplay",
     "BumpDisplay",
+    "CapabilityPlaneDisplay",
+    "CapabilityTraceDisplay",
+    "CaseDifficultyDisplay",
     "CellCurvesDisplay",
     "CharacteristicDisplay",
     "CriticalDifferenceDisplay",
     "CurvesDisplay",
     "DatasetsDisplay",
+    "DecisionDisplay",
     "DensitiesDisplay",
+    "DifficultyDensityDisplay",
     "Display",
     "DistributionsDisplay",
     "EffectivenessDisplay",
@@ -70,6 +81,7 @@ __all__ = [
     "RankingDisplay",
     "RatingsDisplay",
     "ReliabilityDisplay",
+    "RiskCoverageDisplay",
     "ScoresDisplay",
     "ScreeDisplay",
     "StrengthsDisplay",
@@ -112,4 +124,10 @@ DISPLAYS: dict[str, type[Display]] = {
     "goodness": GoodnessDisplay,
     "effectiveness": EffectivenessDisplay,
     "portfolio_gap": PortfolioGapDisplay,
+    "case_difficulty": CaseDifficultyDisplay,
+    "difficulty_density": DifficultyDensityDisplay,
+    "capability_trace": CapabilityTraceDisplay,
+    "capability_plane": CapabilityPlaneDisplay,
+    "decision": DecisionDisplay,
+    "risk_coverage": RiskCoverageDisplay,
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from itemwise.arguments import as_number
 from itemwise.displays.base import Display, tidy
+from itemwise.displays.kernel import draw_violin
 from itemwise.displays.style import (
     Style,
     footnote,
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from itemwise.numerics.arrays import Floats
 
 MOST_ROWS = 80
-POINTS = 160
-HALF = 0.42  # of the distance from one row to the next, for half a violin
-NARROWEST = 0.04  # of the axis; a kernel of less would show single values as spikes
 
 
 class DistributionsDisplay(Display):
@@ -87,7 +85,7 @@ class DistributionsDisplay(Display):
         if low < 0 < high:
             ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
         for height, (_, values, _) in enumerate(rows, start=1):
-            _draw_row(ax, style, values, height, (low, high))
+            draw_violin(ax, style, values, height, (low, high), style.positive)
         ax.set_xlim(low, high)
         ax.set_ylim(shown + 0.7, 0.3)
         width = name_width(ax, style)
@@ -121,32 +119,6 @@ class DistributionsDisplay(Display):
         if self._lost:
             notes.append(f"not shown: {counted(self._lost, 'row')} without a number")
         return notes
-
-
-def _draw_row(
-    ax: Axes, style: Style, values: Floats, height: int, limits: tuple[float, float]
-) -> None:
-    """A violin, the middle half as a bar and the mean as a dot; a single value is its dot."""
-    if np.ptp(values) > 0:
-        at, density = _density(values, NARROWEST * (limits[1] - limits[0]))
-        reach = HALF * density / density.max()
-        ax.fill_between(
-            at, height - reach, height + reach, color=style.positive, alpha=0.3, linewidth=0
-        )
-        first, third = np.quantile(values, [0.25, 0.75])
-        ax.hlines(height, first, third, color=style.positive, linewidth=2.4, zorder=3)
-    ax.scatter(values.mean(), height, s=16, color=style.ink, zorder=4)
-
-
-def _density(values: Floats, narrowest: float) -> tuple[Floats, Floats]:
-    """Smoothed counts between the ends of the values, with Silverman's width."""
-    counts, edges = np.histogram(values, POINTS)
-    at = (edges[:-1] + edges[1:]) / 2
-    middle = np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.34
-    spread = min(float(values.std()), float(middle)) or float(values.std())
-    width = max(0.9 * spread * values.size**-0.2, narrowest / 2)
-    kernel = np.exp(-0.5 * ((at[:, None] - at) / width) ** 2)
-    return at, kernel @ counts
 
 
 def _percent(share: float) -> str:

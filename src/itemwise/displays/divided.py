@@ -28,3 +28,19 @@ def divided(ax: Axes, count: int) -> list[Axes]:
     ]
     ax.set_position((*corners[0], *size))
     return [ax, *(figure.add_axes((*corner, *size)) for corner in corners[1:])]
+
+
+def strip_above(ax: Axes, share: float) -> Axes:
+    """A strip above an axes, which gives up that share of its height."""
+    figure: Any = ax.figure
+    place = ax.get_subplotspec()
+    above: Axes
+    if place is not None:
+        parts = place.subgridspec(2, 1, height_ratios=(share, 1.0 - share))
+        ax.set_subplotspec(parts[1])
+        above = figure.add_subplot(parts[0])
+    else:
+        left, bottom, width, height = ax.get_position().bounds
+        ax.set_position((left, bottom, width, 0.8 * (1.0 - share) * height))
+        above = figure.add_axes((left, bottom + (1.0 - share) * height, width, share * height))
+    return above

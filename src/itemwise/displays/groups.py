@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 MOST_GROUPS = 5  # that colours can tell apart without effort
 
 
-def largest_groups(column: pd.Series) -> list[tuple[object, Array]]:
-    """Name and rows (as places) of each group, the largest first; beyond five, the rest as one."""
+def largest_groups(column: pd.Series, most: int = MOST_GROUPS) -> list[tuple[object, Array]]:
+    """Name and rows (as places) of each group, largest first; beyond `most`, the rest as one."""
     import pandas as pd
 
     codes, names = pd.factorize(column.astype(object), use_na_sentinel=False)
     sizes = np.bincount(codes, minlength=len(names))
     order = np.argsort(-sizes, kind="stable")
-    found = [(names[k], np.flatnonzero(codes == k)) for k in order[:MOST_GROUPS]]
-    if len(rest := order[MOST_GROUPS:]):
+    found = [(names[k], np.flatnonzero(codes == k)) for k in order[:most]]
+    if len(rest := order[most:]):
         found.append((counted(len(rest), "other"), np.flatnonzero(np.isin(codes, rest))))
     return found

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-    from itemwise.numerics.arrays import Floats
+    from itemwise.numerics.arrays import Array, Floats
 
 FEWEST_BINS, MOST_BINS = 8, 50
 
@@ -60,7 +60,8 @@ class HistogramDisplay(Display):
         for colour, (name, part) in zip(
             (*style.palette[:MOST_GROUPS], style.neutral), parts.items(), strict=False
         ):
-            handles.append(_steps(ax, part, edges, colour, fill))
+            counts, _ = np.histogram(part, edges)
+            handles.append(draw_steps(ax, counts, edges, colour, fill))
             texts.append(f"{label(name, min(24, name_width(ax, style)))}\n({len(part):,})")
         if self.group is not None:
             legend_beside(style, ax, handles, texts)
@@ -103,7 +104,7 @@ def _edges(values: Floats) -> Floats:
     return np.linspace(values.min(), values.max(), count + 1)
 
 
-def _steps(ax: Axes, values: Floats, edges: Floats, colour: str, fill: float) -> Artist:
-    counts, _ = np.histogram(values, edges)
-    ax.stairs(counts, edges, fill=True, color=colour, alpha=fill, linewidth=0, zorder=2)
-    return ax.stairs(counts, edges, color=colour, linewidth=1.4, zorder=3)
+def draw_steps(ax: Axes, heights: Array, edges: Floats, colour: str, fill: float) -> Artist:
+    """An outline over its fill; `heights` (n_bins,) stand between `edges` (n_bins + 1,)."""
+    ax.stairs(heights, edges, fill=True, color=colour, alpha=fill, linewidth=0, zorder=2)
+    return ax.stairs(heights, edges, color=colour, linewidth=1.4, zorder=3)

@@ -1,0 +1,109 @@
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from itemwise.displays import DecisionDisplay
+from itemwise.errors import InputError
+
+
+def some(contributions, **changes):
+    case = {"difficulty": 0.8, "limit": 0.43, "prediction": "alive", "decision": "person"}
+    features = [f"feature {k}" for k in range(len(contributions))]
+    columns = {"feature": features, "contribution": contributions}
+    return pd.DataFrame(columns).assign(**{**case, **changes})
+
+
+def draw(frame):
+    """The panel of bars and the strip above it."""
+    return DecisionDisplay(frame).plot().figure_.axes
+
+
+def words(strip):
+    return strip.get_title(loc="left").replace("\n", " ")
+
+
+def names(bars):
+    return [tick.get_text() for tick in bars.get_yticklabels()]
+
+
+def test_the_decision_is_said_in_words():
+    _, strip = draw(some([0.5, 0.3]))
+    assert words(strip) == (
+        "A person decides: difficulty 0.80 is beyond the limit 0.43 of 'alive'."
+    )
+    _, strip = draw(some([0.5], difficulty=-0.8, decision="model", prediction=1))
+    assert (
+        words(strip) == "The model decides: difficulty −0.80 is within the limit 0.43 of class 1."
+    )
+    _, strip = draw(some([0.5], reason="Too hard for $5."))
+    assert words(strip) == r"Too hard for \$5."
+
+
+def test_the_line_shows_the_case_and_the_limit_with_their_uncertainty():
+    bars, strip = draw(some([0.5], difficulty_se=0.2, limit_se=0.1))
+    limit, case = strip.lines
+    assert limit.get_xdata()[0] == 0.43
+    assert case.get_xdata()[0] == 0.8
+    reach = strip.collections[0].get_segments()[0][:, 0]
+    np.testing.assert_allclose(reach, [0.8 - 1.96 * 0.2, 0.8 + 1.96 * 0.2])
+    model, person, band = sorted(strip.patches, key=lambda zone: zone.get_zorder())
+    assert model.get_x() + model.get_width() == pytest.approx(0.43)
+    assert person.get_x() == pytest.approx(0.43)
+    assert band.get_width() == pytest.approx(2 * 1.96 * 0.1)
+    assert "±1.96 standard errors" in bars.texts[-1].get_text()
+
+
+def test_features_go_from_harder_to_easier_in_two_colours():
+    frame = some([-0.2, 0.5, 0.1], value=[1.5, "absent", None])
+    bars, _ = draw(frame)
+    assert names(bars) == ["feature 1 = absent", "feature 2", "feature 0 = 1.5"]
+    assert [bar.get_width() for bar in bars.patches] == [0.5, 0.1, -0.2]
+    first, _, last = (bar.get_facecolor() for bar in bars.patches)
+    assert first != last
+
+
+def test_of_many_features_the_strongest_are_drawn_and_the_others_summed():
+    bars, _ = draw(some([0.5] * 15 + [-0.4] * 5 + [0.01] * 10))
+    assert len(bars.patches) == 21
+    assert names(bars)[-1] == "10 other features"
+    assert bars.patches[-1].get_width() == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "zones", "note"),
+    [
+        (np.inf, ["model"], "no limit: the model decides all of this class"),
+        (-np.inf, ["person"], "no limit: the model decides none of this class"),
+        (np.nan, [], "no limit is known"),
+    ],
+)
+def test_a_class_without_a_limit_has_one_zone_or_none(limit, zones, note):
+    bars, strip = draw(some([0.5], limit=limit))
+    assert [text.get_text() for text in strip.texts] == zones
+    assert note in bars.texts[-1].get_text()
+    assert words(strip) == "A person decides: predicted 'alive', difficulty 0.80."
+
+
+def test_bars_without_any_push_have_a_scale_and_missing_ones_are_counted():
+    bars, _ = draw(some([0.0, np.nan]))
+    assert bars.get_xlim() == (-1.0, 1.0)
+    assert "not shown: 1 feature without a contribution" in bars.texts[-1].get_text()
+
+
+def test_an_axes_that_stands_freely_makes_room_for_the_strip():
+    ax = Figure().add_axes((0.2, 0.2, 0.7, 0.7))
+    bars, strip = DecisionDisplay(some([0.5, -0.1])).plot(ax).figure_.axes
+    assert strip.get_position().y0 > bars.get_position().y1
+    assert strip.get_position().y1 == pytest.approx(0.9)
+
+
+def test_more_than_one_case_and_unknown_decisions_are_refused():
+    with pytest.raises(InputError, match=r"one case, but the column 'difficulty' holds more"):
+        DecisionDisplay(some([0.5, 0.1], difficulty=[0.8, 0.9]))
+    with pytest.raises(InputError, match="'model' and 'person', but not 'machine'"):
+        DecisionDisplay(some([0.5], decision="machine"))
+    with pytest.raises(InputError, match="'difficulty' is not a finite number"):
+        DecisionDisplay(some([0.5], difficulty=np.nan))
+    with pytest.raises(InputError, match="'contribution' holds no finite number"):
+        DecisionDisplay(some([np.nan]))
