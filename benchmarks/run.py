@@ -22,6 +22,7 @@ SCRIPTS = [
     "confusion.py",
     "difficulty.py",
     "alarm.py",
+    "portfolio.py",
     "coverage.py",
     "choices.py",
     "labels.py",

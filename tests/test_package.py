@@ -71,3 +71,21 @@ def test_the_example_of_the_confusion_matrix_prints_what_its_page_shows(tmp_path
     page = (ROOT / "docs/confusion.md").read_text()
     assert said.splitlines()[2] in page
     assert (tmp_path / "cells.png").exists()
+
+
+@pytest.mark.slow
+def test_the_first_snippet_on_portfolios_runs(tmp_path):
+    page = (ROOT / "docs/portfolio.md").read_text()
+    (snippet,) = re.findall(r"```python\n(import.*?)```", page, re.DOTALL)
+    said = python("import matplotlib; matplotlib.use('Agg')\n" + snippet, tmp_path)
+    assert "has the best curve" in said
+    assert len(list(tmp_path.glob("*.png"))) == 7
+
+
+@pytest.mark.slow
+def test_the_example_of_a_portfolio_prints_what_its_page_shows(tmp_path):
+    said = python((ROOT / "examples/portfolio.py").read_text(), tmp_path).splitlines()
+    page = (ROOT / "docs/portfolio.md").read_text()
+    assert "\n".join(said[:8]) in page
+    assert "\n".join(said[-14:]) in page
+    assert (tmp_path / "gaps.png").exists()

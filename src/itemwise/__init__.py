@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from itemwise.datasets import load_datasets as load_datasets
     from itemwise.datasets import publish_suite as publish_suite
     from itemwise.datasets import read_aslib as read_aslib
+    from itemwise.datasets import read_runs as read_runs
     from itemwise.datasets import split_dataset as split_dataset
     from itemwise.diagnostics import compare_models as compare_models
     from itemwise.diagnostics import compare_ranks as compare_ranks
@@ -130,6 +131,7 @@ _HOMES = {
     "publish_suite": "datasets",
     "read_aslib": "datasets",
     "read_responses": "responses",
+    "read_runs": "datasets",
     "relate_metadata": "studies",
     "reliability": "diagnostics",
     "run_pool": "pools",

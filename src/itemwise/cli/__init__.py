@@ -18,6 +18,7 @@ from itemwise.cli.demo import demo
 from itemwise.cli.diagnose import diagnose
 from itemwise.cli.difficulty import group as difficulty
 from itemwise.cli.errors import Commands
+from itemwise.cli.portfolio import portfolio
 from itemwise.cli.publish import publish
 from itemwise.cli.score import score
 from itemwise.cli.simulate import simulate
@@ -35,7 +36,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (calibrate, score, diagnose, decode, confusion, tournament, publish, simulate, demo):
+COMMANDS = (
+    *(calibrate, score, diagnose, decode, confusion, portfolio, tournament, publish),
+    *(simulate, demo),
+)
+for command in COMMANDS:
     app.command(epilog=EXIT_CODES)(command)
 app.add_typer(difficulty, name="difficulty", epilog=EXIT_CODES)
 

@@ -26,9 +26,16 @@ def _one_of(names: Collection[str]) -> Callable[[str], str]:
     return checked
 
 
-def choice(*flags: str, names: Collection[str], text: str) -> Any:
-    """An option that takes one of some names."""
-    return _named(*flags, names=names, text=text, callback=_one_of(names))
+def choice(*flags: str, names: Collection[str], text: str, **settings: Any) -> Any:
+    """An option that takes one of some names, or nothing where its default is None."""
+    checked = _one_of(names)
+    return _named(
+        *flags,
+        names=names,
+        text=text,
+        callback=lambda value: None if value is None else checked(value),
+        **settings,
+    )
 
 
 def choices(*flags: str, names: Collection[str], text: str) -> Any:

@@ -8,6 +8,7 @@ from itemwise.datasets.loading import load_dataset, load_datasets
 from itemwise.datasets.metadata import metadata
 from itemwise.datasets.openml_runs import openml_performance
 from itemwise.datasets.publishing import Publication, publish_suite
+from itemwise.datasets.runs import read_runs
 from itemwise.datasets.splitting import Split, split_dataset
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "openml_performance",
     "publish_suite",
     "read_aslib",
+    "read_runs",
     "split_dataset",
 ]

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from itemwise.report.benchmark import Chapters, read_benchmark, write_benchmark
 from itemwise.report.confusion import write_comparison
+from itemwise.report.portfolio import write_portfolio
 
-__all__ = ["Chapters", "read_benchmark", "write_benchmark", "write_comparison"]
+__all__ = ["Chapters", "read_benchmark", "write_benchmark", "write_comparison", "write_portfolio"]

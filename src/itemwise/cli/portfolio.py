@@ -1,0 +1,292 @@
+"""`itemwise portfolio`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.options import Json, Layout, Quiet, Seed, choice
+from itemwise.errors import InputError
+from itemwise.files import check_writable, make_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.datasets import AslibScenario
+    from itemwise.results import Finding
+    from itemwise.studies import ChosenPortfolio, Portfolio, PortfolioComparison
+
+BETTER, TRANSFORMS = ("higher", "lower"), ("raw", "negate", "reciprocal")
+MODELS, PRESETS = ("continuous", "graded"), ("airt",)
+FOLDS, GRADES = 10, 5
+ROWS = 12
+COLUMNS = ["consistency", "consistency_se", "difficulty_limit", "difficulty_limit_se", "anomalous"]
+
+Runs = Annotated[
+    Path,
+    typer.Argument(
+        help="How algorithms did on problems: a table with a row a problem and a column an "
+        "algorithm, or with the columns problem, algorithm and value (.csv, .tsv, .parquet, "
+        ".arff); or the folder of an ASlib scenario."
+    ),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Folder for tables, figures and the bank.")
+]
+Better = Annotated[
+    str | None,
+    choice(
+        "--better",
+        names=BETTER,
+        text="Which values are good.",
+        show_default="higher; ASlib: as it says",
+    ),
+]
+Transform = Annotated[
+    str | None,
+    choice(
+        "--transform",
+        names=TRANSFORMS,
+        text="raw: as they are; negate: turned and put on 0 to 1; reciprocal: 1 / (1 + t).",
+        show_default="raw; of lower values negate",
+    ),
+]
+Low = Annotated[
+    float | None, typer.Option(help="Least value that may occur.", show_default="that which does")
+]
+High = Annotated[
+    float | None, typer.Option(help="Greatest value that may.", show_default="that which does")
+]
+Cutoff = Annotated[
+    float | None,
+    typer.Option(help="Where runs were cut off.", show_default="none; ASlib: the scenario's"),
+]
+Penalty = Annotated[
+    float | None, typer.Option(help="Runs cut off count as so many cut-offs; 10: PAR10.")
+]
+Model = Annotated[str, choice("--model", "-m", names=MODELS, text="Of performance.")]
+Grades = Annotated[
+    int | None, typer.Option(min=2, help="How many, for --model graded.", show_default="5")
+]
+Preset = Annotated[str | None, choice("--preset", names=PRESETS, text="Repeat the AIRT paper.")]
+MeasureName = Annotated[
+    str | None, typer.Option("--measure", help="Of an ASlib scenario.", show_default="its first")
+]
+Epsilon = Annotated[
+    list[float],
+    typer.Option(
+        "--epsilon",
+        "-e",
+        min=0.0,
+        help="How far from the best curve still counts as strong; repeatable. Portfolios are "
+        "chosen by the largest.",
+    ),
+]
+Size = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many algorithms to keep.", show_default="all strong somewhere"),
+]
+Folds = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="Parts of the cross-validation of portfolios.",
+        show_default=f"{FOLDS}; ASlib: the scenario's",
+    ),
+]
+
+
+def portfolio(
+    runs: Runs,
+    out: Out = None,
+    better: Better = None,
+    transform: Transform = None,
+    low: Low = None,
+    high: High = None,
+    cutoff: Cutoff = None,
+    penalty: Penalty = None,
+    model: Model = "continuous",
+    grades: Grades = None,
+    preset: Preset = None,
+    measure: MeasureName = None,
+    epsilon: Epsilon = [0.0, 0.01],  # noqa: B006
+    size: Size = None,
+    folds: Folds = None,
+    layout: Layout = "auto",
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Compare algorithms on problems: who is consistent, who leads where, and which few to keep.
+
+    Without --out, the table of algorithms is printed as CSV.
+    """
+    _check_source(runs, measure, layout)
+    _check_direction(runs, better, transform, cutoff, penalty)
+    _check_model(model, grades, preset)
+    bounds = _bounds(low, high)
+    folder = None if out is None else _folder(out, runs)
+    console, largest = Console(quiet, json), max(epsilon)
+    from itemwise.studies import portfolio as study
+
+    with console.progress(f"Reading {runs.name}"):
+        table = _read(runs, measure, layout)
+    settings: dict[str, Any] = {"better": better, "transform": transform, "bounds": bounds}
+    settings |= {"cutoff": cutoff, "penalty": penalty, "preset": preset}
+    settings |= {"model": model, "grades": grades or GRADES}
+    with console.progress("Fitting"):
+        found = study(table, **settings)
+        chosen = found.select(largest, size=size)
+    with console.progress("Comparing portfolios"):
+        compared, missing = _compared(found, table, folds, largest, seed)
+    told = Told(found, chosen, compared, (*getattr(table, "notes", ()), *found.notes, *missing))
+    files = [] if folder is None else _write(console, told, folder, epsilon, size, seed)
+    _show(console, told, folder)
+    console.document(
+        {
+            "out": folder,
+            "files": files,
+            "meaning": [each.meaning for each in told.findings],
+            "notes": told.notes,
+            "algorithms": found.algorithms,
+            "occupancy": found.occupancy(largest, random_state=seed),
+            "chosen": chosen.to_frame(),
+            "gaps": None if compared is None else compared.to_frame(),
+        }
+    )
+    if not found.calibration.converged and preset is None:  # the preset stops early on purpose
+        raise typer.Exit(NOT_CONVERGED)
+
+
+class Told(NamedTuple):
+    """What was found, and all there is to say about it."""
+
+    found: Portfolio
+    chosen: ChosenPortfolio
+    compared: PortfolioComparison | None
+    notes: tuple[str, ...]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What there is, in the order in which it is told."""
+        return [each for each in (self.found, self.chosen, self.compared) if each is not None]
+
+
+def _check_source(runs: Path, measure: str | None, layout: str) -> None:
+    if runs.is_dir() and layout != "auto":
+        raise InputError(f"--layout is for tables, but '{runs}' is a folder. Leave it out.")
+    if not runs.is_dir() and measure is not None:
+        raise InputError(
+            f"--measure is for ASlib scenarios, but '{runs}' is no folder. Leave it out, or give "
+            "the folder that holds description.txt."
+        )
+
+
+def _check_direction(
+    runs: Path,
+    better: str | None,
+    transform: str | None,
+    cutoff: float | None,
+    penalty: float | None,
+) -> None:
+    """What is known to be wrong before anything is read; a scenario knows what is better."""
+    known = better or (None if runs.is_dir() else "higher")
+    if transform is not None and known is not None and (transform == "raw") != (known == "higher"):
+        raise InputError(
+            f"--transform {transform} does not go with --better {known}: raw is for values of "
+            "which higher is better, negate and reciprocal for the others."
+        )
+    for option, value in (("--cutoff", cutoff), ("--penalty", penalty)):
+        if value is not None and not 0 < value < float("inf"):
+            raise InputError(f"{option} is {value:g}, but it should be a number above 0.")
+        if value is not None and known == "higher":
+            raise InputError(f"{option} is for runtimes: give --better lower with it.")
+    if penalty is not None and cutoff is None and not runs.is_dir():
+        raise InputError("--penalty counts in cut-offs: give --cutoff with it.")
+
+
+def _check_model(model: str, grades: int | None, preset: str | None) -> None:
+    if model != "graded" and grades is not None:
+        raise InputError("--grades is for --model graded. Leave it out, or name that model.")
+    if model == "graded" and preset is not None:
+        raise InputError(f"--preset {preset} is of the continuous model. Leave --model out.")
+
+
+def _bounds(low: float | None, high: float | None) -> tuple[float, float] | None:
+    if low is None and high is None:
+        return None
+    if low is None or high is None:
+        raise InputError("--low and --high go together: give both, or none.")
+    if not float("-inf") < low < high < float("inf"):
+        raise InputError(f"--low is {low:g} and --high {high:g}, but low should be below high.")
+    return low, high
+
+
+def _folder(out: Path, runs: Path) -> Path:
+    """The folder to write to, refused where it could not be, or where the input lies."""
+    if out.resolve() in (runs.resolve(), runs.resolve().parent):
+        raise InputError(
+            f"--out is '{out}', the folder of the input, which a table might replace. Name another."
+        )
+    from itemwise.report.folder import SUMMARY
+
+    folder = make_folder(out)
+    check_writable(folder / SUMMARY)
+    return folder
+
+
+def _read(runs: Path, measure: str | None, layout: str) -> pd.DataFrame | AslibScenario:
+    from itemwise.datasets import read_aslib, read_runs
+
+    return read_aslib(runs, measure) if runs.is_dir() else read_runs(runs, layout=layout)
+
+
+def _compared(
+    found: Portfolio,
+    table: pd.DataFrame | AslibScenario,
+    folds: int | None,
+    epsilon: float,
+    seed: int,
+) -> tuple[PortfolioComparison | None, list[str]]:
+    """Portfolios by size; where nobody asked for folds and there are too few problems, none."""
+    from itemwise.studies import compare_portfolios
+
+    own = getattr(table, "folds", None)
+    parts = folds or (FOLDS if own is None else own)
+    try:
+        return compare_portfolios(found, epsilon=epsilon, folds=parts, random_state=seed), []
+    except InputError as reason:
+        if folds is not None:
+            raise
+        return None, [f"Portfolios are not compared. {reason}"]
+
+
+def _write(
+    console: Console, told: Told, folder: Path, epsilon: list[float], size: int | None, seed: int
+) -> list[Path]:
+    from itemwise.report import write_portfolio
+
+    with console.progress("Drawing"):
+        return write_portfolio(
+            told.found, told.compared, folder, epsilons=epsilon, size=size, random_state=seed
+        )
+
+
+def _show(console: Console, told: Told, folder: Path | None) -> None:
+    frame = told.found.algorithms
+    if folder is None:
+        console.table(frame)
+    else:
+        share = told.found.occupancy(told.chosen.epsilon)["occupancy"]
+        shown = frame[COLUMNS].assign(occupancy=share).sort_values("occupancy", ascending=False)
+        console.say("Algorithms, those first that are close to the best on most problems:")
+        console.show(shown.head(ROWS).round(3))
+    speak = console.remark if folder is None else console.say
+    for text in (*(each.meaning for each in told.findings), *told.notes):
+        speak(text)
+    if folder is not None:
+        speak(f"Tables and figures: {folder}")

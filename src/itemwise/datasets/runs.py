@@ -1,0 +1,132 @@
+"""Plain tables of runs, wide or long, as problems × algorithms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from itemwise.datasets.files import MAX_BYTES, read_table
+from itemwise.errors import InputError
+from itemwise.files import PathLike, size_for_people
+from itemwise.responses.cells import shown
+from itemwise.responses.layouts import LAYOUTS
+from itemwise.words import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PROBLEM, ALGORITHM = "problem", "algorithm"
+_PROBLEMS = ("problem", "problem_id", "instance", "instance_id", "dataset", "task", "task_id")
+_ALGORITHMS = ("algorithm", "algorithm_id", "solver", "solver_id", "flow", "flow_id")
+_VALUES = ("value", "performance", "score", "runtime", "time", "accuracy")
+_FIRST_OF_WIDE = {*_PROBLEMS, "name", "id", "", "unnamed: 0"}
+
+
+class _LongColumns(NamedTuple):
+    problem: str
+    algorithm: str
+    value: str
+
+
+def read_runs(path: PathLike, *, layout: str = "auto", max_bytes: int = MAX_BYTES) -> pd.DataFrame:
+    """Read how algorithms did on problems from a plain table, as `portfolio` takes it.
+
+    The file is `.csv`, `.tsv` (also with `.gz`), `.parquet` or `.arff`. *Long* is a table with the
+    columns problem (or instance, dataset, task, also with _id), algorithm (or solver, flow) and
+    value (or performance, score, runtime, time, accuracy, or the only further column). Every other
+    table is *wide*: a row a problem, a column an algorithm; its first column names the problems if
+    its heading is one of the above, name, id or empty, or if it holds text. `layout` decides where
+    the columns mislead. An empty cell is a run that never was.
+    """
+    if layout not in LAYOUTS:
+        raise InputError(f"layout is {shown(layout)}, but it should be 'auto', 'wide' or 'long'.")
+    frame = read_table(path, max_bytes)
+    columns = None if layout == "wide" else _long_columns(path, frame, layout)
+    table = _wide(frame) if columns is None else _pivoted(path, frame, columns, max_bytes)
+    table = table.rename_axis(index=PROBLEM, columns=ALGORITHM)
+    return table.apply(lambda column: _numbers(path, column))
+
+
+def _long_columns(path: PathLike, frame: pd.DataFrame, layout: str) -> _LongColumns | None:
+    """The columns of a long table, or None if it is wide."""
+    plain = {str(name).strip().lower(): str(name) for name in frame.columns}
+    found = [
+        next((plain[name] for name in names if name in plain), None)
+        for names in (_PROBLEMS, _ALGORITHMS, _VALUES)
+    ]
+    problem, algorithm, value = found
+    further = [str(name) for name in frame.columns if name not in (problem, algorithm)]
+    if value is None and len(further) == 1:
+        value = further[0]
+    if problem is not None and algorithm is not None and value is not None:
+        return _LongColumns(problem, algorithm, value)
+    if layout == "auto" and (problem is None or algorithm is None):
+        return None
+    raise InputError(
+        f"'{path}' has {listed([shown(name) for name in frame.columns], 'column', 6)}, but a long "
+        "table of runs has the columns problem, algorithm and value. Rename them."
+    )
+
+
+def _wide(frame: pd.DataFrame) -> pd.DataFrame:
+    """Names of problems in the index, where the first column holds them."""
+    first = frame.iloc[:, 0]
+    named = str(frame.columns[0]).strip().lower() in _FIRST_OF_WIDE
+    if named or first.dtype.kind not in "fiub":
+        return frame.iloc[:, 1:].set_axis(_names(first), axis=0)
+    return frame.set_axis([f"problem_{row + 1}" for row in range(len(frame))], axis=0)
+
+
+def _pivoted(
+    path: PathLike, frame: pd.DataFrame, columns: _LongColumns, max_bytes: int
+) -> pd.DataFrame:
+    """A long table as a wide one; problems and algorithms in the order they appear in."""
+    import pandas as pd
+
+    for name in (columns.problem, columns.algorithm):
+        if frame[name].isna().any():
+            row = int(frame[name].isna().to_numpy().argmax()) + 1
+            raise InputError(f"Row {row:,} of '{path}' has nothing in column {shown(name)}.")
+    names = [_names(frame[name]) for name in (columns.problem, columns.algorithm)]
+    long = pd.DataFrame({PROBLEM: names[0], ALGORITHM: names[1]}).assign(
+        value=frame[columns.value].to_numpy()
+    )
+    twice = long[long.duplicated([PROBLEM, ALGORITHM])]
+    if len(twice):
+        raise InputError(
+            f"'{path}' holds more than one run of {shown(twice[ALGORITHM].iloc[0])} on "
+            f"{shown(twice[PROBLEM].iloc[0])}, and {len(twice) - 1:,} such rows more. Keep one "
+            "each, for example their mean."
+        )
+    axes = [long[name].unique() for name in (PROBLEM, ALGORITHM)]
+    n_bytes = 8 * len(axes[0]) * len(axes[1])
+    if n_bytes > max_bytes:
+        raise InputError(
+            f"'{path}' names {len(axes[0]):,} problems and {len(axes[1]):,} algorithms, whose "
+            f"table needs {size_for_people(n_bytes)}; the limit is {size_for_people(max_bytes)}. "
+            "Check its columns."
+        )
+    wide = long.pivot(index=PROBLEM, columns=ALGORITHM, values="value")  # noqa: PD010
+    return wide.reindex(index=axes[0], columns=axes[1])
+
+
+def _names(column: pd.Series) -> list[str]:
+    """As text; ARFF knows no whole numbers."""
+    return [
+        str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+        for cell in column
+    ]
+
+
+def _numbers(path: PathLike, column: pd.Series) -> pd.Series:
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    wrong = column.notna() & numbers.isna()
+    if wrong.any():
+        raise InputError(
+            f"In '{path}', the value of {shown(str(column.name))} on "
+            f"{shown(str(column.index[wrong][0]))} is {shown(column[wrong].iloc[0])}, but no "
+            "number. Leave cells empty where there was no run, write the cut-off where one timed "
+            "out, and leave out columns that are no algorithms."
+        )
+    return numbers

@@ -1,0 +1,80 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from itemwise.datasets import read_runs
+from itemwise.errors import InputError
+
+WIDE = "problem,fast,slow,odd\np1,1.5,2,3\np2,4,,6\n7,7,8,9\n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text, name="runs.csv"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_wide_table_has_its_problems_in_rows(file):
+    table = read_runs(file(WIDE))
+    assert list(table.index) == ["p1", "p2", "7"]
+    assert list(table.columns) == ["fast", "slow", "odd"]
+    assert table.loc["p1", "fast"] == 1.5
+    assert np.isnan(table.loc["p2", "slow"])
+    assert (table.index.name, table.columns.name) == ("problem", "algorithm")
+
+
+@pytest.mark.parametrize("heads", ["problem,algorithm,value", "Instance_ID,Solver,par10"])
+def test_a_long_table_is_the_same_table(file, heads):
+    wide = read_runs(file(WIDE))
+    rows = wide.reset_index().melt("problem").dropna().sample(frac=1, random_state=0)
+    lines = [",".join(map(str, row)) for row in rows.itertuples(index=False)]
+    long = read_runs(file("\n".join([heads, *lines]) + "\n"))
+    pd.testing.assert_frame_equal(long.loc[wide.index, wide.columns], wide)
+    assert list(long.index) == list(rows["problem"].unique())
+
+
+def test_problems_without_names_are_numbered(file):
+    table = read_runs(file("fast,slow\n1,2\n3,4\n"))
+    assert list(table.index) == ["problem_1", "problem_2"]
+    assert list(table.columns) == ["fast", "slow"]
+
+
+def test_numbers_may_be_names_of_problems(file):
+    assert list(read_runs(file("task_id,fast,slow\n31,1,2\n59,3,4\n")).index) == ["31", "59"]
+
+
+def test_the_layout_can_be_told(file):
+    path = file("problem,algorithm,value\n1,2,3\n4,5,6\n")
+    assert read_runs(path).shape == (2, 2)
+    assert list(read_runs(path, layout="wide").columns) == ["algorithm", "value"]
+
+
+@pytest.mark.parametrize(
+    ("text", "layout", "told"),
+    [
+        (
+            "problem,algorithm,value\np,a,1\np,b,2\np,a,3\n",
+            "auto",
+            "more than one run of 'a' on 'p'",
+        ),
+        ("problem,algorithm,value\np,,1\n", "auto", "Row 1 .* nothing in column 'algorithm'"),
+        ("problem,algorithm,x,y\np,a,1,2\n", "auto", "columns problem, algorithm and value"),
+        ("problem,fast,slow\np,1,2\n", "long", "columns problem, algorithm and value"),
+        ("problem,fast,slow\np,1,2\nq,timeout,2\n", "auto", "'fast' on 'q' is 'timeout'"),
+        ("problem,algorithm,value\np,a,often\n", "auto", "'a' on 'p' is 'often'"),
+        (WIDE, "square", "layout is 'square'"),
+    ],
+)
+def test_what_cannot_be_read_is_explained(file, text, layout, told):
+    with pytest.raises(InputError, match=told):
+        read_runs(file(text), layout=layout)
+
+
+def test_a_small_file_cannot_ask_for_a_huge_table(file):
+    rows = "".join(f"p{k},a{k},1\n" for k in range(1000))
+    with pytest.raises(InputError, match="1,000 problems and 1,000 algorithms"):
+        read_runs(file("problem,algorithm,value\n" + rows), max_bytes=100_000)
