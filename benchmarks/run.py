@@ -23,6 +23,7 @@ SCRIPTS = [
     "difficulty.py",
     "alarm.py",
     "portfolio.py",
+    "algorithm_selection.py",
     "coverage.py",
     "choices.py",
     "labels.py",

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from itemwise.pools import run_pool as run_pool
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_responses as read_responses
+    from itemwise.studies import AlgorithmSelector as AlgorithmSelector
     from itemwise.studies import Limits as Limits
     from itemwise.studies import characteristic_curves as characteristic_curves
     from itemwise.studies import choose_datasets as choose_datasets
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from itemwise.studies import difficulty_targets as difficulty_targets
     from itemwise.studies import enrich_confusion as enrich_confusion
     from itemwise.studies import evaluate_difficulty as evaluate_difficulty
+    from itemwise.studies import evaluate_selectors as evaluate_selectors
     from itemwise.studies import explain_difficulty as explain_difficulty
     from itemwise.studies import generality as generality
     from itemwise.studies import performance_alarm as performance_alarm
@@ -78,6 +80,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AdaptiveTest": "adaptive",
+    "AlgorithmSelector": "studies",
     "Beta": "models",
     "BetaResponse": "models",
     "Calibration": "calibration",
@@ -115,6 +118,7 @@ _HOMES = {
     "enrich_confusion": "studies",
     "generality": "studies",
     "evaluate_difficulty": "studies",
+    "evaluate_selectors": "studies",
     "explain_difficulty": "studies",
     "item_fit": "diagnostics",
     "label_trouble": "diagnostics",

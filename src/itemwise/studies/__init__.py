@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from itemwise.learning.targets import DifficultyTargets as DifficultyTargets
     from itemwise.studies.alarm import PerformanceAlarm as PerformanceAlarm
     from itemwise.studies.alarm import performance_alarm as performance_alarm
+    from itemwise.studies.algorithm_selection import SelectorEvaluation as SelectorEvaluation
+    from itemwise.studies.algorithm_selection import evaluate_selectors as evaluate_selectors
+    from itemwise.studies.algorithm_selector import AlgorithmSelector as AlgorithmSelector
     from itemwise.studies.benchmark import decode_benchmark as decode_benchmark
     from itemwise.studies.benchmark import decode_responses as decode_responses
     from itemwise.studies.characteristic import CharacteristicCurves as CharacteristicCurves
@@ -67,6 +70,7 @@ STUDIES: dict[str, str] = {
     "generality": "dual_indicators",
     "performance_alarm": "alarm",
     "evaluate_difficulty": "difficulty_evaluation",
+    "evaluate_selectors": "algorithm_selection",
     "explain_difficulty": "difficulty_explanation",
     "portfolio": "portfolios",
     "probability_by_metadata": "metadata_bins",
@@ -75,6 +79,7 @@ STUDIES: dict[str, str] = {
     "tournament": "tournament",
 }
 _RESULTS = {
+    "AlgorithmSelector": "algorithm_selector",
     "BenchmarkDecoding": "decoding",
     "CharacteristicCurves": "characteristic",
     "ChosenDatasets": "choosing",
@@ -93,6 +98,7 @@ _RESULTS = {
     "PerformanceAlarm": "alarm",
     "Portfolio": "portfolios",
     "PortfolioComparison": "portfolio_gaps",
+    "SelectorEvaluation": "algorithm_selection",
     "SubsetComparison": "subsets",
     "Tournament": "tournament",
 }

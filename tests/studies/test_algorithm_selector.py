@@ -1,0 +1,158 @@
+"""AlgorithmSelector keeps the contract of scikit-learn, and picks what is known to be best."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from itemwise import AlgorithmSelector
+from itemwise.errors import InputError
+
+TREE = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
+
+
+def crossing(n=150, seed=0):
+    """Feature 'hard' is the difficulty: 'quick' is best on easy problems, 'steady' on hard ones."""
+    random = np.random.default_rng(seed)
+    hard = random.uniform(-2, 2, n)
+    steps = {"quick": (2.0, -1.0), "steady": (0.5, 0.0), "poor": (1.0, 1.5)}
+    table = {
+        name: 1 / (1 + np.exp(slope * hard + level + 0.05 * random.normal(size=n)))
+        for name, (slope, level) in steps.items()
+    }
+    names = [f"p{k}" for k in range(n)]
+    features = pd.DataFrame({"noise": random.normal(size=n), "hard": hard}, index=names)
+    return features, pd.DataFrame(table, index=names)
+
+
+def right_choice(features):
+    return np.where(features["hard"] < 2 / 3, "quick", "steady")
+
+
+class OfThree(AlgorithmSelector):
+    """Makes a table of the one column that checks of scikit-learn give."""
+
+    def fit(self, X, y):
+        if y is None or np.iscomplexobj(y):
+            return super().fit(X, y)
+        y = np.asarray(y, dtype=float).reshape(-1, 1)
+        return super().fit(X, np.column_stack([y, np.sin(3 * y), np.cos(y)]))
+
+
+@parametrize_with_checks(
+    [
+        AlgorithmSelector(),
+        OfThree(regressor=TREE),
+        OfThree("performance", regressor=TREE),
+    ]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_the_contract_of_scikit_learn_is_kept(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", ["difficulty", "performance"])
+def test_the_better_of_two_that_cross_is_picked_on_new_problems(kind):
+    features, table = crossing()
+    selector = AlgorithmSelector(kind, regressor=TREE).fit(features[:100], table[:100])
+    new = features[100:]
+    clear = (new["hard"] - 2 / 3).abs() > 0.3  # nearer, both are as good
+    assert (selector.predict(new) == right_choice(new))[clear].mean() > 0.95
+
+
+@pytest.mark.parametrize("kind", ["difficulty", "performance"])
+def test_runtimes_are_turned(kind):
+    features, table = crossing()
+    selector = AlgorithmSelector(kind, better="lower", regressor=TREE)
+    selector.fit(features, 10 ** (3 * (1 - table)))
+    clear = (features["hard"] - 2 / 3).abs() > 0.3
+    assert (selector.predict(features) == right_choice(features))[clear].mean() > 0.95
+
+
+def test_curves_are_of_means_and_not_of_logarithms():
+    """'risky' is mostly ten times as fast, but one time in five takes a thousand times as long."""
+    random = np.random.default_rng(0)
+    hard = random.uniform(0, 1, 300)
+    base = np.exp(hard) * 100
+    risky = np.where(random.uniform(size=300) < 0.2, 1000 * base, base / 10)
+    table = np.column_stack([risky, base, 3 * base * np.exp(0.1 * random.normal(size=300))])
+    assert np.log(risky).mean() < np.log(base).mean() < np.log(risky.mean())
+    selector = AlgorithmSelector(better="lower", regressor=TREE).fit(hard[:, None], table)
+    assert (selector.predict(hard[:, None]) == 1).mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", ["difficulty", "performance"])
+def test_a_small_portfolio_is_all_that_is_chosen_from(kind):
+    features, table = crossing()
+    selector = AlgorithmSelector(kind, portfolio_size=2, regressor=TREE).fit(features, table)
+    assert list(selector.algorithms_) == ["quick", "steady"]
+    alone = AlgorithmSelector(kind, portfolio_size=1, regressor=TREE).fit(features, table)
+    assert set(alone.predict(features)) == {"quick"}
+
+
+def test_difficulty_comes_with_intervals():
+    features, table = crossing()
+    selector = AlgorithmSelector(regressor=TREE).fit(features, table)
+    low, high = selector.regressor_.predict_interval(features)
+    assert (low < high).all()
+    rank = np.corrcoef(selector.regressor_.predict(features), features["hard"])[0, 1]
+    assert rank > 0.95  # higher is harder
+
+
+@pytest.mark.parametrize("kind", ["difficulty", "performance"])
+def test_gaps_text_and_other_orders_of_columns_are_fine(kind):
+    features, table = crossing()
+    features["colour"] = np.where(features["noise"] > 0, "red", "blue")
+    features.loc["p3", "noise"] = np.nan
+    table.loc["p5", "poor"] = np.nan
+    table.loc["p7"] = np.nan
+    made = AlgorithmSelector(kind, regressor=TREE)
+    selector = made.fit(features, table.iloc[::-1])  # by name
+    assert "1 problem without any run: left out." in selector.notes_
+    assert list(selector.feature_names_in_) == ["noise", "hard", "colour"]
+    turned = features[["colour", "hard", "noise"]]
+    np.testing.assert_array_equal(selector.predict(turned), selector.predict(features))
+    assert str(clone(selector).get_params()) == str(made.get_params())
+
+
+def test_an_algorithm_without_runs_is_never_picked():
+    features, table = crossing()
+    table.insert(0, "absent", np.nan)
+    for kind in ("difficulty", "performance"):
+        selector = AlgorithmSelector(kind, regressor=TREE).fit(features, table)
+        assert list(selector.algorithms_) == ["quick", "steady", "poor"]
+        assert set(selector.predict(features)) == {"quick", "steady"}
+        assert any("absent" in note or "without any run" in note for note in selector.notes_)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "features"}, "kind is 'features', but it should be one of difficulty, perf"),
+        ({"better": "more"}, "better is 'more'"),
+        ({"scale": "root"}, "scale is 'root'"),
+        ({"portfolio_size": 4}, "size is 4, but there are 3 algorithms"),
+        ({"regressor": "forest"}, "There is no regressor 'forest'"),
+    ],
+)
+def test_wrong_settings_are_named(change, message):
+    features, table = crossing(40)
+    with pytest.raises(InputError, match=message):
+        AlgorithmSelector(**change).fit(features, table)
+
+
+def test_tables_that_cannot_be_used_are_refused():
+    features, table = crossing(40)
+    made = AlgorithmSelector(regressor=TREE)
+    with pytest.raises(InputError, match="one dimension, but it should be a table"):
+        made.fit(features, table["quick"])
+    with pytest.raises(InputError, match="2 algorithms, but a portfolio needs 3"):
+        made.fit(features, table[["quick", "poor"]])
+    with pytest.raises(InputError, match="y names the item 'q0'"):
+        made.fit(features, table.set_axis([f"q{k}" for k in range(40)]))
+    with pytest.raises(InputError, match="down to -1"):
+        made.set_params(scale="log").fit(features, table - 1.5 + 0.5 * (table > 2))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        AlgorithmSelector().fit(features.to_numpy()[:30], table.to_numpy())
