@@ -16,6 +16,7 @@ SCRIPTS = [
     "scores.py",
     "ratings.py",
     "adaptive.py",
+    "capability.py",
     "decoding.py",
     "published.py",
     "batches.py",

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from itemwise.adaptive import simulate_adaptive as simulate_adaptive
     from itemwise.calibration import Calibration as Calibration
     from itemwise.calibration import load as load
+    from itemwise.capability import CaseDifficulty as CaseDifficulty
+    from itemwise.capability import measure_capability as measure_capability
     from itemwise.datasets import Dataset as Dataset
     from itemwise.datasets import load_dataset as load_dataset
     from itemwise.datasets import load_datasets as load_datasets
@@ -84,6 +86,7 @@ _HOMES = {
     "Beta": "models",
     "BetaResponse": "models",
     "Calibration": "calibration",
+    "CaseDifficulty": "capability",
     "Continuous": "models",
     "Dataset": "datasets",
     "DeepDifficultyRegressor": "learning",
@@ -127,6 +130,7 @@ _HOMES = {
     "load_datasets": "datasets",
     "load_regressor": "learning",
     "local_dependence": "diagnostics",
+    "measure_capability": "capability",
     "model_fit": "diagnostics",
     "performance_alarm": "studies",
     "person_fit": "diagnostics",

@@ -39,6 +39,7 @@ VERSION = 2
 MOST_BYTES = 4 * 1024**3
 FARTHEST = 1e6  # nothing on a scale that anybody uses lies farther out
 PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
+_DAMAGED = (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError)
 HEAD_KEY = b"itemwise.calibration"
 HEAD = (
     "model",
@@ -80,18 +81,24 @@ def load(path: str | os.PathLike[str]) -> Calibration:
     require_keys(file, document, (*HEAD, "items"))
     try:
         return _calibration(document)
-    except (
-        ItemwiseError,
-        AttributeError,
-        KeyError,
-        TypeError,
-        ValueError,
-        OverflowError,
-    ) as error:
+    except _DAMAGED as error:
         raise FileError(
             f"'{file}' is not a calibration that this Itemwise can use: {_reason(error)} "
             "If it was edited, restore a copy or save it anew."
         ) from error
+
+
+def document_of(calibration: Calibration) -> dict[str, Any]:
+    """The bank as a part of another document: what JSON can hold."""
+    return {**_head(calibration), "items": _columns(calibration)}
+
+
+def calibration_from(document: Mapping[str, Any]) -> Calibration:
+    """The bank that `document_of` gave; InputError where it is none."""
+    try:
+        return _calibration(document)
+    except _DAMAGED as error:
+        raise InputError(f"This is not a calibration: {_reason(error)}") from error
 
 
 def _head(calibration: Calibration) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+"""Up to what difficulty a classifier can be trusted, and which cases are better left to people.
+
+Names are imported when they are used: scikit-learn is heavy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from itemwise.capability.case_difficulty import CaseDifficulty as CaseDifficulty
+    from itemwise.capability.coding import Coding as Coding
+    from itemwise.capability.coding_table import read_coding as read_coding
+    from itemwise.capability.findings import Capability as Capability
+    from itemwise.capability.measuring import measure_capability as measure_capability
+    from itemwise.capability.splitting import split_by_difficulty as split_by_difficulty
+
+_HOMES = {
+    "Capability": "findings",
+    "CaseDifficulty": "case_difficulty",
+    "Coding": "coding",
+    "measure_capability": "measuring",
+    "read_coding": "coding_table",
+    "split_by_difficulty": "splitting",
+}
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'itemwise.capability' has no attribute {name!r}")
+    value = getattr(import_module(f"itemwise.capability.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,118 @@
+"""A classifier whose mistakes are told apart from its failures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.capability.case_difficulty import places_of
+from itemwise.errors import InputError
+from itemwise.words import listed
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A classifier of known classes, which fails with a sentence."""
+
+    model: Any
+    classes: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.model, "predict") or isinstance(self.model, type):
+            raise InputError(
+                f"The classifier is {self.model!r:.60}, which cannot predict. Give a "
+                "scikit-learn classifier, or any object with fit and predict."
+            )
+
+    @property
+    def name(self) -> str:
+        """That of its class."""
+        return type(self.model).__name__
+
+    def fitted(self, X: Any, y: Any) -> Classifier:
+        """A fitted copy."""
+        from sklearn.base import clone
+
+        try:
+            return replace(self, model=clone(self.model).fit(X, y))
+        except Exception as error:  # whatever it raises is the classifier's, not ours
+            raise InputError(self._failed("learn", error)) from error
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The place of each prediction in the classes, (n_cases,)."""
+        from sklearn.utils.validation import _num_samples
+
+        try:
+            found = np.asarray(self.model.predict(X))
+        except Exception as error:
+            raise InputError(self._failed("predict", error)) from error
+        return self._places(found, _num_samples(X))
+
+    def out_of_fold(
+        self, X: Any, y: Any, codes: NDArray[np.intp], folds: int, seed: int
+    ) -> NDArray[np.intp] | None:
+        """What copies say of cases that they did not learn from; None where a class has but one."""
+        from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+        smallest = int(np.bincount(codes, minlength=len(self.classes)).min())
+        if smallest < 2:
+            return None
+        parts = StratifiedKFold(min(folds, smallest), shuffle=True, random_state=seed)
+        try:
+            found = cross_val_predict(self.model, X, y, cv=parts)
+        except Exception as error:
+            raise InputError(self._failed("learn and predict in folds", error)) from error
+        return self._places(np.asarray(found), len(codes))
+
+    def _places(self, found: NDArray[Any], n_cases: int) -> NDArray[np.intp]:
+        if found.shape != (n_cases,):
+            raise InputError(
+                f"{self.name} predicted an array of shape {found.shape} for {n_cases:,} cases. "
+                "It should give one class a case."
+            )
+        places = places_of(found, self.classes)
+        if (places < 0).any():
+            unknown = sorted({str(label) for label in found[places < 0].tolist()})
+            raise InputError(
+                f"{self.name} predicts {listed(unknown, 'label')} that no case has; the classes "
+                f"are {', '.join(map(str, self.classes.tolist()))}. Fit it on the same labels."
+            )
+        return places
+
+    def _failed(self, what: str, error: Exception) -> str:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
+        return (
+            f"{self.name} failed to {what}: {type(error).__name__}: {reason:.300} "
+            "Try it on these cases by itself first."
+        )
+
+
+def is_fitted(classifier: Any) -> bool:
+    """Whether it can predict already; what has no fit is taken to be ready."""
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(classifier)
+    except NotFittedError:
+        return False
+    except TypeError:
+        return True
+    return True
+
+
+def rows_at(X: Any, places: NDArray[np.intp]) -> Any:
+    """Some rows of an array or a frame."""
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X, places)
+
+
+def index_of(X: Any) -> Any:
+    """The index of a frame; None for what has no names."""
+    import pandas as pd
+
+    return X.index if isinstance(X, pd.DataFrame) else None

@@ -1,0 +1,97 @@
+"""Capability: what was measured of a classifier, class by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.numerics.binning import wilson
+from itemwise.results import Finding
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+BIN = 0.25  # deviations, in which accuracy is shown along difficulty
+FIGURES = ("trace", "cases", "density", "accuracy")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Capability(Finding):
+    """Up to what case difficulty a classifier can be trusted.
+
+    The capability (MLC) of a class is the difficulty at which its cases are as often right as
+    wrong. `mlc` is what a test finds on average over repeated tests; `between_tests` is how far a
+    single one strays from that, and `mlc_se` the same, but not less than what tests say of
+    themselves.
+    """
+
+    classes: pd.DataFrame  # one row a class and rule
+    metrics: pd.DataFrame  # value, se, cases, seconds of the classic metrics on all test cases
+    trace: pd.DataFrame  # of one test a class and rule: step, case, difficulty, right, estimate, se
+    cases: pd.DataFrame  # one row a test case: class, cdi, difficulty, prediction, right
+    repeats: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """What the first class' limit means, and how few cases it took."""
+        first = self.classes.iloc[0]
+        rows = self.classes[self.classes["rule"] == first["rule"]]
+        limits = ", ".join(
+            f"{label}: {row['mlc']:.2f} ± {1.96 * row['mlc_se']:.2f}"
+            for label, row in rows.head(4).iterrows()
+        )
+        more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+        accuracy = self.metrics.loc["accuracy"]
+        return (
+            f"The classifier is right in {accuracy['value']:.1%} ± {1.96 * accuracy['se']:.1%} of "
+            f"{counted(len(self.cases), 'case')}; up to these difficulties it is right more often "
+            f"than wrong: {limits}{more}. A test took {rows['cases_used'].mean():.0f} cases a "
+            "class on average."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a class and rule."""
+        return self.classes.copy()
+
+    def accuracy_by_difficulty(self) -> pd.DataFrame:
+        """class, difficulty (middle of a bin of 0.25), accuracy, low, high, n: should fall."""
+        middle = np.floor(self.cases["difficulty"] / BIN + 0.5) * BIN
+        grouped = self.cases.assign(difficulty=middle).groupby(["class", "difficulty"], sort=True)
+        found = grouped["right"].agg(["mean", "sum", "size"]).reset_index()
+        low, high = wilson(found["sum"].to_numpy(float), found["size"].to_numpy(float), 0.95)
+        found = found.assign(low=low, high=high).rename(columns={"mean": "accuracy", "size": "n"})
+        return found[["class", "difficulty", "accuracy", "low", "high", "n"]]
+
+    def plot(self, what: str = "trace", rule: str | None = None, **kw: Any) -> Display:
+        """`what` is "trace" of a test, "cases", "density" of difficulty, or "accuracy" along it."""
+        from itemwise.displays import DISPLAYS
+
+        displays: Any = DISPLAYS
+        if what not in FIGURES:
+            raise InputError(f"what is {what!r}; choose one of {', '.join(FIGURES)}.")
+        chosen = self.classes["rule"].iloc[0] if rule is None else rule
+        if chosen not in set(self.classes["rule"]):
+            raise InputError(
+                f"rule is {rule!r}; measured were {', '.join(self.classes['rule'].unique())}."
+            )
+        limits = self.classes.loc[self.classes["rule"] == chosen, ["mlc", "mlc_se"]]
+        if what == "trace":
+            rows = self.trace[self.trace["rule"] == chosen].drop(columns="rule")
+            found: Display = displays["capability_trace"](rows)
+        elif what == "cases":
+            found = displays["case_difficulty"](self.cases[["class", "cdi"]])
+        elif what == "density":
+            rows = self.cases[["class", "difficulty"]]
+            found = displays["difficulty_density"](rows, limits=limits)
+        else:
+            names = {"class": "respondent", "accuracy": "share"}
+            rows = self.accuracy_by_difficulty().rename(columns=names)
+            found = displays["characteristic"](rows, height="accuracy")
+        return found.plot(**kw)

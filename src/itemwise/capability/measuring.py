@@ -1,0 +1,273 @@
+"""`measure_capability`: a classifier in, the difficulty up to which each class can be trusted out.
+
+After Kline and Lee: cases of known difficulty are asked one by one, as items of an adaptive test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.arguments import as_number, whole_number
+from itemwise.capability.case_difficulty import CaseDifficulty
+from itemwise.capability.class_test import RULES, ClassTests, run_class_tests
+from itemwise.capability.classifying import Classifier, rows_at
+from itemwise.capability.curve import SuccessCurve
+from itemwise.capability.findings import Capability
+from itemwise.capability.preparing import Cases, Prepared, prepare
+from itemwise.errors import InputError
+from itemwise.numerics.binning import wilson
+from itemwise.numerics.classification import classic_metrics, confusion_counts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METRICS = ("accuracy", "precision", "recall", "f1", "auc")
+RESAMPLES = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """The test cases, and what the classifier says of them."""
+
+    classifier: Classifier
+    cases: Cases
+    predicted: NDArray[np.intp]
+    curves: tuple[SuccessCurve, ...]  # of each class
+    seconds: float  # of predicting all test cases
+
+
+def measure_capability(
+    classifier: Any,
+    X: Any,
+    y: Any,
+    *,
+    case_difficulty: CaseDifficulty | None = None,
+    rule: str | Sequence[str] = "information",
+    repeats: int = 100,
+    standard_error: float = 0.1,
+    budget: int = 16,
+    test_size: float = 0.3,
+    folds: int = 5,
+    random_state: int = 0,
+) -> Capability:
+    """Find, class by class, the difficulty at which a classifier is as often right as wrong.
+
+    Parameters
+    ----------
+    classifier
+        A scikit-learn classifier. One that is not fitted is fitted, as a copy, on the training
+        part of `split_by_difficulty`, and tested on the rest. One that is fitted is tested on
+        cases that it should never have seen.
+    X, y
+        Cases (n_cases, n_features) and their classes, two or more.
+    case_difficulty
+        The scale of case difficulty; one that is not fitted, or none, is fitted on these cases.
+    rule
+        "information" asks for the case that tells most, given how success falls with difficulty;
+        that curve is learnt out of fold on the training part, or, of a fitted classifier, on three
+        tenths of the cases, which are set aside. "steps" is the published rule of halving steps.
+        A list gives both, side by side.
+    repeats
+        Tests a class; they differ in what is drawn by lot.
+    standard_error, budget
+        Where a test by information stops: at this standard error, or after so many cases.
+    test_size, folds
+        Share of the test part; folds out of which the curve is learnt.
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> import itemwise as iw
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = iw.measure_capability(GaussianNB(), X, y, repeats=10)
+    >>> list(found.classes.index)
+    [0, 1]
+    """
+    rules = _checked_rules(rule)
+    whole_number(repeats, "repeats", 1)
+    whole_number(budget, "budget", 1)
+    whole_number(folds, "folds", 2)
+    whole_number(random_state, "random_state", 0)
+    if not as_number(standard_error) > 0:
+        raise InputError(f"standard_error is {standard_error!r}, but it should be above 0.")
+    scale = _fitted_scale(case_difficulty, X, y)
+    notes = list(scale.notes_)
+    cases = Cases.of(scale, X, y)
+    prepared = prepare(
+        Classifier(classifier, scale.classes_),
+        cases,
+        curved="information" in rules,
+        test_size=test_size,
+        folds=folds,
+        seed=random_state,
+    )
+    notes += prepared.notes
+    tested = _tested(prepared)
+    settings = {
+        "standard_error": standard_error,
+        "budget": budget,
+        "repeats": repeats,
+        "random_state": random_state,
+    }
+    rows, traces = [], []
+    for name in rules:
+        for code, label in enumerate(scale.classes_.tolist()):
+            tests = _class_tests(tested, code, name, settings)
+            rows.append({"class": label, **_row(tests, tested, code, len(cases.codes))})
+            traces.append(_labelled(tests, tested, code, label))
+    return _summed_up(rows, traces, tested, repeats, notes)
+
+
+def _checked_rules(rule: Any) -> list[str]:
+    rules = list(rule) if isinstance(rule, list | tuple) else [rule]
+    if not rules or any(name not in RULES for name in rules) or len(set(rules)) < len(rules):
+        raise InputError(f"rule is {rule!r}; choose {', '.join(RULES)}, or a list of both.")
+    return rules
+
+
+def _fitted_scale(given: CaseDifficulty | None, X: Any, y: Any) -> CaseDifficulty:
+    from sklearn.base import clone
+
+    if given is not None and not isinstance(given, CaseDifficulty):
+        raise InputError(
+            f"case_difficulty is {type(given).__name__}; give a CaseDifficulty, fitted or not."
+        )
+    if given is not None and hasattr(given, "classes_"):
+        return given
+    return (CaseDifficulty() if given is None else clone(given)).fit(X, y)
+
+
+def _tested(prepared: Prepared) -> Tested:
+    """Predict all test cases, of which every class has some."""
+    model, cases = prepared.classifier, prepared.test
+    _refuse_missing(cases.codes, model.classes)
+    begin = perf_counter()
+    predicted = model.predict(cases.X)
+    return Tested(model, cases, predicted, prepared.curves, perf_counter() - begin)
+
+
+def _refuse_missing(codes: NDArray[np.intp], classes: NDArray[Any]) -> None:
+    there = np.bincount(codes, minlength=len(classes)) > 0
+    if not there.all():
+        lost = [str(label) for label in classes[~there].tolist()]
+        raise InputError(
+            f"There is no case of {', '.join(lost)} among the test cases, so that nothing can be "
+            "asked about it. Give more cases of it, or leave it out."
+        )
+
+
+def _class_tests(tested: Tested, code: int, rule: str, settings: dict[str, Any]) -> ClassTests:
+    own = np.flatnonzero(tested.cases.codes == code)
+
+    def ask(case: int) -> bool:
+        one = tested.classifier.predict(rows_at(tested.cases.X, own[case : case + 1]))
+        return bool(one[0] == code)
+
+    return run_class_tests(
+        tested.cases.difficulty[own],
+        tested.predicted[own] == code,
+        rule=rule,
+        curve=tested.curves[code],
+        ask=ask,
+        **settings,
+    )
+
+
+def _row(tests: ClassTests, tested: Tested, code: int, n_cases: int) -> dict[str, Any]:
+    """One row of the result: the limit, what it took, and accuracy on either side of it."""
+    own = tested.cases.codes == code
+    difficulty, right = tested.cases.difficulty[own], tested.predicted[own] == code
+    row: dict[str, Any] = {
+        "rule": tests.rule,
+        "mlc": tests.mlc,
+        "mlc_se": tests.mlc_se,
+        "between_tests": tests.between,
+        "cases_used": float(tests.used.mean()),
+        "cases": int(own.sum()),
+        "share": float(tests.used.mean()) / n_cases,
+        "seconds": tests.seconds,
+        "hardest": float(difficulty.max()),
+    }
+    for name, part in (("below", difficulty <= tests.mlc), ("above", difficulty > tests.mlc)):
+        n, hits = np.array([float(part.sum())]), np.array([float(right[part].sum())])
+        low, high = wilson(hits, n, 0.95)
+        row[f"cases_{name}"] = int(n[0])
+        row[f"accuracy_{name}"] = float(hits[0] / n[0]) if n[0] else np.nan
+        row[f"accuracy_{name}_low"], row[f"accuracy_{name}_high"] = float(low[0]), float(high[0])
+    return row
+
+
+def _labelled(tests: ClassTests, tested: Tested, code: int, label: Any) -> pd.DataFrame:
+    """The trace of one test, its cases named as they were given."""
+    own = np.flatnonzero(tested.cases.codes == code)
+    names = tested.cases.names[own[tests.trace["case"].to_numpy()]]
+    trace = tests.trace.assign(case=np.asarray(names))
+    trace.insert(1, "class", label)
+    trace.insert(2, "rule", tests.rule)
+    return trace
+
+
+def _metrics(tested: Tested, n_classes: int) -> pd.DataFrame:
+    """Classic metrics on all test cases; standard errors by drawing the cases anew."""
+    import pandas as pd
+
+    codes = tested.cases.codes
+    n, rows = len(codes), {}
+    begin = perf_counter()
+    counts = confusion_counts(codes, tested.predicted[None], n_classes)
+    values = classic_metrics(counts)
+    seconds = tested.seconds + perf_counter() - begin
+    drawn = np.random.default_rng(0).multinomial(n, counts.reshape(-1) / n, size=RESAMPLES)
+    again = classic_metrics(drawn.reshape(RESAMPLES, n_classes, n_classes).astype(np.float64))
+    for name in METRICS:
+        spread = float(again[name].std(ddof=1))
+        rows[name] = {"value": float(values[name][0]), "se": spread, "cases": n, "seconds": seconds}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+
+
+def _summed_up(
+    rows: list[dict[str, Any]],
+    traces: list[pd.DataFrame],
+    tested: Tested,
+    repeats: int,
+    notes: list[str],
+) -> Capability:
+    import pandas as pd
+
+    classes = pd.DataFrame(rows).set_index("class")
+    beyond = classes.index[classes["mlc"] > classes["hardest"]].unique()
+    if len(beyond):
+        notes.append(
+            f"The limit lies beyond the hardest test case in {', '.join(map(str, beyond))}: it is "
+            "told by how success falls before, not by cases as hard."
+        )
+    return Capability(
+        classes=classes,
+        metrics=_metrics(tested, len(tested.classifier.classes)),
+        trace=pd.concat(traces, ignore_index=True),
+        cases=_case_frame(tested),
+        repeats=repeats,
+        notes=tuple(notes),
+    )
+
+
+def _case_frame(tested: Tested) -> pd.DataFrame:
+    """One row a test case."""
+    import pandas as pd
+
+    cases, labels = tested.cases, tested.classifier.classes
+    # Of two classes there is one scale, that of the second; of more, each case has its own.
+    towards = np.ones_like(cases.codes) if len(labels) == 2 else cases.codes
+    columns = {
+        "class": labels[cases.codes],
+        "cdi": cases.cdi[np.arange(len(towards)), towards],
+        "difficulty": cases.difficulty,
+        "prediction": labels[tested.predicted],
+        "right": tested.predicted == cases.codes,
+    }
+    return pd.DataFrame(columns, index=pd.Index(np.asarray(cases.names), name="case"))

@@ -1,0 +1,171 @@
+"""One class against the others: items turned towards it, calibrated, and cases placed on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.calibration import Calibration
+from itemwise.calibration.bank import calibration_from, document_of
+from itemwise.calibration.uncertainty import KnownCovariances
+from itemwise.errors import InputError
+from itemwise.estimation import calibrate
+from itemwise.numerics.arrays import Floats
+from itemwise.responses import Responses
+
+Turn: TypeAlias = tuple[int, ...]  # what becomes of each grade of an item, from 0
+
+CLEARLY = 0.05  # in correlation; a class lies in the middle of an item where that says so much more
+LEAST_UNIT = 1e-9
+MOST_REMEMBERED = 100_000  # patterns of responses
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Where cases stand between the other classes (low) and one class (high).
+
+    Cases with the same grades stand at the same place, so that places are worked out once.
+    """
+
+    calibration: Calibration
+    turns: tuple[Turn, ...]  # of each item
+    mean: float = 0.0  # of the training cases' abilities
+    unit: float = 1.0  # their deviation; negative where the scale was turned as a whole
+    _known: dict[bytes, tuple[float, float]] = field(default_factory=dict, repr=False)
+
+    @property
+    def directions(self) -> list[int]:
+        """+1 where higher grades go with the class, -1 with the others; 0: it is in the middle."""
+        return [_direction(turn) for turn in self.turns]
+
+    def responses(self, grades: Floats) -> Floats:
+        """Grades (n_cases, n_items) turned towards the class; NaN stays."""
+        return turned(grades, self.turns)
+
+    def place(self, grades: Floats) -> tuple[Floats, Floats]:
+        """Index and standard error of each case, (n_cases,) each, in training deviations."""
+        cells = self.responses(grades)
+        coded = np.where(np.isnan(cells), -1, cells).astype(np.int8)
+        keys = [row.tobytes() for row in coded]
+        known = self._known if len(self._known) < MOST_REMEMBERED else {}
+        new = {key: k for k, key in enumerate(keys) if key not in known}
+        if new:
+            ability, se = abilities(self.calibration, cells[list(new.values())])
+            known.update(zip(new, zip(ability.tolist(), se.tolist(), strict=True), strict=True))
+        found = np.array([known[key] for key in keys]).reshape(-1, 2)
+        return (found[:, 0] - self.mean) / self.unit, found[:, 1] / abs(self.unit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON can hold."""
+        return {
+            "calibration": document_of(self.calibration),
+            "turns": [list(turn) for turn in self.turns],
+            "mean": self.mean,
+            "unit": self.unit,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], tops: Sequence[int]) -> Scale:
+        """What `to_dict` wrote, for items whose highest grades are `tops`."""
+        calibration = calibration_from(document["calibration"])
+        turns = tuple(tuple(map(int, turn)) for turn in document["turns"])
+        mean, unit = float(document["mean"]), float(document["unit"])
+        fits = len(turns) == len(tops) == len(calibration.item_names) and all(
+            len(turn) == top + 1 and set(turn) == set(range(max(turn) + 1))
+            for turn, top in zip(turns, tops, strict=True)
+        )
+        if not fits or not np.isfinite([mean, unit]).all() or abs(unit) < LEAST_UNIT:
+            raise ValueError("items, turns and calibration do not fit each other")
+        return cls(calibration, turns, mean, unit)
+
+
+def learn_scale(
+    grades: Floats,
+    member: NDArray[np.bool_],
+    names: Sequence[str],
+    tops: Sequence[int],
+    model: str,
+    *,
+    middles: bool,
+) -> Scale:
+    """The scale towards the class of `member` (n_cases,), from `grades` (n_cases, n_items).
+
+    With `middles`, a class may also lie between the others, where grades count closeness to it.
+    """
+    turns = tuple(
+        _turn(column, member, top, middles=middles)
+        for column, top in zip(grades.T, tops, strict=True)
+    )
+    cells = turned(grades, turns)
+    kind = "binary" if max(map(max, turns)) == 1 else "graded"
+    chosen = ("2pl" if kind == "binary" else "graded") if model == "auto" else model
+    calibration = calibrate(Responses(cells, items=names, kind=kind), chosen)
+    # Without the training cases, and with plain numbers, so that a scale can be copied and sent.
+    known = KnownCovariances(calibration.uncertainty.covariances)
+    scale = Scale(replace(calibration, uncertainty=known, responses=None), turns)
+    ability, _ = scale.place(grades)
+    unit = float(ability.std())
+    if unit < LEAST_UNIT:
+        raise InputError(
+            "All training cases stand at one place of the scale: their features are equal after "
+            "coding, or missing. Give more features, or more levels."
+        )
+    if ability[member].mean() < ability[~member].mean():
+        unit = -unit
+    return replace(scale, mean=float(ability.mean()), unit=unit)
+
+
+def turned(grades: Floats, turns: Sequence[Turn]) -> Floats:
+    """Grades after their turns; NaN stays."""
+    found = np.full(grades.shape, np.nan)
+    for k, turn in enumerate(turns):
+        seen = ~np.isnan(grades[:, k])
+        found[seen, k] = np.array(turn)[grades[seen, k].astype(np.intp)]
+    return found
+
+
+def abilities(calibration: Calibration, responses: Floats) -> tuple[Floats, Floats]:
+    """Ability and standard error by maximum likelihood, the posterior's where that has none."""
+    kind, names = calibration.model.kind, calibration.item_names
+    likely = calibration.score(Responses(responses, items=names, kind=kind), "ml")
+    ability, se = likely["ability"].to_numpy(copy=True), likely["se"].to_numpy(copy=True)
+    none = likely["at_bound"].to_numpy()
+    if none.any():
+        mean = calibration.score(Responses(responses[none], items=names, kind=kind))
+        ability[none], se[none] = mean["ability"], mean["se"]
+    return ability, se
+
+
+def _turn(grades: Floats, member: NDArray[np.bool_], top: int, *, middles: bool) -> Turn:
+    """Upwards, downwards, or around the grade where the class is most at home."""
+    up, down = tuple(range(top + 1)), tuple(range(top, -1, -1))
+    seen = ~np.isnan(grades)
+    if not seen.any():
+        return up
+    cells, inside = grades[seen].astype(np.intp), member[seen].astype(np.float64)
+    straight = down if _agreement(cells, inside, up) < 0 else up
+    if not middles:
+        return straight
+    around = [
+        tuple(max(peak, top - peak) - abs(grade - peak) for grade in up) for peak in range(1, top)
+    ]
+    best = max(around, key=lambda turn: _agreement(cells, inside, turn), default=straight)
+    more = _agreement(cells, inside, best) - _agreement(cells, inside, straight)
+    return best if more > CLEARLY else straight
+
+
+def _agreement(grades: NDArray[np.intp], member: Floats, turn: Turn) -> float:
+    """Correlation of turned grades with membership; 0 where one of them is constant."""
+    cells = np.array(turn, dtype=np.float64)[grades]
+    if np.ptp(cells) == 0 or np.ptp(member) == 0:
+        return 0.0
+    return float(np.corrcoef(cells, member)[0, 1])
+
+
+def _direction(turn: Turn) -> int:
+    rising = turn == tuple(sorted(turn))
+    return 1 if rising else (-1 if turn[::-1] == tuple(sorted(turn)) else 0)

@@ -1,0 +1,160 @@
+"""Cases stand where they look like a class, by their features alone."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from itemwise.capability import CaseDifficulty
+from itemwise.capability.coding import Coding, Grades
+from itemwise.errors import InputError
+
+
+@parametrize_with_checks([CaseDifficulty()])
+def test_the_contract_of_scikit_learn_holds(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def fitted(two_classes):
+    return CaseDifficulty().fit(*two_classes)
+
+
+def test_the_index_is_standardised_and_high_for_cases_like_the_class(fitted, two_classes):
+    X, y = two_classes
+    cdi = fitted.transform(X)
+    np.testing.assert_allclose(cdi.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(cdi.std(axis=0), 1)
+    np.testing.assert_array_equal(cdi[:, 0], -cdi[:, 1])
+    star = cdi[:, list(fitted.classes_).index("star")]
+    assert star[y == "star"].mean() > 0.6 > -0.6 > star[y == "other"].mean()
+
+
+def test_directions_are_aligned_with_the_outcome_and_reported(fitted):
+    found = fitted.directions_
+    assert list(found["direction_star"]) == [1, -1, 1, -1]
+    assert list(found["direction_other"]) == [-1, 1, -1, 1]
+    assert found["rule"].str.contains("up to").all()
+
+
+def test_difficulty_is_minus_the_index_of_the_own_class(fitted, two_classes):
+    X, y = two_classes
+    cdi = fitted.transform(X)
+    expected = np.where(y == "star", -cdi[:, 1], -cdi[:, 0])
+    np.testing.assert_array_equal(fitted.difficulty(X, y), expected)
+    with pytest.raises(InputError, match="planet"):
+        fitted.difficulty(X, np.full(len(X), "planet"))
+    with pytest.raises(InputError, match="1 label, but 400 cases"):
+        fitted.difficulty(X, ["star"])
+
+
+def test_new_cases_are_known_by_name_in_any_order(fitted, two_classes):
+    X = two_classes[0].head(5)
+    again = fitted.transform(X[["d", "c", "b", "a"]].assign(extra=1.0))
+    np.testing.assert_array_equal(again, fitted.transform(X))
+    with pytest.raises(InputError, match=r"lack 1 feature \(b\)"):
+        fitted.transform(X.drop(columns="b"))
+
+
+def test_missing_features_are_never_asked_and_widen_the_error(fitted, two_classes):
+    X = two_classes[0].head(6)
+    holes = X.copy()
+    holes.iloc[:3, 0] = np.nan
+    holes.iloc[4] = np.nan
+    whole, part = fitted.indices(X), fitted.indices(holes)
+    assert list(part.index) == list(X.index)
+    assert np.isfinite(part.to_numpy()).all()
+    assert part["cdi_star_se"].iloc[4] > whole["cdi_star_se"].iloc[4]
+    np.testing.assert_array_equal(part.iloc[5], whole.iloc[5])
+
+
+def test_a_class_between_the_others_has_a_scale_of_its_own(three_classes):
+    X, y = three_classes
+    scale = CaseDifficulty().fit(X, y)
+    cdi = scale.transform(X)
+    assert (scale.directions_["direction_1"] == 0).all()
+    for label in range(3):
+        assert cdi[y == label, label].mean() > cdi[y != label, label].mean() + 0.8
+
+
+def test_binary_items_take_the_2pl_and_grades_the_graded_model(two_classes):
+    X, y = two_classes
+    coding = Coding.of({name: Grades((0.0,)) for name in X})
+    assert CaseDifficulty(coding).fit(X, y).calibrations_[0].model.name == "2pl"
+    assert CaseDifficulty().fit(X, y).calibrations_[0].model.name == "graded"
+
+
+def test_a_saved_scale_places_cases_as_before(fitted, two_classes, three_classes):
+    for scale, X in (
+        (fitted, two_classes[0]),
+        (CaseDifficulty(levels=3).fit(*three_classes), three_classes[0]),
+    ):
+        document = json.loads(json.dumps(scale.to_dict(), allow_nan=False))
+        again = CaseDifficulty.from_dict(document)
+        np.testing.assert_array_equal(again.transform(X), scale.transform(X))
+        assert again.classes_.tolist() == scale.classes_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"version": 2}, "version 2"),
+        ({"schema": "itemwise/calibration"}, "schema"),
+        ({"classes": ["a"]}, "do not fit"),
+        ({"scales": []}, "do not fit"),
+        ({"labels": "O"}, "labels"),
+        ({"coding": None}, "no case difficulty"),
+    ],
+)
+def test_a_foreign_or_damaged_document_is_refused(fitted, change, why):
+    with pytest.raises(InputError, match=why):
+        CaseDifficulty.from_dict({**fitted.to_dict(), **change})
+    whole = fitted.to_dict()
+    del whole["scales"]
+    with pytest.raises(InputError, match="'scales' is missing"):
+        CaseDifficulty.from_dict(whole)
+
+
+def test_texts_and_numbers_make_one_scale():
+    random = np.random.default_rng(3)
+    y = np.arange(120) % 2
+    colour = np.where(random.random(120) < 0.2, "blue", np.where(y == 1, "red", "green"))
+    X = pd.DataFrame({"colour": colour, "size": y + random.normal(size=120)})
+    cdi = CaseDifficulty().fit(X, y).transform(X)[:, 1]
+    assert cdi[colour == "red"].mean() > cdi[colour == "blue"].mean()
+    assert cdi[colour == "blue"].mean() > cdi[colour == "green"].mean()
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "why"),
+    [
+        (np.ones((9, 2)), np.arange(9) % 2, "no case from another"),
+        (np.eye(9), np.zeros(9), "one class"),
+        (np.eye(3), [0, 1, 0], "fewer than the 4 levels"),
+        (pd.DataFrame({"x": [f"text {k}" for k in range(60)]}), np.arange(60) % 2, "free text"),
+    ],
+)
+def test_cases_that_tell_nothing_are_refused_with_a_sentence(X, y, why):
+    with pytest.raises(InputError, match=why):
+        CaseDifficulty().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [({"levels": 1}, "levels"), ({"model": "3pl"}, "model"), ({"coding": 3}, "coding")],
+)
+def test_settings_that_cannot_be_used_are_named(settings, why, two_classes):
+    with pytest.raises(InputError, match=why):
+        CaseDifficulty(**settings).fit(*two_classes)
+
+
+def test_a_feature_that_is_constant_under_the_coding_is_left_out_and_said(two_classes):
+    X, y = two_classes
+    coding = Coding.of({"a": Grades((0.0,)), "b": Grades((99.0,)), "c": Grades((0.0,))})
+    scale = CaseDifficulty(coding).fit(X, y)
+    assert scale.coding_.names == ("a", "c")
+    assert "1 item (b) constant" in scale.notes_[0]
+    with pytest.raises(InputError, match="constant"):
+        CaseDifficulty(Coding.of({"a": Grades((99.0,))})).fit(X, y)
