@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.numerics.arrays import Floats
 
@@ -15,13 +16,25 @@ def virtual_best_shapley(performance: Floats, worst: float) -> Floats:
     from the k-th worst to the next is shared by all who reach it, so sorting is enough: no
     enumeration of portfolios. Values add up to the mean of the virtual best above `worst`.
     """
+    order, shares = _ordered_shares(performance, worst)
+    n_problems, n = shares.shape
+    values: Floats = np.bincount(order.ravel(), shares.ravel(), minlength=n) / n_problems
+    return values
+
+
+def shapley_shares(performance: Floats, worst: float) -> Floats:
+    """The same problem by problem, (n_problems, n_algorithms); values are their means."""
+    order, shares = _ordered_shares(performance, worst)
+    found = np.empty(shares.shape)
+    np.put_along_axis(found, order, shares, axis=1)
+    return found
+
+
+def _ordered_shares(performance: Floats, worst: float) -> tuple[NDArray[np.intp], Floats]:
+    """Who is how good on each problem, the worst first, and the share of each."""
     reached = np.where(np.isnan(performance), worst, performance)
-    n_problems, n = reached.shape
     order = np.argsort(reached, axis=1, kind="stable")
     heights = np.take_along_axis(reached, order, axis=1)
     steps = np.diff(heights, axis=1, prepend=worst)
-    shares = np.cumsum(steps / np.arange(n, 0, -1), axis=1)
-    values = np.zeros(n)
-    np.add.at(values, order.ravel(), shares.ravel())
-    values /= n_problems
-    return values
+    shares: Floats = np.cumsum(steps / np.arange(reached.shape[1], 0, -1), axis=1)
+    return order, shares

@@ -21,6 +21,7 @@ from itemwise.numerics.blocks import workers
 # then the result does not hang on which two directions span them.
 SHRINKAGE = 0.1
 FEWEST_KNOTS = 3
+SMOOTHINGS = ("reml", "gcv")
 STRENGTHS = np.linspace(-25.0, 35.0, 121)  # log-penalties to begin with
 ROUNDS, STEPS = 5, 11  # then the neighbourhood of the best one, finer each time
 FLAT = 1e-12  # part of a series' size; less variation is none
@@ -77,8 +78,10 @@ def fit_splines(
 
     Beyond the outer places a curve keeps its last value.
     """
-    if smoothing not in ("reml", "gcv"):
-        raise InputError(f"smoothing is {smoothing!r}, but it should be 'reml' or 'gcv'.")
+    if smoothing not in SMOOTHINGS:
+        raise InputError(
+            f"smoothing is {smoothing!r}, but it should be one of {', '.join(SMOOTHINGS)}."
+        )
     if n_knots < FEWEST_KNOTS:
         raise InputError(f"n_knots is {n_knots}, but a curve needs {FEWEST_KNOTS} or more.")
     different = np.unique(places)

@@ -109,8 +109,11 @@ def _share_within(cells: Floats, limits: Floats) -> Floats:
 
 
 def _error_of_mean(cells: Floats) -> Floats:
+    """Of each column over its numbers; NaN where there are fewer than two."""
     count = (~np.isnan(cells)).sum(axis=0)
-    error: Floats = np.nanstd(cells, axis=0, ddof=1) / np.sqrt(count)
+    enough = np.where(count > 1, count, np.nan)
+    apart = np.nan_to_num(cells - np.nanmean(cells, axis=0))
+    error: Floats = np.sqrt((apart**2).sum(axis=0) / (enough - 1) / enough)
     return error
 
 

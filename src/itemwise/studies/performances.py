@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.arguments import as_number
 from itemwise.datasets.aslib import AslibScenario
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.binning import edges_by_quantile, places
 from itemwise.responses import Responses
 from itemwise.words import counted, listed
 
@@ -21,6 +23,10 @@ Better = Literal["higher", "lower"]
 Transform = Literal["raw", "negate", "reciprocal"]
 TRANSFORMS: tuple[Transform, ...] = ("raw", "negate", "reciprocal")
 FEWEST_ALGORITHMS, FEWEST_PROBLEMS = 3, 3
+PIVOT = (
+    "A long table becomes one with runs.pivot(index='problem', columns='algorithm', values='time')."
+)
+SOLVED = "Whether problems are solved is for itemwise.calibrate(solved, '2pl')."
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +61,45 @@ class Performances:
         given, modelled = self.given.iloc[rows], self.modelled.iloc[rows]
         return replace(self, given=given, modelled=modelled, notes=())
 
+    def require_every_run(self, what: str) -> None:
+        """Refuse a table with holes for what was published for tables without."""
+        missing = int(np.isnan(self.cells).sum())
+        if missing:
+            raise InputError(
+                f"{what}, as published, needs every algorithm on every problem, but "
+                f"{counted(missing, 'run')} missing. Leave it out, or drop those problems: "
+                "table.dropna()."
+            )
+
+    def grades(self, count: int) -> Floats:
+        """As grades from 0, of `count` or fewer; borders are the same for all algorithms."""
+        values = self.cells
+        edges = edges_by_quantile(values[~np.isnan(values)], count)
+        if len(edges) < 3:
+            raise InputError(
+                f"Performances take too few different values for {count} grades. Ask for more "
+                f"grades, or use model='continuous'. {SOLVED}"
+            )
+        found = places(values.ravel(), edges).reshape(values.shape)
+        return np.where(np.isnan(values), np.nan, found)
+
+
+def ranges(cells: Floats) -> Floats:
+    """From the least to the greatest number of each column; 0 where it has none."""
+    seen = ~np.isnan(cells)
+    most = np.where(seen, cells, -np.inf).max(axis=0)
+    least = np.where(seen, cells, np.inf).min(axis=0)
+    found: Floats = np.where(seen.any(axis=0), most - least, 0.0)
+    return found
+
+
+def means(cells: Floats) -> Floats:
+    """Of each column over its numbers; NaN where it has none."""
+    seen = ~np.isnan(cells)
+    count = np.where(seen.any(axis=0), seen.sum(axis=0), np.nan)
+    found: Floats = np.where(seen, cells, 0.0).sum(axis=0) / count
+    return found
+
 
 def as_performances(
     performance: Any,
@@ -68,40 +113,51 @@ def as_performances(
     """A table, `Responses` or ASlib scenario as performances; see `portfolio`."""
     if isinstance(performance, Performances):
         return performance
-    unsolved: Any = False
+    unsolved: NDArray[np.bool_] | None = None
     notes: list[str] = []
+    given = performance
     if isinstance(performance, AslibScenario):
         better = better or performance.better
         cutoff = performance.cutoff if cutoff is None else cutoff
         if performance.kind == "runtime":
             unsolved = (~performance.status.isin(["ok", "missing"])).to_numpy()
-        table = _checked(performance.performance, notes)
-    else:
-        table = _checked(performance, notes)
+        given = performance.performance
     better = better or "higher"
     if better not in ("higher", "lower"):
         raise InputError(f"better is {better!r}, but it should be 'higher' or 'lower'.")
+    table = _table(given)
     if cutoff is not None or penalty is not None:
         table = _timed_out(table, unsolved, better, cutoff, penalty, notes)
+    table = _with_runs(table, notes)
     transform = transform or ("raw" if better == "higher" else "negate")
     return _transformed(table, better, transform, bounds, notes)
 
 
-def _checked(performance: Any, notes: list[str]) -> pd.DataFrame:
-    """Problems x algorithms as floats, names as text; what cannot be used is said."""
+def _table(performance: Any) -> pd.DataFrame:
+    """Problems x algorithms as floats, names as text, each once."""
     table = _frame(performance)
-    names = [str(name) for name in table.columns]
+    table = table.set_axis(table.columns.map(str), axis=1).set_axis(table.index.map(str), axis=0)
     for axis, kind in ((table.columns, "algorithm"), (table.index, "problem")):
-        twice = [str(name) for name in axis[axis.duplicated()].unique()]
+        twice = axis[axis.duplicated()].unique().tolist()
         if twice:
+            by = "table.groupby(level=0).mean()"
             raise InputError(
-                f"{listed(twice, kind)} stand more than once in the table. Give one row a "
-                "problem and one column an algorithm, for example the mean of several runs: "
-                "table.groupby(level=0).mean()."
+                f"{listed(twice, kind)} named more than once. Give one row a problem and one "
+                "column an algorithm, for example the mean of several runs: "
+                f"{by if kind == 'problem' else by.replace('table', 'table.T') + '.T'}."
             )
-    values = _numbers(table)
-    table = table.set_axis(names, axis=1).set_axis([str(name) for name in table.index], axis=0)
-    table = table.assign(**dict(zip(names, values.T, strict=True)))[names]
+    return _filled(table, _numbers(table))
+
+
+def _filled(table: pd.DataFrame, values: Floats) -> pd.DataFrame:
+    """Other values under the same names."""
+    import pandas as pd
+
+    return pd.DataFrame(values, index=table.index, columns=table.columns)
+
+
+def _with_runs(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Algorithms and problems of which there is a run; the others are said."""
     empty = table.columns[table.isna().all()]
     if len(empty):
         notes.append(f"{listed(list(empty), 'algorithm')} without any run: left out.")
@@ -123,12 +179,15 @@ def _frame(performance: Any) -> pd.DataFrame:
         )
     if isinstance(performance, pd.DataFrame):
         return performance
-    table = np.asarray(performance)
+    try:
+        table = np.asarray(performance)
+        shape = counted(table.ndim, "dimension")
+    except ValueError:  # rows of different lengths
+        table, shape = np.empty(0), "rows of different lengths"
     if table.ndim != 2:
         raise InputError(
-            f"performance has {table.ndim} dimensions, but a table is needed: one row a problem, "
-            "one column an algorithm. A long table becomes one with "
-            "runs.pivot(index='problem', columns='algorithm', values='time')."
+            f"performance has {shape}, but a table is needed: one row a problem, one column an "
+            f"algorithm. {PIVOT} A file is read with pandas.read_csv(path, index_col=0)."
         )
     return pd.DataFrame(
         table,
@@ -140,15 +199,19 @@ def _frame(performance: Any) -> pd.DataFrame:
 def _numbers(table: pd.DataFrame) -> Floats:
     import pandas as pd
 
-    text = [
-        str(name)
-        for name in table.columns
-        if not pd.api.types.is_numeric_dtype(table[name]) or table[name].dtype == bool
-    ]
+    kinds = pd.api.types
+    truths = [name for name in table.columns if kinds.is_bool_dtype(table[name])]
+    if truths:
+        raise InputError(
+            f"{listed(truths, 'column')} of True and False. A portfolio is made from how well or "
+            f"how fast each run was. {SOLVED}"
+        )
+    text = [name for name in table.columns if not kinds.is_any_real_numeric_dtype(table[name])]
     if text:
         raise InputError(
-            f"{listed(text, 'column')} hold no numbers. Give performances only: make the names of "
-            "problems the index (table.set_index('problem')), and leave other columns out."
+            f"{listed(text, 'column')} without numbers. Give performances only: make the names of "
+            "problems the index (table.set_index('problem')), and leave other columns out. "
+            f"{PIVOT}"
         )
     values = table.to_numpy(dtype=float, na_value=np.nan)
     if np.isinf(values).any():
@@ -182,21 +245,24 @@ def _check_size(table: pd.DataFrame, notes: list[str]) -> None:
 
 def _timed_out(
     table: pd.DataFrame,
-    unsolved: Any,
+    unsolved: NDArray[np.bool_] | None,
     better: Better,
     cutoff: float | None,
     penalty: float | None,
     notes: list[str],
 ) -> pd.DataFrame:
     """Runs that reached the cut-off (or failed) at the cut-off, or at its penalty."""
-    if better == "higher" or cutoff is None:
-        lacking = "better='lower'" if better == "higher" else "a cutoff"
-        raise InputError(f"A cut-off or penalty is for runtimes, but there is not {lacking}.")
-    for name, value in (("cutoff", cutoff), ("penalty", penalty)):
-        if value is not None and not (_is_number(value) and 0 < value < np.inf):
-            raise InputError(f"{name} is {value!r}, but it should be a number above 0.")
+    if better == "higher":
+        raise InputError("cutoff and penalty are for runtimes: give better='lower' as well.")
+    if cutoff is None:
+        raise InputError("penalty is how many times the cut-off counts: give cutoff as well.")
+    if not 0 < as_number(cutoff) < np.inf:
+        raise InputError(f"cutoff is {cutoff!r}, but it should be a number above 0.")
+    if penalty is not None and not 1 <= as_number(penalty) < np.inf:
+        raise InputError(f"penalty is {penalty!r}, but it should be a number from 1.")
     values = table.to_numpy(dtype=float)
-    late = np.asarray((values >= cutoff) | unsolved)
+    # Who says how runs ended knows of one that took all its time and ended well.
+    late = values >= cutoff if unsolved is None else (values > cutoff) | unsolved
     least = cutoff * (1.0 if penalty is None else penalty)
     kept = np.where(np.isnan(values), least, np.maximum(values, least))
     values = np.where(late, kept if penalty is None else least, values)
@@ -205,7 +271,7 @@ def _timed_out(
         share = count / max(int((~np.isnan(values)).sum()), 1)
         by = "" if penalty is None else f", counted as {least:,.10g}"
         notes.append(f"{counted(count, 'run')} ({share:.0%}) timed out or failed{by}.")
-    return table.assign(**dict(zip(table.columns, values.T, strict=True)))
+    return _filled(table, values)
 
 
 def _transformed(
@@ -237,8 +303,7 @@ def _transformed(
         values, limits = (high - values) / (high - low), (0.0, 1.0)
     else:
         limits = (low, high)
-    modelled = table.assign(**dict(zip(table.columns, values.T, strict=True)))
-    return Performances(table, modelled, better, transform, limits, tuple(notes))
+    return Performances(table, _filled(table, values), better, transform, limits, tuple(notes))
 
 
 def _limits(table: pd.DataFrame, bounds: tuple[float, float] | None) -> tuple[float, float]:
@@ -265,7 +330,3 @@ def _limits(table: pd.DataFrame, bounds: tuple[float, float] | None) -> tuple[fl
             "give wider bounds."
         )
     return worst, best
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.arguments import whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.shapley import virtual_best_shapley
+from itemwise.numerics.shapley import shapley_shares, virtual_best_shapley
 from itemwise.numerics.splines import Splines
 from itemwise.results import Finding
-from itemwise.studies.strengths import entering_epsilon, within
+from itemwise.studies.performances import means
+from itemwise.studies.strengths import drawn_shares, entering_epsilon, within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,20 +46,27 @@ def strongest(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
 def wins(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
     """Share of problems on which each is best, ties shared evenly; and mean performance."""
     del epsilon
+    share = _wins_of_problems(candidates).mean(axis=0)
+    if candidates.first_wins:
+        return share, -np.arange(share.size, dtype=float)
+    return share, means(candidates.values)
+
+
+def _wins_of_problems(candidates: Candidates) -> Floats:
+    """The win of each problem, shared among those that are best on it."""
     values = np.where(np.isnan(candidates.values), -np.inf, candidates.values)
     best = values >= values.max(axis=1, keepdims=True) - TIED
     if candidates.first_wins:
         best = best & (best.cumsum(axis=1) == 1)
-        return best.mean(axis=0), -np.arange(values.shape[1], dtype=float)
-    share = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
-    return share, np.nanmean(candidates.values, axis=0)
+    shared: Floats = best / best.sum(axis=1, keepdims=True)
+    return shared
 
 
 def contributions(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
     """Exact Shapley values of the virtual-best game; and mean performance."""
     del epsilon
     values = virtual_best_shapley(candidates.values, candidates.worst)
-    return values, np.nanmean(candidates.values, axis=0)
+    return values, means(candidates.values)
 
 
 # Each gives a value and, where values tie, what decides; higher is better in both.
@@ -73,9 +82,12 @@ WORDS = {
 }
 
 
+AXES = {AIRT: "occupancy", TOPSET: "share of wins", SHAPLEY: "Shapley value"}
+
+
 def find_method(method: str) -> Callable[[Candidates, float], tuple[Floats, Floats]]:
     """The way of choosing that goes by this name."""
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"method is {method!r}, but it should be one of {', '.join(METHODS)}.")
     return METHODS[method]
 
@@ -87,13 +99,27 @@ def ranked(candidates: Candidates, method: str, epsilon: float) -> tuple[np.ndar
     return order, value
 
 
+def _errors(candidates: Candidates, method: str, epsilon: float) -> Floats:
+    """Standard error of each value: over curves as they may be, or over problems."""
+    if method == AIRT:
+        drawn = drawn_shares(candidates.splines, candidates.difficulty, epsilon)
+        spread: Floats = drawn.std(axis=0, ddof=1)
+        return spread
+    if method == TOPSET:
+        parts = _wins_of_problems(candidates)
+    else:
+        parts = shapley_shares(candidates.values, candidates.worst)
+    error: Floats = parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
+    return error
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ChosenPortfolio(Finding):
     """The algorithms to keep."""
 
     method: str
     epsilon: float
-    frame: pd.DataFrame  # index algorithm: rank, value, mean_performance; those kept only
+    frame: pd.DataFrame  # index algorithm: rank, value, value_se, mean_performance; those kept
     left_out: int
     notes: tuple[str, ...] = ()
 
@@ -112,7 +138,7 @@ class ChosenPortfolio(Finding):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row an algorithm: rank, value of the method, mean performance."""
+        """A row an algorithm: rank, value of the method with its error, mean performance."""
         return self.frame
 
     def plot(self, **kw: Any) -> Display:
@@ -120,8 +146,10 @@ class ChosenPortfolio(Finding):
         from itemwise.displays import DISPLAYS
 
         display: Any = DISPLAYS["ranking"]
-        frame = self.frame.assign(value_se=np.nan) if "value_se" not in self.frame else self.frame
-        drawn: Display = display(frame, estimate="value", se="value_se")
+        names = {"value": AXES[self.method], "value_se": "standard errors"}
+        drawn: Display = display(
+            self.frame.rename(columns=names), estimate=names["value"], se=names["value_se"]
+        )
         return drawn.plot(**kw)
 
 
@@ -136,11 +164,10 @@ def choose(
     """The best `size` algorithms; without a size, as many as are strong somewhere."""
     import pandas as pd
 
+    find_method(method)
     if size is None:
         size = int((strongest(candidates, epsilon)[0] > 0).sum())
-    elif isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise InputError(f"size is {size!r}, but it should be a number of algorithms, 1 or more.")
-    elif size > len(algorithms):
+    elif whole_number(size, "size", 1) > len(algorithms):
         raise InputError(f"size is {size}, but there are {len(algorithms)} algorithms.")
     order, value = ranked(candidates, method, epsilon)
     kept = order[:size]
@@ -148,7 +175,8 @@ def choose(
         {
             "rank": np.arange(1, size + 1),
             "value": value[kept],
-            "mean_performance": np.nanmean(candidates.values, axis=0)[kept],
+            "value_se": _errors(candidates, method, epsilon)[kept],
+            "mean_performance": means(candidates.values)[kept],
         },
         index=algorithms[kept],
     )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ABILITIES, HEIGHTS = 61, 61
 REACH = 3.0
+HEIGHT = "log-odds of performance"
 EPSILONS = (0.0, 0.01)
 TRACES = (0.1, 0.5, 0.9)  # levels whose lines are drawn: these quantiles of all log-odds
 
@@ -61,11 +62,11 @@ def densities(portfolio: Portfolio, **kw: Any) -> Display:
         {
             "algorithm": np.repeat(np.asarray(calibration.item_names), ABILITIES * HEIGHTS),
             "ability": np.tile(np.repeat(abilities, HEIGHTS), count),
-            "log_odds": np.tile(heights, count * ABILITIES),
+            HEIGHT: np.tile(heights, count * ABILITIES),
             "density": density.ravel(),
         }
     )
-    return _display("densities", frame, value="log_odds", **kw)
+    return _display("densities", frame, value=HEIGHT, **kw)
 
 
 def traces(portfolio: Portfolio, **kw: Any) -> Display:
@@ -86,7 +87,7 @@ def traces(portfolio: Portfolio, **kw: Any) -> Display:
     density = _density(calibration.items, abilities, levels)
     count = len(calibration.item_names)
     low, high = portfolio.performances.bounds
-    shown = [f"{low + (high - low) / (1 + np.exp(-level)):.3g}" for level in levels]
+    shown = [f"performance {low + (high - low) / (1 + np.exp(-level)):.4g}" for level in levels]
     frame = pd.DataFrame(
         {
             "algorithm": np.repeat(np.asarray(calibration.item_names), ABILITIES * len(levels)),

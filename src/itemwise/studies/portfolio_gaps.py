@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.arguments import whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.results import Finding
-from itemwise.studies.performances import Performances, as_performances
+from itemwise.studies.performances import Performances, as_performances, means
 from itemwise.studies.portfolio_choice import METHODS, find_method, ranked
 from itemwise.studies.portfolios import Portfolio, Settings, fit_portfolio
-from itemwise.studies.strengths import check_epsilon
+from itemwise.studies.strengths import checked_epsilon
+from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +79,7 @@ def compare_portfolios(
     performance: Any,
     *,
     sizes: Sequence[int] | None = None,
-    methods: Sequence[str] = tuple(METHODS),
+    methods: str | Sequence[str] = tuple(METHODS),
     epsilon: float = 0.01,
     folds: int | pd.Series = 10,
     repeats: int = 1,
@@ -92,9 +94,12 @@ def compare_portfolios(
     problems are shuffled anew for each. Standard errors are of the mean over folds.
     """
     table, how = _given(performance, settings)
+    methods = [methods] if isinstance(methods, str) else list(methods)
+    if not methods:
+        raise InputError(f"methods is empty, but it should name one of {', '.join(METHODS)}.")
     for method in methods:
         find_method(method)
-    epsilon = check_epsilon(epsilon)
+    epsilon = checked_epsilon(epsilon)
     wanted = _checked_sizes(sizes, len(table.algorithms))
     parts = _parts(table, folds, repeats, random_state)
     in_one_pass = len(parts) // (1 if hasattr(folds, "index") else repeats)
@@ -122,14 +127,14 @@ def _given(performance: Any, settings: dict[str, Any]) -> tuple[Performances, Se
 def _checked_sizes(sizes: Sequence[int] | None, algorithms: int) -> list[int]:
     if sizes is None:
         return list(range(1, min(LARGEST, algorithms) + 1))
-    given = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
-    wrong = [size for size in given if not (_is_whole(size) and 1 <= size <= algorithms)]
-    if wrong or not given:
+    given = [sizes] if np.ndim(sizes) == 0 else list(sizes)
+    wanted = {whole_number(size, "A size", 1) for size in given}
+    if not wanted or max(wanted) > algorithms:
         raise InputError(
             f"sizes is {sizes!r}, but it should hold whole numbers from 1 to {algorithms}, the "
             "number of algorithms."
         )
-    return sorted({int(size) for size in given})
+    return sorted(wanted)
 
 
 def _parts(
@@ -140,33 +145,41 @@ def _parts(
 
     problems = table.modelled.index
     if isinstance(folds, pd.Series):
-        named = folds.set_axis([str(name) for name in folds.index])
-        lacking = problems.difference(named.index)
-        if len(lacking):
-            raise InputError(f"folds says nothing of '{lacking[0]}' and {len(lacking) - 1} more.")
-        given = named.reindex(problems).to_numpy()
-        masks = [given == value for value in np.unique(given)]
+        masks = _masks_of_series(problems, folds)
     else:
-        if not _is_whole(folds) or not 2 <= folds <= len(problems):
-            raise InputError(
-                f"folds is {folds!r}, but it should be from 2 to {len(problems)}, the number of "
-                "problems."
-            )
-        if not _is_whole(repeats) or repeats < 1:
-            raise InputError(f"repeats is {repeats!r}, but it should be 1 or more.")
-        random = np.random.default_rng(random_state)
-        masks = []
-        for _ in range(repeats):
-            place = np.empty(len(problems), dtype=np.intp)
-            place[random.permutation(len(problems))] = (
-                np.arange(len(problems)) * folds // len(problems)
-            )
-            masks += [place == fold for fold in range(folds)]
+        masks = _masks_at_random(len(problems), folds, repeats, random_state)
     if len(masks) < 2 or min(int((~mask).sum()) for mask in masks) < FEWEST_PROBLEMS:
         raise InputError(
-            f"There are {len(problems)} problems in {len(masks)} folds: too few to choose by. Each "
-            f"fold needs {FEWEST_PROBLEMS} problems or more outside it."
+            f"There are {len(problems)} problems in {counted(len(masks), 'fold')}: too few to "
+            f"choose by. Each fold needs {FEWEST_PROBLEMS} problems or more outside it."
         )
+    return masks
+
+
+def _masks_of_series(problems: pd.Index, folds: pd.Series) -> list[np.ndarray]:
+    named = folds.set_axis(folds.index.map(str)).dropna()
+    twice = named.index[named.index.duplicated()].unique().tolist()
+    if twice:
+        raise InputError(f"folds has {listed(twice, 'problem')} more than once. Give one row each.")
+    lacking = problems.difference(named.index, sort=False).tolist()
+    if lacking:
+        raise InputError(
+            f"folds has no fold of {listed(lacking, 'problem')}. Its index should be the names of "
+            "the problems."
+        )
+    given = named.reindex(problems).to_numpy()
+    return [given == value for value in np.unique(given)]
+
+
+def _masks_at_random(n: int, folds: int, repeats: int, random_state: int) -> list[np.ndarray]:
+    if whole_number(folds, "folds", 2) > n:
+        raise InputError(f"folds is {folds}, but there are {counted(n, 'problem')}.")
+    random = np.random.default_rng(random_state)
+    masks = []
+    for _ in range(whole_number(repeats, "repeats", 1)):
+        place = np.empty(n, dtype=np.intp)
+        place[random.permutation(n)] = np.arange(n) * folds // n
+        masks += [place == fold for fold in range(folds)]
     return masks
 
 
@@ -175,7 +188,7 @@ def _orders(
 ) -> dict[str, np.ndarray]:
     """Positions of the algorithms by each method, the first to be kept first."""
     candidates = fit_portfolio(training, how).candidates
-    orders = {SINGLE: np.argsort(-np.nanmean(training.gains, axis=0), kind="stable")}
+    orders = {SINGLE: np.argsort(-means(training.gains), kind="stable")}
     orders |= {method: ranked(candidates, method, epsilon)[0] for method in methods}
     return orders
 
@@ -217,10 +230,6 @@ def _comparison(
     # Repeated passes over the same problems teach no more about them than one does.
     frame["gap_se"] /= np.sqrt(in_one_pass)
     return PortfolioComparison(frame, folds, epsilon, notes)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _and(names: Sequence[str]) -> str:

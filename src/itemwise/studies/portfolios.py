@@ -13,23 +13,30 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.shojima import Shojima
 from itemwise.models import Continuous
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.binning import edges_by_quantile, places
 from itemwise.numerics.special import sigmoid_pair
-from itemwise.numerics.splines import Splines, fit_splines
+from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines
 from itemwise.responses import Responses
 from itemwise.results import Finding
 from itemwise.studies.goodness import Goodness, Items, published_goodness
-from itemwise.studies.performances import Better, Performances, Transform, as_performances
+from itemwise.studies.performances import (
+    Better,
+    Performances,
+    Transform,
+    as_performances,
+    means,
+    ranges,
+)
 from itemwise.studies.portfolio_choice import AIRT, Candidates, ChosenPortfolio, choose
 from itemwise.studies.portfolio_figures import FIGURES
-from itemwise.studies.strengths import check_epsilon, occupancy, regions
-from itemwise.words import counted, listed
+from itemwise.studies.strengths import checked_epsilon, occupancy, regions
+from itemwise.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +46,7 @@ if TYPE_CHECKING:
 Model = Literal["continuous", "graded"]
 MODELS: tuple[Model, ...] = ("continuous", "graded")
 CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
-LEVEL = 0.95
-Z = 1.959963984540054
+LEVEL, Z = 0.95, 1.959963984540054
 CONSTANT = "constant"
 FIGURE_SETTINGS = ("epsilons", "highlight", "panels")  # the others are of every display
 
@@ -64,9 +70,12 @@ class Settings:
             raise InputError(f"There is no preset {self.preset!r}. The only one is '{AIRT}'.")
         if self.preset and self.model != "continuous":
             raise InputError(f"preset='{AIRT}' is of the continuous model; leave `model` out.")
-        whole = isinstance(self.grades, int | np.integer) and not isinstance(self.grades, bool)
-        if not whole or self.grades < 2:
-            raise InputError(f"grades is {self.grades!r}, but it should be 2 or more.")
+        whole_number(self.grades, "grades", 2)
+        whole_number(self.knots, "knots", FEWEST_KNOTS)
+        if self.smoothing not in SMOOTHINGS:
+            raise InputError(
+                f"smoothing is {self.smoothing!r}, but it should be one of {', '.join(SMOOTHINGS)}."
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +117,7 @@ class Portfolio(Finding):
         alike = ~frame.index.isin(items.index)
         frame["anomalous"] = frame["anomalous"].where(~alike, other=False).astype(bool)
         frame.loc[alike, "consistency"] = np.inf  # the limit of 1 / |discrimination| at 0
-        frame["mean_performance"] = self.performances.given.mean()
+        frame["mean_performance"] = means(self.performances.given.to_numpy())
         frame["flag"] = np.where(alike, CONSTANT, "")
         return frame
 
@@ -161,7 +170,7 @@ class Portfolio(Finding):
 
     def _regions(self, epsilon: float, *, best: bool) -> pd.DataFrame:
         names = self.performances.algorithms
-        return regions(self.splines, self.difficulty, names, check_epsilon(epsilon), best=best)
+        return regions(self.splines, self.difficulty, names, checked_epsilon(epsilon), best=best)
 
     def occupancy(
         self, epsilon: float = 0.0, *, level: float = LEVEL, random_state: int = 0
@@ -171,7 +180,7 @@ class Portfolio(Finding):
             self.splines,
             self.difficulty,
             self.performances.algorithms,
-            check_epsilon(epsilon),
+            checked_epsilon(epsilon),
             level=level,
             random_state=random_state,
         )
@@ -197,8 +206,8 @@ class Portfolio(Finding):
             return published_goodness(cells / span, (low / span, high / span), Items(*columns))
         actual = (cells - low) / (high - low)
         if self.settings.model == "graded":
-            actual = _grades(self.performances, self.settings.grades) / (self.settings.grades - 1)
-        predicted = np.broadcast_to(np.nanmean(actual, axis=0), actual.shape).copy()
+            actual = self._grades / np.nanmax(self._grades)
+        predicted = np.broadcast_to(means(actual), actual.shape).copy()
         positions = names.get_indexer(items.index)
         predicted[:, positions] = self._predicted()
         return Goodness(actual, predicted)
@@ -212,8 +221,13 @@ class Portfolio(Finding):
             return share
         model: Any = self.calibration.model
         chances = model.category_probabilities(self.calibration.coords, -self.difficulty)
-        likely: Floats = np.argmax(chances, axis=0).T / (self.settings.grades - 1)
+        grade = np.argmax(chances, axis=0).T + (model.lowest or 0)
+        likely: Floats = grade / np.nanmax(self._grades)
         return likely
+
+    @cached_property
+    def _grades(self) -> Floats:
+        return self.performances.grades(self.settings.grades)
 
     def select(
         self, epsilon: float = 0.0, *, size: int | None = None, method: str = AIRT
@@ -228,7 +242,7 @@ class Portfolio(Finding):
             self.candidates,
             self.performances.algorithms,
             method=method,
-            epsilon=check_epsilon(epsilon),
+            epsilon=checked_epsilon(epsilon),
             size=size,
         )
 
@@ -249,7 +263,7 @@ class Portfolio(Finding):
         )
         odd = self.algorithms.index[self.algorithms["anomalous"]]
         if len(odd):
-            return f"{text}; {listed(list(odd), 'algorithm')} do better on harder problems."
+            return f"{text}. Better on harder problems: {listed(list(odd), 'algorithm')}."
         return f"{text}; none does better on harder problems."
 
     def to_frame(self) -> pd.DataFrame:
@@ -290,8 +304,8 @@ def portfolio(
     `better` says whether "higher" (the default) or "lower" values are good. Lower ones are turned:
     "negate" puts them on [0, 1] between the best and the worst, "reciprocal" is 1 / (1 + t).
     `bounds` are the least and the greatest value that may occur, in the unit of the table; without
-    them, those that do. Runs at or beyond `cutoff`, and runs that failed, count as the cut-off, or
-    as `penalty` times it (10: PAR10).
+    them, those that do. Runs at or beyond `cutoff`, and those that a scenario says failed, count
+    as what was recorded, as the cut-off at least; or as `penalty` times it (10: PAR10).
 
     `model` is "continuous", or "graded" with as many `grades` (equally many runs in each).
     `preset="airt"` reproduces the paper: its early stop of the estimation, its rule at the bounds,
@@ -319,7 +333,7 @@ def portfolio(
 
 def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
     """The study itself, of performances that are ready."""
-    spread = np.nanmax(table.cells, axis=0) - np.nanmin(table.cells, axis=0)
+    spread = ranges(table.cells)
     varied = table.algorithms[spread > 0]
     notes = list(table.notes)
     alike = [str(name) for name in table.algorithms[spread == 0]]
@@ -330,8 +344,8 @@ def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
         )
     if len(varied) < 3:
         raise InputError(
-            f"Only {counted(len(varied), 'algorithm')} perform differently on different problems, "
-            "but three or more are needed to tell how hard a problem is."
+            f"Of {len(spread)} algorithms, {len(varied)} perform differently on different "
+            "problems, but three or more must, or nothing tells how hard a problem is."
         )
     calibration = _calibrated(table, varied, settings)
     if not calibration.converged and not settings.preset:
@@ -365,23 +379,14 @@ def _calibrated(table: Performances, varied: pd.Index, settings: Settings) -> Ca
     names = {"respondents": list(table.modelled.index), "items": list(varied)}
     positions = table.algorithms.get_indexer(varied)
     if settings.model == "graded":
-        grades = _grades(table, settings.grades)[:, positions]
+        grades = table.grades(settings.grades)[:, positions]
         return calibrate(Responses(grades, kind="graded", **names), "graded")
     responses = Responses(table.cells[:, positions], kind="continuous", **names)
     if settings.preset:
+        table.require_every_run(f"preset='{AIRT}'")
         bounds: Any = "table" if table.transform == "reciprocal" else table.bounds
         return calibrate(responses, Continuous(bounds=bounds, at_bounds=0.01), engine=Shojima())
     return calibrate(responses, Continuous(bounds=table.bounds))
-
-
-def _grades(table: Performances, count: int) -> Floats:
-    """Performances as grades from 0; borders are the same for all algorithms."""
-    values = table.cells
-    edges = edges_by_quantile(values[~np.isnan(values)], count)
-    if len(edges) < 3:
-        raise InputError("Performances take too few different values to be graded.")
-    found = places(values.ravel(), edges).reshape(values.shape)
-    return np.where(np.isnan(values), np.nan, found)
 
 
 def _limit_column(items: pd.DataFrame) -> dict[str, pd.Series]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from itemwise.arguments import as_number, checked_share
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.splines import Splines
@@ -18,12 +19,12 @@ PLACES = 201  # points on which curves are drawn at random for the uncertainty o
 DRAWS = 400
 
 
-def check_epsilon(epsilon: float) -> float:
+def checked_epsilon(epsilon: object) -> float:
     """How far from the best still counts: a number from 0."""
-    number = isinstance(epsilon, int | float | np.number) and not isinstance(epsilon, bool)
-    if not number or not 0 <= epsilon < np.inf:
+    number = as_number(epsilon)
+    if not 0 <= number < np.inf:
         raise InputError(f"epsilon is {epsilon!r}, but it should be a number from 0.")
-    return float(epsilon)
+    return number
 
 
 def within(curves: Floats, epsilon: float, *, best: bool = True) -> np.ndarray:
@@ -70,10 +71,9 @@ def occupancy(
     """
     import pandas as pd
 
+    level = checked_share(level, "level", 0.95)
     share = within(splines.at(difficulty), epsilon).mean(axis=0)
-    edges = np.quantile(difficulty, np.linspace(0.0, 1.0, PLACES))  # each stands for as many
-    random = np.random.default_rng(random_state)
-    drawn = within(splines.draws_at(edges, DRAWS, random), epsilon).mean(axis=1)
+    drawn = drawn_shares(splines, difficulty, epsilon, random_state)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     columns = {
         "occupancy": share,
@@ -84,10 +84,21 @@ def occupancy(
     return pd.DataFrame(columns, index=algorithms)
 
 
+def drawn_shares(
+    splines: Splines, difficulty: Floats, epsilon: float, random_state: int = 0
+) -> Floats:
+    """Shares of problems as they may be, given how surely curves are known: (draws, n_curves)."""
+    edges = np.quantile(difficulty, np.linspace(0.0, 1.0, PLACES))  # each stands for as many
+    drawn = splines.draws_at(edges, DRAWS, np.random.default_rng(random_state))
+    shares: Floats = within(drawn, epsilon).mean(axis=1)
+    return shares
+
+
 def entering_epsilon(curves: Floats) -> Floats:
-    """The smallest epsilon at which each curve (last axis) is strong somewhere."""
-    behind: Floats = np.nanmin(np.nanmax(curves, axis=1, keepdims=True) - curves, axis=0)
-    return behind
+    """The smallest epsilon at which each curve (last axis) is strong somewhere; inf of no curve."""
+    behind = np.nanmax(curves, axis=1, keepdims=True) - curves
+    nearest: Floats = np.where(np.isnan(behind), np.inf, behind).min(axis=0)
+    return nearest
 
 
 def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
