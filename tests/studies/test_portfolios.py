@@ -225,6 +225,16 @@ def test_the_meaning_names_who_leads_and_who_is_anomalous(found):
     assert plain.meaning.endswith("none does better on harder problems.")
 
 
+def test_who_is_anomalous_by_chance_is_not_named():
+    random = np.random.default_rng(4)
+    table = simulated()[0].assign(coin=random.uniform(0.4, 0.6, len(simulated()[0])))
+    found = iw.portfolio(table.drop(columns="solver 4"))
+    chance = found.algorithms["anomalous_chance"]
+    assert 0.025 < chance["coin"] < 0.975
+    assert (chance.drop("coin") < 0.01).all()
+    assert "coin" not in found.meaning.split("harder")[-1]
+
+
 def test_a_portfolio_is_a_finding(found):
     assert isinstance(found, Portfolio)
     assert found.to_frame() is found.algorithms

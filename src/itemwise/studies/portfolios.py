@@ -20,7 +20,7 @@ from itemwise.estimation import calibrate
 from itemwise.estimation.shojima import Shojima
 from itemwise.models import Continuous
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.special import sigmoid_pair
+from itemwise.numerics.special import log_normal_cdf, sigmoid_pair
 from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines
 from itemwise.responses import Responses
 from itemwise.results import Finding
@@ -48,6 +48,7 @@ MODELS: tuple[Model, ...] = ("continuous", "graded")
 CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
 LEVEL, Z = 0.95, 1.959963984540054
 CONSTANT = "constant"
+SURE = 0.95
 FIGURE_SETTINGS = ("epsilons", "highlight", "panels")  # the others are of every display
 
 
@@ -104,6 +105,9 @@ class Portfolio(Finding):
                 "discrimination": slope,
                 "discrimination_se": items["discrimination_se"],
                 "anomalous": slope < 0,
+                "anomalous_chance": np.exp(
+                    log_normal_cdf(-(slope / items["discrimination_se"]).to_numpy())
+                ),
                 "consistency": 1 / slope.abs(),
                 "consistency_se": items["discrimination_se"] / slope**2,
                 "difficulty_limit": -limit["value"],
@@ -261,9 +265,12 @@ class Portfolio(Finding):
             f"{share.idxmax()} has the best curve at {share.max():.0%} of the problems; "
             f"{(share > 0).sum()} of {len(share)} algorithms lead somewhere"
         )
-        odd = self.algorithms.index[self.algorithms["anomalous"]]
+        odd = self.algorithms[self.algorithms["anomalous"]]
+        sure = odd.index[odd["anomalous_chance"] > SURE]
+        if len(sure):
+            return f"{text}. Better on harder problems: {listed(list(sure), 'algorithm')}."
         if len(odd):
-            return f"{text}. Better on harder problems: {listed(list(odd), 'algorithm')}."
+            return f"{text}; none surely does better on harder problems."
         return f"{text}; none does better on harder problems."
 
     def to_frame(self) -> pd.DataFrame:
