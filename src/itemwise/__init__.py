@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from itemwise.adaptive import simulate_adaptive as simulate_adaptive
     from itemwise.calibration import Calibration as Calibration
     from itemwise.calibration import load as load
+    from itemwise.capability import CapabilityGate as CapabilityGate
     from itemwise.capability import CaseDifficulty as CaseDifficulty
+    from itemwise.capability import load_gate as load_gate
     from itemwise.capability import measure_capability as measure_capability
     from itemwise.datasets import Dataset as Dataset
     from itemwise.datasets import load_dataset as load_dataset
@@ -86,6 +88,7 @@ _HOMES = {
     "Beta": "models",
     "BetaResponse": "models",
     "Calibration": "calibration",
+    "CapabilityGate": "capability",
     "CaseDifficulty": "capability",
     "Continuous": "models",
     "Dataset": "datasets",
@@ -128,6 +131,7 @@ _HOMES = {
     "load": "calibration",
     "load_dataset": "datasets",
     "load_datasets": "datasets",
+    "load_gate": "capability",
     "load_regressor": "learning",
     "local_dependence": "diagnostics",
     "measure_capability": "capability",

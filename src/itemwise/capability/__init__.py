@@ -13,15 +13,23 @@ if TYPE_CHECKING:
     from itemwise.capability.coding import Coding as Coding
     from itemwise.capability.coding_table import read_coding as read_coding
     from itemwise.capability.findings import Capability as Capability
+    from itemwise.capability.gate import CapabilityGate as CapabilityGate
     from itemwise.capability.measuring import measure_capability as measure_capability
+    from itemwise.capability.risk import accepted as accepted
+    from itemwise.capability.risk import risk_coverage as risk_coverage
+    from itemwise.capability.saving import load_gate as load_gate
     from itemwise.capability.splitting import split_by_difficulty as split_by_difficulty
 
 _HOMES = {
     "Capability": "findings",
+    "CapabilityGate": "gate",
     "CaseDifficulty": "case_difficulty",
     "Coding": "coding",
+    "accepted": "risk",
+    "load_gate": "saving",
     "measure_capability": "measuring",
     "read_coding": "coding_table",
+    "risk_coverage": "risk",
     "split_by_difficulty": "splitting",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ OWN_TYPES = (
     "itemwise.learning.stepwise.StepwiseRegressor",
     "numpy.dtype",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
     "sklearn.tree._tree.Tree",
 )
 
@@ -37,21 +39,13 @@ def save_regressor(regressor: DifficultyRegressor, path: PathLike) -> Path:
     from sklearn.utils.validation import check_is_fitted
 
     _refuse_other(regressor)
-    skops = skops_io()
+    skops_io()
     try:
         check_is_fitted(regressor)
     except NotFittedError as error:
         raise InputError("The regressor is not fitted yet. Call fit first.") from error
     target = Path(path)
-    try:
-        content = skops.dumps(regressor, compression=zipfile.ZIP_DEFLATED)
-        _refuse_foreign(skops.get_untrusted_types(data=content))
-        _refuse_unsound(regressor)
-    except Exception as error:
-        raise InputError(
-            f"This regressor cannot be saved: {error}. Save one made of scikit-learn's own parts."
-        ) from error
-    write_bytes(target, content)
+    write_bytes(target, packed(regressor, "regressor"))
     return target
 
 
@@ -68,21 +62,54 @@ def load_regressor(path: PathLike, *, max_bytes: int = MAX_BYTES) -> DifficultyR
             f"'{path}' is a folder, but a file that save_regressor wrote is needed. A folder that "
             "a deep regressor wrote is read by DeepDifficultyRegressor.load."
         )
-    skops = skops_io()
+    skops_io()
     content = readable_file(path, max_bytes).read_bytes()
-    _check_size(path, content, max_bytes)
+
+    def check(found: Any) -> None:
+        if not isinstance(found, DifficultyRegressor):
+            raise InputError(f"it holds a {type(found).__name__}, not a DifficultyRegressor")
+        _refuse_incomplete(found)
+
+    found: DifficultyRegressor = unpacked(
+        path, content, check, "regressor", "save_regressor", max_bytes
+    )
+    return found
+
+
+def packed(estimator: Any, noun: str) -> bytes:
+    """An estimator as the content of a file, if `unpacked` could read it back."""
+    skops = skops_io()
+    try:
+        content: bytes = skops.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
+        _refuse_foreign(skops.get_untrusted_types(data=content))
+        _refuse_unsound(estimator)
+    except Exception as error:
+        raise InputError(
+            f"This {noun} cannot be saved: {error}. Save one made of scikit-learn's own parts."
+        ) from error
+    return content
+
+
+def unpacked(
+    path: PathLike,
+    content: bytes,
+    check: Callable[[Any], None],
+    noun: str,
+    writer: str,
+    max_bytes: int = MAX_BYTES,
+) -> Any:
+    """The estimator in the content of a file, of known types and sound, and after `check`."""
+    skops = skops_io()
+    _check_size(path, content, max_bytes, noun, writer)
     try:
         _refuse_foreign(skops.get_untrusted_types(data=content))
         found = skops.loads(content, trusted=list(OWN_TYPES))
-        if not isinstance(found, DifficultyRegressor):
-            raise InputError(f"it holds a {type(found).__name__}, not a DifficultyRegressor")
+        check(found)
         _refuse_unsound(found)
-        _refuse_incomplete(found)
     # Whatever a bent file makes skops or scikit-learn stumble over, the file is to blame.
     except Exception as error:
         raise FileError(
-            f"'{path}' cannot be read as a regressor: {error}. "
-            "Give a file that save_regressor wrote."
+            f"'{path}' cannot be read as a {noun}: {error}. Give a file that {writer} wrote."
         ) from error
     return found
 
@@ -137,15 +164,15 @@ def _refuse_incomplete(regressor: Any) -> None:
         raise InputError("its parts are damaged or do not belong together")
 
 
-def _check_size(path: PathLike, content: bytes, max_bytes: int) -> None:
+def _check_size(path: PathLike, content: bytes, max_bytes: int, noun: str, writer: str) -> None:
     """Refuse an archive that unpacks to more than it should, before it is unpacked."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             total = sum(entry.file_size for entry in archive.infolist())
     except (zipfile.BadZipFile, ValueError, OSError) as error:
         raise FileError(
-            f"'{path}' is not a file of a regressor, or was cut short: {error}. "
-            "Give a file that save_regressor wrote."
+            f"'{path}' is not a file of a {noun}, or was cut short: {error}. "
+            f"Give a file that {writer} wrote."
         ) from error
     if total > max_bytes:
         raise FileError(

@@ -1,0 +1,66 @@
+"""Model or person: what a gate says of each case, as arrays and in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.capability.limits import Codes
+from itemwise.capability.risk import Bools
+from itemwise.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MODEL, PERSON = "model", "person"
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What a gate says of cases, an entry a case."""
+
+    codes: Codes  # of the predicted classes
+    cdi: Floats  # as predicted class, and so below
+    cdi_se: Floats
+    limit: Floats
+    within: Bools  # whether the case is the model's
+
+    @property
+    def difficulty(self) -> Floats:
+        """A case is hard where it looks like another class than the predicted one."""
+        return -self.cdi
+
+
+def decision_frame(found: Decisions, classes: NDArray[Any], index: Any) -> pd.DataFrame:
+    """One row a case: prediction, decision, the figures behind it, and a sentence."""
+    import pandas as pd
+
+    labels = classes[found.codes]
+    figures = (labels, found.difficulty, found.limit, found.within)
+    cases = zip(*(values.tolist() for values in figures), strict=True)
+    columns = {
+        "prediction": labels,
+        "decision": np.where(found.within, MODEL, PERSON),
+        "cdi": found.cdi,
+        "cdi_se": found.cdi_se,
+        "difficulty": found.difficulty,
+        "limit": found.limit,
+        "reason": [_reason(*case) for case in cases],
+    }
+    return pd.DataFrame(columns, index=index)
+
+
+def _reason(label: Any, difficulty: float, limit: float, within: bool) -> str:  # noqa: FBT001
+    """Why the model decides, or a person."""
+    if limit == -np.inf:
+        return f"No limit is known up to which class {label!r} can be trusted: a person decides."
+    if limit == np.inf:
+        return f"Every case predicted as class {label!r} may be trusted: the model decides."
+    side, who = ("within", "the model") if within else ("beyond", "a person")
+    here, there = f"{difficulty:.2f}", f"{limit:.2f}"
+    if here == there:
+        return f"Difficulty {there} is just {side} the limit of class {label!r}: {who} decides."
+    return f"Difficulty {here} is {side} {there}, the limit of class {label!r}: {who} decides."

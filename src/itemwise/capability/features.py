@@ -1,0 +1,97 @@
+"""The features of a gate: known by name, whatever their order, and refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.words import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUMBER, TEXT = "number", "text"
+
+
+@dataclass(frozen=True)
+class Features:
+    """Names and kinds of the columns that a gate was fitted on."""
+
+    kinds: Mapping[str, str]  # name -> "number" or "text", in the order of fitting
+    named: bool  # False: an array, whose columns are called x0, x1, ...
+
+    @classmethod
+    def of(cls, X: Any) -> Features:
+        """Those of a frame or an array."""
+        import pandas as pd
+
+        if not isinstance(X, pd.DataFrame):
+            return cls({f"x{k}": NUMBER for k in range(X.shape[1])}, named=False)
+        _refuse_twice(X)
+        numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in X.dtypes]
+        kinds = [NUMBER if number else TEXT for number in numeric]
+        return cls(dict(zip(map(str, X.columns), kinds, strict=True)), named=True)
+
+    def rows(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The columns of the gate, in its order; others are left out."""
+        _refuse_twice(frame)
+        there = {str(name): k for k, name in enumerate(frame.columns)}
+        if missing := [name for name in self.kinds if name not in there]:
+            new = [name for name in there if name not in self.kinds]
+            besides = f"; unknown to it are {listed(new, 'feature', 10)}" if new else ""
+            raise InputError(
+                f"The cases lack {listed(missing, 'feature', 10)} of the gate{besides}. Give the "
+                "features that it was fitted on, by their names, in any order."
+            )
+        found = frame.iloc[:, [there[name] for name in self.kinds]]
+        self._refuse_text(found)
+        return one_gap(found)
+
+    def knows(self, frame: pd.DataFrame) -> bool:
+        """Whether all features are there by name."""
+        return set(self.kinds) <= set(map(str, frame.columns))
+
+    def _refuse_text(self, frame: pd.DataFrame) -> None:
+        """A number that came as text would be taken for a category, or fail inside the model."""
+        import pandas as pd
+
+        for name, (_, column) in zip(self.kinds, frame.items(), strict=True):
+            if self.kinds[name] == NUMBER and not pd.api.types.is_numeric_dtype(column.dtype):
+                if column.isna().all():
+                    continue
+                bad = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+                shown = column[bad].iloc[0] if bad.any() else column.dropna().iloc[0]
+                raise InputError(
+                    f"Feature '{name}' held numbers when the gate was fitted, but holds "
+                    f"{shown!r:.60} now. Give numbers, or NaN where one is missing."
+                )
+
+
+def one_gap(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns of text in which every gap is NaN, also those that were None."""
+    changed = {
+        name: column.where(column.notna(), np.nan)
+        for name, column in frame.items()
+        if column.dtype == object and column.isna().any()
+    }
+    return (
+        frame.assign(**{str(name): column for name, column in changed.items()})
+        if changed
+        else frame
+    )
+
+
+def as_array(frame: pd.DataFrame) -> Any:
+    """A frame as the array that a gate without names knows."""
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _refuse_twice(frame: pd.DataFrame) -> None:
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"The cases have the feature '{twice}' more than once. Keep one.")

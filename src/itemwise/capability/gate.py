@@ -1,0 +1,368 @@
+"""CapabilityGate: the model decides the cases it is capable of, and people decide the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from itemwise.arguments import checked_share
+from itemwise.capability.case_difficulty import CaseDifficulty
+from itemwise.capability.class_test import RULES
+from itemwise.capability.classifying import Classifier, rows_at
+from itemwise.capability.deciding import Decisions, decision_frame
+from itemwise.capability.default_model import default_model
+from itemwise.capability.features import Features, as_array
+from itemwise.capability.limits import (
+    Codes,
+    capability_frame,
+    curves_by_prediction,
+    limits_by_target,
+    limits_by_test,
+)
+from itemwise.capability.preparing import Cases, success_curves
+from itemwise.capability.risk import Bools
+from itemwise.capability.rivals import Rivals, confidence
+from itemwise.capability.splitting import Positions, split_by_difficulty
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.capability.explaining import Explanation
+    from itemwise.capability.risk import RiskCoverage
+    from itemwise.capability.rivals import GateComparison
+
+FOLDS = 5  # out of which it is learnt how success falls with difficulty
+
+
+class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that knows its limit: harder cases are handed to a person.
+
+    A part of the cases is held out of training. On it, an adaptive test finds the difficulty up
+    to which the model is more often right than wrong, class by class (its capability); or, with
+    `target_accuracy`, the largest share of cases is found of which the model gets at least so
+    many right, with probability 1 - `delta` whatever the model, for cases from the same source.
+    `compare` shows whether the difficulty of cases serves better than the model's own confidence.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier
+        Of which a copy is fitted; by default a logistic regression on scaled columns, gaps filled.
+    target_accuracy : float or None
+        Share of accepted cases that should be right; None takes the capability as the limit.
+    delta : float
+        How likely the target may be missed.
+    case_difficulty : CaseDifficulty or None
+        How cases are placed on the scale of difficulty, not yet fitted.
+    rule : str
+        Of the adaptive test: "information", or "steps", the published one.
+    holdout : float
+        Share of the cases that is held out.
+    random_state : int, RandomState or None
+        Of the split and of the tests.
+
+    Attributes
+    ----------
+    classes_ : the labels, (n_classes,)
+    estimator_ : the fitted classifier
+    case_difficulty_ : the fitted scale of case difficulty
+    capability_ : frame, one row a class: limit, limit_se, and of the held-out cases predicted as
+        such how many were accepted and how many of those were right
+    acceptance_ : what the target accepts of the held-out cases; None without a target
+    kinds_ : whether each feature is a "number" or a "text"
+    notes_ : what a reader should know
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import itemwise as iw
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> gate = iw.CapabilityGate().fit(X[["mean radius", "mean texture", "mean area"]], y)
+    >>> list(gate.decide(X.head(2)).columns)
+    ['prediction', 'decision', 'cdi', 'cdi_se', 'difficulty', 'limit', 'reason']
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        target_accuracy: float | None = None,
+        delta: float = 0.05,
+        case_difficulty: CaseDifficulty | None = None,
+        rule: str = "information",
+        holdout: float = 0.3,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.target_accuracy = target_accuracy
+        self.delta = delta
+        self.case_difficulty = case_difficulty
+        self.rule = rule
+        self.holdout = holdout
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from cases `X` (n_cases, n_features) and their classes `y`, two or more."""
+        self.check_settings()
+        X, y = self._training_rows(X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"All cases are of one class, {self.classes_.tolist()[0]!r}: with 1 class there "
+                "is nothing to decide. Give cases of at least two."
+            )
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        train, held = self._parted(X, y, codes, seed)
+        made = default_model(X) if self.estimator is None else self.estimator
+        model = Classifier(made, self.classes_)
+        self.estimator_ = model.fitted(rows_at(X, train), rows_at(y, train)).model
+        self._find_limits(X, y, codes, (train, held), seed)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class that the model predicts of each case, whoever is to decide it."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self._predicted(self._new_rows(X))])
+
+    @available_if(lambda self: _has(self, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """The model's probability of each class, (n_cases, n_classes)."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(self._new_rows(X)))
+
+    def decide(self, X: Any) -> pd.DataFrame:
+        """Model or person: one row a case, with the index of `X`.
+
+        `prediction` is the model's; `decision` "model" or "person"; `cdi` how much the case looks
+        like the predicted class, with its standard error; `difficulty` the opposite; `limit` the
+        predicted class's; `reason` a sentence.
+        """
+        return decision_frame(self.decisions(X), self.classes_, getattr(X, "index", None))
+
+    def decisions(self, X: Any) -> Decisions:
+        """What `decide` says, as arrays without sentences: quicker for services."""
+        check_is_fitted(self)
+        rows = self._new_rows(X)
+        codes = self._predicted(rows)
+        cells = self.case_difficulty_.indices(rows).to_numpy()
+        at = np.arange(len(codes))
+        cdi, se = cells[at, 2 * codes], cells[at, 2 * codes + 1]
+        limit = self.limits_.limit[codes]
+        return Decisions(codes, cdi, se, limit, self.limits_.within(codes, -cdi))
+
+    def explain(self, X: Any) -> Explanation:
+        """Which features make each case hard, and which change would bring it within the limit."""
+        from itemwise.capability.explaining import explain
+
+        check_is_fitted(self)
+        return explain(self, self._new_rows(X), getattr(X, "index", None))
+
+    def risk_coverage(self, X: Any, y: Any) -> RiskCoverage:
+        """Accuracy of the cases trusted most against how many they are, on cases not seen before.
+
+        By their difficulty ("gate") and by the model's own confidence ("probability").
+        """
+        from itemwise.capability.rivals import gate_curves
+
+        return gate_curves(self, *self._judged(X, y))
+
+    def compare(self, X: Any, y: Any) -> GateComparison:
+        """The gate beside a threshold on probability and conformal selection, on new cases.
+
+        Each at its own limit, where a target was asked for, and all at the gate's coverage.
+        """
+        from itemwise.capability.rivals import compare_gate
+
+        return compare_gate(self, *self._judged(X, y))
+
+    def save(self, path: Any) -> Path:
+        """Write the gate as .json and the model beside it as .skops; `load_gate` reads both."""
+        from itemwise.capability.saving import save_gate
+
+        return save_gate(self, path)
+
+    @property
+    def kinds_(self) -> dict[str, str]:
+        """Whether each feature is a "number" or a "text"."""
+        check_is_fitted(self)
+        return dict(self.features_.kinds)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        own = None if self.estimator is None else get_tags(self.estimator).input_tags
+        tags.input_tags.allow_nan = own is None or own.allow_nan
+        tags.input_tags.sparse = False
+        return tags
+
+    def check_settings(self) -> None:
+        """Refuse settings that make no sense, naming the one."""
+        checked_share(self.delta, "delta", 0.05)
+        checked_share(self.holdout, "holdout", 0.3)
+        if self.target_accuracy is not None:
+            checked_share(self.target_accuracy, "target_accuracy", 0.97)
+        if self.rule not in RULES:
+            raise InputError(f"rule is {self.rule!r}; choose one of {', '.join(RULES)}.")
+        given = self.case_difficulty
+        if given is not None and not isinstance(given, CaseDifficulty):
+            raise InputError(
+                f"case_difficulty is {type(given).__name__}; give a CaseDifficulty, or None."
+            )
+
+    def _training_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        """Cases and classes as they are learnt from; sets the features."""
+        import pandas as pd
+
+        if isinstance(X, pd.DataFrame):
+            self.features_ = Features.of(X)
+            validate_data(self, X, skip_check_array=True)
+            if y is None:
+                raise InputError("y is None, but it should be the class of each case.")
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+            if pd.isna(y).any():
+                raise InputError(
+                    f"The class of {int(pd.isna(y).sum()):,} of {len(y):,} cases is missing. "
+                    "Leave these cases out."
+                )
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
+            self.features_ = Features.of(X)
+        check_classification_targets(y)
+        return X, np.asarray(y)
+
+    def _new_rows(self, X: Any) -> Any:
+        """Cases as the model knows them: a frame by its names, or an array."""
+        import pandas as pd
+
+        if isinstance(X, pd.DataFrame) and (self.features_.named or self.features_.knows(X)):
+            rows = self.features_.rows(X)
+            return rows if self.features_.named else as_array(rows)
+        dtype = None if self.features_.named else np.float64
+        finite = False if self.features_.named else self._finite()
+        cells = validate_data(self, X, dtype=dtype, ensure_all_finite=finite, reset=False)
+        if not self.features_.named:
+            return cells
+        frame = pd.DataFrame(cells, columns=list(self.features_.kinds)).infer_objects()
+        return self.features_.rows(frame)
+
+    def _finite(self) -> Any:
+        return "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+
+    def _parted(self, X: Any, y: Any, codes: Codes, seed: int) -> tuple[Positions, Positions]:
+        """Training and held-out cases; fits the scale.
+
+        A promise is one for cases that neither model nor scale have seen, so that with a target
+        the held-out part is drawn by class alone, and the scale learnt without it.
+        """
+        made = CaseDifficulty() if self.case_difficulty is None else clone(self.case_difficulty)
+        share = {"test_size": self.holdout, "random_state": seed}
+        by_class = split_by_difficulty(np.zeros(len(codes)), labels=codes, **share)
+        if not len(by_class[1]):
+            raise InputError(
+                "Every class has but one case, so that none can be held out to find a limit. "
+                "Give more cases."
+            )
+        if self.target_accuracy is not None:
+            self.case_difficulty_ = made.fit(rows_at(X, by_class[0]), rows_at(y, by_class[0]))
+            return by_class
+        self.case_difficulty_ = made.fit(X, y)
+        hard = self.case_difficulty_.difficulty(X, y)
+        parts = split_by_difficulty(hard, labels=codes, **share)
+        return parts if len(parts[1]) else by_class  # of few cases, each may be alone in its bin
+
+    def _find_limits(
+        self, X: Any, y: Any, codes: Codes, parts: tuple[Positions, Positions], seed: int
+    ) -> None:
+        """Set the limits and what is reported of them."""
+        train, held = parts
+        scale, rows = self.case_difficulty_, rows_at(X, held)
+        predicted = self._predicted(rows)
+        cdi = scale.transform(rows)
+        right = predicted == codes[held]
+        difficulty = -cdi[np.arange(len(held)), predicted]
+        learning = Cases.of(scale, rows_at(X, train), rows_at(y, train))
+        found = self._out_of_fold(learning, seed)
+        k = len(self.classes_)
+        if self.target_accuracy is None:
+            curves = success_curves(learning, found, k)
+            own = -cdi[np.arange(len(held)), codes[held]]
+            self.limits_, self.acceptance_ = (
+                limits_by_test(
+                    own,
+                    codes[held],
+                    right,
+                    curves,
+                    self.classes_.tolist(),
+                    rule=self.rule,
+                    seed=seed,
+                ),
+                None,
+            )
+        else:
+            self.limits_, self.acceptance_ = self._limits_of_target(
+                learning, found, difficulty, predicted, right
+            )
+        self.capability_ = capability_frame(
+            self.limits_, self.classes_, predicted, difficulty, right
+        )
+        self.rivals_ = Rivals.learn(
+            confidence(self.estimator_, rows), predicted, right, k, self.target_accuracy, self.delta
+        )
+        self.notes_ = [*scale.notes_, *self.limits_.notes]
+
+    def _limits_of_target(
+        self,
+        learning: Cases,
+        found: Codes | None,
+        difficulty: Floats,
+        predicted: Codes,
+        right: Bools,
+    ) -> Any:
+        at = np.arange(len(learning.codes))
+        hard = learning.difficulty if found is None else -learning.cdi[at, found]
+        good = np.ones(len(at), dtype=bool) if found is None else found == learning.codes
+        curves = curves_by_prediction(hard, found, good, len(self.classes_))
+        return limits_by_target(
+            difficulty,
+            predicted,
+            right,
+            curves,
+            target=float(self.target_accuracy or np.nan),
+            delta=self.delta,
+        )
+
+    def _out_of_fold(self, learning: Cases, seed: int) -> Codes | None:
+        """What copies of the model predict of training cases they have not seen, where needed."""
+        if self.target_accuracy is None and self.rule != "information":
+            return None
+        made = default_model(learning.X) if self.estimator is None else self.estimator
+        model = Classifier(made, self.classes_)
+        return model.out_of_fold(learning.X, learning.y, learning.codes, FOLDS, seed)
+
+    def _predicted(self, rows: Any) -> Codes:
+        return Classifier(self.estimator_, self.classes_).predict(rows)
+
+    def _judged(self, X: Any, y: Any) -> tuple[Any, Decisions, Bools]:
+        """New cases, what the gate says of them, and whether the model is right."""
+        found = self.decisions(X)
+        true = self.case_difficulty_.codes(y, len(found.codes))
+        return self._new_rows(X), found, found.codes == true
+
+
+def _has(gate: CapabilityGate, method: str) -> bool:
+    made = getattr(gate, "estimator_", gate.estimator)
+    return made is None or hasattr(made, method)

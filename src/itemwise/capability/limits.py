@@ -1,0 +1,164 @@
+"""The limit of each class: from an adaptive test, or from the accuracy that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.capability.class_test import run_class_tests
+from itemwise.capability.curve import UNKNOWN, SuccessCurve, learn_curve
+from itemwise.capability.risk import Accepted, Bools, accepted, fewest_cases, share_interval
+from itemwise.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Codes = NDArray[np.intp]
+
+CLOSE = 1e-9  # cases at the threshold itself are not accepted, whatever rounding does
+REPORTED = (
+    "limit",
+    "limit_se",
+    "held_out",
+    "accepted",
+    "accuracy",
+    "accuracy_low",
+    "accuracy_high",
+)
+COUNTS = ("held_out", "accepted")
+NEVER = -1e3  # where nothing is known of a class, its cases are trusted least
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """A case is the model's where its difficulty, as predicted class, is at most the limit.
+
+    `slope` and `middle` say how far cases are trusted: σ(slope (middle - difficulty)).
+    """
+
+    limit: Floats  # (n_classes,), as all; -inf: none of the class, inf: all
+    limit_se: Floats  # of an adaptive test; NaN where the limit comes from a target
+    slope: Floats
+    middle: Floats
+    notes: tuple[str, ...] = ()
+
+    def trust(self, codes: Codes, difficulty: Floats) -> Floats:
+        """How far each case is trusted, higher for more, (n_cases,)."""
+        return np.asarray(self.slope[codes] * (self.middle[codes] - difficulty))
+
+    def within(self, codes: Codes, difficulty: Floats) -> Bools:
+        """Which cases are the model's."""
+        return np.asarray(difficulty <= self.limit[codes])
+
+
+def limits_by_test(
+    difficulty: Floats,
+    true: Codes,
+    right: Bools,
+    curves: Sequence[SuccessCurve],
+    classes: Sequence[Any],
+    *,
+    rule: str,
+    seed: int,
+) -> Limits:
+    """The capability of each class by adaptive tests on held-out cases (n_cases,) of it.
+
+    `difficulty` is that of each case as a member of its true class.
+    """
+    limit, error = np.full(len(classes), -np.inf), np.full(len(classes), np.nan)
+    notes = []
+    for code, label in enumerate(classes):
+        own = true == code
+        if not own.any():
+            notes.append(
+                f"No case of class {label!r} was held out, so that nothing is known of its limit: "
+                "cases predicted as such go to a person."
+            )
+            continue
+        tests = run_class_tests(
+            difficulty[own], right[own], rule=rule, curve=curves[code], random_state=seed
+        )
+        limit[code], error[code] = tests.mlc, tests.mlc_se
+    slope = np.array([curve.slope for curve in curves])
+    return Limits(limit, error, slope, np.where(np.isinf(limit), NEVER, limit), tuple(notes))
+
+
+def limits_by_target(
+    difficulty: Floats,
+    predicted: Codes,
+    right: Bools,
+    curves: Sequence[SuccessCurve],
+    *,
+    target: float,
+    delta: float,
+) -> tuple[Limits, Accepted]:
+    """Limits at which accepted cases are right as often as `target`, proven on held-out cases.
+
+    `difficulty` is that of each case as a member of its predicted class; the curves make classes
+    comparable, so that one threshold on trust is a limit of each.
+    """
+    slope, middle = (
+        np.array([getattr(one, name) for one in curves]) for name in ("slope", "middle")
+    )
+    free = Limits(np.zeros_like(slope), np.full_like(slope, np.nan), slope, middle)
+    found = accepted(free.trust(predicted, difficulty), right, target=target, delta=delta)
+    edge = found.threshold
+    if np.isfinite(edge):
+        edge += CLOSE * (1 + abs(edge))
+    limit = middle - edge / slope
+    notes = () if found.n_accepted else (_unproven(found, len(right)),)
+    return Limits(limit, free.limit_se, slope, middle, notes), found
+
+
+def curves_by_prediction(
+    difficulty: Floats, predicted: Codes | None, right: Bools, n_classes: int
+) -> tuple[SuccessCurve, ...]:
+    """How success falls with difficulty among training cases predicted, out of fold, as a class."""
+    if predicted is None:
+        return (UNKNOWN,) * n_classes
+    members = [predicted == code for code in range(n_classes)]
+    return tuple(learn_curve(difficulty[own], right[own]) for own in members)
+
+
+def capability_frame(
+    limits: Limits, classes: NDArray[Any], predicted: Codes, difficulty: Floats, right: Bools
+) -> pd.DataFrame:
+    """One row a class: its limit, and of the held-out cases predicted as such, what is accepted."""
+    import pandas as pd
+
+    n_classes = len(classes)
+    within = limits.within(predicted, difficulty)
+    cases, taken, good = (
+        np.bincount(predicted[part], minlength=n_classes).astype(np.float64)
+        for part in (np.ones_like(within), within, within & right)
+    )
+    low, high = share_interval(good, taken)
+    with np.errstate(invalid="ignore"):
+        accuracy = good / taken
+    columns = {
+        "limit": limits.limit,
+        "limit_se": limits.limit_se,
+        "held_out": cases.astype(np.int64),
+        "accepted": taken.astype(np.int64),
+        "accuracy": accuracy,
+        "accuracy_low": low,
+        "accuracy_high": high,
+    }
+    return pd.DataFrame(columns, index=pd.Index(classes, name="class"))
+
+
+def _unproven(found: Accepted, n_cases: int) -> str:
+    least = fewest_cases(found.target, found.delta)
+    why = (
+        f"{n_cases:,} held-out cases are too few, at least {least:,} are needed"
+        if n_cases < least
+        else "too many of the surest held-out cases are wrong"
+    )
+    return (
+        f"An accuracy of {found.target:g} could not be proven for any share of the cases ({why}): "
+        "all cases go to a person. Give more cases, or ask for less."
+    )

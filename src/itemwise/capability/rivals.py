@@ -1,0 +1,243 @@
+"""What else could choose the cases of a model: its own confidence, by threshold or conformally.
+
+Conformal selection is that of Jin and Candès (2023): a p-value for each case that the model is
+wrong, then as many cases as the rate of errors allows (Benjamini and Hochberg, 1995).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from itemwise.capability.limits import Codes
+from itemwise.capability.risk import (
+    Bools,
+    RiskCoverage,
+    accepted,
+    risk_coverage,
+    share_interval,
+)
+from itemwise.numerics.arrays import Floats
+from itemwise.results import Finding
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.capability.deciding import Decisions
+    from itemwise.capability.gate import CapabilityGate
+    from itemwise.displays import Display
+
+GATE, PROBABILITY, CONFORMAL = "gate", "probability", "conformal selection"
+OWN, EQUAL = "its own limit", "the gate's coverage"
+CHANCE = 0.05
+CLOSE = 1e-9  # among equal p-values, surer cases come first
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """What held-out cases tell of the model's own confidence; nothing where it has none."""
+
+    threshold: float  # of the confidence, with the promise of the gate; NaN without a target
+    wrong: tuple[Floats, ...]  # confidence in wrong cases predicted as each class, ascending
+    held_out: tuple[int, ...]  # cases predicted as each class
+
+    @classmethod
+    def learn(
+        cls,
+        sure: Floats | None,
+        predicted: Codes,
+        right: Bools,
+        n_classes: int,
+        target: float | None,
+        delta: float,
+    ) -> Rivals | None:
+        """From the confidence in held-out cases (n_cases,), and whether the model is right."""
+        if sure is None:
+            return None
+        edge = np.nan
+        if target is not None:
+            edge = accepted(sure, right, target=target, delta=delta).threshold
+        members = [predicted == code for code in range(n_classes)]
+        wrong = tuple(np.sort(sure[own & ~right]) for own in members)
+        return cls(edge, wrong, tuple(int(own.sum()) for own in members))
+
+    def p_values(self, sure: Floats, predicted: Codes) -> Floats:
+        """How likely a case is wrong that the model is so sure of, among those of its class."""
+        found = np.ones(len(sure))
+        for code, wrong in enumerate(self.wrong):
+            own = predicted == code
+            surer = len(wrong) - np.searchsorted(wrong, sure[own], side="left")
+            found[own] = (1.0 + surer) / (1.0 + self.held_out[code])
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GateComparison(Finding):
+    """Whether the gate chooses better than the model's own confidence does.
+
+    Rows of `frame`: each method at its own limit, where a target was asked for, and at the gate's
+    coverage; `p` says how likely errors differ as much from the gate's by chance alone.
+    """
+
+    frame: pd.DataFrame
+    curves: RiskCoverage
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """Who is right more often at the same share of cases, and whether that is chance."""
+        equal = self.frame[self.frame["at"] == EQUAL].set_index("method")
+        gate: Any = equal.loc[GATE]
+        if not gate["accepted"]:
+            return "The gate accepts none of these cases, so that there is nothing to compare."
+        said = (
+            f"The gate leaves {gate['coverage']:.1%} of {counted(int(gate['cases']), 'case')} to "
+            f"the model, which is right in {gate['accuracy']:.1%} of them"
+        )
+        if PROBABILITY not in equal.index:
+            return f"{said}; the model has no confidence to compare it with."
+        rival = equal.loc[PROBABILITY]
+        return (
+            f"{said}; of as many that it is surest of, in {rival['accuracy']:.1%}: "
+            f"{_verdict(gate, rival)}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a method and place: accepted cases, coverage, accuracy and its 95 % interval."""
+        return self.frame.copy()
+
+    def plot(self, **kw: Any) -> Display:
+        """Accuracy against coverage by each method, and where the methods stand at work."""
+        return self.curves.plot(**kw)
+
+
+def confidence(estimator: Any, rows: Any) -> Floats | None:
+    """How sure a classifier is of its own prediction, (n_cases,); None where it cannot say."""
+    if hasattr(estimator, "predict_proba"):
+        found = np.asarray(estimator.predict_proba(rows), dtype=np.float64).max(axis=1)
+    elif hasattr(estimator, "decision_function"):
+        margin = np.asarray(estimator.decision_function(rows), dtype=np.float64)
+        found = np.abs(margin) if margin.ndim == 1 else _lead(margin)
+    else:
+        return None
+    return np.asarray(found) if np.isfinite(found).all() else None
+
+
+def gate_curves(gate: CapabilityGate, rows: Any, found: Decisions, right: Bools) -> RiskCoverage:
+    """Curves of the gate and of the model's confidence, and where both stand at work."""
+    import pandas as pd
+
+    scores = {GATE: gate.limits_.trust(found.codes, found.difficulty)}
+    points = [_row(GATE, OWN, found.within, right)]
+    sure, notes = _confidence(gate, rows)
+    if sure is not None:
+        scores[PROBABILITY] = sure.value
+        if gate.target_accuracy is not None:
+            chosen = sure.value > sure.rivals.threshold
+            points.append(_row(PROBABILITY, OWN, chosen, right))
+    shown = pd.DataFrame(points)[["method", "coverage", "accuracy", "low", "high"]]
+    return RiskCoverage(risk_coverage(scores, right).frame, gate.target_accuracy, shown, notes)
+
+
+def compare_gate(gate: CapabilityGate, rows: Any, found: Decisions, right: Bools) -> GateComparison:
+    """All methods at their own limits and at the gate's coverage."""
+    import pandas as pd
+
+    wanted = gate.target_accuracy
+    lines = [_row(GATE, OWN, found.within, right)]
+    even = [_row(GATE, EQUAL, found.within, right)]
+    sure, notes = _confidence(gate, rows)
+    if sure is not None:
+        p = sure.rivals.p_values(sure.value, found.codes)
+        chosen = {
+            PROBABILITY: (sure.value > sure.rivals.threshold, _first(-sure.value, found.within)),
+            CONFORMAL: (
+                selected(p, 1 - (wanted or 1.0)),
+                _first(p - CLOSE * _ranks(sure.value), found.within),
+            ),
+        }
+        for name, (own, equal) in chosen.items():
+            lines += [] if wanted is None else [_row(name, OWN, own, right)]
+            even.append(_row(name, EQUAL, equal, right, found.within))
+    frame = pd.DataFrame([*lines, *even])
+    return GateComparison(frame, gate_curves(gate, rows, found, right), notes)
+
+
+def selected(p: Floats, rate: float) -> Bools:
+    """The cases whose p-values pass at this rate of errors (Benjamini and Hochberg)."""
+    order = np.argsort(p, kind="stable")
+    passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(p) + 1) / len(p))
+    chosen = np.zeros(len(p), dtype=bool)
+    if passed.size:
+        chosen[order[: passed[-1] + 1]] = True
+    return chosen
+
+
+class _Confidence(NamedTuple):
+    value: Floats  # (n_cases,)
+    rivals: Rivals
+
+
+def _confidence(gate: CapabilityGate, rows: Any) -> tuple[_Confidence | None, tuple[str, ...]]:
+    """How sure the model is of each case, or a note that it cannot say."""
+    sure = confidence(gate.estimator_, rows)
+    if sure is None or gate.rivals_ is None:
+        name = type(gate.estimator_).__name__
+        return None, (f"{name} says of no case how sure it is, so that the gate stands alone.",)
+    return _Confidence(sure, gate.rivals_), ()
+
+
+def _row(
+    method: str, at: str, chosen: Bools, right: Bools, gate: Bools | None = None
+) -> dict[str, Any]:
+    n, good = int(chosen.sum()), int(right[chosen].sum())
+    low, high = share_interval(np.array([good]), np.array([n]))
+    return {
+        "method": method,
+        "at": at,
+        "cases": len(right),
+        "accepted": n,
+        "coverage": n / len(right),
+        "accuracy": good / n if n else np.nan,
+        "low": float(low[0]),
+        "high": float(high[0]),
+        "p": np.nan if gate is None else _chance(chosen, gate, right),
+    }
+
+
+def _chance(one: Bools, other: Bools, right: Bools) -> float:
+    """How likely errors differ so among cases that only one of two methods accepts (exact)."""
+    from scipy.stats import binomtest
+
+    errors = int((one & ~other & ~right).sum()), int((other & ~one & ~right).sum())
+    return float(binomtest(errors[0], sum(errors)).pvalue) if sum(errors) else 1.0
+
+
+def _first(key: Floats, gate: Bools) -> Bools:
+    """As many cases as the gate accepts, those of the lowest key."""
+    chosen = np.zeros(len(key), dtype=bool)
+    chosen[np.argsort(key, kind="stable")[: int(gate.sum())]] = True
+    return chosen
+
+
+def _ranks(values: Floats) -> Floats:
+    """Place of each value among all, from 0 to below 1."""
+    found = np.empty(len(values))
+    found[np.argsort(values, kind="stable")] = np.arange(len(values)) / max(len(values), 1)
+    return found
+
+
+def _lead(margin: Floats) -> Floats:
+    """By how much the best class leads."""
+    ordered = np.sort(margin, axis=1)
+    return np.asarray(ordered[:, -1] - ordered[:, -2])
+
+
+def _verdict(gate: Any, rival: Any) -> str:
+    if not rival["p"] < CHANCE:
+        return "no more than chance apart"
+    better = gate["accuracy"] > rival["accuracy"]
+    return "the gate earns its place" if better else "the probability serves better here"

@@ -1,0 +1,230 @@
+"""A gate in two files, without pickle: what it decides by as JSON, the model beside it as skops."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.capability.case_difficulty import CaseDifficulty
+from itemwise.capability.features import NUMBER, TEXT, Features
+from itemwise.capability.limits import Limits
+from itemwise.capability.risk import Accepted
+from itemwise.capability.rivals import Rivals
+from itemwise.errors import FileError, InputError, ItemwiseError
+from itemwise.files import PathLike, read_json, readable_file, require_keys, write_bytes, write_json
+from itemwise.learning.storing import MAX_BYTES, packed, unpacked
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.capability.gate import CapabilityGate
+
+KIND, VERSION = "gate", 1
+JSON_MAX_BYTES = 256 * 1024**2
+KEYS = (
+    "scikit_learn",
+    "settings",
+    "features",
+    "case_difficulty",
+    "limits",
+    "capability",
+    "acceptance",
+    "rivals",
+    "notes",
+    "model",
+)
+LIMITS = ("limit", "limit_se", "slope", "middle")
+SETTINGS = ("target_accuracy", "delta", "rule", "holdout")
+
+
+def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
+    """Write a fitted gate as `path`, which ends in .json, and its model beside it as .skops."""
+    import sklearn
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(gate)
+    except NotFittedError as error:
+        raise InputError("The gate is not fitted yet. Call fit first.") from error
+    target = Path(path)
+    if target.suffix.lower() != ".json":
+        raise InputError(
+            f"Cannot save a gate as '{target.name}': its ending is '{target.suffix}'. Use .json; "
+            "the model is written beside it as .skops."
+        )
+    content = packed(gate.estimator_, "model")
+    beside = target.with_suffix(".skops")
+    document = {
+        "scikit_learn": sklearn.__version__,
+        "settings": {name: getattr(gate, name) for name in SETTINGS},
+        "features": {"kinds": dict(gate.features_.kinds), "named": gate.features_.named},
+        "case_difficulty": gate.case_difficulty_.to_dict(),
+        "limits": _written_limits(gate.limits_),
+        "capability": {name: _texts(column) for name, column in gate.capability_.items()},
+        "acceptance": None if gate.acceptance_ is None else _written_acceptance(gate.acceptance_),
+        "rivals": None if gate.rivals_ is None else _written_rivals(gate.rivals_),
+        "notes": list(gate.notes_),
+        "model": {"file": beside.name, "sha256": hashlib.sha256(content).hexdigest()},
+    }
+    write_bytes(beside, content)
+    write_json(target, KIND, VERSION, document)
+    return target
+
+
+def load_gate(path: PathLike, *, max_bytes: int = MAX_BYTES) -> CapabilityGate:
+    """Read a gate that `CapabilityGate.save` wrote.
+
+    Nothing in the files is executed. Refused are files of another kind or a newer format, models
+    of types that are neither scikit-learn's nor ours, a model that is not the one that was saved,
+    and one that was saved with another release of scikit-learn.
+    """
+    file = Path(path)
+    document = read_json(file, KIND, VERSION, max_bytes=min(JSON_MAX_BYTES, max_bytes))
+    require_keys(file, document, KEYS)
+    try:
+        gate = _restored(document)
+    except (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        raise FileError(
+            f"'{file}' is not a gate that this Itemwise can use: {why.rstrip('.')}. "
+            "If it was edited, restore a copy or save it anew."
+        ) from error
+    _refuse_other_release(file, document["scikit_learn"])
+    gate.estimator_ = _model(file, document["model"], gate, max_bytes)
+    return gate
+
+
+def _model(file: Path, entry: Any, gate: CapabilityGate, max_bytes: int) -> Any:
+    """The model beside the file, if it is the one that was saved with it."""
+    name = entry.get("file") if isinstance(entry, dict) else None
+    if not isinstance(name, str) or Path(name).name != name or not name.endswith(".skops"):
+        raise FileError(
+            f"'{file}' names no model beside it: \"file\" is {name!r:.60}, but it should be a "
+            "name that ends in .skops. Save the gate anew."
+        )
+    beside = file.with_name(name)
+    content = readable_file(beside, max_bytes).read_bytes()
+    if hashlib.sha256(content).hexdigest() != entry.get("sha256"):
+        raise FileError(
+            f"'{beside}' is not the model that was saved with '{file.name}': its SHA-256 differs. "
+            "One of the two was damaged or replaced; restore both from the same save."
+        )
+
+    def check(found: Any) -> None:
+        labels = np.asarray(getattr(found, "classes_", ()))
+        if not hasattr(found, "predict") or not np.array_equal(labels, gate.classes_):
+            raise InputError(
+                f"it holds a {type(found).__name__}, not a classifier of these classes"
+            )
+
+    return unpacked(beside, content, check, "model", "CapabilityGate.save", max_bytes)
+
+
+def _refuse_other_release(file: Path, saved: Any) -> None:
+    """Fitted models do not travel between releases of scikit-learn."""
+    import sklearn
+
+    here = sklearn.__version__
+    if not isinstance(saved, str) or saved.split(".")[:2] != here.split(".")[:2]:
+        raise FileError(
+            f"'{file}' was saved with scikit-learn {saved!s:.20}, and this is {here}: its model "
+            "may predict otherwise here. Fit and save the gate anew, or install that release."
+        )
+
+
+def _restored(document: Mapping[str, Any]) -> CapabilityGate:
+    from itemwise.capability.gate import CapabilityGate
+
+    settings = {name: document["settings"][name] for name in SETTINGS}
+    gate = CapabilityGate(**settings)
+    gate.check_settings()
+    gate.case_difficulty_ = CaseDifficulty.from_dict(document["case_difficulty"])
+    gate.classes_ = gate.case_difficulty_.classes_
+    k = len(gate.classes_)
+    gate.features_ = _features(document["features"])
+    gate.n_features_in_ = len(gate.features_.kinds)
+    if gate.features_.named:
+        gate.feature_names_in_ = np.array(list(gate.features_.kinds), dtype=object)
+    gate.limits_ = _limits(document["limits"], k)
+    gate.capability_ = _capability(document["capability"], gate.classes_)
+    given = document["acceptance"]
+    gate.acceptance_ = None if given is None else _acceptance(given)
+    rivals = document["rivals"]
+    gate.rivals_ = None if rivals is None else _rivals(rivals, k)
+    gate.notes_ = [str(note) for note in document["notes"]]
+    return gate
+
+
+def _features(written: Mapping[str, Any]) -> Features:
+    kinds = {str(name): kind for name, kind in written["kinds"].items()}
+    if not kinds or not set(kinds.values()) <= {NUMBER, TEXT}:
+        raise ValueError("its features are not numbers and texts")
+    return Features(kinds, named=bool(written["named"]))
+
+
+def _texts(values: Any) -> list[Any]:
+    """Numbers as JSON can hold them: infinite ones and gaps as text."""
+    numbers = [value.item() if hasattr(value, "item") else value for value in values]
+    return [value if math.isfinite(value) else str(value) for value in numbers]
+
+
+def _floats(values: Any, n: int | None = None) -> np.ndarray:
+    known = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
+    found = np.array([known[v] if isinstance(v, str) else float(v) for v in values], dtype=float)
+    if n is not None and found.shape != (n,):
+        raise ValueError(f"there are {len(found)} values for {n} classes")
+    return found
+
+
+def _written_limits(limits: Limits) -> dict[str, Any]:
+    return {name: _texts(getattr(limits, name)) for name in LIMITS}
+
+
+def _limits(written: Mapping[str, Any], n_classes: int) -> Limits:
+    limit, error, slope, middle = (_floats(written[name], n_classes) for name in LIMITS)
+    return Limits(limit, error, slope, middle)
+
+
+def _capability(written: Mapping[str, Any], classes: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    from itemwise.capability.limits import COUNTS, REPORTED
+
+    columns = {name: _floats(written[name], len(classes)) for name in REPORTED}
+    frame = pd.DataFrame(columns, index=pd.Index(classes, name="class"))
+    return frame.astype(dict.fromkeys(COUNTS, np.int64))
+
+
+def _written_acceptance(found: Accepted) -> dict[str, Any]:
+    return {**asdict(found), "threshold": _texts([found.threshold])[0]}
+
+
+def _acceptance(written: Mapping[str, Any]) -> Accepted:
+    counts = {name: int(written[name]) for name in ("n_cases", "n_accepted", "n_right")}
+    threshold, target, delta = (
+        float(_floats([written[name]])[0]) for name in ("threshold", "target", "delta")
+    )
+    return Accepted(threshold, target, delta, **counts)
+
+
+def _written_rivals(rivals: Rivals) -> dict[str, Any]:
+    return {
+        "threshold": _texts([rivals.threshold])[0],
+        "wrong": [_texts(one) for one in rivals.wrong],
+        "held_out": list(rivals.held_out),
+    }
+
+
+def _rivals(written: Mapping[str, Any], n_classes: int) -> Rivals:
+    wrong = tuple(np.sort(_floats(one)) for one in written["wrong"])
+    held = tuple(int(n) for n in written["held_out"])
+    if not len(wrong) == len(held) == n_classes:
+        raise ValueError("what is known of confidence does not fit the classes")
+    return Rivals(float(_floats([written["threshold"]])[0]), wrong, held)

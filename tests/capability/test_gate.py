@@ -1,0 +1,215 @@
+"""The gate keeps the contract of scikit-learn and its own: model or person, and why."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from itemwise import CapabilityGate, CaseDifficulty, measure_capability
+from itemwise.errors import InputError
+
+QUICK = CapabilityGate(GaussianNB(), target_accuracy=0.8, case_difficulty=CaseDifficulty(levels=2))
+
+
+@parametrize_with_checks([QUICK])
+def test_the_contract_of_scikit_learn_is_kept(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        CapabilityGate(),
+        CapabilityGate(LogisticRegression(), rule="steps"),
+        CapabilityGate(LogisticRegression(), target_accuracy=0.8),
+    ]
+)
+def test_it_is_kept_by_gates_that_take_longer(estimator, check):
+    check(estimator)
+
+
+def draw(n=600, seed=0, noise=1.0, classes=2):
+    """Three features that tell classes apart, one that does not."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, classes, n)
+    centres = np.array([[0, 0, 0], [2, 2, 2], [4, 0, 2]])[y] / 1.2
+    X = np.column_stack([centres + noise * random.normal(size=(n, 3)), random.normal(size=n)])
+    return pd.DataFrame(X, columns=["a", "b", "c", "noise"]), np.array(["x", "y", "z"])[y]
+
+
+X, Y = draw()
+NEW_X, NEW_Y = draw(4_000, 1)
+
+
+@pytest.fixture(scope="module")
+def tested():
+    return CapabilityGate().fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def promised():
+    return CapabilityGate(target_accuracy=0.96, delta=0.1).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["tested", "promised"])
+def test_the_model_decides_what_lies_within_the_limit_of_the_predicted_class(name, request):
+    gate = request.getfixturevalue(name)
+    named = NEW_X.set_axis([f"case {k}" for k in range(len(NEW_X))])
+    found = gate.decide(named)
+    assert found.index.equals(named.index)
+    np.testing.assert_array_equal(found["prediction"], gate.predict(NEW_X))
+    np.testing.assert_array_equal(found["limit"], gate.capability_["limit"][found["prediction"]])
+    np.testing.assert_array_equal(
+        found["decision"] == "model", found["difficulty"] <= found["limit"]
+    )
+    np.testing.assert_array_equal(found["difficulty"], -found["cdi"])
+    assert set(found["decision"]) == {"model", "person"}
+    for word, who in (("within", "the model"), ("beyond", "a person")):
+        reasons = found["reason"][found["reason"].str.contains(word)]
+        assert reasons.str.endswith(f"{who} decides.").all()
+
+
+def test_cases_within_the_limit_are_right_more_often_than_those_beyond(tested):
+    found = tested.decide(NEW_X)
+    right = found["prediction"].to_numpy() == NEW_Y
+    mine = (found["decision"] == "model").to_numpy()
+    assert right[mine].mean() > right[~mine].mean() + 0.1
+
+
+def test_the_limits_of_a_test_are_those_that_the_study_finds():
+    gate = CapabilityGate(GaussianNB()).fit(X, Y)
+    found = measure_capability(GaussianNB(), X, Y).classes
+    np.testing.assert_allclose(gate.capability_["limit"], found["mlc"], atol=0.3)
+    assert (gate.capability_["limit_se"] > 0).all()
+    assert gate.acceptance_ is None
+
+
+def test_a_promise_of_accuracy_is_kept_on_new_cases_over_seeds():
+    kept = []
+    for seed in range(12):
+        gate = clone(QUICK).set_params(target_accuracy=0.95, random_state=seed)
+        X, y = draw(500, 100 + seed)
+        mine = (gate.fit(X, y).decide(NEW_X)["decision"] == "model").to_numpy()
+        right = gate.predict(NEW_X)[mine] == NEW_Y[mine]
+        kept.append(right.mean() >= 0.95 if mine.any() else True)
+        assert gate.acceptance_.n_accepted == gate.capability_["accepted"].sum()
+    assert sum(kept) >= 11
+
+
+def test_what_cannot_be_promised_goes_to_people_with_a_note():
+    gate = CapabilityGate(target_accuracy=0.999).fit(X, Y)
+    assert (gate.decide(NEW_X)["decision"] == "person").all()
+    assert "too few, at least 2,995 are needed" in gate.notes_[-1]
+    assert gate.decide(NEW_X)["reason"].str.startswith("No limit is known").all()
+    assert "nothing to compare" in gate.compare(NEW_X, NEW_Y).meaning
+
+
+def test_three_classes_have_a_limit_each():
+    X, y = draw(900, classes=3)
+    gate = CapabilityGate(GaussianNB()).fit(X, y)
+    assert list(gate.capability_.index) == ["x", "y", "z"]
+    assert np.isfinite(gate.capability_["limit"]).all()
+    assert gate.score(X, y) > 0.75
+
+
+def test_the_same_seed_gives_the_same_decisions_and_another_does_not(promised):
+    again = clone(promised).fit(X, Y)
+    pd.testing.assert_frame_equal(again.decide(NEW_X), promised.decide(NEW_X))
+    other = clone(promised).set_params(random_state=1).fit(X, Y)
+    assert (other.capability_["limit"] != promised.capability_["limit"]).all()
+
+
+def test_features_are_known_by_name_in_any_order_and_among_others(promised):
+    moved = NEW_X[NEW_X.columns[::-1]].assign(more="text")
+    pd.testing.assert_frame_equal(promised.decide(moved), promised.decide(NEW_X))
+    assert promised.kinds_ == dict.fromkeys(X.columns, "number")
+
+
+def test_features_that_differ_are_named(promised):
+    with pytest.raises(InputError, match=r"lack 1 feature \(a\) of the gate; unknown .* \(A\)"):
+        promised.decide(NEW_X.rename(columns={"a": "A"}))
+    with pytest.raises(InputError, match="'a' more than once"):
+        promised.decide(pd.concat([NEW_X, NEW_X["a"]], axis=1))
+    with pytest.raises(InputError, match=r"Feature 'b' held numbers .* holds 'wet' now"):
+        promised.decide(NEW_X.head(2).assign(b=["wet", "dry"]))
+    with (
+        pytest.warns(UserWarning, match="valid feature names"),
+        pytest.raises(ValueError, match="2 features, but CapabilityGate is expecting 4"),
+    ):
+        promised.decide(NEW_X.to_numpy()[:, :2])
+
+
+def test_a_gate_of_an_array_knows_frames_by_the_names_it_gives():
+    gate = clone(QUICK).fit(X.to_numpy(), Y)
+    assert list(gate.kinds_) == ["x0", "x1", "x2", "x3"]
+    named = NEW_X.set_axis(list(gate.kinds_), axis=1)[["x3", "x2", "x1", "x0"]]
+    pd.testing.assert_frame_equal(gate.decide(named), gate.decide(NEW_X.to_numpy()))
+
+
+def test_gaps_and_categories_are_taken_by_the_default_model():
+    rows = X.assign(colour=np.where(Y == "x", "red", "blue"))
+    rows.loc[::7, "colour"] = None
+    rows.loc[::5, "a"] = np.nan
+    gate = CapabilityGate().fit(rows, Y)
+    assert gate.kinds_["colour"] == "text"
+    new = rows.head(3).assign(colour=["violet", None, "red"], a=np.nan)
+    assert np.isfinite(gate.decide(new)["difficulty"]).all()
+
+
+class Raises(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("out of luck")
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"target_accuracy": 97}, "target_accuracy is 97, but it must be a number between 0 and 1"),
+        ({"delta": 0}, "delta is 0"),
+        ({"holdout": 1.0}, "holdout is 1.0"),
+        ({"rule": "guess"}, "rule is 'guess'; choose one of"),
+        ({"case_difficulty": "quartiles"}, "case_difficulty is str"),
+        ({"estimator": Raises()}, "Raises failed to learn: RuntimeError: out of luck"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, told):
+    with pytest.raises(InputError, match=told):
+        CapabilityGate(**settings).fit(X, Y)
+
+
+def test_what_cannot_be_learnt_from_is_refused():
+    with pytest.raises(InputError, match="All cases are of one class, 'x'"):
+        CapabilityGate().fit(X, np.full(len(X), "x"))
+    with pytest.raises(InputError, match="The features tell no case from another"):
+        CapabilityGate().fit(X * 0, Y)
+    with pytest.raises(InputError, match="class of 1 of 600 cases is missing"):
+        CapabilityGate().fit(X, pd.Series(Y, dtype=object).where(np.arange(600) > 0))
+    with pytest.raises(InputError, match="Every class has but one case"):
+        CapabilityGate().fit(X[:6], list("abcdef"))
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        CapabilityGate().decide(X)
+
+
+def test_few_cases_still_give_a_gate():
+    X, y = draw(8)
+    gate = CapabilityGate(GaussianNB()).fit(X, y)
+    assert len(gate.decide(X)) == 8
+
+
+def test_a_class_of_one_case_goes_to_people():
+    X, y = draw(100)
+    gate = CapabilityGate().fit(X, np.r_[["once"], y[1:]])
+    assert gate.capability_.loc["once", "limit"] == -np.inf
+    assert "No case of class 'once' was held out" in " ".join(gate.notes_)
+
+
+def test_probabilities_are_there_where_the_model_has_them(promised):
+    np.testing.assert_allclose(promised.predict_proba(NEW_X).sum(axis=1), 1)
+    assert not hasattr(CapabilityGate(RidgeClassifier()), "predict_proba")

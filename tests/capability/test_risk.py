@@ -1,0 +1,121 @@
+"""Thresholds keep their promise over many samples, and take as many cases as they can."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+from scipy.stats import binom
+
+from itemwise.capability.risk import accepted, fewest_cases, risk_coverage, share_interval, tail
+from itemwise.errors import InputError
+
+
+def sample(n, seed, slope=3.0, level=4.0):
+    random = np.random.default_rng(seed)
+    score = random.normal(size=n)
+    return score, random.random(n) < expit(slope * score + level)
+
+
+def test_the_promise_is_kept_over_many_samples():
+    score, _ = sample(200_000, 999)
+    chance = expit(3 * np.sort(score)[::-1] + 4)
+    truth, ladder = np.cumsum(chance) / np.arange(1, len(chance) + 1), -np.sort(score)[::-1]
+    found = [accepted(*sample(500, seed), target=0.95, delta=0.1) for seed in range(300)]
+    taken = [one.threshold for one in found if one.n_accepted]
+    places = np.searchsorted(ladder, -np.array(taken)) - 1
+    assert np.mean(truth[places] < 0.95) < 0.1
+    assert np.mean([one.coverage for one in found]) > 0.7  # of 0.86 that would still do
+
+
+def test_nothing_is_accepted_where_nothing_could_be_proven():
+    score, _ = sample(500, 0)
+    random = np.random.default_rng(1).random(500) < 0.9
+    none = accepted(score, random, target=0.97)
+    assert (none.threshold, none.n_accepted, none.coverage) == (np.inf, 0, 0)
+    assert np.isnan(none.accuracy)
+    few = fewest_cases(0.97, 0.05) - 1
+    assert accepted(score[:few], np.ones(few), target=0.97).threshold == np.inf
+
+
+def test_everything_is_accepted_where_nothing_is_wrong():
+    few = fewest_cases(0.97, 0.05)
+    all_of_them = accepted(np.arange(few), np.ones(few), target=0.97)
+    assert all_of_them.threshold == -np.inf
+    assert all_of_them.coverage == all_of_them.accuracy == 1
+
+
+def test_equal_scores_are_accepted_together_or_not_at_all():
+    score = np.repeat([3.0, 2.0, 1.0], 200)
+    right = np.r_[np.ones(200), np.ones(200), np.zeros(200)]
+    found = accepted(score, right, target=0.9)
+    assert (found.n_accepted, found.threshold) == (400, 1.0)
+    assert accepted(np.zeros(600), right, target=0.9).n_accepted == 0
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.6, 0.95), st.floats(0.01, 0.3))
+def test_what_is_accepted_is_counted_rightly_and_proven(seed, target, delta):
+    score, right = sample(300, seed)
+    found = accepted(score, right, target=target, delta=delta)
+    above = score > found.threshold
+    assert (found.n_accepted, found.n_right) == (above.sum(), right[above].sum())
+    if found.n_accepted:
+        errors = found.n_accepted - found.n_right
+        assert binom.cdf(errors, found.n_accepted, 1 - target) <= delta + 1e-12
+        low, high = found.interval()
+        assert low <= found.accuracy <= high
+
+
+def test_a_higher_target_never_accepts_more_of_the_same_grid():
+    score, right = sample(2_000, 3)
+    taken = [accepted(score, right, target=target).coverage for target in (0.9, 0.95, 0.99)]
+    assert taken == sorted(taken, reverse=True)
+    assert taken[0] > taken[-1]
+
+
+def test_the_binomial_tail_and_the_interval_are_those_of_scipy():
+    from scipy.stats import binomtest
+
+    n, right = np.array([1.0, 40.0, 500.0, 500.0]), np.array([0.0, 39.0, 480.0, 500.0])
+    np.testing.assert_allclose(tail(n, right, 0.9), binom.cdf(n - right, n, 0.1))
+    low, high = share_interval(right, n)
+    for k in range(4):
+        exact = binomtest(int(right[k]), int(n[k])).proportion_ci(0.95)
+        np.testing.assert_allclose([low[k], high[k]], [exact.low, exact.high])
+
+
+def test_a_curve_ends_with_all_cases_and_holds_its_accuracy_inside_its_interval():
+    score, right = sample(1_000, 5)
+    found = risk_coverage(
+        {"difficulty": score, "chance": np.random.default_rng(0).random(1_000)}, right
+    )
+    frame = found.to_frame()
+    assert list(frame.columns) == ["method", "coverage", "accuracy", "low", "high"]
+    assert (frame["low"] <= frame["accuracy"]).all()
+    assert (frame["accuracy"] <= frame["high"]).all()
+    ends = frame.groupby("method").last()
+    np.testing.assert_allclose(ends["coverage"], 1)
+    np.testing.assert_allclose(ends["accuracy"], right.mean())
+    assert found.area()["difficulty"] < found.area()["chance"]
+    assert "difficulty: right in" in found.meaning
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (([1.0, 2.0], [1]), r"shape \(2,\) and right \(1,\)"),
+        (([], []), "at least one case"),
+        (([1.0, np.nan], [1, 0]), "1 score of 2 is NaN"),
+        (([1.0, 2.0], [1, 2]), "0 or 1"),
+    ],
+)
+def test_what_is_no_sample_is_refused(arguments, told):
+    with pytest.raises(InputError, match=told):
+        accepted(*arguments, target=0.9)
+
+
+@pytest.mark.parametrize("name", ["target", "delta"])
+def test_shares_outside_0_and_1_are_refused(name):
+    with pytest.raises(InputError, match=f"{name} is 1.5"):
+        accepted([1.0], [1], **{"target": 0.9, name: 1.5})

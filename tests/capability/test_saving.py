@@ -1,0 +1,169 @@
+"""Gates go to files and come back; what is no gate of ours does not."""
+
+import hashlib
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from itemwise import CapabilityGate, load_gate
+from itemwise.errors import FileError, InputError
+
+RANDOM = np.random.default_rng(0)
+Y = np.repeat(["other", "star"], 150)
+X = pd.DataFrame(
+    np.where(Y == "star", 1.0, -1.0)[:, None] + 1.5 * RANDOM.normal(size=(300, 3)),
+    columns=["a", "b", "c"],
+).assign(colour=RANDOM.choice(["red", "blue"], 300))
+NUMBERS = X[["a", "b", "c"]]
+
+
+class Foreign(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+@pytest.fixture(scope="module")
+def gate():
+    return CapabilityGate(target_accuracy=0.9).fit(X, Y)
+
+
+@pytest.fixture
+def saved(gate, tmp_path):
+    return gate.save(tmp_path / "gate.json")
+
+
+def same(one, other, rows, y):
+    pd.testing.assert_frame_equal(one.decide(rows), other.decide(rows))
+    pd.testing.assert_frame_equal(one.capability_, other.capability_)
+    pd.testing.assert_frame_equal(
+        one.compare(rows, y).to_frame(), other.compare(rows, y).to_frame()
+    )
+    assert one.kinds_ == other.kinds_
+    assert one.notes_ == other.notes_
+    assert one.acceptance_ == other.acceptance_
+
+
+def test_a_gate_comes_back_as_it_was(gate, saved):
+    again = load_gate(saved)
+    same(again, gate, X, Y)
+    assert again.explain(X.head(2)).meaning == gate.explain(X.head(2)).meaning
+    assert sorted(file.name for file in saved.parent.iterdir()) == ["gate.json", "gate.skops"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"estimator": MLPClassifier((4,), max_iter=5, random_state=0)},
+        {"estimator": RandomForestClassifier(3, random_state=0), "rule": "steps"},
+        {"estimator": make_pipeline(StandardScaler(), LogisticRegression()), "holdout": 0.5},
+        {"target_accuracy": 0.999},
+    ],
+    ids=["network", "forest", "pipeline", "unproven"],
+)
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_so_do_gates_of_many_models_also_without_names(settings, tmp_path):
+    codes = (Y == "star").astype(int)
+    made = CapabilityGate(**settings).fit(NUMBERS.to_numpy(), codes)
+    again = load_gate(made.save(tmp_path / "gate.json"))
+    same(again, made, NUMBERS.to_numpy(), codes)
+    assert again.classes_.dtype == made.classes_.dtype
+
+
+def test_what_could_not_be_read_back_is_not_written(gate, tmp_path):
+    with pytest.raises(InputError, match="not fitted yet"):
+        CapabilityGate().save(tmp_path / "gate.json")
+    with pytest.raises(InputError, match=r"ending is '\.pkl'\. Use \.json"):
+        gate.save(tmp_path / "gate.pkl")
+    with pytest.raises(InputError, match=r"model cannot be saved: it holds 1 type \(.*Foreign\)"):
+        CapabilityGate(Foreign()).fit(NUMBERS, Y).save(tmp_path / "gate.json")
+    with pytest.raises(InputError, match="holds a SVC"):
+        CapabilityGate(SVC()).fit(NUMBERS, Y).save(tmp_path / "gate.json")
+    assert not list(tmp_path.iterdir())
+
+
+def edited(path, change):
+    """Rewrite the document after a change."""
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    return path
+
+
+def replaced(path, content):
+    """Put another model beside the gate, and its sum into the document."""
+    path.with_suffix(".skops").write_bytes(content)
+    return edited(path, lambda d: d["model"].update(sha256=hashlib.sha256(content).hexdigest()))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda d: d.update(version=99), "written by a newer Itemwise"),
+        (lambda d: d.update(schema="itemwise/calibration"), "holds 'itemwise/calibration'"),
+        (lambda d: d.pop("limits"), 'it lacks "limits"'),
+        (lambda d: d.update(scikit_learn="0.24.1"), "saved with scikit-learn 0.24.1"),
+        (lambda d: d["limits"].update(limit=[0.0]), "1 values for 2 classes"),
+        (lambda d: d["limits"].pop("slope"), "'slope' is missing"),
+        (lambda d: d["limits"].update(limit=["x", "y"]), "not a gate"),
+        (lambda d: d["settings"].update(delta=7), "delta is 7"),
+        (lambda d: d["features"].update(kinds={"a": "image"}), "not numbers and texts"),
+        (lambda d: d["case_difficulty"].update(version=9), "version 9"),
+        (lambda d: d["rivals"].update(held_out=[1]), "does not fit the classes"),
+        (lambda d: d["model"].update(file="../gate.skops"), "names no model beside it"),
+        (lambda d: d["model"].update(file="gate.pkl"), "names no model beside it"),
+        (lambda d: d["model"].update(file="other.skops"), r"no file 'other\.skops'"),
+        (lambda d: d.update(model=3), "names no model beside it"),
+        (lambda d: d["model"].update(sha256="0" * 64), "its SHA-256 differs"),
+    ],
+)
+def test_a_document_that_was_bent_is_refused(change, told, saved):
+    with pytest.raises(FileError, match=told):
+        load_gate(edited(saved, change))
+
+
+def test_a_pickle_offered_as_a_gate_is_refused(gate, tmp_path):
+    path = tmp_path / "gate.json"
+    path.write_bytes(pickle.dumps({"gate": 1}))
+    with pytest.raises(FileError, match="not UTF-8 text"):
+        load_gate(path)
+
+
+def test_a_pickle_offered_as_the_model_is_refused(saved):
+    with pytest.raises(FileError, match="not a file of a model, or was cut short"):
+        load_gate(replaced(saved, pickle.dumps(GaussianNB())))
+
+
+def test_a_model_that_was_damaged_or_replaced_is_refused(saved):
+    beside = saved.with_suffix(".skops")
+    beside.write_bytes(beside.read_bytes()[:-1])
+    with pytest.raises(FileError, match="its SHA-256 differs"):
+        load_gate(saved)
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (Foreign().fit(NUMBERS, Y), r"holds 1 type \(.*Foreign\)"),
+        (GaussianNB().fit(NUMBERS, np.arange(300) % 2), "GaussianNB, not a classifier of these"),
+        ([1, 2], "it holds a list"),
+    ],
+)
+def test_a_model_of_another_kind_is_refused(model, told, saved):
+    with pytest.raises(FileError, match=told):
+        load_gate(replaced(saved, skops.io.dumps(model)))
