@@ -21,6 +21,7 @@ from itemwise.cli.errors import Commands
 from itemwise.cli.portfolio import portfolio
 from itemwise.cli.publish import publish
 from itemwise.cli.score import score
+from itemwise.cli.serve import serve
 from itemwise.cli.simulate import simulate
 from itemwise.cli.tournament import tournament
 
@@ -42,6 +43,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command(epilog=EXIT_CODES)(command)
+app.command(epilog=EXIT_CODES)(serve)
 app.add_typer(difficulty, name="difficulty", epilog=EXIT_CODES)
 
 

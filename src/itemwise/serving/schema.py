@@ -1,0 +1,143 @@
+"""The OpenAPI document of a service, made of its gate's own features."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from itemwise.serving.contract import NUMBER
+from itemwise.serving.rows import LARGEST, LONGEST
+
+if TYPE_CHECKING:
+    from itemwise.serving.contract import Fields, RequestLimits
+
+ERRORS = {
+    400: "The body is not valid JSON.",
+    401: "The key is missing or wrong.",
+    408: "The body came too slowly.",
+    413: "The body is too large.",
+    415: "The body is not sent as JSON.",
+    422: "A row has a field that cannot be used; the answer names it.",
+    431: "The headers are too long.",
+    500: "The gate failed.",
+    503: "Too many rows are waiting.",
+}
+_NULLABLE_NUMBER = {"type": ["number", "null"]}
+
+
+def document(
+    fields: Fields, limits: RequestLimits, classes: list[Any], *, key: bool, version: str
+) -> dict[str, Any]:
+    """OpenAPI 3.1: paths, what a row must hold, and what can come back."""
+    found: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Itemwise gate",
+            "version": version,
+            "description": "Decides for each case whether the model is to be trusted with it, "
+            "or a person should look.",
+        },
+        "paths": _paths(key=key),
+        "components": {"schemas": _schemas(fields, limits, classes)},
+    }
+    if key:
+        found["components"]["securitySchemes"] = {
+            "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"}
+        }
+    return found
+
+
+def _paths(*, key: bool) -> dict[str, Any]:
+    guarded: dict[str, Any] = {"security": [{"key": []}]} if key else {}
+    refused = [401, 431] if key else [431]
+    ask = {
+        "summary": "Model or person, for each row",
+        "operationId": "decide",
+        "requestBody": {"required": True, "content": _json("Rows")},
+        "responses": _responses("Decisions", [code for code in ERRORS if code != 401 or key]),
+    }
+    limits = {
+        "summary": "Up to what difficulty the model is trusted, by class",
+        "operationId": "capability",
+        "responses": _responses("Capability", refused),
+    }
+    metrics = {
+        "summary": "Counts and times, for Prometheus",
+        "operationId": "metrics",
+        "responses": {
+            "200": {"description": "Fine.", "content": {"text/plain": {"schema": _text()}}},
+            **_refusals(refused),
+        },
+    }
+    health = {
+        "summary": "Whether the service runs",
+        "operationId": "healthz",
+        "responses": _responses("Health", [431]),
+    }
+    return {
+        "/decide": {"post": {**ask, **guarded}},
+        "/capability": {"get": {**limits, **guarded}},
+        "/metrics": {"get": {**metrics, **guarded}},
+        "/healthz": {"get": health},
+    }
+
+
+def _schemas(fields: Fields, limits: RequestLimits, classes: list[Any]) -> dict[str, Any]:
+    values = {name: _value(kind, missing=fields.missing) for name, kind in fields.kinds.items()}
+    rows = {"type": "array", "items": _ref("Row"), "minItems": 1, "maxItems": limits.rows}
+    decision = {
+        "prediction": {"enum": classes},
+        "decision": {"enum": ["model", "person"]},
+        "cdi": _NULLABLE_NUMBER,
+        "difficulty": _NULLABLE_NUMBER,
+        "limit": _NULLABLE_NUMBER,
+        "reason": _text(),
+    }
+    count = {"type": "integer", "minimum": 0}
+    told = {
+        "decisions": {"type": "array", "items": _ref("Decision")},
+        "counts": _object({"model": count, "person": count}),
+    }
+    problem = {"loc": {"type": "array"}, "msg": _text(), "type": _text()}
+    detail = {"anyOf": [_text(), {"type": "array", "items": _object(problem)}]}
+    return {
+        "Row": {**_object(values), "additionalProperties": False},
+        "Rows": {**_object({"rows": rows}), "additionalProperties": False},
+        "Decision": _object(decision, {"cdi_se": _NULLABLE_NUMBER}),
+        "Decisions": _object(told),
+        "Capability": _object({"classes": {"type": "array", "items": {"type": "object"}}}),
+        "Health": _object({"status": {"const": "ok"}}),
+        "Refusal": _object({"detail": detail}),
+    }
+
+
+def _value(kind: str, *, missing: bool) -> dict[str, Any]:
+    name = "number" if kind == NUMBER else "string"
+    bounds: dict[str, Any] = (
+        {"minimum": -LARGEST, "maximum": LARGEST} if kind == NUMBER else {"maxLength": LONGEST}
+    )
+    return {"type": [name, "null"] if missing else name, **bounds}
+
+
+def _object(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    every = {**properties, **(optional or {})}
+    return {"type": "object", "properties": every, "required": list(properties)}
+
+
+def _text() -> dict[str, Any]:
+    return {"type": "string"}
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _json(name: str) -> dict[str, Any]:
+    return {"application/json": {"schema": _ref(name)}}
+
+
+def _responses(name: str, refused: list[int]) -> dict[str, Any]:
+    return {"200": {"description": "Fine.", "content": _json(name)}, **_refusals(refused)}
+
+
+def _refusals(codes: list[int]) -> dict[str, Any]:
+    return {str(code): {"description": ERRORS[code], "content": _json("Refusal")} for code in codes}

@@ -1,0 +1,193 @@
+import json
+import re
+
+import numpy as np
+import pytest
+
+from itemwise.errors import InputError, MissingExtraError
+from itemwise.serving import RequestLimits, make_app
+
+ANN, BOB = {"age": 30, "sex": "f"}, {"age": 70.5, "sex": "m"}
+
+
+def test_each_row_is_decided_in_its_order(service):
+    answer = service.decide([ANN, BOB]).json()
+    first, second = answer["decisions"]
+    assert first == {
+        "prediction": "ill",
+        "decision": "model",
+        "cdi": -3.0,
+        "difficulty": 3.0,
+        "limit": 6.0,
+        "reason": "as it is",
+    }
+    assert (second["prediction"], second["decision"]) == ("well", "person")
+    assert answer["counts"] == {"model": 1, "person": 1}
+
+
+def test_what_is_not_finite_is_null(service):
+    assert service.decide([BOB]).json()["decisions"][0]["limit"] is None
+
+
+def test_fields_may_come_in_any_order(service):
+    assert service.decide([dict(reversed(ANN.items()))]).status_code == 200
+
+
+def test_null_is_a_missing_value_where_the_model_takes_it(service, gate):
+    assert service.decide([{"age": None, "sex": None}]).status_code == 200
+    assert gate.calls[-1].isna().all(axis=None)
+
+
+def test_null_is_refused_where_the_model_takes_none(make_service, stubborn, problems):
+    found = problems(make_service(stubborn).decide([ANN, {**BOB, "age": None}]))
+    assert found == {
+        ("rows", 1, "age"): "rows[1].age is null, but the model takes no missing values."
+    }
+
+
+def test_requests_at_the_same_time_share_calls_and_get_their_own_rows(service, gate):
+    before = len(gate.calls)
+    asked = [("POST", "/decide", {"json": {"rows": [{"age": a, "sex": "f"}]}}) for a in range(12)]
+    answers = service.together(*asked)
+    found = [answer.json()["decisions"][0]["difficulty"] for answer in answers]
+    assert found == pytest.approx(np.arange(12) / 10)
+    assert len(gate.calls) - before < 12
+
+
+def test_an_error_in_the_model_harms_only_the_request_that_made_it(service, caplog):
+    bad = {"age": 13, "sex": "f"}
+    asked = [("POST", "/decide", {"json": {"rows": [row]}}) for row in (ANN, bad, BOB)]
+    fine, failed, fine_too = service.together(*asked)
+    assert (fine.status_code, failed.status_code, fine_too.status_code) == (200, 500, 200)
+    assert "failed on these rows" in failed.json()["detail"]
+    assert "secret" not in failed.text
+    assert "secret" in caplog.text
+    assert service.decide([ANN]).status_code == 200
+
+
+def test_what_the_gate_cannot_use_is_told_in_its_own_words(service, problems):
+    found = problems(service.decide([{"age": 14, "sex": "x"}]))
+    assert "never seen" in found[("rows",)]
+
+
+@pytest.mark.parametrize("answer", [lambda X: X.iloc[:0], lambda X: None, lambda X: X])
+def test_a_gate_that_answers_nonsense_is_an_error_inside(make_service, gate, answer):
+    gate.decide = answer
+    response = make_service(gate).decide([ANN])
+    assert response.status_code == 500
+    assert "Traceback" not in response.text
+
+
+def test_too_many_waiting_rows_are_sent_away_for_a_second(make_service, gate):
+    service = make_service(gate, limits=RequestLimits(waiting_rows=1))
+    answer = service.decide([ANN, BOB])
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
+
+
+def test_capability_has_a_record_a_class(service):
+    assert service.ask("GET", "/capability").json() == {
+        "classes": [
+            {"class": "ill", "mlc": 6.0, "mlc_se": 0.1},
+            {"class": "well", "mlc": None, "mlc_se": None},
+        ]
+    }
+
+
+def test_health_is_told(service):
+    assert service.ask("GET", "/healthz").json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/decide", 405), ("POST", "/healthz", 405), ("GET", "/x", 404), ("GET", "/%2e", 404)],
+)
+def test_unknown_paths_and_methods_are_told_in_a_sentence(service, method, path, status):
+    answer = service.ask(method, path)
+    assert answer.status_code == status
+    assert "/docs" in answer.json()["detail"]
+
+
+def test_the_documentation_names_the_features_in_the_order_of_the_gate(service):
+    assert "openapi.json" in service.ask("GET", "/docs").text
+    document = service.ask("GET", "/openapi.json").json()
+    row = document["components"]["schemas"]["Row"]
+    assert list(row["properties"]) == ["age", "sex"]
+    assert row["properties"]["age"]["type"] == ["number", "null"]
+    assert row["properties"]["sex"]["type"] == ["string", "null"]
+    assert row["additionalProperties"] is False
+    decision = document["components"]["schemas"]["Decision"]
+    assert decision["properties"]["prediction"]["enum"] == ["ill", "well"]
+    assert set(document["paths"]) == {"/decide", "/capability", "/healthz", "/metrics"}
+
+
+def test_every_reference_in_the_documentation_leads_somewhere(make_service, gate):
+    document = make_service(gate, api_key="k").ask("GET", "/openapi.json").json()
+    named = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
+    assert named == set(document["components"]["schemas"])
+
+
+def test_the_documentation_says_null_only_where_it_is_taken(make_service, stubborn):
+    document = make_service(stubborn).ask("GET", "/openapi.json").json()
+    assert document["components"]["schemas"]["Row"]["properties"]["age"]["type"] == "number"
+
+
+def test_numbers_of_requests_decisions_and_times_are_counted(service):
+    service.decide([ANN, BOB])
+    service.decide([{}])
+    service.ask("GET", "/a/path/of/their/own")
+    text = service.ask("GET", "/metrics").text
+    assert 'itemwise_requests_total{path="/decide",status="200"} 1' in text
+    assert 'itemwise_requests_total{path="/decide",status="422"} 1' in text
+    assert 'itemwise_requests_total{path="other",status="404"} 1' in text
+    assert 'itemwise_decisions_total{decision="person"} 1' in text
+    assert 'itemwise_request_seconds_bucket{path="/decide",le="+Inf"} 2' in text
+    assert 'itemwise_request_seconds_count{path="/decide"} 2' in text
+    assert "their/own" not in text
+
+
+class TestKey:
+    @pytest.fixture
+    def closed(self, make_service, gate):
+        return make_service(gate, api_key="open sesame ä")
+
+    @pytest.mark.parametrize("path", ["/decide", "/capability", "/metrics", "/nowhere"])
+    @pytest.mark.parametrize("headers", [{}, {"X-API-Key": "wrong"}, {"X-API-Key": ""}])
+    def test_without_it_nothing_is_told(self, closed, path, headers):
+        answer = closed.ask("POST" if path == "/decide" else "GET", path, headers=headers)
+        assert answer.status_code == 401
+        assert "X-API-Key" in answer.json()["detail"]
+
+    def test_with_it_all_is_as_without_a_key(self, closed):
+        key = {"X-API-Key": "open sesame ä".encode()}
+        assert closed.decide([ANN], headers=key).status_code == 200
+        assert closed.ask("GET", "/capability", headers=key).status_code == 200
+
+    def test_twice_is_refused(self, closed):
+        twice = [("X-API-Key", "open sesame ä".encode()), ("X-API-Key", b"x")]
+        assert closed.ask("GET", "/capability", headers=twice).status_code == 401
+
+    @pytest.mark.parametrize("path", ["/healthz", "/docs", "/openapi.json"])
+    def test_health_and_documentation_need_none(self, closed, path):
+        assert closed.ask("GET", path).status_code == 200
+
+    def test_the_documentation_asks_for_it(self, closed):
+        document = closed.ask("GET", "/openapi.json").json()
+        assert document["paths"]["/decide"]["post"]["security"] == [{"key": []}]
+
+    @pytest.mark.parametrize("key", ["", "  "])
+    def test_an_empty_one_is_refused_at_the_start(self, gate, key):
+        with pytest.raises(InputError, match="API key is empty"):
+            make_app(gate, api_key=key)
+
+
+def test_without_fastapi_the_extra_is_named(gate, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "fastapi", None)
+    with pytest.raises(MissingExtraError, match=r"itemwise\[serve\]"):
+        make_app(gate)
+
+
+@pytest.mark.parametrize("wrong", [{"rows": 0}, {"body_bytes": 1.5}, {"seconds": float("nan")}])
+def test_limits_that_are_none_are_refused(wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        RequestLimits(**wrong)

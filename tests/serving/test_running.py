@@ -1,0 +1,199 @@
+"""The service as a process: hostile bytes on its socket, and its end."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from itemwise.errors import InputError, MissingExtraError
+from itemwise.serving import serve
+
+CODE = """
+import runpy, sys, time
+from itemwise.serving import RequestLimits, serve
+
+class Slow(runpy.run_path(sys.argv[1])["StandIn"]):
+    def decide(self, X):
+        if (X["age"] == 99).any():
+            time.sleep(0.8)
+        return super().decide(X)
+
+limits = RequestLimits(seconds=0.5, body_bytes=50_000)
+serve(Slow(), port=0, limits=limits, api_key="k", ready=lambda text: print(text, flush=True))
+print("ended", flush=True)
+"""
+GOOD = json.dumps({"rows": [{"age": 30, "sex": "f"}]}).encode()
+SIZE = len(GOOD)
+
+
+@contextmanager
+def running():
+    words = [sys.executable, "-c", CODE, str(Path(__file__).with_name("conftest.py"))]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            found = re.search(r"http://127\.0\.0\.1:(\d+)", process.stdout.readline())
+            assert found, process.stderr.read()
+            process.port = int(found[1])
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def port():
+    with running() as process:
+        yield process.port
+
+
+def head(length=SIZE, method="POST", path="/decide", key="k", more=""):
+    return (
+        f"{method} {path} HTTP/1.1\r\nHost: gate\r\nX-API-Key: {key}\r\n{more}"
+        f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def talk(port, sent, seconds=10):
+    """What comes back, until the answer is complete or the connection ends."""
+    with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
+        got = b""
+        try:
+            connection.sendall(sent)
+            while b"\r\n\r\n" not in got or len(got.split(b"\r\n\r\n", 1)[1]) < _length(got):
+                part = connection.recv(65_536)
+                if not part:
+                    break
+                got += part
+        except ConnectionError:
+            pass
+        return got
+
+
+def _length(got):
+    found = re.search(rb"content-length: (\d+)", got.lower())
+    return int(found[1]) if found else 10**9
+
+
+def status(got):
+    return int(got.split(b" ", 2)[1]) if got else 0
+
+
+def chunks(size, count):
+    return (b"%x\r\n" % size + b" " * size + b"\r\n") * count
+
+
+HOSTILE = {
+    "announced huge": (head(10**15), 413),
+    "chunked huge": (
+        head().replace(b"Content-Length: %d" % SIZE, b"Transfer-Encoding: chunked")
+        + chunks(10_000, 20),
+        413,
+    ),
+    "slow body": (head() + GOOD[:-3], 408),
+    "slow head": (head()[:40], 0),
+    "silence": (b"", 0),
+    "garbage": (b"\x00\x01\x02\r\n\r\n", 400),
+    "long header": (head(more=f"X-Long: {'a' * 200_000}\r\n") + GOOD, 400),
+    "two lengths": (head(more="Content-Length: 3\r\n") + GOOD, 400),
+    "length and chunks": (head(more="Transfer-Encoding: chunked\r\n") + GOOD, 400),
+    "headers": (head(more="".join(f"X-{i}: {'a' * 1_000}\r\n" for i in range(40))) + GOOD, 431),
+    "negative length": (head(-1), 400),
+    "wrong key": (head(key="j") + GOOD, 401),
+    "odd path": (head(path="/../../etc/passwd") + GOOD, 404),
+    "odd method": (head(method="BREW") + GOOD, 405),
+    "upgrade": (
+        head(method="GET", path="/x", more="Connection: upgrade\r\nUpgrade: websocket\r\n") + GOOD,
+        404,
+    ),
+    "deep": (head(40_000) + b"[" * 40_000, 400),
+    "NaN": (head(24) + b'{"rows": [{"age": NaN}]}', 400),
+}
+
+
+def test_hostile_requests_are_refused_and_leave_it_serving(port):
+    with ThreadPoolExecutor(len(HOSTILE)) as threads:
+        found = dict(
+            zip(HOSTILE, threads.map(lambda one: talk(port, one[0]), HOSTILE.values()), strict=True)
+        )
+    assert {name: status(got) for name, got in found.items()} == {
+        name: wanted for name, (_, wanted) in HOSTILE.items()
+    }
+    assert not any(b"Traceback" in got or b".py" in got for got in found.values())
+    assert status(talk(port, head() + GOOD)) == 200
+
+
+def test_a_sender_that_hangs_up_leaves_it_serving(port):
+    for sent in (head() + GOOD[:10], head() + GOOD, head()[:30]):
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(sent)
+    assert status(talk(port, head() + GOOD)) == 200
+
+
+def test_the_server_does_not_say_what_it_is(port):
+    assert b"uvicorn" not in talk(port, head() + GOOD).lower()
+
+
+def test_answers_are_not_held_back_by_the_network(port):
+    """An answer goes out in two parts, and with Nagle's delay the second waits for 40 ms."""
+    whole = head() + GOOD
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        spent = []
+        for _ in range(20):
+            begin = time.perf_counter()
+            connection.sendall(whole)
+            got = b""
+            while b"counts" not in got:
+                got += connection.recv(65_536)
+            spent.append(time.perf_counter() - begin)
+    assert min(spent[5:]) < 0.03
+
+
+def test_others_are_answered_while_the_gate_thinks(port):
+    slow = json.dumps({"rows": [{"age": 99, "sex": "f"}]}).encode()
+    with ThreadPoolExecutor(1) as thread:
+        thinking = thread.submit(talk, port, head(len(slow)) + slow)
+        time.sleep(0.1)
+        assert status(talk(port, head(0, "GET", "/healthz"))) == 200
+        assert not thinking.done()
+        assert status(thinking.result()) == 200
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to catch")
+def test_it_finishes_running_requests_before_it_ends():
+    slow = json.dumps({"rows": [{"age": 99, "sex": "f"}]}).encode()
+    with running() as process, ThreadPoolExecutor(1) as thread:
+        assert status(talk(process.port, head() + GOOD)) == 200
+        asked = thread.submit(talk, process.port, head(len(slow)) + slow)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        assert status(asked.result()) == 200
+        assert process.wait(timeout=10) == 0
+        assert "ended" in process.stdout.read()
+        assert process.stderr.read() == ""
+
+
+def test_a_taken_port_is_named(gate):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match=rf"Port {port} .* Choose another --port"):
+            serve(gate, port=port)
+
+
+def test_an_unknown_host_is_named(gate):
+    with pytest.raises(InputError, match=r"'no\.such\.host\.invalid'"):
+        serve(gate, host="no.such.host.invalid")
+
+
+def test_without_uvicorn_the_extra_is_named(gate, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(MissingExtraError, match=r"itemwise\[serve\]"):
+        serve(gate)
