@@ -17,6 +17,7 @@ SCRIPTS = [
     "ratings.py",
     "adaptive.py",
     "capability.py",
+    "gate.py",
     "decoding.py",
     "published.py",
     "batches.py",

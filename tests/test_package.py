@@ -89,3 +89,19 @@ def test_the_example_of_a_portfolio_prints_what_its_page_shows(tmp_path):
     assert "\n".join(said[:8]) in page
     assert "\n".join(said[-14:]) in page
     assert (tmp_path / "gaps.png").exists()
+
+
+@pytest.mark.slow
+def test_the_first_snippet_on_capability_runs(tmp_path):
+    page = (ROOT / "docs/capability.md").read_text()
+    (snippet,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    said = python("import matplotlib; matplotlib.use('Agg')\n" + snippet, tmp_path)
+    assert "up to these difficulties it is right more often than wrong" in said
+    assert {path.name for path in tmp_path.iterdir()} == {"gate.json", "gate.skops", "trace.png"}
+
+
+@pytest.mark.slow
+def test_the_example_of_capability_prints_what_its_page_shows(tmp_path):
+    said = python((ROOT / "examples/capability.py").read_text(), tmp_path)
+    assert said.strip() in (ROOT / "docs/capability.md").read_text()
+    assert (tmp_path / "decision.png").exists()

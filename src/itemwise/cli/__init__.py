@@ -12,12 +12,14 @@ import typer
 
 from itemwise import __version__
 from itemwise.cli.calibrate import calibrate
+from itemwise.cli.capability import capability
 from itemwise.cli.confusion import confusion
 from itemwise.cli.decode import decode
 from itemwise.cli.demo import demo
 from itemwise.cli.diagnose import diagnose
 from itemwise.cli.difficulty import group as difficulty
 from itemwise.cli.errors import Commands
+from itemwise.cli.gate import group as gate
 from itemwise.cli.portfolio import portfolio
 from itemwise.cli.publish import publish
 from itemwise.cli.score import score
@@ -38,13 +40,14 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 COMMANDS = (
-    *(calibrate, score, diagnose, decode, confusion, portfolio, tournament, publish),
-    *(simulate, demo),
+    *(calibrate, score, diagnose, decode, confusion, portfolio, capability),
+    *(tournament, publish, simulate, demo),
 )
 for command in COMMANDS:
     app.command(epilog=EXIT_CODES)(command)
 app.command(epilog=EXIT_CODES)(serve)
 app.add_typer(difficulty, name="difficulty", epilog=EXIT_CODES)
+app.add_typer(gate, name="gate", epilog=EXIT_CODES)
 
 
 def show_version(wanted: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError, InputError
-from itemwise.files import check_writable, write_bytes
+from itemwise.files import check_writable, make_folder, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +45,19 @@ def check_targets(
                 f"{option} is '{path}', which is also {taken[path.resolve()]}. Name another file."
             )
         taken[path.resolve()] = option
+
+
+def report_folder(out: Path, source: Path) -> Path:
+    """The folder of a report, refused where it could not be written, or where the input lies."""
+    if out.resolve() in (source.resolve(), source.resolve().parent):
+        raise InputError(
+            f"--out is '{out}', the folder of the input, which a table might replace. Name another."
+        )
+    from itemwise.report.folder import SUMMARY
+
+    folder = make_folder(out)
+    check_writable(folder / SUMMARY)
+    return folder
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

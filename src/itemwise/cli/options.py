@@ -38,15 +38,15 @@ def choice(*flags: str, names: Collection[str], text: str, **settings: Any) -> A
     )
 
 
-def choices(*flags: str, names: Collection[str], text: str) -> Any:
-    """An option that may be repeated, each time with one of some names; without it, all."""
+def choices(*flags: str, names: Collection[str], text: str, show_default: str = "all") -> Any:
+    """An option that may be repeated, each time with one of some names; without it, None."""
     checked = _one_of(names)
     return _named(
         *flags,
         names=names,
         text=text,
         callback=lambda values: None if values is None else [checked(value) for value in values],
-        show_default="all",
+        show_default=show_default,
     )
 
 

@@ -9,9 +9,9 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.files import report_folder
 from itemwise.cli.options import Json, Layout, Quiet, Seed, choice
 from itemwise.errors import InputError
-from itemwise.files import check_writable, make_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +129,7 @@ def portfolio(
     _check_direction(runs, better, transform, cutoff, penalty)
     _check_model(model, grades, preset)
     bounds = _bounds(low, high)
-    folder = None if out is None else _folder(out, runs)
+    folder = None if out is None else report_folder(out, runs)
     console, largest = Console(quiet, json), max(epsilon)
     from itemwise.studies import portfolio as study
 
@@ -224,19 +224,6 @@ def _bounds(low: float | None, high: float | None) -> tuple[float, float] | None
     if not float("-inf") < low < high < float("inf"):
         raise InputError(f"--low is {low:g} and --high {high:g}, but low should be below high.")
     return low, high
-
-
-def _folder(out: Path, runs: Path) -> Path:
-    """The folder to write to, refused where it could not be, or where the input lies."""
-    if out.resolve() in (runs.resolve(), runs.resolve().parent):
-        raise InputError(
-            f"--out is '{out}', the folder of the input, which a table might replace. Name another."
-        )
-    from itemwise.report.folder import SUMMARY
-
-    folder = make_folder(out)
-    check_writable(folder / SUMMARY)
-    return folder
 
 
 def _read(runs: Path, measure: str | None, layout: str) -> pd.DataFrame | AslibScenario:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from itemwise.report.benchmark import Chapters, read_benchmark, write_benchmark
+from itemwise.report.capability import write_capability
 from itemwise.report.confusion import write_comparison
 from itemwise.report.portfolio import write_portfolio
 
-__all__ = ["Chapters", "read_benchmark", "write_benchmark", "write_comparison", "write_portfolio"]
+__all__ = [
+    "Chapters",
+    "read_benchmark",
+    "write_benchmark",
+    "write_capability",
+    "write_comparison",
+    "write_portfolio",
+]

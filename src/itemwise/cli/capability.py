@@ -1,0 +1,180 @@
+"""`itemwise capability`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from itemwise.capability.named import CLASSIFIERS, LOGISTIC
+from itemwise.cli.console import Console
+from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.files import report_folder
+from itemwise.cli.options import Json, Quiet, Seed, choice, choices
+from itemwise.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.capability import Capability, CaseDifficulty
+
+BOTH = "both"
+RULES = ("information", "steps", BOTH)
+LEVELS = 4
+SHOWN = ["rule", "mlc", "mlc_se", "cases_used", "accuracy_below", "accuracy_above"]
+
+Source = Annotated[
+    str, typer.Argument(help="Cases: data.csv#target, .parquet, .arff, sklearn:wine, openml:53.")
+]
+Target = Annotated[
+    str | None,
+    typer.Option(help="Column of the class.", show_default="class, target or label"),
+]
+Models = Annotated[
+    list[str] | None,
+    choices(
+        "--model",
+        "-m",
+        names=CLASSIFIERS,
+        text="What is tested; repeatable, for models beside each other.",
+        show_default=LOGISTIC,
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for tables, figures and banks.")]
+CodingFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--coding",
+        help="Table of how features become items: feature, normal range, risk state; or feature, "
+        "coding.",
+        show_default="quantiles",
+    ),
+]
+Levels = Annotated[
+    int | None,
+    typer.Option(min=2, help="Grades of a number by quantiles.", show_default=str(LEVELS)),
+]
+Rule = Annotated[
+    str, choice("--rule", names=RULES, text="How cases are chosen; steps: as published.")
+]
+Repeats = Annotated[int, typer.Option(min=1, help="Tests a class.")]
+Budget = Annotated[int, typer.Option(min=1, help="Most cases that a test by information asks for.")]
+TestShare = Annotated[float, typer.Option(help="Share of cases to test on.")]
+
+
+def capability(
+    dataset: Source,
+    target: Target = None,
+    model: Models = None,
+    out: Out = Path("itemwise-capability"),
+    coding: CodingFile = None,
+    levels: Levels = None,
+    rule: Rule = "information",
+    repeats: Repeats = 100,
+    budget: Budget = 16,
+    test_share: TestShare = 0.3,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Find up to what case difficulty a classifier can be trusted, class by class, with few cases.
+
+    Models are fitted on one part of the cases and tested on the other, all on the same.
+    """
+    check_share("--test-share", test_share)
+    scale = case_difficulty(coding, levels)
+    folder = report_folder(out, file_of(dataset))
+    from itemwise.capability import measure_capability
+    from itemwise.capability.named import named_classifier
+    from itemwise.report import write_capability
+
+    console = Console(quiet, json)
+    table, labels = read_cases(dataset, target, console)
+    names = list(dict.fromkeys(model or [LOGISTIC]))
+    with console.progress("Testing", len(names)) as report:
+        scale.fit(table.features, labels)
+        found: dict[str, Capability] = {}
+        for done, name in enumerate(names):
+            report(done, name)
+            found[name] = measure_capability(
+                named_classifier(name, table.plan, seed),
+                table.features,
+                labels,
+                case_difficulty=scale,
+                rule=list(RULES[:2]) if rule == BOTH else rule,
+                repeats=repeats,
+                budget=budget,
+                test_size=test_share,
+                random_state=seed,
+            )
+    with console.progress("Drawing"):
+        files = write_capability(found, folder, scale=scale)
+    _show(console, found, table.notes)
+    console.say(f"Tables and figures: {folder}")
+    content: dict[str, Any] = {"out": folder, "files": files, "notes": table.notes}
+    said = {name: one.sentences() for name, one in found.items()}
+    console.document({**content, "meaning": said, "classes": _classes(found)})
+    if not all(calibration.converged for calibration in scale.calibrations_):
+        raise typer.Exit(NOT_CONVERGED)
+
+
+def check_share(option: str, value: float) -> None:
+    """Refuse what is no share of cases."""
+    if not 0 < value < 1:
+        raise InputError(f"{option} is {value:g}, but it should lie between 0 and 1, such as 0.3.")
+
+
+def file_of(source: str) -> Path:
+    """The path in `data.csv#target`."""
+    path, mark, _ = source.rpartition("#")
+    return Path(path if mark and not Path(source).exists() else source)
+
+
+def case_difficulty(coding: Path | None, levels: int | None) -> CaseDifficulty:
+    """The scale, not yet fitted; a coding table that cannot be read is refused at once."""
+    if coding is not None and levels is not None:
+        raise InputError("--levels is for quantiles, not for --coding. Leave one of them out.")
+    from itemwise.capability import CaseDifficulty, read_coding
+
+    given = "quantiles" if coding is None else read_coding(coding)
+    return CaseDifficulty(given, levels=levels or LEVELS)
+
+
+def read_cases(source: str, target: str | None, console: Console) -> tuple[Any, Any]:
+    """The cases of a data set as a CaseTable, and their classes."""
+    from itemwise.capability.tables import case_table
+    from itemwise.datasets import load_dataset
+
+    with console.progress(f"Reading {file_of(source).name}"):
+        dataset = load_dataset(source, target)
+    return case_table(dataset.features), dataset.target.to_numpy()
+
+
+def _classes(found: dict[str, Capability]) -> pd.DataFrame:
+    import pandas as pd
+
+    parts = {name: one.classes for name, one in found.items()}
+    return pd.concat(parts, names=["model", "class"]).reset_index().set_index("model")
+
+
+def _show(console: Console, found: dict[str, Capability], notes: tuple[str, ...]) -> None:
+    """Limits and their meaning by model, then what is to be said of all, once."""
+    for name, one in found.items():
+        console.say(f"{name}:")
+        console.show(one.classes[SHOWN].round(3))
+        console.say(one.meaning)
+        console.say()
+    for note in dict.fromkeys(note for said in (notes, *_notes(found)) for note in said):
+        console.say(note)
+
+
+def _notes(found: dict[str, Capability]) -> list[tuple[str, ...]]:
+    """Those of each model; what holds for one of several names it."""
+    if len(found) == 1:
+        return [one.notes for one in found.values()]
+    common = set.intersection(*(set(one.notes) for one in found.values()))
+    return [
+        tuple(note if note in common else f"{name}: {note}" for note in one.notes)
+        for name, one in found.items()
+    ]

@@ -1,0 +1,268 @@
+"""`itemwise gate`: learn which cases a model may decide, decide new ones, and judge both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from itemwise.capability.named import CLASSIFIERS, LOGISTIC, UNSAVED
+from itemwise.cli.capability import (
+    RULES,
+    CodingFile,
+    Levels,
+    Source,
+    Target,
+    case_difficulty,
+    check_share,
+    file_of,
+    read_cases,
+)
+from itemwise.cli.console import Console
+from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.files import FIGURE, TABLE, check_targets, write_table
+from itemwise.cli.options import Json, Quiet, Seed, choice
+from itemwise.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.capability import CapabilityGate
+
+COMPARED = ["at", "accepted", "coverage", "accuracy", "low", "high"]
+
+group = typer.Typer(
+    no_args_is_help=True,
+    help="Let a model decide the cases it is capable of, and people the others.",
+)
+
+Saved = Annotated[Path, typer.Argument(help="Gate that `itemwise gate fit` wrote, .json.")]
+Model = Annotated[
+    str,
+    choice(
+        "--model",
+        "-m",
+        names=[name for name in CLASSIFIERS if name not in UNSAVED],
+        text="What predicts.",
+    ),
+]
+TargetAccuracy = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of accepted cases that should be right, such as 0.97.",
+        show_default="none: the capability is the limit",
+    ),
+]
+Delta = Annotated[float, typer.Option(help="How likely that share may be missed.")]
+Holdout = Annotated[float, typer.Option(help="Share of the cases by which the limit is found.")]
+TestShare = Annotated[
+    float,
+    typer.Option(help="Share of the cases kept apart, by which the gate is judged; 0 for none."),
+]
+Rule = Annotated[
+    str, choice("--rule", names=RULES[:2], text="How cases are chosen; steps: as published.")
+]
+Table = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Table to write, .csv or .parquet.")
+]
+Figure = Annotated[
+    Path | None,
+    typer.Option(help="Accuracy against the share of cases accepted: .png, .svg or .pdf."),
+]
+
+
+@group.command()
+def fit(
+    dataset: Source,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Gate to write, .json; the model goes beside it, .skops."),
+    ],
+    target: Target = None,
+    model: Model = LOGISTIC,
+    target_accuracy: TargetAccuracy = None,
+    delta: Delta = 0.05,
+    holdout: Holdout = 0.3,
+    test_share: TestShare = 0.25,
+    coding: CodingFile = None,
+    levels: Levels = None,
+    rule: Rule = "information",
+    figure: Figure = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Learn a gate, write it, and judge it by cases kept apart, beside the plain alternatives."""
+    _check_fit(target_accuracy, delta, holdout, test_share, figure)
+    targets = {
+        "--out": (out, (".json",)),
+        "The model beside --out": (out.with_suffix(".skops"), (".skops",)),
+        "--figure": (figure, FIGURE),
+    }
+    check_targets(targets, sources=[file_of(dataset)])
+    from itemwise.capability import CapabilityGate
+    from itemwise.capability.named import named_classifier
+    from itemwise.learning.storing import skops_io
+
+    skops_io()  # what is missing is said before the work, not after it
+    console, scale = Console(quiet, json), case_difficulty(coding, levels)
+    table, labels = read_cases(dataset, target, console)
+    learn, kept = _parts(labels, test_share, seed)
+    made = CapabilityGate(
+        named_classifier(model, table.plan, seed),
+        target_accuracy=target_accuracy,
+        delta=delta,
+        case_difficulty=scale,
+        rule=rule,
+        holdout=holdout,
+        random_state=seed,
+    )
+    with console.progress(f"Learning from {file_of(dataset).name}"):
+        made.fit(table.features.iloc[learn], labels[learn])
+    made.save(out)
+    console.say(f"{model} learnt from {len(learn):,} cases. Limits, and held-out cases within:")
+    console.show(made.capability_.round(3))
+    judged = _judged(console, made, table.features.iloc[kept], labels[kept], figure)
+    notes = [*made.notes_, *table.notes]
+    for text in (*notes, f"Gate: {out}"):
+        console.say(text)
+    content = {"out": out, "model": model, "cases": len(learn), "capability": made.capability_}
+    console.document({**content, "notes": notes, **judged})
+    if not all(one.converged for one in made.case_difficulty_.calibrations_):
+        raise typer.Exit(NOT_CONVERGED)
+
+
+@group.command()
+def decide(
+    gate: Saved,
+    cases: Annotated[
+        Path,
+        typer.Argument(help="Table with the gate's features; a column called case names the rows."),
+    ],
+    out: Table = None,
+    explain: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table to write, .csv or .parquet: which features make the cases that go to a "
+            "person hard, and which change would bring each back."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say of each new case whether the model decides it or a person, and why.
+
+    The table may have more columns than the gate learnt from. Without --out, the decisions are
+    printed as CSV.
+    """
+    targets = {"--out": (out, TABLE), "--explain": (explain, TABLE)}
+    check_targets(targets, sources=[gate, gate.with_suffix(".skops"), cases])
+    from itemwise.capability import load_gate
+    from itemwise.datasets.files import read_table
+
+    console = Console(quiet, json)
+    made = load_gate(gate)
+    rows = _rows(made, read_table(cases))
+    found = made.decide(rows).rename_axis("case")
+    for_people = rows[(found["decision"] == "person").to_numpy()]
+    if explain is not None:
+        write_table(made.explain(for_people).to_frame().set_index("case"), explain)
+    counted = f"The model decides {len(found) - len(for_people):,} of {len(found):,} cases."
+    if out is None:
+        console.table(found)
+        console.remark(counted)
+    else:
+        write_table(found, out)
+        console.say(counted)
+        console.say(f"Decisions: {out}")
+    counts = {"model": len(found) - len(for_people), "person": len(for_people)}
+    console.document({"out": out, "explain": explain, "counts": counts, "decisions": found})
+
+
+@group.command()
+def compare(
+    gate: Saved,
+    dataset: Source,
+    target: Target = None,
+    out: Table = None,
+    figure: Figure = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Judge a gate by new cases whose class is known, beside the model's own confidence.
+
+    The cases must be others than those it learnt from. Without --out, the table is printed as CSV.
+    """
+    targets = {"--out": (out, TABLE), "--figure": (figure, FIGURE)}
+    check_targets(targets, sources=[gate, gate.with_suffix(".skops"), file_of(dataset)])
+    from itemwise.capability import load_gate
+    from itemwise.datasets import load_dataset
+
+    made = load_gate(gate)
+    loaded = load_dataset(dataset, target)
+    rows = _rows(made, loaded.features)
+    found = made.compare(rows, loaded.target.to_numpy())
+    console, frame = Console(quiet, json), found.to_frame().set_index("method")
+    if figure is not None:
+        found.plot().save(figure)
+    if out is None:
+        console.table(frame)
+    else:
+        write_table(frame, out)
+        console.show(frame[COMPARED].round(3))
+    for sentence in found.sentences():
+        (console.remark if out is None else console.say)(sentence)
+    console.document({"out": out, "meaning": found.sentences(), "comparison": frame})
+
+
+def _check_fit(
+    target: float | None, delta: float, holdout: float, test_share: float, figure: Path | None
+) -> None:
+    """Numbers that make no sense, before anything is read."""
+    if target is not None:
+        check_share("--target-accuracy", target)
+    check_share("--delta", delta)
+    check_share("--holdout", holdout)
+    if test_share != 0:
+        check_share("--test-share", test_share)
+    elif figure is not None:
+        raise InputError("--figure shows cases kept apart, but --test-share 0 keeps none.")
+
+
+def _parts(labels: Any, share: float, seed: int) -> tuple[Any, Any]:
+    """Positions of cases to learn from, and of those kept apart, drawn class by class."""
+    import numpy as np
+
+    from itemwise.capability import split_by_difficulty
+
+    if share == 0:
+        return np.arange(len(labels)), np.empty(0, dtype=np.intp)
+    same = np.zeros(len(labels))
+    return split_by_difficulty(same, labels=labels, test_size=share, random_state=seed)
+
+
+def _judged(
+    console: Console, gate: CapabilityGate, X: pd.DataFrame, y: Any, figure: Path | None
+) -> dict[str, Any]:
+    """Show how the gate does on cases it has not seen, if there are any, beside the others."""
+    if X.empty:
+        return {"figure": None, "meaning": [], "comparison": None}
+    found = gate.compare(X, y)
+    frame = found.to_frame().set_index("method")
+    if figure is not None:
+        found.plot().save(figure)
+    console.say(f"On {len(X):,} cases kept apart:")
+    console.show(frame[COMPARED].round(3))
+    for sentence in found.sentences():
+        console.say(sentence)
+    return {"figure": figure, "meaning": found.sentences(), "comparison": frame}
+
+
+def _rows(gate: CapabilityGate, table: pd.DataFrame) -> pd.DataFrame:
+    """New cases as the gate knows them; a column called case names them."""
+    from itemwise.capability.tables import new_cases
+
+    kinds = gate.kinds_
+    named = table.set_index("case") if "case" in table and "case" not in kinds else table
+    return new_cases(named, kinds)

@@ -1,0 +1,137 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itemwise import measure_capability
+from itemwise.capability import CaseDifficulty
+from itemwise.capability.class_test import RULES
+from itemwise.capability.named import named_classifier
+from itemwise.capability.tables import case_table
+from itemwise.cli.capability import RULES as OFFERED
+
+QUICK = ["--repeats", 2, "--budget", 4]
+
+
+@pytest.fixture
+def cases(tmp_path):
+    """Ill or well by two numbers and a category, in a table that also numbers its rows."""
+    random = np.random.default_rng(0)
+    health = random.normal(size=160)
+    numbers = health[:, None] + 0.7 * random.normal(size=(160, 2))
+    frame = pd.DataFrame(numbers, columns=["pulse", "fever"])
+    frame.insert(0, "patient_id", random.permutation(160) + 1000)
+    frame["smoker"] = np.where(health + random.normal(size=160) > 0, "yes", "no")
+    frame.loc[3, "pulse"] = np.nan
+    frame["state"] = np.where(health + 0.3 * random.normal(size=160) > 0, "ill", "well")
+    frame.to_csv(tmp_path / "cases.csv", index=False)
+    return pd.read_csv(tmp_path / "cases.csv")
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch):
+    """Figures are looked at elsewhere; here they cost seconds."""
+    from itemwise.displays import Display
+
+    def save(self, path, **kw):
+        path.write_bytes(b"")
+        return path
+
+    monkeypatch.setattr(Display, "save", save)
+
+
+def test_a_folder_is_filled(run, cases, tmp_path):
+    done = run("capability", "cases.csv", "--target", "state", "--out", "there", *QUICK)
+    assert done.exit_code == 0, done.output
+    assert "up to these difficulties it is right more often than wrong: ill:" in done.stdout
+    assert "Left out 1 column (patient_id: an identifier)." in done.stdout
+    assert "Tables and figures: there" in done.stdout
+    classes = pd.read_csv(tmp_path / "there" / "classes.csv")
+    assert list(classes["class"]) == ["ill", "well"]
+    assert list(classes["model"].unique()) == ["logistic-regression"]
+    assert (tmp_path / "there" / "figures" / "trace.png").exists()
+
+
+def test_figures_are_those_of_the_package(run, cases):
+    words = ["--model", "lda", "--levels", 3, "--test-share", 0.4, "--seed", 5, "--json"]
+    done = run("capability", "cases.csv#state", *words, *QUICK)
+    document = json.loads(done.stdout)
+    table = case_table(cases.drop(columns="state"))
+    wanted = measure_capability(
+        named_classifier("lda", table.plan, 5),
+        table.features,
+        cases["state"],
+        case_difficulty=CaseDifficulty(levels=3),
+        repeats=2,
+        budget=4,
+        test_size=0.4,
+        random_state=5,
+    )
+    found = pd.DataFrame(document["classes"])
+    np.testing.assert_allclose(found["mlc"], wanted.classes["mlc"])
+    assert document["meaning"]["lda"] == wanted.sentences()
+
+
+def test_several_models_stand_in_one_plane_by_both_rules(run, cases, tmp_path):
+    words = ["-m", "lda", "-m", "decision-tree", "-m", "lda", "--rule", "both", "--out", "there"]
+    done = run("capability", "cases.csv#state", *words, *QUICK)
+    assert done.exit_code == 0, done.output
+    figures = tmp_path / "there" / "figures"
+    assert (figures / "plane_information.png").exists()
+    assert (figures / "plane_steps.png").exists()
+    classes = pd.read_csv(tmp_path / "there" / "classes.csv")
+    assert len(classes) == 2 * 2 * 2
+    assert set(classes["rule"]) == set(RULES) == set(OFFERED[:2])
+
+
+def test_a_coding_table_says_what_is_normal(run, cases, tmp_path):
+    (tmp_path / "coding.csv").write_text("feature,coding\npulse,<= 0 = 0\nfever,<= 0.5 = 0\n")
+    words = ["--coding", "coding.csv", "--out", "there", "--quiet"]
+    done = run("capability", "cases.csv#state", *words, *QUICK)
+    assert (done.exit_code, done.output) == (0, "")
+    items = pd.read_csv(tmp_path / "there" / "items.csv")
+    assert list(items["feature"]) == ["pulse", "fever"]
+    assert list(items["grades"]) == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--test-share", 1], "--test-share is 1"),
+        (["--levels", 3, "--coding", "coding.csv"], "--levels is for quantiles"),
+        (["--coding", "nowhere.csv"], "nowhere.csv"),
+        (["--out", "."], "the folder of the input"),
+        (["--out", "coding.csv"], "coding.csv"),
+    ],
+)
+def test_what_is_wrong_is_refused_before_anything_is_read(run, tmp_path, words, told):
+    (tmp_path / "coding.csv").write_text("feature,coding\npulse,<= 0 = 0\n")
+    done = run("capability", "absent.csv", *words)
+    assert done.exit_code == 3
+    assert told in done.stderr
+    assert "absent.csv" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["absent.csv"], 3, "absent.csv"),
+        (["cases.csv"], 3, "target"),
+        (["cases.csv", "--target", "mood"], 3, "mood"),
+        (["cases.csv", "--target", "state", "--model", "oracle"], 2, "is not one of"),
+        (["cases.csv", "--target", "state", "--rule", "luck"], 2, "is not one of"),
+        (["cases.csv", "--target", "state", "--repeats", 0], 2, "repeats"),
+        (["cases.csv", "--target", "state", "--coding", "other.csv"], 3, "weight"),
+        (["one.csv", "--target", "state"], 3, "class"),
+        (["same.csv", "--target", "state"], 3, "No column tells a case from another"),
+    ],
+)
+def test_what_a_hurried_person_gets_wrong_is_explained(run, cases, tmp_path, words, code, told):
+    (tmp_path / "other.csv").write_text("feature,coding\nweight,<= 0 = 0\n")
+    cases.assign(state="ill").to_csv(tmp_path / "one.csv", index=False)
+    cases[["state"]].assign(a=1, b="x").to_csv(tmp_path / "same.csv", index=False)
+    done = run("capability", *words, "--out", "there")
+    assert done.exit_code == code, done.output
+    assert told in " ".join(done.output.split())
+    assert "Traceback" not in done.output

@@ -1,0 +1,183 @@
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from itemwise import load_gate
+from itemwise.capability.tables import new_cases
+from itemwise.cli import app
+
+FIT = ("gate", "fit", "cases.csv", "--target", "state", "--out", "gate.json")
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Ill or well by two numbers, a truth value and a code that is not always a number."""
+    random = np.random.default_rng(0)
+    health = random.normal(size=240)
+    numbers = health[:, None] + 0.7 * random.normal(size=(240, 2))
+    found = pd.DataFrame(numbers, columns=["pulse", "fever"])
+    found.insert(0, "case", [f"p{k}" for k in range(240)])
+    found["smoker"] = health + random.normal(size=240) > 0
+    found["ward"] = np.array(["1", "2", "x"])[np.digitize(health + random.normal(size=240), [0, 1])]
+    found["state"] = np.where(health + 0.3 * random.normal(size=240) > 0, "ill", "well")
+    return found
+
+
+@pytest.fixture(autouse=True)
+def cases(frame, tmp_path):
+    """The table to learn from, and new cases with their columns in another order."""
+    frame.to_csv(tmp_path / "cases.csv", index=False)
+    rows = frame.drop(columns="state")
+    rows[rows["ward"] != "x"].head(30).iloc[:, ::-1].to_csv(tmp_path / "new.csv", index=False)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def saved(frame, tmp_path_factory):
+    """A gate that was learnt once."""
+    folder = tmp_path_factory.mktemp("gate")
+    frame.to_csv(folder / "cases.csv", index=False)
+    words = [
+        "gate",
+        "fit",
+        folder / "cases.csv",
+        "--target",
+        "state",
+        "--out",
+        folder / "gate.json",
+    ]
+    more = ["--target-accuracy", 0.8, "--holdout", 0.5, "--test-share", 0]
+    done = CliRunner().invoke(app, [str(word) for word in (*words, *more)])
+    assert done.exit_code == 0, done.output
+    (folder / "said.txt").write_text(done.stdout)
+    return folder
+
+
+@pytest.fixture
+def gate(saved, tmp_path):
+    """The same gate, in the directory of the test."""
+    for name in ("gate.json", "gate.skops"):
+        shutil.copy(saved / name, tmp_path / name)
+    return load_gate(tmp_path / "gate.json")
+
+
+def test_a_gate_is_learnt_and_decides_new_cases(run, tmp_path):
+    done = run(*FIT, "--figure", "risk.png")
+    assert done.exit_code == 0, done.output
+    assert "logistic-regression learnt from 180 cases" in done.stdout
+    assert "On 60 cases kept apart:" in done.stdout
+    assert "of as many that it is surest of" in done.stdout
+    assert (tmp_path / "gate.skops").exists()
+    assert (tmp_path / "risk.png").stat().st_size > 1000
+    done = run("gate", "decide", "gate.json", "new.csv", "--out", "found.csv")
+    assert done.exit_code == 0, done.output
+    found = pd.read_csv(tmp_path / "found.csv", index_col="case")
+    assert len(found) == 30
+    assert set(found["decision"]) <= {"model", "person"}
+    assert f"decides {(found['decision'] == 'model').sum()} of 30 cases" in done.stdout
+
+
+def test_categories_that_look_like_numbers_are_known_again(gate, tmp_path, cases):
+    assert gate.kinds_ == {
+        "pulse": "number",
+        "fever": "number",
+        "smoker": "number",
+        "ward": "text",
+    }
+    table = pd.read_csv(tmp_path / "new.csv")
+    assert pd.api.types.is_numeric_dtype(table["ward"])
+    rows = cases.set_index("case").loc[table["case"], list(gate.kinds_)]
+    wanted = gate.decide(rows.assign(smoker=rows["smoker"].astype(float)))
+    pd.testing.assert_frame_equal(
+        gate.decide(new_cases(table.set_index("case"), gate.kinds_)), wanted
+    )
+
+
+def test_decisions_go_to_the_next_program(run, gate):
+    done = run("gate", "decide", "gate.json", "new.csv", "--quiet")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "case,prediction,decision,cdi,cdi_se,difficulty,limit,reason"
+    assert len(lines) == 31
+    document = json.loads(run("gate", "decide", "gate.json", "new.csv", "--json").stdout)
+    assert sum(document["counts"].values()) == len(document["decisions"]) == 30
+
+
+def test_a_target_is_kept_and_stands_beside_its_rivals(run, cases):
+    done = run(*FIT, "--target-accuracy", 0.8, "--holdout", 0.5, "--json")
+    document = json.loads(done.stdout, parse_constant=pytest.fail)
+    rows = pd.DataFrame(document["comparison"])
+    own = rows[rows["at"] == "its own limit"].set_index("method")
+    assert list(own.index) == ["gate", "probability", "conformal selection"]
+    assert own.loc["gate", "accepted"] > 0
+    assert own.loc["gate", "accuracy"] > 0.8
+    assert document["cases"] == 180
+
+
+def test_cases_for_people_are_explained(run, gate, tmp_path):
+    words = ["--out", "found.csv", "--explain", "why.csv"]
+    done = run("gate", "decide", "gate.json", "new.csv", *words)
+    assert done.exit_code == 0, done.output
+    found = pd.read_csv(tmp_path / "found.csv", index_col="case")
+    why = pd.read_csv(tmp_path / "why.csv")
+    assert set(why["case"]) == set(found.index[found["decision"] == "person"]) != set()
+    assert set(why["feature"]) == {"pulse", "fever", "smoker", "ward"}
+
+
+def test_a_gate_is_judged_by_labelled_cases(run, gate, tmp_path):
+    done = run("gate", "compare", "gate.json", "cases.csv", "--target", "state")
+    assert done.stdout.splitlines()[0].startswith("method,at,cases,accepted,coverage,accuracy")
+    assert "The gate leaves" in done.stderr
+    done = run("gate", "compare", "gate.json", "cases.csv#state", "--out", "table.csv")
+    assert len(pd.read_csv(tmp_path / "table.csv")) == 2 * 3
+    assert "The gate leaves" in done.stdout
+
+
+def test_without_cases_apart_nothing_is_claimed_of_new_ones(saved):
+    said = (saved / "said.txt").read_text()
+    assert "learnt from 240 cases" in said
+    assert "kept apart" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--target-accuracy", 97], "--target-accuracy is 97"),
+        (["--delta", 0], "--delta is 0"),
+        (["--holdout", 1], "--holdout is 1"),
+        (["--test-share", -1], "--test-share is -1"),
+        (["--test-share", 0, "--figure", "risk.png"], "--test-share 0 keeps none"),
+        (["--out", "gate.skops"], "must end in .json"),
+        (["--out", "nowhere/gate.json"], "no directory"),
+        (["--figure", "risk.txt"], "must end in .png"),
+        (["--coding", "nowhere.csv"], "nowhere.csv"),
+    ],
+)
+def test_what_is_wrong_is_refused_before_anything_is_read(run, words, told):
+    done = run("gate", "fit", "absent.csv", "--out", "gate.json", *words)
+    assert done.exit_code == 3
+    assert told in done.stderr
+    assert "absent.csv" not in done.stderr
+
+
+def test_a_model_that_could_not_be_saved_is_no_choice(run):
+    done = run(*FIT, "--model", "svm")
+    assert done.exit_code == 2
+    assert "is not one of" in done.output
+
+
+def test_what_does_not_fit_the_gate_is_named(run, gate, cases, tmp_path):
+    cases.drop(columns="fever").to_csv(tmp_path / "less.csv", index=False)
+    done = run("gate", "decide", "gate.json", "less.csv")
+    assert done.exit_code == 3
+    assert "fever" in done.stderr
+    cases.assign(pulse="quick").to_csv(tmp_path / "words.csv", index=False)
+    done = run("gate", "decide", "gate.json", "words.csv")
+    assert "'pulse' held numbers when the gate was fitted" in done.stderr
+    assert run("gate", "decide", "new.csv", "new.csv").exit_code == 3
+    for name in ("gate.json", "new.csv"):
+        done = run("gate", "decide", "gate.json", "new.csv", "--out", name)
+        assert done.exit_code == 3

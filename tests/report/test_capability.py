@@ -1,0 +1,96 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from itemwise.capability import CaseDifficulty, measure_capability
+from itemwise.displays import Display
+from itemwise.report import write_capability
+
+SETTINGS = {"repeats": 3, "budget": 5}
+
+
+@pytest.fixture(scope="module")
+def cases():
+    """Three classes along a line, the middle one the largest."""
+    random = np.random.default_rng(0)
+    line = random.normal(size=240)
+    X = pd.DataFrame(line[:, None] + 0.6 * random.normal(size=(240, 3)), columns=["a", "b", "c"])
+    return X, np.array(["low", "mid", "high"])[np.digitize(line, [-0.8, 1.0])]
+
+
+@pytest.fixture(scope="module")
+def scale(cases):
+    X, y = cases
+    return CaseDifficulty().fit(X, y == "high")
+
+
+@pytest.fixture(scope="module")
+def written(cases, scale, tmp_path_factory):
+    X, y = cases
+    models = {"../Bayes": GaussianNB(), "logistic": LogisticRegression()}
+    found = {
+        name: measure_capability(
+            model, X, y == "high", case_difficulty=scale, rule=["information", "steps"], **SETTINGS
+        )
+        for name, model in models.items()
+    }
+    folder = tmp_path_factory.mktemp("report") / "new"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Display, "save", lambda self, path: path)
+        paths = write_capability(found, folder, scale=scale)
+    return found, folder, paths
+
+
+def test_all_tables_and_figures_are_listed(written):
+    _, folder, paths = written
+    assert all(folder in path.parents for path in paths)
+    tables = {path.stem for path in paths if path.suffix == ".csv"}
+    assert tables == {"classes", "metrics", "accuracy", "trace", "cases", "items"}
+    figures = {path.stem for path in paths if path.suffix == ".png"}
+    assert {"cases", "plane_information", "plane_steps", "trace_logistic_steps"} <= figures
+    assert len(figures) == 3 + 2 * (1 + 2 * 2)
+
+
+def test_tables_hold_what_was_found_model_by_model(written):
+    found, folder, _ = written
+    classes = pd.read_csv(folder / "classes.csv").set_index("model")
+    for name, one in found.items():
+        np.testing.assert_allclose(classes.loc[name, "mlc"], one.classes["mlc"])
+        assert list(classes.loc[name, "rule"]) == list(one.classes["rule"])
+    assert len(pd.read_csv(folder / "cases.csv")) == sum(len(one.cases) for one in found.values())
+
+
+def test_items_say_how_features_were_turned(written, scale):
+    _, folder, _ = written
+    items = pd.read_csv(folder / "items.csv")
+    assert list(items["feature"]) == ["a", "b", "c"]
+    assert (items["direction_True"] == 1).all()
+    assert [path.stem[:4] for path in (folder / "banks").iterdir()] == ["True"]
+
+
+def test_the_summary_says_what_it_means(written):
+    found, folder, _ = written
+    said = json.loads((folder / "summary.json").read_text())["sentences"]
+    assert said == {name: one.sentences() for name, one in found.items()}
+
+
+def test_one_model_has_plain_names_and_no_plane(cases, tmp_path):
+    X, y = cases
+    paths = write_capability(measure_capability(GaussianNB(), X, y, **SETTINGS), tmp_path)
+    figures = [path for path in paths if path.suffix == ".png"]
+    assert {path.stem for path in figures} == {"cases", "accuracy", "trace", "density"}
+    assert all(path.stat().st_size > 1000 for path in figures)
+
+
+def test_of_three_classes_the_plane_shows_the_two_largest(cases, tmp_path, monkeypatch):
+    X, y = cases
+    shown = []
+    monkeypatch.setattr(Display, "save", lambda self, path: shown.append(self) or path)
+    models = {"a": GaussianNB(), "b": GaussianNB(var_smoothing=0.1)}
+    found = {name: measure_capability(model, X, y, **SETTINGS) for name, model in models.items()}
+    write_capability(found, tmp_path)
+    assert shown[-1].classes == ("low", "mid")
