@@ -111,7 +111,7 @@ def test_ctrl_c_ends_with_130(tmp_path):
         while not list((tmp_path / "demo").glob("answers/*/*.json")):  # until one is finished
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"Traceback" not in said
     assert b"Interrupted." in said

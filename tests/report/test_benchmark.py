@@ -73,6 +73,20 @@ def test_all_files_that_are_named_exist_and_can_be_read(decoded, tmp_path):
         assert path.stat().st_size > 0
 
 
+@pytest.fixture
+def blank_figures(monkeypatch):
+    """Figures are written, but not drawn: for tests of where files lie."""
+
+    def figure(self, name, draw):
+        del draw
+        path = self.home / "figures" / f"{name}.png"
+        path.write_bytes(b"")
+        self.files.append(path)
+
+    monkeypatch.setattr("itemwise.report.folder.ReportFolder.figure", figure)
+
+
+@pytest.mark.usefixtures("blank_figures")
 def test_names_of_data_sets_cannot_leave_the_folder(tmp_path):
     home = tmp_path / "home"
     names = ["../../escape", "a/b", "<script>"]
@@ -89,6 +103,7 @@ def test_a_data_set_without_difficulty_does_not_stop_the_others():
     assert set(chapters.found) == {"tournament", "ranks", "subsets", "choice"}
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_later_report_leaves_nothing_of_an_earlier_one(decoded, tmp_path):
     (tmp_path / "mine.csv").write_text("kept")
     first = write_benchmark(read_benchmark(decoded), tmp_path)
@@ -98,6 +113,7 @@ def test_a_later_report_leaves_nothing_of_an_earlier_one(decoded, tmp_path):
     assert there == {*second, tmp_path / "mine.csv"}
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_forged_summary_cannot_remove_other_files(decoded, tmp_path):
     home, victim = tmp_path / "home", tmp_path / "victim.csv"
     write_benchmark(read_benchmark(decoded), home)
