@@ -140,7 +140,7 @@ def table_6() -> None:
 
 def _airt_gap(found: Portfolio, epsilon: float) -> float:
     compared = iw.compare_portfolios(
-        found, sizes=[SIZE], methods=["airt"], epsilon=epsilon, repeats=PASSES
+        found, sizes=[SIZE], methods=["airt"], epsilon=epsilon, folds=FOLDS, repeats=PASSES
     )
     frame = compared.frame.set_index(["method", "definition"])
     return float(frame.loc[("airt", MEAN_MEMBER), "gap"])

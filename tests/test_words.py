@@ -1,6 +1,6 @@
 import pytest
 
-from itemwise.words import counted, listed
+from itemwise.words import counted, joined, listed
 
 
 def test_counted_agrees_with_its_number():
@@ -21,3 +21,7 @@ def test_listed_names_the_first_and_counts_all(names, shown):
 
 def test_listed_shows_as_many_as_asked():
     assert listed(["a", "b", "c"], "item", shown=1) == "3 items (a, ...)"
+
+
+def test_joined_puts_an_and_before_the_last():
+    assert [joined(["a", "b", "c"][:n]) for n in (1, 2, 3)] == ["a", "a and b", "a, b and c"]

@@ -14,3 +14,8 @@ def listed(names: Sequence[str], noun: str, shown: int = 3) -> str:
     """How many there are, and the first of them by name: 5 items (a, b, c, ...)."""
     first = ", ".join(names[:shown]) + (", ..." if len(names) > shown else "")
     return f"{counted(len(names), noun)} ({first})"
+
+
+def joined(names: Sequence[str]) -> str:
+    """All names in a sentence: a, b and c."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

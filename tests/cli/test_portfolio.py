@@ -90,7 +90,7 @@ def test_too_few_problems_for_folds_are_no_reason_to_say_nothing(run, seconds):
     seconds.head(6).to_csv("few.csv")
     done = run("portfolio", "few.csv", "--better", "lower")
     assert "Portfolios are not compared." in done.stderr
-    assert len(done.stdout.split()) == 1 + 4
+    assert len(done.stdout.splitlines()) == 1 + 4
     asked = run("portfolio", "few.csv", "--better", "lower", "--folds", 10)
     assert asked.exit_code == 3
 

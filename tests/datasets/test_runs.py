@@ -78,3 +78,17 @@ def test_a_small_file_cannot_ask_for_a_huge_table(file):
     rows = "".join(f"p{k},a{k},1\n" for k in range(1000))
     with pytest.raises(InputError, match="1,000 problems and 1,000 algorithms"):
         read_runs(file("problem,algorithm,value\n" + rows), max_bytes=100_000)
+
+
+@pytest.mark.parametrize(
+    ("head", "stated"),
+    [
+        ("runtime", {"measure": "runtime", "better": "lower"}),
+        ("Time", {"measure": "Time", "better": "lower"}),
+        ("accuracy", {"measure": "accuracy", "better": "higher"}),
+        ("score", {}),
+    ],
+)
+def test_a_measure_that_is_named_says_which_values_are_good(file, head, stated):
+    rows = "".join(f"p{k},s{j},{1 + k * j}\n" for k in range(4) for j in range(3))
+    assert read_runs(file(f"instance,solver,{head}\n{rows}")).attrs == stated

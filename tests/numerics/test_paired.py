@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from itemwise.numerics.paired import mcnemar, paired_difference
+from itemwise.numerics.paired import mcnemar, paired_difference, reach_of_parts
 
 
 def test_the_p_value_is_that_of_an_exact_sign_test():
@@ -46,3 +46,9 @@ def test_the_interval_holds_the_difference_and_turns_with_its_sides(better, wors
     assert low < high
     assert low <= (better - worse) / n <= high
     assert paired_difference(worse, better, n, 0.95) == pytest.approx((-high, -low))
+
+
+def test_fewer_parts_reach_farther():
+    """Quantiles of Student's t from its printed table."""
+    reaches = [reach_of_parts(n) for n in (3, 10, 61)]
+    np.testing.assert_allclose(reaches, [4.303, 2.262, 2.000], atol=0.0006)

@@ -208,13 +208,23 @@ def test_gaps_at_places_that_others_share_leave_the_knots_and_nothing_differs():
     np.testing.assert_allclose(found, fit_splines(PLACES, SERIES).at(PLACES)[:, 0], atol=1e-6)
 
 
-def test_a_series_of_two_numbers_is_their_mean_and_one_of_none_is_nan():
-    series = np.full((90, 2), np.nan)
-    series[[3, 50], 0] = 1.0, 2.0
-    found = fit_splines(PLACES, np.column_stack([series, SERIES[:, 0]]))
-    assert (found.at(PLACES)[:, 0] == 1.5).all()
-    assert np.isnan(found.at(PLACES)[:, 1]).all()
-    assert np.isfinite(found.at(PLACES)[:, 2]).all()
+@pytest.mark.parametrize("different", [1, 90])
+def test_a_series_of_fewer_than_five_numbers_has_no_curve(different):
+    """Two numbers say nothing of all the other places: no curve may lead by them."""
+    series = np.full((90, 4), np.nan)
+    for column, count in enumerate((0, 2, 4, 5)):
+        series[10 : 10 + count, column] = [1.0, 2.0, 1.5, 1.0, 3.0][:count]
+    places = PLACES[np.arange(90) % different]
+    found = fit_splines(places, np.column_stack([series, SERIES[:, 0]]))
+    assert found.known.tolist() == [False, False, False, True, True]
+    drawn = found.draws_at(places, 3, np.random.default_rng(0))
+    for values in (found.at(places), found.se_at(places), *drawn):
+        assert np.isnan(values[:, :3]).all()
+        assert np.isfinite(values[:, 3:]).all()
+
+
+def test_three_numbers_without_a_gap_are_enough():
+    assert fit_splines(PLACES[:3], SERIES[:3]).known.all()
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -1e9, 1 / 3])

@@ -1,5 +1,6 @@
 """Closed gap: between the single best algorithm and a perfect choice."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import itemwise as iw
 from itemwise import AlgorithmSelector, evaluate_selectors
+from itemwise.datasets import AslibScenario
 from itemwise.displays import Display
 from itemwise.errors import InputError
 
@@ -105,7 +107,7 @@ def test_runs_beyond_the_cut_off_count_ten_times_and_the_hopeless_are_counted():
     assert "Costs of computing features are ignored." in found.notes
 
 
-def test_a_choice_without_a_run_counts_as_not_solved_or_as_the_worst():
+def test_a_choice_without_a_run_counts_as_the_worst_of_its_problem():
     features, table = drawn()
     best = int(features.loc["p0", "best"])
     other = (best + 1) % 3
@@ -114,7 +116,39 @@ def test_a_choice_without_a_run_counts_as_not_solved_or_as_the_worst():
     found = evaluate_selectors(table, features, **settings)
     assert found.achieved.loc["p0", "wrong"] == table.loc["p0"].max()
     found = evaluate_selectors(table, features, cutoff=200, **settings)
-    assert found.achieved.loc["p0", "wrong"] == 2000
+    assert found.achieved.loc["p0", "wrong"] == table.loc["p0"].max()
+    assert any(note.startswith("1 of 180 runs missing") for note in found.notes)
+
+
+def test_who_never_ran_on_the_other_problems_is_not_the_single_best():
+    features, table = drawn()
+    folds = pd.Series(np.arange(60) // 20, index=table.index)
+    table["a"] = table["a"].where(folds == 1)
+    settings = {"selectors": {"x": Oracle()}, "folds": folds, "better": "lower"}
+    found = evaluate_selectors(table, features, **settings)
+    assert "a" not in set(found.choices["single best"][folds == 1])
+
+
+def test_a_crash_is_no_fast_run_where_no_cut_off_is_known():
+    features, table = drawn()
+    status = table.map(lambda _: "ok")
+    table["c"], status["c"] = 0.01, "crash"
+    scenario = AslibScenario(
+        name="tiny",
+        measure="time",
+        better="lower",
+        kind="runtime",
+        cutoff=None,
+        performance=table,
+        status=status,
+        features=features,
+        folds=None,
+        notes=(),
+    )
+    found = evaluate_selectors(scenario, selectors={"x": Oracle()})
+    assert "c" not in set(found.choices["single best"])
+    assert found.achieved["virtual best"].min() >= 1
+    assert any("no cut-off is known" in note for note in found.notes)
 
 
 def test_selectors_close_the_gap_where_difficulty_decides():
@@ -162,6 +196,24 @@ def test_where_one_is_always_best_there_is_no_gap():
         found.plot()
 
 
+def test_a_gap_that_lies_in_one_fold_is_told_without_an_error():
+    features, table = drawn()
+    folds = pd.Series(np.arange(60) // 20, index=table.index)
+    table["a"] = 0.5 * table.min(axis=1)
+    table.loc["p0":"p4", "b"] = 0.1 * table["a"]
+    features["best"] = np.where(np.arange(60) < 4, 1, 0)
+    found = evaluate_selectors(
+        table, features, selectors={"x": Oracle()}, folds=folds, better="lower"
+    )
+    row = found.to_frame()[["closed_gap", "closed_gap_se"]].loc["x"]
+    saved = 0.9 * table["a"].iloc[:5]
+    assert row["closed_gap"] == pytest.approx(saved.iloc[:4].sum() / saved.sum())
+    assert np.isnan(row["closed_gap_se"])
+    assert f"closes {row['closed_gap']:.0%} of the gap" in found.meaning
+    assert "all of which lies in one fold" in found.meaning
+    plt.close(found.plot().figure_)
+
+
 def test_it_is_drawn_and_saved(tmp_path):
     features, table = drawn()
     found = evaluate_selectors(table, features, selectors={"wrong": Oracle(1)}, better="lower")
@@ -180,8 +232,11 @@ def test_it_is_drawn_and_saved(tmp_path):
         ({"selectors": {"single best": Oracle()}}, "'single best' is always there"),
         ({"selectors": {"x": AlgorithmSelector}}, "Give an AlgorithmSelector, made"),
         ({"folds": 1}, "folds is 1, but it should be a whole number from 2"),
-        ({"folds": 61}, "60 problems in 1 fold"),
-        ({"folds": pd.Series([1, 2], index=["p0", "p1"])}, "folds says nothing of 'p2'"),
+        ({"folds": 61}, "folds is 61, but there are 60 problems"),
+        (
+            {"folds": pd.Series([1, 2], index=["p0", "p1"])},
+            r"folds has no fold of 58 problems \(p2",
+        ),
         ({"random_state": -1}, "random_state is -1"),
         ({"cutoff": -1.0}, "cutoff is -1.0"),
     ],

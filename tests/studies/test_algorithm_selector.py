@@ -117,6 +117,17 @@ def test_gaps_text_and_other_orders_of_columns_are_fine(kind):
     assert str(clone(selector).get_params()) == str(made.get_params())
 
 
+@pytest.mark.parametrize("size", [None, 2, 4])
+@pytest.mark.parametrize("kind", ["difficulty", "performance"])
+def test_an_algorithm_that_hardly_ran_is_never_picked(kind, size):
+    features, table = crossing()
+    table.insert(0, "lucky", np.nan)
+    table.loc[["p3", "p4"], "lucky"] = 1.0
+    selector = AlgorithmSelector(kind, portfolio_size=size, regressor=TREE).fit(features, table)
+    assert "lucky" not in selector.algorithms_
+    assert set(selector.predict(features)) == {"quick", "steady"}
+
+
 def test_an_algorithm_without_runs_is_never_picked():
     features, table = crossing()
     table.insert(0, "absent", np.nan)

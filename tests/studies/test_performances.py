@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from itemwise import Responses
 from itemwise.datasets.aslib import AslibScenario
 from itemwise.errors import InputError
-from itemwise.studies.performances import as_performances, means, ranges
+from itemwise.studies.performances import as_performances
 
 TIMES = pd.DataFrame(
     {"a": [1.0, 3.0, 10.0, 9.0], "b": [0.0, 10.0, 12.0, 1.0], "c": [4.0, 5.0, 6.0, np.nan]},
@@ -73,13 +73,13 @@ def test_the_reciprocal_is_one_over_one_plus_time():
 def test_runs_at_the_cutoff_or_beyond_count_as_the_cutoff_at_least():
     found = as_performances(TIMES, better="lower", cutoff=9)
     np.testing.assert_array_equal(found.given, TIMES)
-    assert found.notes == ("4 runs (36%) timed out or failed.",)
+    assert found.notes[0] == "4 runs (36%) timed out or failed."
 
 
 def test_par10_is_ten_times_the_cutoff():
     found = as_performances(TIMES, better="lower", cutoff=10, penalty=10)
     np.testing.assert_array_equal(found.given, TIMES.mask(TIMES >= 10, 100.0))
-    assert found.notes == ("3 runs (27%) timed out or failed, counted as 100.",)
+    assert found.notes[0] == "3 runs (27%) timed out or failed, counted as 100."
 
 
 def test_a_scenario_knows_by_itself_what_is_better_and_where_runs_are_cut_off():
@@ -111,6 +111,42 @@ def test_a_failed_run_of_which_no_time_is_recorded_counts_as_the_cutoff():
     assert (found.given["b"] == 10.0).all()
     assert (found.given.loc["r"] == 10.0).all()
     assert np.isnan(found.given.loc["s", "c"])
+
+
+def test_without_a_cutoff_a_crash_counts_as_the_worst_that_is_recorded():
+    status = scenario().status.copy()
+    status.loc["p", "b"] = "crash"  # at once: it would be the fastest of all
+    found = as_performances(scenario(status=status, cutoff=None))
+    assert found.given.loc["p", "b"] == 12.0
+    assert found.given.loc["p", "a"] == 1.0
+    assert found.notes[0].startswith("4 runs timed out or failed, and no cut-off is known: counted")
+    assert "the worst that is recorded, 12." in found.notes[0]
+
+
+def test_missing_runs_are_counted_in_a_note():
+    (note,) = as_performances(TIMES, better="lower").notes
+    assert note.startswith("1 of 12 runs missing: curves go without them;")
+
+
+def test_a_frame_may_say_which_values_are_good_but_the_caller_decides():
+    table = TIMES.fillna(6.0)
+    table.attrs = {"better": "lower", "measure": "runtime", "notes": ["From afar."]}
+    found = as_performances(table)
+    assert (found.better, found.transform) == ("lower", "negate")
+    assert found.notes[:2] == ("From afar.", "Lower is better, as the table says of runtime.")
+    turned = as_performances(table, better="higher")
+    assert turned.better == "higher"
+    assert turned.notes[0] == "From afar."
+    table.attrs = {"notes": "of somebody else"}
+    assert as_performances(table).notes == ()
+    assert not any("as the table says" in note for note in turned.notes)
+
+
+def test_a_frame_that_says_something_else_is_refused():
+    table = TIMES.copy()
+    table.attrs = {"better": 3}
+    with pytest.raises(InputError, match="better is 3, but it should be 'higher' or 'lower'"):
+        as_performances(table)
 
 
 def test_a_scenario_of_quality_is_taken_as_it_is():
@@ -165,7 +201,7 @@ def test_rows_and_columns_without_a_run_are_left_out_and_named():
 
 def test_fewer_problems_than_algorithms_are_noted():
     """So is a table that was given the wrong way round."""
-    (note,) = as_performances(TIMES.T, better="lower").notes
+    (note,) = as_performances(TIMES.T.fillna(6.0), better="lower").notes
     assert note.startswith("Fewer problems (3) than algorithms (4): estimates are rough.")
     assert "transpose the table" in note
 
@@ -185,6 +221,24 @@ def test_grades_have_equally_many_runs_and_missing_ones_stay_missing():
     assert sorted(counts) == [49, 50, 50, 50]
 
 
+def test_no_more_different_values_than_grades_are_grades_as_they_are():
+    table = np.array([[0.0, 1, 1], [1, 1, 4], [2, 1, 1], [1, np.nan, 1]])
+    for count in (4, 7):
+        found = as_performances(table)
+        grades = found.grades(count)
+        np.testing.assert_array_equal(grades, np.where(table == 4, 3, table))
+        assert found.notes_on_grades(grades, count) == []
+
+
+def test_fewer_grades_than_asked_for_are_said():
+    values = np.random.default_rng(0).random((50, 4))
+    found = as_performances(np.where(values < 0.5, 0.0, values))
+    grades = found.grades(5)
+    assert np.nanmax(grades) == 2
+    (note,) = found.notes_on_grades(grades, 5)
+    assert note.startswith("3 grades in place of 5")
+
+
 def test_too_few_different_values_cannot_be_graded():
     table = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]])
     with pytest.raises(InputError, match="too few different values for 2 grades"):
@@ -201,12 +255,6 @@ def test_every_way_to_turn_runtimes_keeps_their_order(times):
         assert ((low <= found.cells) & (found.cells <= high)).all()
         order = np.argsort(table, axis=None)
         assert (np.diff(found.cells.ravel()[order]) <= 0).all()
-
-
-def test_means_and_ranges_of_columns_leave_out_what_is_missing():
-    cells = np.array([[1.0, np.nan, np.nan], [3.0, 5.0, np.nan]])
-    np.testing.assert_array_equal(means(cells), [2.0, 5.0, np.nan])
-    np.testing.assert_array_equal(ranges(cells), [2.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize(

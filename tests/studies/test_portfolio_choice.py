@@ -127,3 +127,10 @@ def test_a_portfolio_chooses_by_each_method_and_shows_it(method):
     assert isinstance(drawn, Display)
     assert drawn.ax_.get_xlabel() == f"{AXES[method]} (bar: ±1.96 standard errors)"
     plt.close(drawn.figure_)
+
+
+def test_a_missing_run_adds_to_a_portfolio_what_the_worst_one_adds():
+    values = np.array([[0.9, 0.6, 0.6, np.nan], [0.8, 0.2, 0.4, 0.3], [0.5, 0.5, 0.9, 0.1]])
+    filled = np.where(np.isnan(values), 0.6, values)
+    found = ranked(candidates(values), "shapley", 0.0)[1]
+    np.testing.assert_allclose(found, virtual_best_shapley(filled, 0.0))

@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 
 import itemwise as iw
+from itemwise.datasets import AslibScenario
 from itemwise.displays import Display
 from itemwise.errors import InputError
 from itemwise.studies import PortfolioComparison
-from itemwise.studies.portfolio_gaps import _achieved, _gaps
+from itemwise.studies.portfolio_gaps import _comparison, _gaps
 
 GAINS = np.array([[1.0, 0.4, 0.2], [0.3, 0.9, 0.5], [0.6, np.nan, 0.8]])
 ORDER = np.array([0, 1, 2])
@@ -41,15 +42,29 @@ def test_gaps_of_a_table_done_by_hand():
     assert rows["topset", 3, "best member"] == 0
     assert rows["topset", 2, "mean member"] == pytest.approx((0.3 + 0.3 + 0.2) / 3)
     assert rows["topset", 3, "mean member"] == pytest.approx(
-        (1 - 1.6 / 3 + 0.9 - 1.7 / 3 + 0.8 - 0.7) / 3
+        (1 - 1.6 / 3 + 0.9 - 1.7 / 3 + 0.8 - 2 / 3) / 3
     )
 
 
-def test_where_no_member_ran_nothing_is_held_against_the_portfolio():
-    members = GAINS[:, [1]]
-    achieved = _achieved(members, np.nanmax(GAINS, axis=1))
-    np.testing.assert_array_equal(achieved["best member"], [0.4, 0.9, 0.8])
-    np.testing.assert_array_equal(achieved["mean member"], [0.4, 0.9, 0.8])
+def test_where_no_member_ran_the_portfolio_gets_the_worst_of_the_problem():
+    rows = {row[:3]: row[3] for row in _gaps(GAINS, {"single best": np.array([1, 0, 2])}, [])}
+    assert rows["single best", 1, "best member"] == pytest.approx((0.6 + 0 + 0.2) / 3)
+    assert rows["single best", 1, "mean member"] == pytest.approx((0.6 + 0 + 0.2) / 3)
+
+
+def test_who_ran_on_easy_problems_only_is_not_the_single_best():
+    hard = np.linspace(-2, 2, 100)
+    noise = 0.05 * np.random.default_rng(0).normal(size=(100, 4))
+    curves = np.column_stack(
+        [0.8 + 0 * hard, 0.7 - 0.05 * hard, 0.5 - 0.1 * hard, 0.5 - 0.2 * hard]
+    )
+    scores = pd.DataFrame(curves + noise, columns=["good", "fair", "poor", "easy only"])
+    scores.loc[hard > -1.5, "easy only"] = np.nan
+    assert scores.mean().idxmax() == "easy only"
+    compared = iw.compare_portfolios(scores, sizes=[1], folds=5)
+    gap = pick(compared.frame, method="single best", definition="best member")["gap"].item()
+    assert gap == pytest.approx((scores.max(axis=1) - scores["good"]).mean(), abs=1e-6)
+    assert any(note.startswith("87 of 400 runs missing") for note in compared.notes)
 
 
 def test_all_algorithms_together_are_the_virtual_best(found):
@@ -173,6 +188,72 @@ def test_an_algorithm_that_ran_on_the_problems_of_one_fold_only_is_no_obstacle()
 def test_the_meaning_says_what_is_left_and_what_cannot_be_told_apart(found):
     assert found.meaning.startswith("With 3 algorithms, '")
     assert "the single best algorithm leaves" in found.meaning
+
+
+def compared_in_folds(one, other, passes=1):
+    """Two methods whose gaps in each fold are given."""
+    rows = [(fold, "single best", 1, "best member", 9.0) for fold in range(len(one))]
+    for method, gaps in (("airt", one), ("topset", other)):
+        rows += [(fold, method, 2, "best member", gap) for fold, gap in enumerate(gaps)]
+    return _comparison(rows, passes, 0.0, ())
+
+
+def test_methods_are_compared_fold_by_fold():
+    """Folds differ far more than methods do, but one method is ahead in all of them."""
+    hard = np.linspace(1, 5, 10)
+    ahead = compared_in_folds(hard, hard + 0.5 + 0.01 * np.sin(np.arange(10)))
+    assert "told apart" not in ahead.meaning
+    mixed = compared_in_folds(hard, hard[::-1] + 0.5)
+    assert mixed.meaning.endswith(". airt and topset cannot be told apart there.")
+
+
+def test_few_folds_are_judged_by_students_t():
+    more = np.array([0.2, 1.0, 0.6])  # 0.6 ± 0.23: 2.6 standard errors, of which t asks for 4.3
+    found = compared_in_folds(np.full(3, 1.0), 1.0 + more)
+    assert found.meaning.endswith("cannot be told apart there.")
+
+
+def test_repeated_passes_do_not_tell_more_methods_apart():
+    more = np.array([0.2, 1.0, 0.6])
+    found = compared_in_folds(np.full(30, 1.0), 1.0 + np.tile(more, 10), passes=10)
+    assert found.meaning.endswith("cannot be told apart there.")
+
+
+def as_scenario(scores, folds):
+    return AslibScenario(
+        name="tiny",
+        measure="score",
+        better="higher",
+        kind="quality",
+        cutoff=None,
+        performance=scores,
+        status=scores.map(lambda _: "ok"),
+        features=None,
+        folds=folds,
+        notes=(),
+    )
+
+
+def test_a_scenario_is_compared_in_its_own_folds_unless_others_are_asked_for():
+    scores = table()
+    folds = pd.Series(np.arange(60) % 4, index=scores.index)
+    scenario = as_scenario(scores, folds)
+    settings = {"sizes": [2], "methods": "topset"}
+    expected = iw.compare_portfolios(scores, folds=folds, **settings).frame
+    for given in (scenario, iw.portfolio(scenario)):
+        pd.testing.assert_frame_equal(iw.compare_portfolios(given, **settings).frame, expected)
+    asked = iw.compare_portfolios(scenario, folds=3, **settings)
+    pd.testing.assert_frame_equal(
+        asked.frame, iw.compare_portfolios(scores, folds=3, **settings).frame
+    )
+
+
+def test_repeats_of_given_folds_are_refused():
+    scores = table()
+    folds = pd.Series(np.arange(60) % 4, index=scores.index)
+    for given, settings in ((scores, {"folds": folds}), (as_scenario(scores, folds), {})):
+        with pytest.raises(InputError, match="repeats is 3, but the fold of each problem is given"):
+            iw.compare_portfolios(given, repeats=3, **settings)
 
 
 def test_a_comparison_is_a_finding(found):

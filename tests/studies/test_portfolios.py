@@ -195,6 +195,75 @@ def test_a_constant_algorithm_is_perfectly_consistent_and_noted(settings):
     assert np.isfinite(found.goodness.drop(columns="mse")).all(axis=None)
 
 
+def test_constant_within_grades_is_constant():
+    table = simulated(120)[0]
+    table["top"] = table.max(axis=None) - 1e-6 * table["solver 0"]
+    found = iw.portfolio(table, model="graded")
+    row = found.algorithms.loc["top"]
+    assert (row["flag"], row["consistency"]) == ("constant", np.inf)
+    assert np.isnan(row["difficulty_limit"])
+    assert any("1 algorithm (top) with the same performance" in n for n in found.notes)
+
+
+def test_a_grade_never_reached_gives_no_limit_and_a_note():
+    """The limit of the others is that of the highest grade: lower ones do not compare."""
+    table = simulated(120)[0]
+    table["weak"] = 0.3 * table["solver 0"]
+    found = iw.portfolio(table, model="graded", grades=5)
+    assert list(found.algorithms.index[found.algorithms["difficulty_limit"].isna()]) == ["weak"]
+    assert np.isnan(found.algorithms.loc["weak", "difficulty_limit_se"])
+    assert any("1 algorithm (weak) without a run of the highest grade" in n for n in found.notes)
+
+
+def few_runs():
+    table = simulated(120)[0].assign(few=np.nan)
+    table.iloc[3:5, -1] = 1.0, 0.999
+    return table
+
+
+def test_who_hardly_ran_leads_nowhere_and_is_flagged():
+    found = iw.portfolio(few_runs())
+    assert found.algorithms.loc["few", "flag"] == "few runs"
+    assert found.algorithms.loc["few", ["discrimination", "consistency"]].isna().all()
+    assert not found.algorithms.loc["few", "anomalous"]
+    assert any("1 algorithm (few) with fewer than 5 runs" in note for note in found.notes)
+    assert found.occupancy(10.0).loc["few"].isna().all()
+    assert "few" not in set(found.curves["algorithm"]) | set(found.strengths(10.0)["algorithm"])
+    assert "few" not in set(found.weaknesses(10.0)["algorithm"])
+    assert "8 of 9 algorithms" in found.select(10.0).meaning
+    everyone = found.select(10.0, size=9)
+    assert "few" not in everyone.algorithms
+    assert everyone.notes == ("No more than 8 are kept: the others have too few runs.",)
+    assert (everyone.frame["value_se"] == 0).all()  # each is within 10 of the best everywhere
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_figures_of_tables_with_who_hardly_ran_are_drawn(kind):
+    import matplotlib.pyplot as plt
+
+    plt.close(iw.portfolio(few_runs()).plot(kind).figure_)
+
+
+def test_five_runs_are_enough_and_so_is_every_problem_of_few():
+    table = few_runs()
+    table.iloc[5:8, -1] = 0.2, 0.5, 0.9
+    assert np.isfinite(iw.portfolio(table).occupancy()["occupancy"]["few"])
+    assert np.isfinite(iw.portfolio(simulated(4)[0]).occupancy()["occupancy"]).all()
+
+
+def test_an_algorithm_that_explains_all_others_is_flagged_and_noted():
+    table = simulated(120)[0]
+    found = iw.portfolio(table.assign(copy=table["solver 6"], again=table["solver 6"]))
+    flags = found.algorithms["flag"]
+    assert list(flags.index[flags == "sets the line"]) == ["solver 6", "copy", "again"]
+    assert any("3 algorithms (solver 6, copy, again) explained without" in n for n in found.notes)
+
+
+def test_few_problems_are_noted():
+    assert any(note.startswith("Only 20 problems") for note in iw.portfolio(simulated(20)[0]).notes)
+    assert iw.portfolio(simulated(60)[0]).notes == ()
+
+
 def test_an_algorithm_that_always_times_out_is_last_everywhere():
     times = 10 * (1 - simulated(120)[0])
     times["never"] = 10.0
@@ -233,6 +302,18 @@ def test_who_is_anomalous_by_chance_is_not_named():
     assert 0.025 < chance["coin"] < 0.975
     assert (chance.drop("coin") < 0.01).all()
     assert "coin" not in found.meaning.split("harder")[-1]
+
+
+def test_who_is_anomalous_without_any_noise_is_named():
+    """The error of its discrimination, loading over noise, is larger than the estimate itself."""
+    random = np.random.default_rng(6)
+    easiness = random.normal(size=80)
+    odds = easiness[:, None] * [1, 1, 1, -1] + random.normal(size=(80, 4)) * [0.9, 0.9, 0.9, 0.1]
+    found = iw.portfolio(1 / (1 + np.exp(-odds)))
+    row = found.algorithms.loc["algorithm_4"]
+    assert abs(row["discrimination"]) < row["discrimination_se"]
+    assert row["anomalous_chance"] > 0.999
+    assert found.meaning.endswith("Better on harder problems: 1 algorithm (algorithm_4).")
 
 
 def test_a_portfolio_is_a_finding(found):

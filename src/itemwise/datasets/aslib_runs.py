@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.datasets.files import as_name
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
 from itemwise.responses.cells import shown
@@ -75,11 +76,7 @@ def names_in(path: Path, frame: pd.DataFrame, column: str) -> NDArray[Any]:
         raise FileError(
             f"'{path}': row {absent[0] + 1:,} below @data has no {column}. Every row needs one."
         )
-    return np.array([_name(cell) for cell in cells], dtype=object)
-
-
-def _name(cell: object) -> str:
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    return np.array([as_name(cell) for cell in cells], dtype=object)
 
 
 def _numbers(path: Path, runs: pd.DataFrame, measure: str) -> NDArray[np.float64]:

@@ -44,6 +44,11 @@ def name_of(path: PathLike) -> str:
     return file.name[: len(file.name) - len(_ending(file))] or file.name
 
 
+def as_name(cell: object) -> str:
+    """A cell as a name; ARFF knows no whole numbers."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
 def _ending(file: Path) -> str:
     name = file.name.lower()
     known = [ending for ending in _READERS if name.endswith(ending)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from itemwise.datasets.files import MAX_BYTES, read_table
+from itemwise.datasets.files import MAX_BYTES, as_name, read_table
 from itemwise.errors import InputError
 from itemwise.files import PathLike, size_for_people
 from itemwise.responses.cells import shown
@@ -18,6 +18,7 @@ PROBLEM, ALGORITHM = "problem", "algorithm"
 _PROBLEMS = ("problem", "problem_id", "instance", "instance_id", "dataset", "task", "task_id")
 _ALGORITHMS = ("algorithm", "algorithm_id", "solver", "solver_id", "flow", "flow_id")
 _VALUES = ("value", "performance", "score", "runtime", "time", "accuracy")
+_BETTER = {"runtime": "lower", "time": "lower", "accuracy": "higher"}
 _FIRST_OF_WIDE = {*_PROBLEMS, "name", "id", "", "unnamed: 0"}
 
 
@@ -36,6 +37,9 @@ def read_runs(path: PathLike, *, layout: str = "auto", max_bytes: int = MAX_BYTE
     table is *wide*: a row a problem, a column an algorithm; its first column names the problems if
     its heading is one of the above, name, id or empty, or if it holds text. `layout` decides where
     the columns mislead. An empty cell is a run that never was.
+
+    A long table whose values are called runtime, time or accuracy says so in `frame.attrs`, with
+    the `measure` and which direction is `better`, and `portfolio` goes by it.
     """
     if layout not in LAYOUTS:
         raise InputError(f"layout is {shown(layout)}, but it should be 'auto', 'wide' or 'long'.")
@@ -43,7 +47,16 @@ def read_runs(path: PathLike, *, layout: str = "auto", max_bytes: int = MAX_BYTE
     columns = None if layout == "wide" else _long_columns(path, frame, layout)
     table = _wide(frame) if columns is None else _pivoted(path, frame, columns, max_bytes)
     table = table.rename_axis(index=PROBLEM, columns=ALGORITHM)
-    return table.apply(lambda column: _numbers(path, column))
+    table = table.apply(lambda column: _numbers(path, column))
+    if columns is not None:
+        table.attrs.update(_stated(columns.value))
+    return table
+
+
+def _stated(measure: str) -> dict[str, str]:
+    """Which direction is better, where the name of the measure says it."""
+    better = _BETTER.get(measure.strip().lower())
+    return {} if better is None else {"measure": measure, "better": better}
 
 
 def _long_columns(path: PathLike, frame: pd.DataFrame, layout: str) -> _LongColumns | None:
@@ -110,11 +123,7 @@ def _pivoted(
 
 
 def _names(column: pd.Series) -> list[str]:
-    """As text; ARFF knows no whole numbers."""
-    return [
-        str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-        for cell in column
-    ]
+    return [as_name(cell) for cell in column]
 
 
 def _numbers(path: PathLike, column: pd.Series) -> pd.Series:

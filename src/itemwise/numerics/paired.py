@@ -1,4 +1,4 @@
-"""Two shares counted on the same cases."""
+"""Two figures of the same cases."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ def paired_difference(
     variance = ((better + worse + 1) - (better - worse) ** 2 / total) / total**2
     reach = float(ndtri(0.5 + level / 2)) * math.sqrt(inflation * variance)
     return max(-1.0, difference - reach), min(1.0, difference + reach)
+
+
+def reach_of_parts(n_parts: int, level: float = 0.95) -> float:
+    """How many standard errors a mean over so many parts may be off (Student's t)."""
+    from scipy.stats import t as student
+
+    return float(student.ppf(0.5 + level / 2, n_parts - 1))
 
 
 def mcnemar(better: Floats, worse: Floats) -> Floats:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
@@ -21,6 +22,7 @@ from itemwise.numerics.blocks import workers
 # then the result does not hang on which two directions span them.
 SHRINKAGE = 0.1
 FEWEST_KNOTS = 3
+FEWEST_VALUES = 5  # of a series with gaps
 SMOOTHINGS = ("reml", "gcv")
 STRENGTHS = np.linspace(-25.0, 35.0, 121)  # log-penalties to begin with
 ROUNDS, STEPS = 5, 11  # then the neighbourhood of the best one, finer each time
@@ -39,6 +41,11 @@ class Splines:
     weights_se: Floats  # (n_directions, n_series)
     freedom: Floats  # (n_series,): effective degrees of freedom
     likeness: Floats  # (n_series, n_series): correlation of what the curves leave unexplained
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which series have a curve, (n_series,); the others are NaN everywhere."""
+        return np.isfinite(self.level)
 
     def at(self, places: Floats) -> Floats:
         """Values of the curves, (n_places, n_series)."""
@@ -71,12 +78,19 @@ class Splines:
         return _basis(np.clip(places, self.knots[0], self.knots[-1]), self.knots) @ self.rotation
 
 
+def too_few(series: Floats) -> NDArray[np.bool_]:
+    """Which columns have too few values for a curve; one without gaps always has enough."""
+    few: NDArray[np.bool_] = (~np.isnan(series)).sum(axis=0) < min(FEWEST_VALUES, len(series))
+    return few
+
+
 def fit_splines(
     places: Floats, series: Floats, *, n_knots: int = 10, smoothing: str = "reml"
 ) -> Splines:
     """Curves of all columns of `series` (n_places, n_series) along `places`; NaN is left out.
 
-    Beyond the outer places a curve keeps its last value.
+    Beyond the outer places a curve keeps its last value. A column with gaps and fewer than
+    `FEWEST_VALUES` values has no curve: it is NaN.
     """
     if smoothing not in SMOOTHINGS:
         raise InputError(
@@ -84,6 +98,7 @@ def fit_splines(
         )
     if n_knots < FEWEST_KNOTS:
         raise InputError(f"n_knots is {n_knots}, but a curve needs {FEWEST_KNOTS} or more.")
+    series = np.where(too_few(series), np.nan, series)
     different = np.unique(places)
     n_knots = min(n_knots, different.size)
     if n_knots < FEWEST_KNOTS:
@@ -132,10 +147,8 @@ def _fit_with_gaps(
     parts = {name: np.array(getattr(whole, name)) for name in _PER_SERIES}
     for column in np.flatnonzero(np.isnan(series).any(axis=0)):
         seen = ~np.isnan(series[:, column])
-        if seen.sum() < FEWEST_KNOTS:
-            mean = float(series[seen, column].mean()) if seen.any() else np.nan
-            values: tuple[Any, ...] = (mean, np.nan, 0.0, np.nan, 1.0)
-        else:
+        values: tuple[Any, ...] = (np.nan, np.nan, 0.0, np.nan, 1.0)
+        if seen.any():
             values = _fit_alone(whole, basis, penalty, series[:, column], smoothing)
         for name, value in zip(_PER_SERIES, values, strict=True):
             parts[name][..., column] = value

@@ -15,13 +15,17 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import whole_number
 from itemwise.datasets.aslib import AslibScenario
+from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
 from itemwise.learning.regressor import FEWEST
 from itemwise.learning.rows import is_frame
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.columns import fair_means, worst_where_missing
+from itemwise.numerics.paired import reach_of_parts
 from itemwise.results import Finding
 from itemwise.studies.algorithm_selector import DIFFICULTY, PERFORMANCE, AlgorithmSelector
-from itemwise.studies.performances import Better, Performances, as_performances
+from itemwise.studies.performances import Performances, as_performances
+from itemwise.studies.problem_folds import SINGLE, folds_of_problems
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -29,11 +33,10 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-VIRTUAL, SINGLE = "virtual best", "single best"
+VIRTUAL = "virtual best"
 REFERENCES = (VIRTUAL, SINGLE)
 PENALTY = 10.0  # PAR10
 SMALL = 3  # algorithms in the small portfolio
-FOLDS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,32 +92,39 @@ class SelectorEvaluation(Finding):
         return values if self.better == "lower" else -values
 
     def _ratio(self, above: Floats, below: Floats) -> tuple[float, float]:
-        """Ratio of two sums over problems, and its standard error by leaving out each fold."""
+        """Ratio of two sums over problems, and its standard error by leaving out each fold.
+
+        Without a fold that holds the whole sum below there is no ratio, and so no error.
+        """
         codes = np.unique(self.folds.to_numpy(), return_inverse=True)[1]
         tops, bottoms = np.bincount(codes, above), np.bincount(codes, below)
         rest_top, rest_bottom = tops.sum() - tops, bottoms.sum() - bottoms
-        if not bottoms.sum() or not rest_bottom.all():
+        if not bottoms.sum():
             return np.nan, np.nan
+        ratio = float(tops.sum() / bottoms.sum())
+        if not rest_bottom.all():
+            return ratio, np.nan
         without = rest_top / rest_bottom
         spread = np.sum((without - without.mean()) ** 2) * (len(tops) - 1) / len(tops)
-        return float(tops.sum() / bottoms.sum()), float(np.sqrt(spread))
+        return ratio, float(np.sqrt(spread))
 
     @property
     def meaning(self) -> str:
         """Which selector closes most of the gap, and whether it is sure to."""
-        from scipy.stats import t as student
-
         rows = self.to_frame().drop(index=list(REFERENCES))
         if rows["closed_gap"].isna().all():
             return "The single best algorithm is the best on every problem: nothing can be gained."
         rows = rows.sort_values("closed_gap", ascending=False, kind="stable")
         best, gap, error = rows.index[0], *rows[["closed_gap", "closed_gap_se"]].iloc[0]
-        reach = float(student.ppf(0.975, self.folds.nunique() - 1))
+        reach = reach_of_parts(self.folds.nunique())
+        sure = "" if np.isnan(error) else f" ± {reach * error:.0%}"
         text = (
-            f"Choosing {best} closes {gap:.0%} ± {reach * error:.0%} of the gap between the single "
-            "best algorithm and a perfect choice for every problem"
+            f"Choosing {best} closes {gap:.0%}{sure} of the gap between the single best algorithm "
+            "and a perfect choice for every problem"
         )
-        if gap <= reach * error:
+        if np.isnan(error):
+            text += ", all of which lies in one fold: how sure that is cannot be said"
+        elif gap <= reach * error:
             text += ": no sure gain over always taking the single best"
         if len(rows) == 1:
             return f"{text}."
@@ -160,13 +170,14 @@ def evaluate_selectors(
     `performance` is what `read_aslib` gives, with its own features, folds, direction and cut-off;
     or a table of problems × algorithms, with a frame or an array of `features`, a row a problem.
     Runs at or beyond `cutoff`, and runs that failed, count as `penalty` times the cut-off (PAR10).
-    `folds` is how many (10 where the scenario has none), or a Series with the fold of each problem.
+    `folds` is how many, or a Series with the fold of each problem; without it, those of the
+    scenario, or ten.
 
     `selectors` gives each a name; without it, by difficulty from all algorithms and from the three
     that a `portfolio` keeps, and by the performance of each algorithm. Anything with `fit(features,
     table)` and `predict(features)` that answers with names of algorithms will do; an
     `AlgorithmSelector` is told by itself which performances are good. A choice that has no run
-    counts as not solved, or as the worst on its problem where there is no cut-off.
+    counts as the worst run on its problem.
 
     >>> import numpy as np
     >>> hard = np.linspace(-2, 2, 80)[:, None]
@@ -182,7 +193,7 @@ def evaluate_selectors(
         whole_number(n_jobs, "n_jobs", 1)
     table, limit = _scored(performance, better, cutoff, penalty)
     rows = _feature_rows(performance, features, table)
-    parts = _fold_of_each(performance, folds, table, random_state)
+    (parts,) = folds_of_problems(table, folds, fewest=FEWEST, random_state=random_state)
     chosen = _selectors(selectors, table, random_state)
     jobs = [
         _Job(name, selector, np.flatnonzero(parts != fold), np.flatnonzero(parts == fold))
@@ -248,38 +259,6 @@ def _names_of_problems(performance: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def _fold_of_each(performance: Any, folds: Any, table: Performances, seed: int) -> NDArray[np.intp]:
-    """The number of the fold of each problem."""
-    import pandas as pd
-    from sklearn.model_selection import KFold
-
-    problems = table.modelled.index
-    if folds is None and isinstance(performance, AslibScenario):
-        folds = performance.folds
-    if isinstance(folds, pd.Series):
-        named = folds.set_axis([str(name) for name in folds.index])
-        lacking = [name for name in problems if name not in named.index]
-        if lacking or named.index.has_duplicates:
-            fault = f"says nothing of '{lacking[0]}'" if lacking else "has a problem twice"
-            raise InputError(f"folds {fault}. Give the fold of each problem, by its name, once.")
-        found = pd.factorize(named.loc[list(problems)], sort=True)[0]
-    else:
-        count = whole_number(FOLDS if folds is None else folds, "folds", 2)
-        found = np.zeros(len(problems), dtype=np.intp)
-        if count <= len(problems):
-            splits = KFold(count, shuffle=True, random_state=seed).split(found)
-            for number, (_, held) in enumerate(splits):
-                found[held] = number
-    sizes = np.bincount(np.maximum(found, 0))
-    if found.min() < 0 or len(sizes) < 2 or len(found) - sizes.max() < FEWEST:
-        raise InputError(
-            f"There are {counted(len(problems), 'problem')} in {counted(len(sizes), 'fold')}, but "
-            f"two folds or more are needed, a fold for each problem, and {FEWEST} problems outside "
-            "each fold to learn from."
-        )
-    return np.asarray(found)
-
-
 def _selectors(given: Any, table: Performances, seed: int) -> dict[str, Any]:
     """Selectors by name, each told which performances are good."""
     if given is None:
@@ -320,8 +299,8 @@ def _choices(jobs: list[_Job], rows: Any, table: Performances, n_jobs: int | Non
     found[SINGLE] = 0
     picked = Parallel(n_jobs=n_jobs)(delayed(_picked)(job, rows, table) for job in jobs)
     for job, places in zip(jobs, picked, strict=True):
-        means = np.nanmean(table.gains[job.train], axis=0)
-        found.loc[found.index[job.test], SINGLE] = int(means.argmax())
+        single = int(fair_means(table.gains[job.train]).argmax())
+        found.loc[found.index[job.test], SINGLE] = single
         if job.name not in found:
             found[job.name] = 0
         found.loc[found.index[job.test], job.name] = places
@@ -351,11 +330,9 @@ def _evaluation(
     """What the choices achieved, beside the best of all algorithms."""
     import pandas as pd
 
-    gains = table.gains
-    worst = np.nanmin(gains, axis=1, keepdims=True) if limit is None else -limit
-    filled = np.where(np.isnan(gains), worst, gains)
+    filled = worst_where_missing(table.gains)
     sign = 1.0 if table.better == "higher" else -1.0
-    achieved = pd.DataFrame({VIRTUAL: sign * np.nanmax(gains, axis=1)}, index=places.index)
+    achieved = pd.DataFrame({VIRTUAL: sign * filled.max(axis=1)}, index=places.index)
     for name in places:
         achieved[name] = sign * filled[np.arange(len(filled)), places[name].to_numpy()]
     choices = places.apply(lambda column: table.algorithms.to_numpy()[column.to_numpy()])

@@ -122,7 +122,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
             return self
         found = _portfolio(gains, learnt)
         self.notes_ += found.notes
-        kept: Any = found.performances.algorithms
+        kept: Any = found.performances.algorithms[found.splines.known]
         if self.portfolio_size is not None:
             kept = found.select(self.epsilon, size=self.portfolio_size).algorithms
         self._keep(kept)
@@ -161,7 +161,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
     def _learn_difficulty(self, X: Any, found: Portfolio) -> None:
         """How hard each problem is; of the portfolio, no more is kept than a choice needs."""
         self.curves_ = found.splines
-        # There is no curve of an algorithm that never ran.
+        # There is no curve of an algorithm that hardly ran.
         names: Any = self._columns.astype(str)
         self._of_curves = found.performances.algorithms.get_indexer(names)
         self.regressor_ = DifficultyRegressor(self.regressor, random_state=self.random_state)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.columns import means
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,12 +30,17 @@ class Goodness:
     predicted: Floats  # the same shape
     published: bool = False  # areas on the grid of the AIRT paper
 
+    @property
+    def _gaps_and_predicted(self) -> tuple[Floats, Floats]:
+        """How far predictions are off, and predictions where there was a run."""
+        predicted = np.where(np.isnan(self.actual), np.nan, self.predicted)
+        return np.abs(self.actual - predicted), predicted
+
     def frame(self, algorithms: pd.Index) -> pd.DataFrame:
         """Measures and their standard errors over problems, a row an algorithm."""
         import pandas as pd
 
-        gaps = np.abs(self.actual - self.predicted)
-        predicted = np.where(np.isnan(self.actual), np.nan, self.predicted)
+        gaps, predicted = self._gaps_and_predicted
         areas = {
             "mse": (gaps**2, None),
             "aucdf": (1 - gaps, self._area(gaps, lower=True)),
@@ -44,7 +50,7 @@ class Goodness:
         }
         columns: dict[str, Floats] = {}
         for name, (cells, area) in areas.items():
-            columns[name] = np.nanmean(cells, axis=0) if area is None else area
+            columns[name] = means(cells) if area is None else area
             columns[f"{name}_se"] = _error_of_mean(cells)
         columns["difference"] = np.abs(columns["auaec"] - columns["aupec"])
         return pd.DataFrame(columns, index=algorithms)
@@ -53,8 +59,7 @@ class Goodness:
         """Tidy: algorithm, curve, tolerance, share of problems within the tolerance."""
         import pandas as pd
 
-        gaps = np.abs(self.actual - self.predicted)
-        predicted = np.where(np.isnan(self.actual), np.nan, self.predicted)
+        gaps, predicted = self._gaps_and_predicted
         tolerances = np.linspace(0.0, 1.0, POINTS)
         parts = []
         for name, cells in (
@@ -82,7 +87,7 @@ class Goodness:
         performances, but spreads their 100 shares over the whole unit.
         """
         if not self.published:
-            mean: Any = np.nanmean(cells, axis=0)
+            mean: Any = means(cells)
             return 1 - mean if lower else mean
         steps = np.arange(PUBLISHED_POINTS) / PUBLISHED_POINTS
         shares = _share_within(cells, steps) if lower else _share_within(-cells, steps - 1.0)
@@ -112,7 +117,7 @@ def _error_of_mean(cells: Floats) -> Floats:
     """Of each column over its numbers; NaN where there are fewer than two."""
     count = (~np.isnan(cells)).sum(axis=0)
     enough = np.where(count > 1, count, np.nan)
-    apart = np.nan_to_num(cells - np.nanmean(cells, axis=0))
+    apart = np.nan_to_num(cells - means(cells))
     error: Floats = np.sqrt((apart**2).sum(axis=0) / (enough - 1) / enough)
     return error
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import as_number
 from itemwise.datasets.aslib import AslibScenario
+from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, places
@@ -19,7 +20,6 @@ from itemwise.words import counted, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-Better = Literal["higher", "lower"]
 Transform = Literal["raw", "negate", "reciprocal"]
 TRANSFORMS: tuple[Transform, ...] = ("raw", "negate", "reciprocal")
 FEWEST_ALGORITHMS, FEWEST_PROBLEMS = 3, 3
@@ -39,6 +39,7 @@ class Performances:
     transform: Transform
     bounds: tuple[float, float]  # worst and best that `modelled` can be
     notes: tuple[str, ...] = ()
+    folds: pd.Series | None = None  # of each problem, where the source says one
 
     @property
     def algorithms(self) -> pd.Index:
@@ -72,10 +73,17 @@ class Performances:
             )
 
     def grades(self, count: int) -> Floats:
-        """As grades from 0, of `count` or fewer; borders are the same for all algorithms."""
+        """As grades from 0, of `count` or fewer; borders are the same for all algorithms.
+
+        Where there are no more different values than that, each is a grade.
+        """
         values = self.cells
-        edges = edges_by_quantile(values[~np.isnan(values)], count)
-        if len(edges) < 3:
+        different = self._different
+        if 2 < len(different) <= count:
+            edges = np.append(different, np.inf)
+        else:
+            edges = edges_by_quantile(values[~np.isnan(values)], count)
+        if len(edges) < 3 or len(different) < 3:
             raise InputError(
                 f"Performances take too few different values for {count} grades. Ask for more "
                 f"grades, or use model='continuous'. {SOLVED}"
@@ -83,22 +91,18 @@ class Performances:
         found = places(values.ravel(), edges).reshape(values.shape)
         return np.where(np.isnan(values), np.nan, found)
 
+    def notes_on_grades(self, grades: Floats, count: int) -> list[str]:
+        """Why there are fewer grades than were asked for, though there are values for more."""
+        got = int(np.nanmax(grades)) + 1
+        if got == min(count, len(self._different)):
+            return []
+        return [f"{counted(got, 'grade')} in place of {count}: equal performances share a grade."]
 
-def ranges(cells: Floats) -> Floats:
-    """From the least to the greatest number of each column; 0 where it has none."""
-    seen = ~np.isnan(cells)
-    most = np.where(seen, cells, -np.inf).max(axis=0)
-    least = np.where(seen, cells, np.inf).min(axis=0)
-    found: Floats = np.where(seen.any(axis=0), most - least, 0.0)
-    return found
-
-
-def means(cells: Floats) -> Floats:
-    """Of each column over its numbers; NaN where it has none."""
-    seen = ~np.isnan(cells)
-    count = np.where(seen.any(axis=0), seen.sum(axis=0), np.nan)
-    found: Floats = np.where(seen, cells, 0.0).sum(axis=0) / count
-    return found
+    @property
+    def _different(self) -> Floats:
+        """Every performance once, in order."""
+        values = self.cells
+        return np.unique(values[~np.isnan(values)])
 
 
 def as_performances(
@@ -115,22 +119,33 @@ def as_performances(
         return performance
     unsolved: NDArray[np.bool_] | None = None
     notes: list[str] = []
-    given = performance
+    given, folds, stated = performance, None, None
     if isinstance(performance, AslibScenario):
+        folds = performance.folds
         better = better or performance.better
         cutoff = performance.cutoff if cutoff is None else cutoff
         if performance.kind == "runtime":
             unsolved = (~performance.status.isin(["ok", "missing"])).to_numpy()
         given = performance.performance
-    better = better or "higher"
+    else:
+        attributes = getattr(performance, "attrs", {})  # what a reader wrote to a frame
+        told = attributes.get("notes")
+        notes += map(str, told if isinstance(told, list) else ())
+        stated = None if better else attributes.get("better")
+    better = better or stated or "higher"
     if better not in ("higher", "lower"):
         raise InputError(f"better is {better!r}, but it should be 'higher' or 'lower'.")
+    if stated:
+        measure = performance.attrs.get("measure", "its values")
+        notes.append(f"{stated.capitalize()} is better, as the table says of {measure}.")
     table = _table(given)
     if cutoff is not None or penalty is not None:
         table = _timed_out(table, unsolved, better, cutoff, penalty, notes)
+    elif unsolved is not None:
+        table = _failed(table, unsolved, better, notes)
     table = _with_runs(table, notes)
     transform = transform or ("raw" if better == "higher" else "negate")
-    return _transformed(table, better, transform, bounds, notes)
+    return replace(_transformed(table, better, transform, bounds, notes), folds=folds)
 
 
 def _table(performance: Any) -> pd.DataFrame:
@@ -167,6 +182,12 @@ def _with_runs(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
         notes.append(f"{listed(list(idle), 'problem')} without any run: left out.")
         table = table.drop(index=idle)
     _check_size(table, notes)
+    missing = int(table.isna().sum().sum())
+    if missing:
+        notes.append(
+            f"{missing:,} of {counted(table.size, 'run')} missing: curves go without them; where "
+            "portfolios are judged, each counts as the worst run on its problem."
+        )
     return table
 
 
@@ -272,6 +293,21 @@ def _timed_out(
         by = "" if penalty is None else f", counted as {least:,.10g}"
         notes.append(f"{counted(count, 'run')} ({share:.0%}) timed out or failed{by}.")
     return _filled(table, values)
+
+
+def _failed(
+    table: pd.DataFrame, unsolved: NDArray[np.bool_], better: Better, notes: list[str]
+) -> pd.DataFrame:
+    """Runs that failed at the worst that is recorded, where no cut-off is known."""
+    values = table.to_numpy(dtype=float)
+    if not unsolved.any() or np.isnan(values).all():
+        return table
+    worst = float(np.nanmax(values) if better == "lower" else np.nanmin(values))
+    notes.append(
+        f"{counted(int(unsolved.sum()), 'run')} timed out or failed, and no cut-off is known: "
+        f"counted as the worst that is recorded, {worst:,.10g}. Say with cutoff where runs end."
+    )
+    return _filled(table, np.where(unsolved, worst, values))
 
 
 def _transformed(

@@ -11,11 +11,11 @@ import numpy as np
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.columns import fair_means, means, worst_where_missing
 from itemwise.numerics.shapley import shapley_shares, virtual_best_shapley
 from itemwise.numerics.splines import Splines
 from itemwise.results import Finding
-from itemwise.studies.performances import means
-from itemwise.studies.strengths import drawn_shares, entering_epsilon, within
+from itemwise.studies.strengths import drawn_shares, entering_epsilon, share_within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ class Candidates:
 def strongest(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
     """Share of problems within `epsilon` of the best curve; and how far from it at the nearest."""
     curves = candidates.splines.at(candidates.difficulty)
-    return within(curves, epsilon).mean(axis=0), -entering_epsilon(curves)
+    return share_within(curves, epsilon), -entering_epsilon(curves)
 
 
 def wins(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
@@ -49,7 +49,7 @@ def wins(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
     share = _wins_of_problems(candidates).mean(axis=0)
     if candidates.first_wins:
         return share, -np.arange(share.size, dtype=float)
-    return share, means(candidates.values)
+    return share, fair_means(candidates.values)
 
 
 def _wins_of_problems(candidates: Candidates) -> Floats:
@@ -65,8 +65,8 @@ def _wins_of_problems(candidates: Candidates) -> Floats:
 def contributions(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
     """Exact Shapley values of the virtual-best game; and mean performance."""
     del epsilon
-    values = virtual_best_shapley(candidates.values, candidates.worst)
-    return values, means(candidates.values)
+    values = virtual_best_shapley(worst_where_missing(candidates.values), candidates.worst)
+    return values, fair_means(candidates.values)
 
 
 # Each gives a value and, where values tie, what decides; higher is better in both.
@@ -108,7 +108,7 @@ def _errors(candidates: Candidates, method: str, epsilon: float) -> Floats:
     if method == TOPSET:
         parts = _wins_of_problems(candidates)
     else:
-        parts = shapley_shares(candidates.values, candidates.worst)
+        parts = shapley_shares(worst_where_missing(candidates.values), candidates.worst)
     error: Floats = parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
     return error
 
@@ -170,10 +170,11 @@ def choose(
     elif whole_number(size, "size", 1) > len(algorithms):
         raise InputError(f"size is {size}, but there are {len(algorithms)} algorithms.")
     order, value = ranked(candidates, method, epsilon)
-    kept = order[:size]
+    known = candidates.splines.known if method == AIRT else np.ones(len(order), dtype=bool)
+    kept = order[known[order]][:size]
     frame = pd.DataFrame(
         {
-            "rank": np.arange(1, size + 1),
+            "rank": np.arange(1, len(kept) + 1),
             "value": value[kept],
             "value_se": _errors(candidates, method, epsilon)[kept],
             "mean_performance": means(candidates.values)[kept],
@@ -181,10 +182,12 @@ def choose(
         index=algorithms[kept],
     )
     notes: list[str] = []
+    if len(kept) < size:
+        notes.append(f"No more than {len(kept)} are kept: the others have too few runs.")
     late = [str(algorithms[i]) for i in kept if value[i] == 0] if method == AIRT else []
     if late:
         notes.append(
             f"{', '.join(late)}: never within epsilon = {epsilon:g} of the best curve; ordered by "
             "how near they come."
         )
-    return ChosenPortfolio(method, epsilon, frame, len(algorithms) - size, tuple(notes))
+    return ChosenPortfolio(method, epsilon, frame, len(algorithms) - len(kept), tuple(notes))

@@ -6,32 +6,37 @@ difficulty is -θ; discrimination and difficulty of an item say how an algorithm
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
+from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.shojima import Shojima
 from itemwise.models import Continuous
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.special import log_normal_cdf, sigmoid_pair
-from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines
+from itemwise.numerics.columns import means, ranges
+from itemwise.numerics.special import sigmoid_pair
+from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines, too_few
 from itemwise.responses import Responses
 from itemwise.results import Finding
+from itemwise.studies.algorithm_traits import (
+    notes_on_calibration,
+    notes_on_left_out,
+    traits_of_algorithms,
+)
 from itemwise.studies.goodness import Goodness, Items, published_goodness
 from itemwise.studies.performances import (
-    Better,
+    FEWEST_ALGORITHMS,
     Performances,
     Transform,
     as_performances,
-    means,
-    ranges,
 )
 from itemwise.studies.portfolio_choice import AIRT, Candidates, ChosenPortfolio, choose
 from itemwise.studies.portfolio_figures import FIGURES
@@ -47,7 +52,6 @@ Model = Literal["continuous", "graded"]
 MODELS: tuple[Model, ...] = ("continuous", "graded")
 CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
 LEVEL, Z = 0.95, 1.959963984540054
-CONSTANT = "constant"
 SURE = 0.95
 FIGURE_SETTINGS = ("epsilons", "highlight", "panels")  # the others are of every display
 
@@ -94,36 +98,7 @@ class Portfolio(Finding):
     @cached_property
     def algorithms(self) -> pd.DataFrame:
         """A row an algorithm: discrimination, consistency, difficulty limit, whether anomalous."""
-        import pandas as pd
-
-        items = self.calibration.items
-        names = self.performances.algorithms
-        limit = _limit_column(items)
-        slope = items["discrimination"]
-        frame = pd.DataFrame(
-            {
-                "discrimination": slope,
-                "discrimination_se": items["discrimination_se"],
-                "anomalous": slope < 0,
-                "anomalous_chance": np.exp(
-                    log_normal_cdf(-(slope / items["discrimination_se"]).to_numpy())
-                ),
-                "consistency": 1 / slope.abs(),
-                "consistency_se": items["discrimination_se"] / slope**2,
-                "difficulty_limit": -limit["value"],
-                "difficulty_limit_se": limit["se"],
-            }
-        )
-        if "scaling" in items:
-            frame.insert(2, "scaling", items["scaling"])
-            frame.insert(3, "scaling_se", items["scaling_se"])
-        frame = frame.reindex(names)
-        alike = ~frame.index.isin(items.index)
-        frame["anomalous"] = frame["anomalous"].where(~alike, other=False).astype(bool)
-        frame.loc[alike, "consistency"] = np.inf  # the limit of 1 / |discrimination| at 0
-        frame["mean_performance"] = means(self.performances.given.to_numpy())
-        frame["flag"] = np.where(alike, CONSTANT, "")
-        return frame
+        return traits_of_algorithms(self.calibration, self.performances)
 
     @cached_property
     def problems(self) -> pd.DataFrame:
@@ -146,13 +121,17 @@ class Portfolio(Finding):
 
     @cached_property
     def curves(self) -> pd.DataFrame:
-        """Performance along difficulty, tidy: algorithm, difficulty, performance, low, high."""
+        """Performance along difficulty, tidy: algorithm, difficulty, performance, low, high.
+
+        An algorithm with too few runs has none.
+        """
         import pandas as pd
 
         points = PUBLISHED_CURVE_POINTS if self.settings.preset else CURVE_POINTS
         grid = np.linspace(self.difficulty.min(), self.difficulty.max(), points)
-        middle, error = self.splines.at(grid), self.splines.se_at(grid)
-        names = self.performances.algorithms
+        known = self.splines.known
+        middle, error = self.splines.at(grid)[:, known], self.splines.se_at(grid)[:, known]
+        names = self.performances.algorithms[known]
         return pd.DataFrame(
             {
                 "algorithm": np.repeat(np.asarray(names), points),
@@ -340,21 +319,23 @@ def portfolio(
 
 def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
     """The study itself, of performances that are ready."""
-    spread = ranges(table.cells)
-    varied = table.algorithms[spread > 0]
     notes = list(table.notes)
-    alike = [str(name) for name in table.algorithms[spread == 0]]
-    if alike:
-        notes.append(
-            f"{listed(alike, 'algorithm')} with the same performance on every problem: perfectly "
-            "consistent, without a difficulty limit."
-        )
-    if len(varied) < 3:
+    judged = table.cells
+    if settings.model == "graded":
+        judged = table.grades(settings.grades)
+        notes += table.notes_on_grades(judged, settings.grades)
+    few = too_few(judged)
+    alike = (ranges(judged) == 0) & ~few
+    varied = np.flatnonzero(~few & ~alike)
+    notes += notes_on_left_out(list(table.algorithms[few]), list(table.algorithms[alike]))
+    if len(varied) < FEWEST_ALGORITHMS:
         raise InputError(
-            f"Of {len(spread)} algorithms, {len(varied)} perform differently on different "
-            "problems, but three or more must, or nothing tells how hard a problem is."
+            f"Of {len(few)} algorithms, {len(varied)} perform differently on different "
+            f"problems{' and have runs enough' if few.any() else ''}, but three or more must, or "
+            "nothing tells how hard a problem is."
         )
-    calibration = _calibrated(table, varied, settings)
+    calibration = _calibrated(table, judged, varied, settings)
+    notes += notes_on_calibration(calibration)
     if not calibration.converged and not settings.preset:
         notes.append("The estimation did not converge: take figures with care.")
     scored = calibration.abilities("ml" if settings.preset else "eap")
@@ -381,26 +362,16 @@ def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
     )
 
 
-def _calibrated(table: Performances, varied: pd.Index, settings: Settings) -> Calibration:
-    """The model of the algorithms, with the mapping turned around."""
-    names = {"respondents": list(table.modelled.index), "items": list(varied)}
-    positions = table.algorithms.get_indexer(varied)
+def _calibrated(
+    table: Performances, judged: Floats, varied: NDArray[np.intp], settings: Settings
+) -> Calibration:
+    """The model of the algorithms at these positions, with the mapping turned around."""
+    names = {"respondents": list(table.modelled.index), "items": list(table.algorithms[varied])}
     if settings.model == "graded":
-        grades = table.grades(settings.grades)[:, positions]
-        return calibrate(Responses(grades, kind="graded", **names), "graded")
-    responses = Responses(table.cells[:, positions], kind="continuous", **names)
+        return calibrate(Responses(judged[:, varied], kind="graded", **names), "graded")
+    responses = Responses(judged[:, varied], kind="continuous", **names)
     if settings.preset:
         table.require_every_run(f"preset='{AIRT}'")
         bounds: Any = "table" if table.transform == "reciprocal" else table.bounds
         return calibrate(responses, Continuous(bounds=bounds, at_bounds=0.01), engine=Shojima())
     return calibrate(responses, Continuous(bounds=table.bounds))
-
-
-def _limit_column(items: pd.DataFrame) -> dict[str, pd.Series]:
-    """Item difficulty; of grades, that of the highest grade the algorithm reaches."""
-    steps = [name for name in map(str, items) if re.fullmatch(r"difficulty_\d+", name)]
-    if not steps:
-        return {"value": items["difficulty"], "se": items["difficulty_se"]}
-    highest = items[steps].ffill(axis=1).iloc[:, -1]
-    errors = items[[f"{name}_se" for name in steps]].ffill(axis=1).iloc[:, -1]
-    return {"value": highest, "se": errors}

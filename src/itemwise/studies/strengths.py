@@ -35,6 +35,13 @@ def within(curves: Floats, epsilon: float, *, best: bool = True) -> np.ndarray:
     return near
 
 
+def share_within(curves: Floats, epsilon: float) -> Floats:
+    """Share of the places (last axis but one) at which each curve is strong; NaN of no curve."""
+    share = within(curves, epsilon).mean(axis=-2)
+    found: Floats = np.where(np.isnan(curves).any(axis=-2), np.nan, share)
+    return found
+
+
 def regions(
     splines: Splines, difficulty: Floats, algorithms: pd.Index, epsilon: float, *, best: bool
 ) -> pd.DataFrame:
@@ -72,7 +79,7 @@ def occupancy(
     import pandas as pd
 
     level = checked_share(level, "level", 0.95)
-    share = within(splines.at(difficulty), epsilon).mean(axis=0)
+    share = share_within(splines.at(difficulty), epsilon)
     drawn = drawn_shares(splines, difficulty, epsilon, random_state)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     columns = {
@@ -90,8 +97,7 @@ def drawn_shares(
     """Shares of problems as they may be, given how surely curves are known: (draws, n_curves)."""
     edges = np.quantile(difficulty, np.linspace(0.0, 1.0, PLACES))  # each stands for as many
     drawn = splines.draws_at(edges, DRAWS, np.random.default_rng(random_state))
-    shares: Floats = within(drawn, epsilon).mean(axis=1)
-    return shares
+    return share_within(drawn, epsilon)
 
 
 def entering_epsilon(curves: Floats) -> Floats:
