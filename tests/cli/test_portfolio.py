@@ -67,6 +67,29 @@ def test_a_folder_is_filled(run, seconds, undrawn, tmp_path):
     assert (tmp_path / "there" / "figures" / "curves.png").exists()
 
 
+def test_the_table_names_the_epsilons_of_its_shares(run, seconds, undrawn, tmp_path):
+    words = ["--better", "lower", "-e", 0.1, "-e", 0, "-e", 0.05, *TWO]
+    said = run("portfolio", "runs.csv", "--out", "there", *words).stdout
+    heads = said.splitlines()[1]
+    assert heads.split("anomalous")[1].split() == ["within", "0", "within", "0.1"]
+    document = json.loads(run("portfolio", "runs.csv", "--json", *words).stdout)
+    assert document["epsilon"] == 0.1
+    shares = portfolio(seconds, better="lower").occupancy(0.1)["occupancy"].round(3)
+    for row in said.splitlines()[2:6]:
+        name, *_, last = row.split()
+        assert float(last) == shares[name]
+
+
+def test_all_that_is_noted_is_printed_and_written_once(run, seconds, undrawn, tmp_path):
+    seconds.head(6).to_csv("few.csv")
+    words = ["--better", "lower", "--cutoff", 15, "--size", 4, "-e", 2, "--out", "there"]
+    said = run("portfolio", "few.csv", *words).stdout
+    written = json.loads((tmp_path / "there" / "summary.json").read_text())["sentences"]
+    for note in ("Portfolios are not compared.", "epsilon is 2, but performance"):
+        assert said.count(note) == 1
+        assert any(text.startswith(note) for part in written.values() for text in part)
+
+
 def test_a_long_table_says_the_same(run, seconds, tmp_path):
     wide = run("portfolio", "runs.csv", "--better", "lower", "--quiet", *TWO)
     rows = seconds.reset_index().melt("problem", var_name="algorithm")
@@ -144,3 +167,20 @@ def test_a_scenario_knows_what_is_better_and_its_own_folds(run, shared):
     assert len(document["algorithms"]) == 20
     assert any("timeout" in note for note in document["notes"])
     assert {row["folds"] for row in document["gaps"]} == {10}
+
+
+def test_what_a_scenario_contradicts_is_said_in_words_of_the_command_line(run, tmp_path):
+    (tmp_path / "scenario").mkdir()
+    (tmp_path / "scenario" / "description.txt").write_text(
+        "scenario_id: X\nperformance_measures: accuracy\nmaximize: true\n"
+        "performance_type: solution_quality\nalgorithm_cutoff_time: ?\n"
+    )
+    heads = ["instance_id STRING", "repetition NUMERIC", "algorithm STRING", "accuracy NUMERIC"]
+    heads.append("runstatus {ok, timeout}")
+    rows = [f"p{k},1,{name},{k / 9},ok" for k in range(4) for name in "abc"]
+    text = "\n".join(["@RELATION r", *(f"@ATTRIBUTE {head}" for head in heads), "@DATA", *rows])
+    (tmp_path / "scenario" / "algorithm_runs.arff").write_text(text)
+    done = run("portfolio", "scenario", "--cutoff", 5)
+    assert done.exit_code == 3
+    assert "--cutoff is for runtimes, but of 'accuracy', higher is better." in done.stderr
+    assert "better='lower'" not in done.stderr

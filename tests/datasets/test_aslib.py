@@ -408,3 +408,8 @@ def test_memory_that_ran_out_is_no_timeout(shared):
 def test_the_folder_above_the_shared_scenarios_points_down(shared):
     with pytest.raises(FileError, match=r"6 folders \(ASP-POTASSCO, .*give '.*ASP-POTASSCO'"):
         read_aslib(shared / "data" / "aslib")
+
+
+def test_a_limit_that_is_no_number_is_said(scenario):
+    with pytest.raises(InputError, match="max_bytes is 'x', but it should be a number above 0"):
+        scenario(max_bytes="x")

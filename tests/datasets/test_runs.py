@@ -74,6 +74,19 @@ def test_what_cannot_be_read_is_explained(file, text, layout, told):
         read_runs(file(text), layout=layout)
 
 
+@pytest.mark.parametrize("head", ["problem", "", "solver run"])
+def test_a_problem_without_a_name_is_said_and_not_called_nan(file, head):
+    with pytest.raises(InputError, match=r"Row 2 of '.*' has nothing in column"):
+        read_runs(file(f"{head},a,b,c\np1,2,3,4\n,3,4,5\np3,4,5,7\n"))
+
+
+def test_what_is_no_path_and_no_size_is_said(file):
+    with pytest.raises(InputError, match="path is None, but the path of a file is needed"):
+        read_runs(None)
+    with pytest.raises(InputError, match="max_bytes is 'x', but it should be a number above 0"):
+        read_runs(file(WIDE), max_bytes="x")
+
+
 def test_a_small_file_cannot_ask_for_a_huge_table(file):
     rows = "".join(f"p{k},a{k},1\n" for k in range(1000))
     with pytest.raises(InputError, match="1,000 problems and 1,000 algorithms"):

@@ -52,13 +52,19 @@ def test_names_do_not_cover_each_other():
     assert np.diff(heights[-12:]).min() > 0.03
 
 
-def test_standard_errors_are_bars_where_they_are_given():
-    frame = some(3, [0.2]).assign(auaec_se=0.01, aupec_se=[0.02, np.nan, 0.02])
-    ax = EffectivenessDisplay(frame).plot().ax_
-    across, up = ax.collections[:2]
-    assert np.ptp(across.get_segments()[0][:, 0]) == pytest.approx(2 * 1.96 * 0.01)
-    assert np.ptp(up.get_segments()[0][:, 1]) == pytest.approx(2 * 1.96 * 0.02)
-    assert "bar: ±1.96 standard errors" in "\n".join(texts(ax))
+def test_a_bar_is_the_error_of_the_distance_from_the_diagonal_and_within_the_axes():
+    errors = {"auaec_se": 0.4, "aupec_se": 0.4, "difference_se": [0.02, np.nan, 0.2]}
+    ax = EffectivenessDisplay(some(3, [0.2]).assign(**errors)).plot().ax_
+    bars = ax.collections[0].get_segments()
+    np.testing.assert_allclose([np.ptp(bar[:, 1]) for bar in bars], [0.0784, 0.0, 0.784])
+    assert all(np.ptp(bar[:, 0]) == 0 for bar in bars)
+    assert ax.get_ylim()[0] < 0.9 - 0.392
+    assert ax.get_ylim()[1] > 0.9 + 0.392
+    assert "bar: ±1.96 standard errors of the distance" in "\n".join(texts(ax))
+
+
+def test_of_few_algorithms_each_has_its_name():
+    assert len(named(EffectivenessDisplay(some(12, [])).plot().ax_)) == 12
 
 
 def test_rows_without_both_areas_are_counted_and_refused_where_there_is_nothing_else():

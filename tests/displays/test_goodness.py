@@ -4,6 +4,7 @@ import pytest
 from matplotlib.collections import LineCollection
 
 from itemwise.displays import GoodnessDisplay
+from itemwise.displays.style import STYLE
 from itemwise.errors import InputError
 
 T = np.linspace(0.0, 1.0, 11)
@@ -76,3 +77,12 @@ def test_what_is_unknown_or_without_numbers_is_said():
         GoodnessDisplay(frame.assign(share=np.nan))
     frame.loc[0, "share"] = np.nan
     assert "not shown: 1 row" in "\n".join(texts(GoodnessDisplay(frame).plot().ax_))
+
+
+def test_the_caller_may_say_the_order_of_colours():
+    frame = some([0.5 + 0.01 * k for k in range(20)])
+    order = [f"algorithm {k}" for k in range(20)]
+    handles = GoodnessDisplay(frame, order=order).plot().ax_.get_legend().get_lines()
+    colours = [STYLE.palette[k % 7] for k in range(19, 12, -1)]
+    assert [line.get_color() for line in handles] == colours
+    assert len({(line.get_color(), str(line.get_linestyle())) for line in handles}) == 7

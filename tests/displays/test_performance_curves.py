@@ -109,3 +109,13 @@ def test_rows_without_numbers_are_counted_and_refused_where_there_is_nothing_els
     assert "not shown: 1 row without a number" in texts(PerformanceCurvesDisplay(frame).plot().ax_)
     with pytest.raises(InputError, match="nothing to draw"):
         PerformanceCurvesDisplay(frame.assign(difficulty=np.inf))
+
+
+def test_the_axis_says_what_performance_is():
+    ax = PerformanceCurvesDisplay(some([0.2, 0.4]), height="seconds saved").plot().ax_
+    assert ax.get_ylabel() == "seconds saved"
+
+
+def test_a_number_is_no_list_of_names():
+    with pytest.raises(InputError, match="cannot highlight '2'"):
+        PerformanceCurvesDisplay(some([0.2, 0.4]), highlight=2)

@@ -2,8 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_rgba
 
 from itemwise.displays import StrengthsDisplay
+from itemwise.displays.style import STYLE
 from itemwise.errors import InputError
 
 COLUMNS = ["kind", "epsilon", "algorithm", "start", "end"]
@@ -112,3 +114,19 @@ def test_of_very_many_the_strongest_are_drawn(frames):
 def test_what_makes_no_regions_is_refused(change, message):
     with pytest.raises(InputError, match=message):
         StrengthsDisplay(REGIONS.assign(**change))
+
+
+def test_of_many_algorithms_each_colour_stands_for_one_and_grey_for_the_others(frames):
+    frame = frames["strengths"]([f"algorithm {k}" for k in range(30)])
+    ax = StrengthsDisplay(frame).plot().ax_
+    colours = [colour for colour, _ in bars(ax)[0]]
+    grey = to_rgba(STYLE.neutral)
+    assert colours.count(grey) == 23
+    assert len(set(colours)) == 1 + 7
+    assert "grey: 23 other algorithms" in "\n".join(texts(ax))
+
+
+def test_the_caller_may_say_the_order_of_colours():
+    ax = StrengthsDisplay(REGIONS, order=["c", "b", "a"]).plot().ax_
+    assert names(ax)[:3] == ["a", "b", "c"]
+    assert [colour for colour, _ in bars(ax)[0]] == [to_rgba(STYLE.palette[k]) for k in (2, 1)]

@@ -77,6 +77,22 @@ def test_the_summary_says_what_it_means(written):
     assert said["chosen by shapley"][0].startswith("Keep ")
 
 
+def test_the_summary_says_why_there_is_no_comparison(accuracy, tmp_path, monkeypatch):
+    monkeypatch.setattr(Display, "save", lambda self, path: path)
+    write_portfolio(portfolio(accuracy), None, tmp_path, notes=["Too few problems."])
+    said = json.loads((tmp_path / "summary.json").read_text())["sentences"]
+    assert said["gaps"] == ["Too few problems."]
+
+
+def test_notes_of_the_comparison_alone_are_told_with_it(accuracy, tmp_path, monkeypatch):
+    monkeypatch.setattr(Display, "save", lambda self, path: path)
+    compared = compare_portfolios(accuracy, folds=2, sizes=[1], epsilon=5)
+    write_portfolio(portfolio(accuracy), compared, tmp_path)
+    said = json.loads((tmp_path / "summary.json").read_text())["sentences"]
+    assert said["gaps"] == [compared.meaning, *compared.notes]
+    assert len(said["gaps"]) == 2
+
+
 def test_grades_have_traces_and_no_comparison_no_gaps(accuracy, tmp_path, monkeypatch):
     monkeypatch.setattr(Display, "save", lambda self, path: path)
     paths = write_portfolio(portfolio(accuracy, model="graded", grades=3), None, tmp_path)

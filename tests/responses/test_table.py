@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from itemwise.errors import InputError
 from itemwise.responses import Responses
+from itemwise.responses.cells import shown
 
 NAN = float("nan")
 
@@ -533,3 +534,11 @@ def test_importing_loads_numpy_but_not_pandas():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "0", done.stderr
+
+
+@pytest.mark.parametrize("value", ["a" * 90, "it's \"" + "a" * 90, "it's" + "a" * 90])
+def test_a_long_name_is_cut_inside_its_quotes(value):
+    text = shown(value)
+    assert len(text) == 60
+    assert text.endswith(f"...{text[0]}")
+    assert shown([value]).endswith("a...")

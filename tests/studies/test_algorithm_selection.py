@@ -1,11 +1,14 @@
 """Closed gap: between the single best algorithm and a perfect choice."""
 
+from threading import Lock
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import itemwise as iw
@@ -34,6 +37,31 @@ class Oracle(BaseEstimator):
     def predict(self, X):
         best = np.asarray(X)[:, 0].astype(int)
         return [self.names_[(place + self.off) % len(self.names_)] for place in best]
+
+
+class First:
+    """Neither settings nor scikit-learn: takes the first algorithm."""
+
+    def fit(self, X, y):
+        self.name = y.columns[0]
+        return self
+
+    def predict(self, X):
+        return [self.name] * len(X)
+
+
+class Locked(First):
+    """Holds what cannot be copied."""
+
+    def __init__(self):
+        self.lock = Lock()
+
+
+class Silent:
+    """Learns and never tells."""
+
+    def fit(self, X, y):
+        return self
 
 
 def drawn(n=60, seed=0):
@@ -239,6 +267,10 @@ def test_it_is_drawn_and_saved(tmp_path):
         ),
         ({"random_state": -1}, "random_state is -1"),
         ({"cutoff": -1.0}, "cutoff is -1.0"),
+        ({"penalty": "x"}, "penalty is 'x', but it should be a number from 1"),
+        ({"selectors": {"x": Locked()}}, "'x' cannot be copied, but each fold needs a fresh one"),
+        ({"selectors": {"x": Silent()}}, "The selector 'x' has no predict"),
+        ({"selectors": {"x": LinearRegression()}}, "'x' should answer with the name of an algor"),
     ],
 )
 def test_what_cannot_be_used_is_refused(change, message):
@@ -277,3 +309,15 @@ def test_performance_of_each_closes_more_than_one_difficulty(shared):
     more, error = found.difference("by performance", "by difficulty")
     assert more > 1.96 * error
     assert found.to_frame().loc["by difficulty", "closed_gap"] > 0.3
+
+
+def test_a_selector_needs_no_more_than_fit_and_predict():
+    features, table = drawn()
+    found = evaluate_selectors(table, features, selectors={"x": First()}, better="lower")
+    assert set(found.choices["x"]) == {table.columns[0]}
+
+
+def test_a_portfolio_is_not_the_table_that_is_needed():
+    features, table = drawn()
+    with pytest.raises(InputError, match="performance is a Portfolio, but the table of runs is"):
+        evaluate_selectors(iw.portfolio(table, better="lower"), features, selectors={"x": First()})

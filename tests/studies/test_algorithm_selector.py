@@ -144,6 +144,7 @@ def test_an_algorithm_without_runs_is_never_picked():
         ({"kind": "features"}, "kind is 'features', but it should be one of difficulty, perf"),
         ({"better": "more"}, "better is 'more'"),
         ({"scale": "root"}, "scale is 'root'"),
+        ({"epsilon": "x"}, "epsilon is 'x', but it should be a number from 0"),
         ({"portfolio_size": 4}, "size is 4, but there are 3 algorithms"),
         ({"regressor": "forest"}, "There is no regressor 'forest'"),
     ],

@@ -1,6 +1,7 @@
 """Tables of performances brought to one form, and what is said of those that cannot be."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -276,13 +277,20 @@ def test_every_way_to_turn_runtimes_keeps_their_order(times):
         (ACCURACY.set_axis(["p", "p", "q"]), {}, r"1 problem \(p\).*table.groupby\(level=0\)"),
         (ACCURACY["a"], {}, "has 1 dimension, but a table is needed"),
         ([[1, 2], [3]], {}, "has rows of different lengths, but a table is needed"),
-        ("runs.csv", {}, "has 0 dimensions.*pandas.read_csv"),
+        ("runs.csv", {}, r"is 'runs.csv'.*itemwise.read_runs\(path\).*itemwise.read_aslib\(path\)"),
+        (Path("runs"), {}, "performance is 'runs', but a table is needed"),
+        (7, {}, r"has 0 dimensions.*itemwise.read_runs\(path\)"),
         (ACCURACY, {"better": "best"}, "better is 'best', but it should be 'higher' or 'lower'"),
         (ACCURACY, {"transform": "log"}, "transform is 'log', but it should be one of raw, negate"),
         (TIMES, {"better": "lower", "transform": "raw"}, "'raw' is for measures of which higher"),
         (ACCURACY, {"transform": "negate"}, "do not go together"),
         (-TIMES, {"better": "lower", "transform": "reciprocal"}, "down to -12. Use transform="),
         (ACCURACY, {"bounds": (0, 0.95)}, "of 'c' on 'r' is 1, outside the bounds 0 to 0.95"),
+        (
+            TIMES,
+            {"better": "lower", "cutoff": 10, "penalty": 10, "bounds": (0, 10)},
+            r"timed out counts as 100 by its penalty, outside the bounds 0 to 10.*\(0, 100\)",
+        ),
         (ACCURACY, {"bounds": (1, 0)}, r"bounds is \(1, 0\), but it should be \(low, high\)"),
         (ACCURACY, {"bounds": (0, np.nan)}, "low below high"),
         (ACCURACY, {"bounds": 1}, r"bounds is 1, but it should be \(low, high\)"),
@@ -296,3 +304,17 @@ def test_every_way_to_turn_runtimes_keeps_their_order(times):
 def test_what_cannot_be_used_is_said(table, settings, said):
     with pytest.raises(InputError, match=f"(?s){said}"):
         as_performances(table, **settings)
+
+
+def test_numbers_that_pandas_holds_as_objects_are_numbers():
+    found = as_performances(TIMES.astype(object).where(TIMES.notna(), None), better="lower")
+    pd.testing.assert_frame_equal(found.given, TIMES)
+
+
+def test_what_a_scenario_notes_is_noted():
+    assert as_performances(scenario(notes=("Odd.",))).notes[0] == "Odd."
+
+
+def test_of_a_runtime_higher_cannot_be_better():
+    with pytest.raises(InputError, match="the scenario says that 'time' is a runtime"):
+        as_performances(scenario(), better="higher")

@@ -134,3 +134,10 @@ def test_a_missing_run_adds_to_a_portfolio_what_the_worst_one_adds():
     filled = np.where(np.isnan(values), 0.6, values)
     found = ranked(candidates(values), "shapley", 0.0)[1]
     np.testing.assert_allclose(found, virtual_best_shapley(filled, 0.0))
+
+
+def test_keeping_all_is_no_advice_and_says_what_to_do():
+    assert kept(epsilon=2.0).meaning == (
+        "All 4 algorithms are kept, falling first, by share of problems at which it is close to "
+        "the best curve. To keep fewer, ask for a size or a smaller epsilon."
+    )

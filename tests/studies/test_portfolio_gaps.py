@@ -287,6 +287,10 @@ GAP = pd.Series(np.where(np.arange(60) == 7, np.nan, np.arange(60) % 3), index=t
         ({"sizes": "all"}, "A size is 'all'"),
         ({"methods": ["best"]}, "method is 'best', but it should be one of airt, topset, shapley"),
         ({"methods": []}, "methods is empty"),
+        ({"methods": 3}, "method is 3, but it should be one of airt, topset, shapley"),
+        ({"random_state": -1}, "random_state is -1, but it should be a whole number from 0"),
+        ({"random_state": "a"}, "random_state is 'a'"),
+        ({"foo": 1}, "compare_portfolios has no argument 'foo'.*better, bounds, cutoff"),
         ({"epsilon": -1}, "epsilon is -1, but it should be a number from 0"),
         ({"preset": "x"}, "There is no preset 'x'"),
     ],
@@ -299,3 +303,15 @@ def test_what_cannot_be_compared_is_said(settings, said):
 def test_further_settings_with_a_portfolio_are_refused():
     with pytest.raises(InputError, match="preset, knots cannot be given with a Portfolio"):
         iw.compare_portfolios(iw.portfolio(table()), preset="airt", knots=5)
+
+
+def test_the_gap_is_said_to_be_in_the_unit_of_the_measure(found):
+    assert "to the best of all, in the unit of the measure; the single best" in found.meaning
+    labels = {ax.get_ylabel() for ax in found.plot().figure_.axes}
+    assert "performance gap (unit of the measure)" in labels
+
+
+def test_an_epsilon_that_spans_all_performance_is_noted_with_the_gaps(found):
+    wide = iw.compare_portfolios(table(30, 4), folds=2, sizes=[1], epsilon=5)
+    assert any("epsilon is 5" in note for note in wide.notes)
+    assert found.notes == ()

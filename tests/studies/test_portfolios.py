@@ -6,6 +6,7 @@ import pytest
 
 import itemwise as iw
 from itemwise.displays import Display
+from itemwise.displays.style import STYLE
 from itemwise.errors import InputError
 from itemwise.studies import Portfolio
 from itemwise.studies.portfolio_figures import FIGURES
@@ -357,6 +358,7 @@ def test_figures_take_their_settings(found):
         ({"model": "2pl"}, "model is '2pl', but it should be one of continuous, graded"),
         ({"model": "graded", "grades": 1}, "grades is 1, but it should be a whole number from 2"),
         ({"model": "graded", "grades": True}, "grades is True"),
+        ({"model": "graded", "grades": 10**6}, "grades is 1000000, but 100 are the most"),
         ({"knots": 2}, "knots is 2, but it should be a whole number from 3"),
         ({"smoothing": "loess"}, "smoothing is 'loess', but it should be one of reml, gcv"),
     ],
@@ -377,9 +379,69 @@ def test_what_is_no_setting_is_refused(settings, said):
         (lambda p: p.select(size=0), "size is 0, but it should be a whole number from 1"),
         (lambda p: p.select(size=9), "size is 9, but there are 8 algorithms"),
         (lambda p: p.select(method="best"), "method is 'best', but it should be one of airt"),
+        (lambda p: p.occupancy(random_state=-1), "random_state is -1"),
+        (lambda p: p.plot(["curves"]), r"kind is \['curves'\], but it should be one of"),
+        (lambda p: p.plot("strengths", epsilons=[]), "epsilons is empty"),
+        (lambda p: p.plot("strengths", epsilons="0"), "epsilon is '0'"),
+        (lambda p: p.plot("strengths", highlight=2), "highlight is a setting of curves and good"),
+        (lambda p: p.plot("densities", panels="x"), "panels is 'x'"),
         (lambda p: p.select(method=["airt"]), "but it should be one of airt, topset, shapley"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(found, call, said):
     with pytest.raises(InputError, match=said):
         call(found)
+
+
+@pytest.fixture(scope="module")
+def timed():
+    """Twelve solvers, in seconds; the first tell problems apart the most sharply."""
+    random = np.random.default_rng(0)
+    hard = random.normal(size=(80, 1))
+    noise = np.linspace(0.01, 0.6, 12) * random.normal(size=(80, 12))
+    log_time = 1 + hard * np.linspace(0.2, 1.6, 12) + np.linspace(1.5, 0, 12) + noise
+    table = pd.DataFrame(np.exp(log_time), columns=[f"solver {k}" for k in range(12)])
+    return iw.portfolio(table, better="lower", bounds=(0, 900))
+
+
+def test_the_mean_performance_is_in_the_unit_of_the_measure_everywhere(timed):
+    kept = timed.select(size=4).frame["mean_performance"]
+    pd.testing.assert_series_equal(kept, timed.algorithms["mean_performance"][kept.index])
+
+
+def test_the_axis_says_which_seconds_stand_at_1_and_0(timed, found):
+    assert timed.plot("curves").ax_.get_ylabel() == "performance (1: 0, 0: 900)"
+    assert found.plot("curves").ax_.get_ylabel() == "performance"
+    turned = iw.portfolio(timed.performances.given, better="lower", transform="reciprocal")
+    assert turned.performances.scale == "performance: 1 / (1 + t)"
+
+
+def test_an_epsilon_that_spans_all_performance_is_noted(timed):
+    assert timed.select(0.99).notes == ()
+    assert any("epsilon is 5" in note and "0 to 1" in note for note in timed.select(5).notes)
+
+
+def test_an_algorithm_has_the_same_colour_in_every_figure(timed):
+    curves = timed.plot("curves")
+    own = {line.get_ydata()[0]: line.get_color() for line in curves.ax_.lines}
+    starts = timed.curves.groupby("algorithm", sort=False)["performance"].first()
+    colours = {name: own[start] for name, start in starts.items() if start in own}
+    assert len(colours) == 7
+    goodness = timed.plot("goodness").ax_.get_legend()
+    pairs = zip(goodness.get_texts(), goodness.get_lines(), strict=True)
+    drawn = {
+        text.get_text(): line.get_color() for text, line in pairs if line.get_linestyle() == "-"
+    }
+    assert drawn
+    assert drawn.items() <= colours.items()
+    assert timed.plot("strengths")._colours(STYLE) == colours
+
+
+def test_a_sharp_peak_is_drawn_as_a_curve_and_not_as_a_corner(timed):
+    frame = timed.plot("traces").frame
+    items = timed.calibration.items.loc["solver 0"]
+    top = abs(items["discrimination"] * items["scaling"]) / np.sqrt(2 * np.pi)
+    lines = frame[frame["algorithm"] == "solver 0"]
+    assert lines["density"].max() == pytest.approx(top, rel=1e-6)
+    line = lines[lines["grade"] == lines.loc[lines["density"].idxmax(), "grade"]]
+    assert (line["density"] > top / 10).sum() > 15

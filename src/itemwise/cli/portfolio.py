@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
@@ -11,7 +11,11 @@ from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
 from itemwise.cli.files import report_folder
 from itemwise.cli.options import Json, Layout, Quiet, Seed, choice
+from itemwise.datasets.aslib_description import Better as BetterName
 from itemwise.errors import InputError
+from itemwise.studies.performances import TRANSFORMS
+from itemwise.studies.portfolio_choice import AIRT
+from itemwise.studies.portfolios import MODELS, Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,9 +24,6 @@ if TYPE_CHECKING:
     from itemwise.results import Finding
     from itemwise.studies import ChosenPortfolio, Portfolio, PortfolioComparison
 
-BETTER, TRANSFORMS = ("higher", "lower"), ("raw", "negate", "reciprocal")
-MODELS, PRESETS = ("continuous", "graded"), ("airt",)
-FOLDS, GRADES = 10, 5
 ROWS = 12
 COLUMNS = ["consistency", "consistency_se", "difficulty_limit", "difficulty_limit_se", "anomalous"]
 
@@ -41,7 +42,7 @@ Better = Annotated[
     str | None,
     choice(
         "--better",
-        names=BETTER,
+        names=get_args(BetterName),
         text="Which values are good.",
         show_default="higher; ASlib: as it says",
     ),
@@ -70,9 +71,10 @@ Penalty = Annotated[
 ]
 Model = Annotated[str, choice("--model", "-m", names=MODELS, text="Of performance.")]
 Grades = Annotated[
-    int | None, typer.Option(min=2, help="How many, for --model graded.", show_default="5")
+    int | None,
+    typer.Option(min=2, help="How many, for --model graded.", show_default=str(Settings.grades)),
 ]
-Preset = Annotated[str | None, choice("--preset", names=PRESETS, text="Repeat the AIRT paper.")]
+Preset = Annotated[str | None, choice("--preset", names=(AIRT,), text="Repeat the AIRT paper.")]
 MeasureName = Annotated[
     str | None, typer.Option("--measure", help="Of an ASlib scenario.", show_default="its first")
 ]
@@ -95,7 +97,7 @@ Folds = Annotated[
     typer.Option(
         min=2,
         help="Parts of the cross-validation of portfolios.",
-        show_default=f"{FOLDS}; ASlib: the scenario's",
+        show_default="10; ASlib: the scenario's",
     ),
 ]
 
@@ -130,35 +132,19 @@ def portfolio(
     _check_model(model, grades, preset)
     bounds = _bounds(low, high)
     folder = None if out is None else report_folder(out, runs)
-    console, largest = Console(quiet, json), max(epsilon)
-    from itemwise.studies import portfolio as study
-
+    console = Console(quiet, json)
     with console.progress(f"Reading {runs.name}"):
         table = _read(runs, measure, layout)
+    _check_scenario(table, better, cutoff, penalty)
     settings: dict[str, Any] = {"better": better, "transform": transform, "bounds": bounds}
-    settings |= {"cutoff": cutoff, "penalty": penalty, "preset": preset}
-    settings |= {"model": model, "grades": grades or GRADES}
-    with console.progress("Fitting"):
-        found = study(table, **settings)
-        chosen = found.select(largest, size=size)
-    with console.progress("Comparing portfolios"):
-        compared, missing = _compared(found, table, folds, largest, seed)
-    told = Told(found, chosen, compared, (*getattr(table, "notes", ()), *found.notes, *missing))
-    files = [] if folder is None else _write(console, told, folder, epsilon, size, seed)
+    settings |= {"cutoff": cutoff, "penalty": penalty, "preset": preset, "model": model}
+    settings |= {} if grades is None else {"grades": grades}
+    told = _told(console, table, settings, epsilon, size, folds, seed)
+    files = [] if folder is None else _write(console, told, folder, size)
     _show(console, told, folder)
-    console.document(
-        {
-            "out": folder,
-            "files": files,
-            "meaning": [each.meaning for each in told.findings],
-            "notes": told.notes,
-            "algorithms": found.algorithms,
-            "occupancy": found.occupancy(largest, random_state=seed),
-            "chosen": chosen.to_frame(),
-            "gaps": None if compared is None else compared.to_frame(),
-        }
-    )
-    if not found.calibration.converged and preset is None:  # the preset stops early on purpose
+    console.document({"out": folder, "files": files, **told.document()})
+    converged = told.found.calibration.converged
+    if not converged and preset is None:  # the preset stops early on purpose
         raise typer.Exit(NOT_CONVERGED)
 
 
@@ -168,12 +154,36 @@ class Told(NamedTuple):
     found: Portfolio
     chosen: ChosenPortfolio
     compared: PortfolioComparison | None
-    notes: tuple[str, ...]
+    missing: list[str]  # why there is no comparison
+    epsilons: list[float]
+    seed: int
 
     @property
     def findings(self) -> list[Finding]:
         """What there is, in the order in which it is told."""
         return [each for each in (self.found, self.chosen, self.compared) if each is not None]
+
+    @property
+    def notes(self) -> list[str]:
+        """Of all of them, each once."""
+        every = [note for each in self.findings for note in getattr(each, "notes", ())]
+        return list(dict.fromkeys([*every, *self.missing]))
+
+    def occupancy(self, epsilon: float) -> pd.DataFrame:
+        """Share of the problems at which each algorithm is within `epsilon` of the best curve."""
+        return self.found.occupancy(epsilon, random_state=self.seed)
+
+    def document(self) -> dict[str, Any]:
+        """What another program may want to know."""
+        return {
+            "meaning": [each.meaning for each in self.findings],
+            "notes": self.notes,
+            "algorithms": self.found.algorithms,
+            "epsilon": self.chosen.epsilon,
+            "occupancy": self.occupancy(self.chosen.epsilon),
+            "chosen": self.chosen.to_frame(),
+            "gaps": None if self.compared is None else self.compared.to_frame(),
+        }
 
 
 def _check_source(runs: Path, measure: str | None, layout: str) -> None:
@@ -209,6 +219,23 @@ def _check_direction(
         raise InputError("--penalty counts in cut-offs: give --cutoff with it.")
 
 
+def _check_scenario(
+    table: pd.DataFrame | AslibScenario,
+    better: str | None,
+    cutoff: float | None,
+    penalty: float | None,
+) -> None:
+    """What only the scenario can tell: in the words of the command line."""
+    if (better or getattr(table, "better", None)) != "higher":
+        return
+    for option, value in (("--cutoff", cutoff), ("--penalty", penalty)):
+        if value is not None:
+            raise InputError(
+                f"{option} is for runtimes, but of '{getattr(table, 'measure', 'these')}', higher "
+                "is better. Leave it out, or name another --measure."
+            )
+
+
 def _check_model(model: str, grades: int | None, preset: str | None) -> None:
     if model != "graded" and grades is not None:
         raise InputError("--grades is for --model graded. Leave it out, or name that model.")
@@ -232,6 +259,27 @@ def _read(runs: Path, measure: str | None, layout: str) -> pd.DataFrame | AslibS
     return read_aslib(runs, measure) if runs.is_dir() else read_runs(runs, layout=layout)
 
 
+def _told(
+    console: Console,
+    table: pd.DataFrame | AslibScenario,
+    settings: dict[str, Any],
+    epsilons: list[float],
+    size: int | None,
+    folds: int | None,
+    seed: int,
+) -> Told:
+    """Fit, choose by the largest epsilon, and compare."""
+    from itemwise.studies import portfolio as study
+
+    largest = max(epsilons)
+    with console.progress("Fitting"):
+        found = study(table, **settings)
+        chosen = found.select(largest, size=size)
+    with console.progress("Comparing portfolios"):
+        compared, missing = _compared(found, table, folds, largest, seed)
+    return Told(found, chosen, compared, missing, epsilons, seed)
+
+
 def _compared(
     found: Portfolio,
     table: pd.DataFrame | AslibScenario,
@@ -242,24 +290,28 @@ def _compared(
     """Portfolios by size; where nobody asked for folds and there are too few problems, none."""
     from itemwise.studies import compare_portfolios
 
-    own = getattr(table, "folds", None)
-    parts = folds or (FOLDS if own is None else own)
+    parts = folds or getattr(table, "folds", None)
+    asked: dict[str, Any] = {} if parts is None else {"folds": parts}
     try:
-        return compare_portfolios(found, epsilon=epsilon, folds=parts, random_state=seed), []
+        return compare_portfolios(found, epsilon=epsilon, random_state=seed, **asked), []
     except InputError as reason:
         if folds is not None:
             raise
         return None, [f"Portfolios are not compared. {reason}"]
 
 
-def _write(
-    console: Console, told: Told, folder: Path, epsilon: list[float], size: int | None, seed: int
-) -> list[Path]:
+def _write(console: Console, told: Told, folder: Path, size: int | None) -> list[Path]:
     from itemwise.report import write_portfolio
 
     with console.progress("Drawing"):
         return write_portfolio(
-            told.found, told.compared, folder, epsilons=epsilon, size=size, random_state=seed
+            told.found,
+            told.compared,
+            folder,
+            epsilons=told.epsilons,
+            size=size,
+            random_state=told.seed,
+            notes=told.missing,
         )
 
 
@@ -268,9 +320,13 @@ def _show(console: Console, told: Told, folder: Path | None) -> None:
     if folder is None:
         console.table(frame)
     else:
-        share = told.found.occupancy(told.chosen.epsilon)["occupancy"]
-        shown = frame[COLUMNS].assign(occupancy=share).sort_values("occupancy", ascending=False)
-        console.say("Algorithms, those first that are close to the best on most problems:")
+        levels = sorted({min(told.epsilons), max(told.epsilons)})
+        shares = {f"within {level:g}": told.occupancy(level)["occupancy"] for level in levels}
+        shown = frame[COLUMNS].assign(**shares).sort_values([*shares][::-1], ascending=False)
+        console.say(
+            "Algorithms, and at which share of the problems each is within epsilon of the best "
+            "curve:"
+        )
         console.show(shown.head(ROWS).round(3))
     speak = console.remark if folder is None else console.say
     for text in (*(each.meaning for each in told.findings), *told.notes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from itemwise.datasets.files import MAX_BYTES, as_name, read_table
@@ -45,7 +46,7 @@ def read_runs(path: PathLike, *, layout: str = "auto", max_bytes: int = MAX_BYTE
         raise InputError(f"layout is {shown(layout)}, but it should be 'auto', 'wide' or 'long'.")
     frame = read_table(path, max_bytes)
     columns = None if layout == "wide" else _long_columns(path, frame, layout)
-    table = _wide(frame) if columns is None else _pivoted(path, frame, columns, max_bytes)
+    table = _wide(path, frame) if columns is None else _pivoted(path, frame, columns, max_bytes)
     table = table.rename_axis(index=PROBLEM, columns=ALGORITHM)
     table = table.apply(lambda column: _numbers(path, column))
     if columns is not None:
@@ -80,11 +81,12 @@ def _long_columns(path: PathLike, frame: pd.DataFrame, layout: str) -> _LongColu
     )
 
 
-def _wide(frame: pd.DataFrame) -> pd.DataFrame:
+def _wide(path: PathLike, frame: pd.DataFrame) -> pd.DataFrame:
     """Names of problems in the index, where the first column holds them."""
     first = frame.iloc[:, 0]
     named = str(frame.columns[0]).strip().lower() in _FIRST_OF_WIDE
     if named or first.dtype.kind not in "fiub":
+        _require_names(path, frame, [frame.columns[0]])
         return frame.iloc[:, 1:].set_axis(_names(first), axis=0)
     return frame.set_axis([f"problem_{row + 1}" for row in range(len(frame))], axis=0)
 
@@ -95,10 +97,7 @@ def _pivoted(
     """A long table as a wide one; problems and algorithms in the order they appear in."""
     import pandas as pd
 
-    for name in (columns.problem, columns.algorithm):
-        if frame[name].isna().any():
-            row = int(frame[name].isna().to_numpy().argmax()) + 1
-            raise InputError(f"Row {row:,} of '{path}' has nothing in column {shown(name)}.")
+    _require_names(path, frame, (columns.problem, columns.algorithm))
     names = [_names(frame[name]) for name in (columns.problem, columns.algorithm)]
     long = pd.DataFrame({PROBLEM: names[0], ALGORITHM: names[1]}).assign(
         value=frame[columns.value].to_numpy()
@@ -120,6 +119,16 @@ def _pivoted(
         )
     wide = long.pivot(index=PROBLEM, columns=ALGORITHM, values="value")  # noqa: PD010
     return wide.reindex(index=axes[0], columns=axes[1])
+
+
+def _require_names(path: PathLike, frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    for name in columns:
+        absent = frame[name].isna().to_numpy()
+        if absent.any():
+            raise InputError(
+                f"Row {int(absent.argmax()) + 1:,} of '{path}' has nothing in column "
+                f"{shown(name)}. Every row needs a name there."
+            )
 
 
 def _names(column: pd.Series) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from itemwise.arguments import whole_number
 from itemwise.displays.base import Display, tidy
 from itemwise.displays.panel_grid import PanelGrid, arranged, fitted
 from itemwise.displays.style import Style, colour_bar, footnote, label
@@ -37,7 +38,7 @@ class DensitiesDisplay(Display):
         owner = type(self).__name__
         super().__init__(tidy(frame, owner, ("ability", value, "density"), ("algorithm",)))
         self.value = value
-        shown, self._hidden = first_algorithms(self.frame, owner, panels)
+        shown, self._hidden = first_algorithms(self.frame, panels)
         self._names = [name for name, _ in shown]
         self._tables = [_table(part, owner, name, value) for name, part in shown]
         every = np.concatenate([table.to_numpy().ravel() for table in self._tables])
@@ -86,11 +87,10 @@ class DensitiesDisplay(Display):
 
 
 def first_algorithms(
-    frame: pd.DataFrame, owner: str, panels: int
+    frame: pd.DataFrame, panels: int
 ) -> tuple[list[tuple[object, pd.DataFrame]], int]:
     """Rows of each of the first algorithms, and how many more there are."""
-    if panels < 1:
-        raise InputError(f"{owner} was given panels={panels}, but draws at least one panel.")
+    whole_number(panels, "panels", 1)
     parts = frame.groupby("algorithm", sort=False, dropna=False, observed=True)
     every: list[tuple[object, pd.DataFrame]] = list(parts)
     return every[:panels], max(0, len(every) - panels)

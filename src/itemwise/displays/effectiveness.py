@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from itemwise.numerics.arrays import Array, Floats
 
-AREAS = ("auaec", "aupec")
+AREAS, ERROR = ("auaec", "aupec"), "difference_se"
 FAR = 0.1  # a difference of areas beyond which the model describes an algorithm poorly
 FEWEST_NAMES, MOST_NAMES = 3, 12
 
@@ -35,15 +35,15 @@ class EffectivenessDisplay(Display):
     """Actual and predicted effectiveness of each algorithm; on the diagonal they agree.
 
     The frame has one row an algorithm, which is its index: the area under the actual (`auaec`)
-    and under the predicted effectiveness curve (`aupec`), and where known, their standard errors
-    `auaec_se` and `aupec_se`. Algorithms more than 0.1 off the diagonal are orange and named, the
-    farthest twelve if there are many, and never fewer than the farthest three.
+    and under the predicted effectiveness curve (`aupec`), and where known, the standard error
+    `difference_se` of their difference, which is how far a point lies above or below the diagonal.
+    Up to twelve algorithms are named. Of more, those over 0.1 off the diagonal, which are orange:
+    the farthest twelve, and never fewer than the farthest three.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
         owner = type(self).__name__
-        columns = getattr(frame, "columns", ())
-        errors = [f"{name}_se" for name in AREAS if f"{name}_se" in columns]
+        errors = [ERROR] if ERROR in getattr(frame, "columns", ()) else []
         super().__init__(tidy(frame, owner, [*errors, *AREAS]))
         self._seen = self.frame[np.isfinite(self.frame[list(AREAS)].to_numpy()).all(axis=1)]
         if self._seen.empty:
@@ -52,18 +52,23 @@ class EffectivenessDisplay(Display):
             )
         self._points: Floats = self._seen[list(AREAS)].to_numpy()
         self._apart: Floats = np.abs(self._points[:, 0] - self._points[:, 1])
+        error = self._seen[ERROR].to_numpy() if errors else np.zeros(len(self._seen))
+        self._reach: Floats = 1.96 * np.where(np.isfinite(error), error, 0.0)
 
     def _size(self) -> tuple[float, float]:
         return 7.0, 4.8
 
     def _draw(self, ax: Axes, style: Style) -> None:
-        low, high = padded((float(self._points.min()), float(self._points.max())), 0.06)
+        x, y = self._points.T
+        ends = np.concatenate([x, y - self._reach, y + self._reach])
+        low, high = padded((float(ends.min()), float(ends.max())), 0.06)
         ax.plot([low, high], [low, high], color=style.neutral, linestyle=(0, (1, 1)), zorder=1)
-        self._draw_errors(ax, style)
+        if self._reach.any():
+            bars = y - self._reach, y + self._reach
+            ax.vlines(x, *bars, color=style.neutral, alpha=0.5, zorder=2)
         far = self._apart > FAR
         for rows, colour in ((~far, style.positive), (far, style.negative)):
-            x, y = self._points[rows].T
-            ax.scatter(x, y, s=26, color=colour, alpha=0.75, linewidth=0, zorder=3)
+            ax.scatter(x[rows], y[rows], s=26, color=colour, alpha=0.75, linewidth=0, zorder=3)
         ax.set_xlim(low, high)
         ax.set_ylim(low, high)
         ax.set_xlabel("actual effectiveness (AUAEC)")
@@ -76,18 +81,11 @@ class EffectivenessDisplay(Display):
         names_beside(style, ax, texts, self._points[named], colours)
         footnote(style, ax, self._notes(int(far.sum())))
 
-    def _draw_errors(self, ax: Axes, style: Style) -> None:
-        both: dict[str, Any] = {"auaec": ax.hlines, "aupec": ax.vlines}
-        for name, lines in both.items():
-            if f"{name}_se" in self._seen.columns:
-                middle = self._seen[name].to_numpy()
-                reach = 1.96 * self._seen[f"{name}_se"].to_numpy()
-                other = self._points[:, 1 - AREAS.index(name)]
-                lines(other, middle - reach, middle + reach, color=style.neutral, alpha=0.5)
-
     def _named(self, lines: int) -> Array:
         """Rows to name, the farthest from the diagonal first."""
         count = max(FEWEST_NAMES, min(MOST_NAMES, int((self._apart > FAR).sum())))
+        if len(self._apart) <= MOST_NAMES:
+            count = len(self._apart)
         return np.argsort(-self._apart, kind="stable")[: max(1, min(count, lines))]
 
     def _notes(self, far: int) -> list[str]:
@@ -95,8 +93,8 @@ class EffectivenessDisplay(Display):
         notes = ["dotted: actual and predicted are the same"]
         if far:
             notes.append(f"orange: {far:,} of {every} more than {FAR:g} off")
-        if any(f"{name}_se" in self._seen.columns for name in AREAS):
-            notes.append("bar: ±1.96 standard errors")
+        if self._reach.any():
+            notes.append("bar: ±1.96 standard errors of the distance from the dotted line")
         if lost := len(self.frame) - len(self._seen):
             notes.append(f"not shown: {counted(lost, 'algorithm')} without both areas")
         return notes

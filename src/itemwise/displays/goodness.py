@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from itemwise.displays.base import Display, tidy
-from itemwise.displays.highlight import draw_rest, looks, wanted
+from itemwise.displays.highlight import draw_rest, in_order, looks, wanted
 from itemwise.displays.panel_grid import PanelGrid, fitted
 from itemwise.displays.series import lines_by_name
 from itemwise.displays.style import Style, footnote, label, legend_beside, legend_width, name_width
@@ -35,11 +35,15 @@ class GoodnessDisplay(Display):
     The frame is long: one row an `algorithm`, `curve` ("residuals", "actual" or "predicted") and
     `tolerance`, with the `share` of problems within it. `highlight` names the algorithms in colour;
     left out, these are all of up to eight, and of more, the seven whose actual and predicted
-    effectiveness lie farthest apart, the worst first. The others are grey.
+    effectiveness lie farthest apart, the worst first. The others are grey. `order` names all
+    algorithms in the order of their colours, so that one has the same colour as in other figures.
     """
 
     def __init__(
-        self, frame: pd.DataFrame, highlight: Sequence[Hashable] | str | None = None
+        self,
+        frame: pd.DataFrame,
+        highlight: Sequence[Hashable] | str | None = None,
+        order: Sequence[Hashable] | None = None,
     ) -> None:
         owner = type(self).__name__
         super().__init__(tidy(frame, owner, ("tolerance", "share"), ("algorithm", "curve")))
@@ -60,6 +64,7 @@ class GoodnessDisplay(Display):
         self._ends = float(there["tolerance"].min()), float(there["tolerance"].max())
         self._given = wanted(owner, self._names, highlight)
         self._ranked = self._worst_first()
+        self._order = in_order(self._names, order)
 
     def _size(self) -> tuple[float, float]:
         return 3.0 + 2.9 * len(self._kinds), max(3.7, 1.2 + 0.2 * len(self._given or ()))
@@ -81,7 +86,7 @@ class GoodnessDisplay(Display):
 
         low, high = self._ends
         ends = (low, high) if low < high else padded(self._ends)
-        chosen = looks(style, self._ranked, self._given)
+        chosen = looks(style, self._ranked, self._given, self._order)
         width = min(28, name_width(ax, style))
         names = [label(self._names[look.place], width) for look in chosen]
         beside = legend_width(style, names)

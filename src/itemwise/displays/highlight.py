@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from itemwise.numerics.arrays import Floats
 
 MOST_COLOURS = 8
-DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)))
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (4, 1.5)),
+    (0, (1, 1)),
+    (0, (6, 1, 1, 1)),
+    (0, (4, 1, 1, 1, 1, 1)),
+)
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,9 @@ def wanted(
     """Places of the names to highlight, or an InputError that names the one that is not there."""
     if highlight is None:
         return None
-    asked = [highlight] if isinstance(highlight, str) else list(dict.fromkeys(highlight))
+    if isinstance(highlight, str) or not isinstance(highlight, Iterable):
+        highlight = [highlight]
+    asked = list(dict.fromkeys(highlight))
     places = {name: place for place, name in enumerate(names)}
     for name in asked:
         if name not in places:
@@ -45,20 +53,47 @@ def wanted(
     return [places[name] for name in asked]
 
 
-def looks(style: Style, ranked: Sequence[int], given: Sequence[int] | None) -> list[Look]:
+def looks(
+    style: Style,
+    ranked: Sequence[int],
+    given: Sequence[int] | None,
+    order: Sequence[int] | None = None,
+) -> list[Look]:
     """Colours and dashes of the lines that stand out: the given ones, or the first of the ranked.
 
     Up to eight lines all have their colour. Of more, the first seven: grey is that of the rest.
+    `order` are all places in the order of their colours, where another figure has set it.
     """
-    colours = style.palette[:MOST_COLOURS]
-    shown = len(colours) if given is None else len(given)
-    if len(ranked) > shown:
-        colours = tuple(colour for colour in colours if colour != style.neutral) or colours
+    shown = MOST_COLOURS if given is None else len(given)
+    colours = colours_for(style, whole=len(ranked) <= shown)
     places = ranked[: len(colours)] if given is None else given
+    ranks = {
+        place: k for k, place in enumerate(places if given is not None or order is None else order)
+    }
     return [
-        Look(place, colours[k % len(colours)], DASHES[k // len(colours) % len(DASHES)])
-        for k, place in enumerate(places)
+        Look(
+            place,
+            colours[ranks[place] % len(colours)],
+            DASHES[ranks[place] // len(colours) % len(DASHES)],
+        )
+        for place in places
     ]
+
+
+def colours_for(style: Style, *, whole: bool) -> tuple[str, ...]:
+    """The palette; where it does not suffice for the whole, without the grey of the rest."""
+    colours = style.palette[:MOST_COLOURS]
+    if whole:
+        return colours
+    return tuple(colour for colour in colours if colour != style.neutral) or colours
+
+
+def in_order(names: Sequence[Hashable], order: Sequence[Hashable] | None) -> list[int] | None:
+    """Places of the names in the order of their colours; those that it does not name come last."""
+    if order is None:
+        return None
+    ranks = {name: rank for rank, name in enumerate(order)}
+    return sorted(range(len(names)), key=lambda place: ranks.get(names[place], len(ranks)))
 
 
 def draw_rest(ax: Axes, style: Style, lines: Sequence[Floats]) -> None:

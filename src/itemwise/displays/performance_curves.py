@@ -43,6 +43,7 @@ class PerformanceCurvesDisplay(Display):
     and name. Left out, these are all of up to eight; of more, the seven that are best over the
     longest part of the difficulty line, then by mean. The others are grey. `points` is a
     frame of single runs, `algorithm`, `difficulty` and `performance`, drawn for the same ones.
+    `height` says what performance is.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class PerformanceCurvesDisplay(Display):
         frame: pd.DataFrame,
         points: pd.DataFrame | None = None,
         highlight: Sequence[Hashable] | str | None = None,
+        height: str = "performance",
     ) -> None:
         owner = type(self).__name__
         super().__init__(tidy(frame, owner, (*CURVE, "low", "high"), ("algorithm",)))
@@ -62,9 +64,15 @@ class PerformanceCurvesDisplay(Display):
         self._names, self._curves = lines_by_name(known, "algorithm", (*CURVE, "low", "high"))
         self._given = wanted(owner, self._names, highlight)
         self._ranked = _best_first(self._curves)
+        self.height = height
         self.points = points
         if points is not None:
             self.points = tidy(points, f"{owner}, for its points,", CURVE, ("algorithm",))
+
+    @property
+    def order(self) -> list[Hashable]:
+        """All algorithms in the order of their colours: the best first."""
+        return [self._names[place] for place in self._ranked]
 
     def _size(self) -> tuple[float, float]:
         return 8.2, max(4.6, 1.4 + 0.17 * len(self._given or ()))
@@ -81,7 +89,7 @@ class PerformanceCurvesDisplay(Display):
         ax.set_xlim(padded((float(every.min()), float(every.max())), 0.02))
         ax.set_ylim(self._limits(chosen))
         ax.set_xlabel("difficulty of the problem")
-        ax.set_ylabel("performance")
+        ax.set_ylabel(label(self.height, 60))
         grid(style, ax)
         named = chosen[: max(1, lines_that_fit(ax, style.small))]
         self._name(ax, style, named)

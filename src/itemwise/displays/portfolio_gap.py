@@ -72,7 +72,7 @@ class PortfolioGapDisplay(Display):
             self._draw_panel(panel, style, rows)
             title = label(name, 32)
             panel.set_title(title, fontsize=1.1 * style.font_size, color=style.ink)
-        panels[0].set_ylabel("performance gap")
+        panels[0].set_ylabel("performance gap (unit of the measure)")
         beside = panels[-1] if panels[-1].get_position().x0 > ax.get_position().x0 else panels[0]
         legend_beside(style, beside, *self._legend(ax, style))
         footnote(style, panels[-1] if beside is panels[0] else panels[0], self._notes())

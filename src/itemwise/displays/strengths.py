@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from itemwise.displays.base import Display, tidy
+from itemwise.displays.highlight import MOST_COLOURS, colours_for
 from itemwise.displays.panel_grid import PanelGrid, fitted
 from itemwise.displays.style import Style, footnote, label, name_width
 from itemwise.errors import InputError
@@ -35,10 +37,16 @@ class StrengthsDisplay(Display):
     `algorithm`, `start` and `end`; a row without start and end stands for an algorithm without a
     region. Panels go down with epsilon; an algorithm has the same row and colour in all of them,
     those with the longest strengths on top. `difficulties` of the problems are ticks at the foot of
-    each panel.
+    each panel. `order` names all algorithms in the order of their colours, as in other figures; of
+    more than eight, the first seven have one, and the others are grey.
     """
 
-    def __init__(self, frame: pd.DataFrame, difficulties: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        difficulties: ArrayLike | None = None,
+        order: Sequence[Hashable] | None = None,
+    ) -> None:
         owner = type(self).__name__
         numbers = ("epsilon", "start", "end")
         super().__init__(tidy(frame, owner, numbers, ("kind", "algorithm")))
@@ -49,6 +57,8 @@ class StrengthsDisplay(Display):
         every = self.frame["algorithm"].astype(object).nunique(dropna=False)
         self._ordered = _strongest_first(self._there)
         self._without = every - len(self._ordered)
+        self._order = self._ordered if order is None else list(order)
+        self._whole = max(every, len(self._order)) <= MOST_COLOURS
         given = np.asarray([] if difficulties is None else difficulties, dtype=float).ravel()
         self._rug = given[np.isfinite(given)]
 
@@ -74,7 +84,7 @@ class StrengthsDisplay(Display):
                 self._draw_panel(ax, style, grid, (row, column), self._there[chosen], shown)
         grid.name_edges(ax, style, KINDS, [f"ε = {level:g}" for level in levels])
         ax.set_xlabel("difficulty of the problem")
-        footnote(style, ax, self._notes(len(shown)))
+        footnote(style, ax, self._notes(style, shown))
 
     def _draw_panel(
         self,
@@ -96,7 +106,8 @@ class StrengthsDisplay(Display):
         top, bottom = grid.y(at + 1 - HALF, row), grid.y(at + 1 + HALF, row)
         corners = [(left, bottom), (right, bottom), (right, top), (left, top)]
         bars = np.stack([np.stack(corner, axis=1) for corner in corners], axis=1)
-        colours = [style.palette[k % len(style.palette)] for k in at]
+        own = self._colours(style)
+        colours = [own.get(name, style.neutral) for name in seen["algorithm"]]
         ax.add_collection(PolyCollection(list(bars), facecolors=colours, zorder=3), autolim=False)
         rug = grid.x(self._rug, column)
         low, high = grid.box(row, column)[2], grid.y(np.array([len(shown) + 0.6]), row)[0]
@@ -110,6 +121,11 @@ class StrengthsDisplay(Display):
             middle = (box[0] + box[1]) / 2, (box[2] + box[3]) / 2
             said = {"ha": "center", "va": "center", "fontsize": style.small}
             ax.text(*middle, "none", color=style.neutral, **said)  # type: ignore[arg-type]
+
+    def _colours(self, style: Style) -> dict[Hashable, str]:
+        """By name, of those that have a colour of their own."""
+        colours = colours_for(style, whole=self._whole)
+        return dict(zip(self._order, colours, strict=False))
 
     def _ends(self) -> tuple[float, float]:
         """Ends of the difficulty line: of the regions that have ends, and of the problems."""
@@ -125,11 +141,13 @@ class StrengthsDisplay(Display):
         more = np.maximum(0.0, NARROWEST * (high - low) - (end - start)) / 2
         return start - more, end + more
 
-    def _notes(self, shown: int) -> list[str]:
+    def _notes(self, style: Style, shown: list[Any]) -> list[str]:
         notes = []
         if self._rug.size:
             notes.append(f"ticks at the foot: {counted(self._rug.size, 'problem')}")
-        if hidden := len(self._ordered) - shown:
+        if grey := sum(name not in self._colours(style) for name in shown):
+            notes.append(f"grey: {counted(grey, 'other algorithm')}")
+        if hidden := len(self._ordered) - len(shown):
             notes.append(f"not shown: {counted(hidden, 'algorithm')} of shorter strengths")
         if self._without:
             notes.append(f"without strength or weakness: {counted(self._without, 'algorithm')}")

@@ -53,7 +53,7 @@ class TracesDisplay(Display):
                 f"{owner} has nothing to draw: no row has a grade, a finite ability and density."
             )
         self._grades = _ordered(there["grade"])
-        shown, self._hidden = first_algorithms(there, owner, panels)
+        shown, self._hidden = first_algorithms(there, panels)
         self._names = [name for name, _ in shown]
         self._lines = [_lines(part) for _, part in shown]
         peaks = np.array([line[:, 1].max() for lines in self._lines for line in lines.values()])

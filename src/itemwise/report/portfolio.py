@@ -27,11 +27,13 @@ def write_portfolio(
     epsilons: Sequence[float] = EPSILONS,
     size: int | None = None,
     random_state: int = 0,
+    notes: Sequence[str] = (),
 ) -> list[Path]:
     """Write tables, item bank and figures; the paths of all files.
 
     Strengths, weaknesses and occupancy are told for each of `epsilons`, and portfolios of `size`
-    algorithms are chosen by the largest; without a size, as many as are strong somewhere.
+    algorithms are chosen by the largest; without a size, as many as are strong somewhere. `notes`
+    say why there is no comparison.
     """
     report = ReportFolder.at(folder)
     chosen = {name: portfolio.select(max(epsilons), size=size, method=name) for name in METHODS}
@@ -44,7 +46,7 @@ def write_portfolio(
     if comparison is not None:
         report.table("gaps", comparison.to_frame())
         report.figure("gaps", comparison.plot)
-    return report.finish({"sentences": _sentences(portfolio, comparison, chosen)})
+    return report.finish({"sentences": _sentences(portfolio, comparison, chosen, notes)})
 
 
 def _tables(
@@ -86,8 +88,12 @@ def _sentences(
     portfolio: Portfolio,
     comparison: PortfolioComparison | None,
     chosen: dict[str, ChosenPortfolio],
+    notes: Sequence[str],
 ) -> dict[str, list[str]]:
     said = {"portfolio": portfolio.sentences()}
     if comparison is not None:
-        said["gaps"] = [comparison.meaning]  # its notes are those of the portfolio
+        more = [note for note in comparison.notes if note not in portfolio.notes]
+        said["gaps"] = [comparison.meaning, *more]
+    elif notes:
+        said["gaps"] = list(notes)
     return said | {f"chosen by {name}": each.sentences() for name, each in chosen.items()}

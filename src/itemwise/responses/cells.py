@@ -150,7 +150,10 @@ def stacked(blocks: list[NDArray[Any]], *, columns: bool = False) -> NDArray[Any
 def shown(value: object) -> str:
     """A value of unknown origin, short and without control characters."""
     text = repr(value.item() if isinstance(value, np.generic) else value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    if len(text) <= 60:
+        return text
+    quote = text[-1] if text[-1] in "'\"" else ""
+    return f"{text[: 57 - len(quote)]}...{quote}"
 
 
 def cell_finder(respondents: Sequence[str], items: Sequence[str]) -> Where:

@@ -24,7 +24,7 @@ from itemwise.numerics.columns import fair_means, worst_where_missing
 from itemwise.numerics.paired import reach_of_parts
 from itemwise.results import Finding
 from itemwise.studies.algorithm_selector import DIFFICULTY, PERFORMANCE, AlgorithmSelector
-from itemwise.studies.performances import Performances, as_performances
+from itemwise.studies.performances import Performances, as_performances, checked_penalty
 from itemwise.studies.problem_folds import SINGLE, folds_of_problems
 from itemwise.words import counted
 
@@ -208,6 +208,7 @@ def _scored(
     performance: Any, better: Better | None, cutoff: float | None, penalty: float
 ) -> tuple[Performances, float | None]:
     """Performances with penalties, and what a run counts as that solved nothing."""
+    checked_penalty(penalty)
     if isinstance(performance, AslibScenario) and cutoff is None:
         cutoff = performance.cutoff
     if cutoff is None:
@@ -278,15 +279,23 @@ def _selectors(given: Any, table: Performances, seed: int) -> dict[str, Any]:
     for name, selector in given.items():
         if name in REFERENCES:
             raise InputError(f"'{name}' is always there. Give the selector another name.")
-        if isinstance(selector, type) or not hasattr(selector, "fit"):
-            raise InputError(f"The selector '{name}' has no fit. Give an AlgorithmSelector, made.")
-    return {str(name): _told(selector, table.better) for name, selector in given.items()}
+        for method in ("fit", "predict"):
+            if isinstance(selector, type) or not hasattr(selector, method):
+                raise InputError(
+                    f"The selector '{name}' has no {method}. Give an AlgorithmSelector, made."
+                )
+    return {str(name): _told(str(name), each, table.better) for name, each in given.items()}
 
 
-def _told(selector: Any, better: Better) -> Any:
+def _told(name: str, selector: Any, better: Better) -> Any:
     from sklearn.base import clone
 
-    own: Any = clone(selector)
+    try:
+        own: Any = clone(selector, safe=False)
+    except (TypeError, RuntimeError) as reason:
+        raise InputError(
+            f"The selector '{name}' cannot be copied, but each fold needs a fresh one: {reason}"
+        ) from reason
     return own.set_params(better=better) if isinstance(own, AlgorithmSelector) else own
 
 
@@ -312,10 +321,10 @@ def _picked(job: _Job, rows: Any, table: Performances) -> NDArray[np.intp]:
     from sklearn.base import clone
     from sklearn.utils import _safe_indexing
 
-    made: Any = clone(job.selector)
+    made: Any = clone(job.selector, safe=False)
     made.fit(_safe_indexing(rows, job.train), table.given.iloc[job.train])
     names: Any = list(made.predict(_safe_indexing(rows, job.test)))
-    places = table.algorithms.get_indexer(names)
+    places = table.algorithms.get_indexer(names if np.ndim(names) == 1 else [])
     if len(places) != len(job.test) or (places < 0).any():
         raise InputError(
             f"The selector '{job.name}' should answer with the name of an algorithm for each "

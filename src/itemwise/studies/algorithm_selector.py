@@ -17,6 +17,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.splines import fit_splines
 from itemwise.responses.aligning import aligned
 from itemwise.studies.portfolios import Portfolio, portfolio
+from itemwise.studies.strengths import checked_epsilon
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
                 raise InputError(
                     f"{name} is {given!r}, but it should be one of {', '.join(known)}."
                 )
+        checked_epsilon(self.epsilon)
 
     def _promise(self, X: Any) -> Floats:
         """How well each algorithm is expected to do, (n_problems, n_kept); higher is better."""

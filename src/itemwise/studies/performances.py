@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, places
 from itemwise.responses import Responses
+from itemwise.results import Result
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Performances:
     bounds: tuple[float, float]  # worst and best that `modelled` can be
     notes: tuple[str, ...] = ()
     folds: pd.Series | None = None  # of each problem, where the source says one
+    scale: str = "performance"  # what `modelled` is, on the axis of a figure
 
     @property
     def algorithms(self) -> pd.Index:
@@ -122,6 +125,12 @@ def as_performances(
     given, folds, stated = performance, None, None
     if isinstance(performance, AslibScenario):
         folds = performance.folds
+        if performance.kind == "runtime" and better == "higher":
+            raise InputError(
+                f"better is 'higher', but the scenario says that '{performance.measure}' is a "
+                "runtime. Leave `better` out."
+            )
+        notes += performance.notes
         better = better or performance.better
         cutoff = performance.cutoff if cutoff is None else cutoff
         if performance.kind == "runtime":
@@ -145,7 +154,8 @@ def as_performances(
         table = _failed(table, unsolved, better, notes)
     table = _with_runs(table, notes)
     transform = transform or ("raw" if better == "higher" else "negate")
-    return replace(_transformed(table, better, transform, bounds, notes), folds=folds)
+    counts = None if penalty is None or cutoff is None else cutoff * penalty
+    return replace(_transformed(table, better, transform, bounds, notes, counts), folds=folds)
 
 
 def _table(performance: Any) -> pd.DataFrame:
@@ -200,6 +210,16 @@ def _frame(performance: Any) -> pd.DataFrame:
         )
     if isinstance(performance, pd.DataFrame):
         return performance
+    if isinstance(performance, str | PathLike):
+        raise InputError(
+            f"performance is '{performance}', but a table is needed. Read it with "
+            "itemwise.read_runs(path), or the folder of a scenario with itemwise.read_aslib(path)."
+        )
+    if isinstance(performance, Result):
+        raise InputError(
+            f"performance is a {type(performance).__name__}, but the table of runs is needed from "
+            "which it was made."
+        )
     try:
         table = np.asarray(performance)
         shape = counted(table.ndim, "dimension")
@@ -208,7 +228,7 @@ def _frame(performance: Any) -> pd.DataFrame:
     if table.ndim != 2:
         raise InputError(
             f"performance has {shape}, but a table is needed: one row a problem, one column an "
-            f"algorithm. {PIVOT} A file is read with pandas.read_csv(path, index_col=0)."
+            f"algorithm. {PIVOT} A file is read with itemwise.read_runs(path)."
         )
     return pd.DataFrame(
         table,
@@ -221,6 +241,7 @@ def _numbers(table: pd.DataFrame) -> Floats:
     import pandas as pd
 
     kinds = pd.api.types
+    table = table.infer_objects()
     truths = [name for name in table.columns if kinds.is_bool_dtype(table[name])]
     if truths:
         raise InputError(
@@ -279,8 +300,8 @@ def _timed_out(
         raise InputError("penalty is how many times the cut-off counts: give cutoff as well.")
     if not 0 < as_number(cutoff) < np.inf:
         raise InputError(f"cutoff is {cutoff!r}, but it should be a number above 0.")
-    if penalty is not None and not 1 <= as_number(penalty) < np.inf:
-        raise InputError(f"penalty is {penalty!r}, but it should be a number from 1.")
+    if penalty is not None:
+        checked_penalty(penalty)
     values = table.to_numpy(dtype=float)
     # Who says how runs ended knows of one that took all its time and ended well.
     late = values >= cutoff if unsolved is None else (values > cutoff) | unsolved
@@ -310,13 +331,23 @@ def _failed(
     return _filled(table, np.where(unsolved, worst, values))
 
 
+def checked_penalty(penalty: object) -> float:
+    """How many cut-offs a run counts as that timed out: a number from 1."""
+    number = as_number(penalty)
+    if not 1 <= number < np.inf:
+        raise InputError(f"penalty is {penalty!r}, but it should be a number from 1.")
+    return number
+
+
 def _transformed(
     table: pd.DataFrame,
     better: Better,
     transform: Transform,
     bounds: tuple[float, float] | None,
     notes: list[str],
+    counts: float | None,
 ) -> Performances:
+    """Turned so that higher is better; a run that timed out `counts` as so much."""
     if transform not in TRANSFORMS:
         raise InputError(
             f"transform is {transform!r}, but it should be one of {', '.join(TRANSFORMS)}."
@@ -326,7 +357,8 @@ def _transformed(
             f"transform='{transform}' and better='{better}' do not go together: 'raw' is for "
             "measures of which higher is better, 'negate' and 'reciprocal' for the others."
         )
-    low, high = _limits(table, bounds)
+    low, high = _limits(table, bounds, counts)
+    scale = "performance"
     values = table.to_numpy(dtype=float)
     if transform == "reciprocal":
         if low < 0:
@@ -335,14 +367,19 @@ def _transformed(
                 "Use transform='negate'."
             )
         values, limits = 1 / (1 + values), (0.0, 1.0)
+        scale = "performance: 1 / (1 + t)"
     elif transform == "negate":
         values, limits = (high - values) / (high - low), (0.0, 1.0)
+        scale = f"performance (1: {low:,.4g}, 0: {high:,.4g})"
     else:
         limits = (low, high)
-    return Performances(table, _filled(table, values), better, transform, limits, tuple(notes))
+    made = _filled(table, values)
+    return Performances(table, made, better, transform, limits, tuple(notes), scale=scale)
 
 
-def _limits(table: pd.DataFrame, bounds: tuple[float, float] | None) -> tuple[float, float]:
+def _limits(
+    table: pd.DataFrame, bounds: tuple[float, float] | None, counts: float | None
+) -> tuple[float, float]:
     """Smallest and largest value that may occur; the table's own where no bounds are given."""
     values = table.to_numpy(dtype=float)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
@@ -358,6 +395,11 @@ def _limits(table: pd.DataFrame, bounds: tuple[float, float] | None) -> tuple[fl
         raise InputError(f"bounds is {bounds!r}, but it should be (low, high).") from None
     if not worst < best < np.inf or worst == -np.inf:
         raise InputError(f"bounds is {bounds!r}, but it should be (low, high), low below high.")
+    if counts is not None and high == counts > best:
+        raise InputError(
+            f"A run that timed out counts as {counts:g} by its penalty, outside the bounds "
+            f"{worst:g} to {best:g}. Give bounds that hold it: ({worst:g}, {counts:g})."
+        )
     if low < worst or high > best:
         row, column = np.argwhere((values < worst) | (values > best))[0]
         raise InputError(

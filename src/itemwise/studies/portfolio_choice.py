@@ -131,6 +131,11 @@ class ChosenPortfolio(Finding):
     @property
     def meaning(self) -> str:
         """Who is kept and why."""
+        if not self.left_out:
+            return (
+                f"All {len(self.algorithms)} algorithms are kept, {self.algorithms[0]} first, by "
+                f"{WORDS[self.method]}. To keep fewer, ask for a size or a smaller epsilon."
+            )
         names = ", ".join(self.algorithms[:5]) + (", ..." if len(self.algorithms) > 5 else "")
         return (
             f"Keep {names}: {len(self.algorithms)} of {len(self.algorithms) + self.left_out} "
@@ -160,8 +165,12 @@ def choose(
     method: str,
     epsilon: float,
     size: int | None,
+    mean_performance: Floats | None = None,
 ) -> ChosenPortfolio:
-    """The best `size` algorithms; without a size, as many as are strong somewhere."""
+    """The best `size` algorithms; without a size, as many as are strong somewhere.
+
+    `mean_performance` (n_algorithms,) is in the unit of the measure; left out, as modelled.
+    """
     import pandas as pd
 
     find_method(method)
@@ -172,12 +181,13 @@ def choose(
     order, value = ranked(candidates, method, epsilon)
     known = candidates.splines.known if method == AIRT else np.ones(len(order), dtype=bool)
     kept = order[known[order]][:size]
+    average = means(candidates.values) if mean_performance is None else mean_performance
     frame = pd.DataFrame(
         {
             "rank": np.arange(1, len(kept) + 1),
             "value": value[kept],
             "value_se": _errors(candidates, method, epsilon)[kept],
-            "mean_performance": means(candidates.values)[kept],
+            "mean_performance": average[kept],
         },
         index=algorithms[kept],
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.errors import InputError
 from itemwise.models import Categorical
 from itemwise.numerics.arrays import Floats
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from itemwise.studies.portfolios import Portfolio
 
 ABILITIES, HEIGHTS = 61, 61
+GRADE_ABILITIES = 241  # lines of grades may be steep
+AROUND_PEAK = np.linspace(-4.0, 4.0, 33)  # in deviations, lest a sharp peak be cut off
 REACH = 3.0
 HEIGHT = "log-odds of performance"
 EPSILONS = (0.0, 0.01)
@@ -25,7 +28,9 @@ TRACES = (0.1, 0.5, 0.9)  # levels whose lines are drawn: these quantiles of all
 
 def curves(portfolio: Portfolio, **kw: Any) -> Display:
     """Performance along difficulty."""
-    return _display("performance_curves", portfolio.curves, **kw)
+    return _display(
+        "performance_curves", portfolio.curves, height=portfolio.performances.scale, **kw
+    )
 
 
 def strengths(
@@ -34,7 +39,11 @@ def strengths(
     """Regions of strengths and weaknesses for each epsilon."""
     import pandas as pd
 
-    levels = [epsilons] if isinstance(epsilons, int | float) else list(epsilons)
+    levels: list[Any] = [epsilons] if np.ndim(epsilons) == 0 else list(epsilons)  # type: ignore[arg-type]
+    if not levels:
+        raise InputError(
+            "epsilons is empty, but strengths are drawn for one or more, such as 0.01."
+        )
     parts = [
         find(level).assign(kind=kind, epsilon=float(level))
         for level in levels
@@ -44,6 +53,7 @@ def strengths(
     lacking = portfolio.algorithms.index.difference(pd.Index(regions["algorithm"]))
     without = pd.DataFrame({"algorithm": lacking, "kind": "strengths", "epsilon": float(levels[0])})
     frame = pd.concat([regions, without], ignore_index=True) if len(without) else regions
+    kw["order"] = _order(portfolio)
     return _display("strengths", frame, difficulties=portfolio.difficulty, **kw)
 
 
@@ -74,8 +84,8 @@ def traces(portfolio: Portfolio, **kw: Any) -> Display:
     import pandas as pd
 
     calibration = portfolio.calibration
-    abilities = np.linspace(-REACH, REACH, ABILITIES)
     if isinstance(calibration.model, Categorical):
+        abilities = np.linspace(-REACH, REACH, GRADE_ABILITIES)
         parts = [
             calibration.category_curves(name, abilities).to_frame()
             for name in calibration.item_names
@@ -84,15 +94,16 @@ def traces(portfolio: Portfolio, **kw: Any) -> Display:
         frame = frame.rename(columns={"item": "algorithm", "probability": "density"})
         return _display("traces", frame, height="probability", **kw)
     levels = np.quantile(_log_odds(portfolio), TRACES)
+    abilities = _around_peaks(calibration.items, levels)
     density = _density(calibration.items, abilities, levels)
-    count = len(calibration.item_names)
+    count, places = abilities.shape
     low, high = portfolio.performances.bounds
     shown = [f"performance {low + (high - low) / (1 + np.exp(-level)):.4g}" for level in levels]
     frame = pd.DataFrame(
         {
-            "algorithm": np.repeat(np.asarray(calibration.item_names), ABILITIES * len(levels)),
-            "ability": np.tile(np.repeat(abilities, len(levels)), count),
-            "grade": np.tile(np.asarray(shown, dtype=object), count * ABILITIES),
+            "algorithm": np.repeat(np.asarray(calibration.item_names), places * len(levels)),
+            "ability": np.repeat(abilities.ravel(), len(levels)),
+            "grade": np.tile(np.asarray(shown, dtype=object), count * places),
             "density": density.ravel(),
         }
     )
@@ -101,7 +112,7 @@ def traces(portfolio: Portfolio, **kw: Any) -> Display:
 
 def goodness(portfolio: Portfolio, **kw: Any) -> Display:
     """Residuals, actual and predicted effectiveness."""
-    return _display("goodness", portfolio.goodness_curves, **kw)
+    return _display("goodness", portfolio.goodness_curves, order=_order(portfolio), **kw)
 
 
 def effectiveness(portfolio: Portfolio, **kw: Any) -> Display:
@@ -117,6 +128,34 @@ FIGURES: dict[str, Callable[..., Display]] = {
     "goodness": goodness,
     "effectiveness": effectiveness,
 }
+
+
+SETTINGS = {  # of some figures; all others are of every display
+    "epsilons": ("strengths",),
+    "highlight": ("curves", "goodness"),
+    "panels": ("densities", "traces"),
+}
+
+
+def figure(portfolio: Portfolio, kind: str, **kw: Any) -> Display:
+    """One of the figures, drawn; a setting of another one is refused."""
+    if not isinstance(kind, str) or kind not in FIGURES:
+        raise InputError(f"kind is {kind!r}, but it should be one of {', '.join(FIGURES)}.")
+    settings = {name: kw.pop(name) for name in SETTINGS if name in kw}
+    for name in settings:
+        if kind not in SETTINGS[name]:
+            raise InputError(
+                f"{name} is a setting of {' and '.join(SETTINGS[name])}, but kind is {kind!r}. "
+                "Leave it out."
+            )
+    return FIGURES[kind](portfolio, **settings).plot(**kw)
+
+
+def _order(portfolio: Portfolio) -> list[Any]:
+    """Algorithms in the order of their colours: as in the figure of curves."""
+    drawn: Any = curves(portfolio)
+    order: list[Any] = drawn.order
+    return order
 
 
 def _display(name: str, frame: pd.DataFrame, **kw: Any) -> Display:
@@ -142,10 +181,27 @@ def _log_odds_range(portfolio: Portfolio) -> tuple[float, float]:
     return float(low), float(high) if high > low else float(low) + 1.0
 
 
+def _parameters(items: pd.DataFrame) -> list[Floats]:
+    """Discrimination, difficulty and scaling, (n_algorithms, 1, 1) each."""
+    names = ("discrimination", "difficulty", "scaling")
+    return [items[name].to_numpy()[:, None, None] for name in names]
+
+
+def _around_peaks(items: pd.DataFrame, log_odds: Floats) -> Floats:
+    """Abilities at which lines of these levels are drawn, (n_algorithms, n_abilities)."""
+    alpha, beta, gamma = _parameters(items)
+    peaks = beta + gamma * log_odds[:, None] + AROUND_PEAK / np.abs(alpha)
+    even = np.broadcast_to(np.linspace(-REACH, REACH, ABILITIES), (len(items), ABILITIES))
+    every = np.concatenate([even, peaks.reshape(len(items), -1)], axis=1)
+    return np.sort(np.clip(every, -REACH, REACH), axis=1)
+
+
 def _density(items: pd.DataFrame, abilities: Floats, log_odds: Floats) -> Floats:
-    """f(z | θ) of the continuous model, (n_algorithms, n_abilities, n_log_odds)."""
-    columns = (items[name].to_numpy() for name in ("discrimination", "difficulty", "scaling"))
-    alpha, beta, gamma = (column[:, None, None] for column in columns)
-    away = alpha * (abilities[:, None] - beta - gamma * log_odds)
+    """f(z | θ) of the continuous model, (n_algorithms, n_abilities, n_log_odds).
+
+    Abilities are the same for all algorithms, or a row each.
+    """
+    alpha, beta, gamma = _parameters(items)
+    away = alpha * (abilities[..., None] - beta - gamma * log_odds)
     density: Floats = np.abs(alpha * gamma) / np.sqrt(2 * np.pi) * np.exp(-0.5 * away**2)
     return density

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from itemwise.studies.performances import Performances, as_performances
 from itemwise.studies.portfolio_choice import METHODS, find_method, ranked
 from itemwise.studies.portfolios import Portfolio, Settings, fit_portfolio
 from itemwise.studies.problem_folds import SINGLE, folds_of_problems
-from itemwise.studies.strengths import checked_epsilon
+from itemwise.studies.strengths import checked_epsilon, notes_on_epsilon
 from itemwise.words import joined
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class PortfolioComparison(Finding):
         first = there.iloc[0]
         text = (
             f"With {size} algorithms, '{first['method']}' leaves a gap of {first['gap']:.3g} ± "
-            f"{self._reach * first['gap_se']:.2g} to the best of all; the single best algorithm "
-            f"leaves {alone:.3g}"
+            f"{self._reach * first['gap_se']:.2g} to the best of all, in the unit of the measure; "
+            f"the single best algorithm leaves {alone:.3g}"
         )
         near = [name for name in there["method"] if not self._apart(name, first["method"], size)]
         if len(near) > 1:
@@ -114,12 +115,9 @@ def compare_portfolios(
     `repeats`, problems are shuffled anew for each. Standard errors are of the mean over folds.
     """
     table, how = _given(performance, settings)
-    methods = [methods] if isinstance(methods, str) else list(methods)
-    if not methods:
-        raise InputError(f"methods is empty, but it should name one of {', '.join(METHODS)}.")
-    for method in methods:
-        find_method(method)
+    methods = _checked_methods(methods)
     epsilon = checked_epsilon(epsilon)
+    whole_number(random_state, "random_state", 0)
     wanted = _checked_sizes(sizes, len(table.algorithms))
     passes = folds_of_problems(
         table, folds, fewest=FEWEST_TO_CHOOSE_BY, repeats=repeats, random_state=random_state
@@ -131,7 +129,8 @@ def compare_portfolios(
         testing = table.gains[held_out]
         orders = _orders(training, how, methods, epsilon)
         rows += [(number, *row) for row in _gaps(testing, orders, wanted)]
-    return _comparison(rows, len(passes), epsilon, table.notes)
+    notes = (*table.notes, *notes_on_epsilon(epsilon, table.bounds))
+    return _comparison(rows, len(passes), epsilon, notes)
 
 
 def _given(performance: Any, settings: dict[str, Any]) -> tuple[Performances, Settings]:
@@ -142,8 +141,24 @@ def _given(performance: Any, settings: dict[str, Any]) -> tuple[Performances, Se
             )
         return performance.performances, performance.settings
     names = set(Settings.__dataclass_fields__)
+    known = names | set(signature(as_performances).parameters) - {"performance"}
+    unknown = [name for name in settings if name not in known]
+    if unknown:
+        raise InputError(
+            f"compare_portfolios has no argument {unknown[0]!r}. Beside its own, it takes "
+            f"{', '.join(sorted(known))}."
+        )
     how = Settings(**{key: settings.pop(key) for key in list(settings) if key in names})
     return as_performances(performance, **settings), how
+
+
+def _checked_methods(methods: Any) -> list[str]:
+    wanted = [methods] if isinstance(methods, str) or np.ndim(methods) == 0 else list(methods)
+    if not wanted:
+        raise InputError(f"methods is empty, but it should name one of {', '.join(METHODS)}.")
+    for method in wanted:
+        find_method(method)
+    return wanted
 
 
 def _checked_sizes(sizes: Sequence[int] | None, algorithms: int) -> list[int]:

@@ -6,7 +6,7 @@ difficulty is -θ; discrimination and difficulty of an item say how an algorithm
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,8 +39,8 @@ from itemwise.studies.performances import (
     as_performances,
 )
 from itemwise.studies.portfolio_choice import AIRT, Candidates, ChosenPortfolio, choose
-from itemwise.studies.portfolio_figures import FIGURES
-from itemwise.studies.strengths import checked_epsilon, occupancy, regions
+from itemwise.studies.portfolio_figures import figure
+from itemwise.studies.strengths import checked_epsilon, notes_on_epsilon, occupancy, regions
 from itemwise.words import listed
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ Model = Literal["continuous", "graded"]
 MODELS: tuple[Model, ...] = ("continuous", "graded")
 CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
 LEVEL, Z = 0.95, 1.959963984540054
+MOST_GRADES = 100
 SURE = 0.95
-FIGURE_SETTINGS = ("epsilons", "highlight", "panels")  # the others are of every display
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,11 @@ class Settings:
             raise InputError(f"There is no preset {self.preset!r}. The only one is '{AIRT}'.")
         if self.preset and self.model != "continuous":
             raise InputError(f"preset='{AIRT}' is of the continuous model; leave `model` out.")
-        whole_number(self.grades, "grades", 2)
+        if whole_number(self.grades, "grades", 2) > MOST_GRADES:
+            raise InputError(
+                f"grades is {self.grades}, but {MOST_GRADES} are the most. For finer ones, use "
+                "model='continuous'."
+            )
         whole_number(self.knots, "knots", FEWEST_KNOTS)
         if self.smoothing not in SMOOTHINGS:
             raise InputError(
@@ -221,13 +225,16 @@ class Portfolio(Finding):
         of them; beside it, "topset" keeps those that win most often, and "shapley" those that add
         most to the best of a portfolio.
         """
-        return choose(
+        chosen = choose(
             self.candidates,
             self.performances.algorithms,
             method=method,
             epsilon=checked_epsilon(epsilon),
             size=size,
+            mean_performance=means(self.performances.given.to_numpy()),
         )
+        more = notes_on_epsilon(chosen.epsilon, self.performances.bounds)
+        return replace(chosen, notes=(*chosen.notes, *more))
 
     @property
     def candidates(self) -> Candidates:
@@ -262,10 +269,7 @@ class Portfolio(Finding):
         `epsilons` (0 and 0.01) is for "strengths", `highlight` for "curves" and "goodness",
         `panels` for "densities" and "traces".
         """
-        if kind not in FIGURES:
-            raise InputError(f"kind is {kind!r}, but it should be one of {', '.join(FIGURES)}.")
-        settings = {key: kw.pop(key) for key in FIGURE_SETTINGS if key in kw}
-        return FIGURES[kind](self, **settings).plot(**kw)
+        return figure(self, kind, **kw)
 
 
 def portfolio(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from itemwise.arguments import as_number, checked_share
+from itemwise.arguments import as_number, checked_share, whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.splines import Splines
@@ -25,6 +25,18 @@ def checked_epsilon(epsilon: object) -> float:
     if not 0 <= number < np.inf:
         raise InputError(f"epsilon is {epsilon!r}, but it should be a number from 0.")
     return number
+
+
+def notes_on_epsilon(epsilon: float, bounds: tuple[float, float]) -> list[str]:
+    """What to know of an epsilon that spans all that performance can be."""
+    low, high = bounds
+    if epsilon < high - low:
+        return []
+    note = (
+        f"epsilon is {epsilon:g}, but performance, as it is modelled, goes from {low:g} to "
+        f"{high:g}: every algorithm counts as strong everywhere. Give a smaller one."
+    )
+    return [note]
 
 
 def within(curves: Floats, epsilon: float, *, best: bool = True) -> np.ndarray:
@@ -79,6 +91,7 @@ def occupancy(
     import pandas as pd
 
     level = checked_share(level, "level", 0.95)
+    random_state = whole_number(random_state, "random_state", 0)
     share = share_within(splines.at(difficulty), epsilon)
     drawn = drawn_shares(splines, difficulty, epsilon, random_state)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
