@@ -234,7 +234,7 @@ def test_who_hardly_ran_leads_nowhere_and_is_flagged():
     assert "8 of 9 algorithms" in found.select(10.0).meaning
     everyone = found.select(10.0, size=9)
     assert "few" not in everyone.algorithms
-    assert everyone.notes == ("No more than 8 are kept: the others have too few runs.",)
+    assert everyone.notes[0] == "No more than 8 are kept: the others have too few runs."
     assert (everyone.frame["value_se"] == 0).all()  # each is within 10 of the best everywhere
 
 
