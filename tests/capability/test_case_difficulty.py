@@ -1,6 +1,7 @@
 """Cases stand where they look like a class, by their features alone."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -70,6 +71,22 @@ def test_missing_features_are_never_asked_and_widen_the_error(fitted, two_classe
     np.testing.assert_array_equal(part.iloc[5], whole.iloc[5])
 
 
+@pytest.mark.parametrize("settings", [{}, {"levels": 2}, {"model": "gpcm"}])
+def test_the_index_never_falls_when_a_turned_grade_rises(settings, two_classes):
+    scale = CaseDifficulty(**settings).fit(*two_classes).scales_[0]
+    tops = [max(turn) for turn in scale.turns]
+    patterns = np.array(list(product(*([-1, *range(top + 1)] for top in tops))))
+    back = [np.argsort(turn) for turn in scale.turns]
+    grades = np.column_stack([turn[column] for turn, column in zip(back, patterns.T, strict=True)])
+    index, se = scale.place(np.where(patterns < 0, np.nan, grades))
+    at = {tuple(row): value for row, value in zip(patterns.tolist(), index, strict=True)}
+    for row, value in at.items():
+        higher = [(*row[:k], row[k] + 1, *row[k + 1 :]) for k in range(4) if row[k] >= 0]
+        assert all(at.get(one, np.inf) >= value - 1e-9 for one in higher)
+    assert (se > 0).all()
+    assert (se < 2).all()
+
+
 def test_a_class_between_the_others_has_a_scale_of_its_own(three_classes):
     X, y = three_classes
     scale = CaseDifficulty().fit(X, y)
@@ -105,6 +122,8 @@ def test_a_saved_scale_places_cases_as_before(fitted, two_classes, three_classes
         ({"classes": ["a"]}, "do not fit"),
         ({"scales": []}, "do not fit"),
         ({"labels": "O"}, "labels"),
+        ({"labels": "<U100000000"}, "labels"),
+        ({"classes": [["other"], ["star"]]}, "do not fit"),
         ({"coding": None}, "no case difficulty"),
     ],
 )

@@ -31,6 +31,11 @@ NAN = np.nan
         ("<= 65 = 0, > 65 = 1", [65, 66], [0, 1]),
         ("15 = 0, <= 14 = 1", [15, 14, 3], [0, 1, 1]),
         ("<= 5 = 0, <= 9 = 1, > 9 = 2", [5, 6, 9, 10], [0, 1, 1, 2]),
+        ("<= 5 = 0, <= 9 = 1, else = 2", [5, 6, 9, 10], [0, 1, 1, 2]),
+        ("> 9 = 2, > 5 = 1, <= 5 = 0", [5, 6, 9, 10], [0, 1, 1, 2]),
+        ("0-5 = 0, 6-10 = 1, > 10 = 2", [-1, 5, 5.5, 10, 11], [0, 0, 1, 1, 2]),
+        ("<= 5 = 1, <= 9 = 0", [5, 6, 9, 10], [1, 0, 0, 1]),
+        ("> 65 = 1, else = 0", [65, 66], [0, 1]),
     ],
 )
 def test_rules_for_numbers_say_which_state_a_value_has(text, values, states):
@@ -47,7 +52,9 @@ def test_rules_for_numbers_say_which_state_a_value_has(text, values, states):
         ("Emergency = 1", ["Emergency", "Planned"], [1, 0]),
         ("mild = 0, bad = 1, worst = 2", ["worst", "mild"], [2, 0]),
         ("Absent = 0, Present = 1", [0.0, 1.0, True], [0, 1, NAN]),
-        ("1 = 0, 2 = 1", [1.0, 2.0], [0, 1]),
+        ("1 = 0, 2 = 1", [1.0, 2.0, 0.0, "0"], [0, 1, NAN, NAN]),
+        ("x = 1, else = 0", ["1", "0", 1.0, "x"], [0, 0, 0, 1]),
+        ("1234567 = 0, 1234568 = 1", [1234567.0, 1234568.0], [0, 1]),
     ],
 )
 def test_rules_for_categories_say_which_state_a_label_has(text, values, states):
@@ -60,6 +67,26 @@ def test_rules_for_categories_say_which_state_a_label_has(text, values, states):
 )
 def test_a_rule_that_says_nothing_is_refused_with_its_feature(text):
     with pytest.raises(InputError, match=r"[Ff]eature|range|states"):
+        parse_rule(text, "sodium")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("<= 9 = 0, <= 5 = 1", "'<= 9' and '<= 5' have numbers in common"),
+        ("4-10 = 0, 8-12 = 1", "'4-10' and '8-12' have numbers in common"),
+        ("<= 65 = 0, >= 65 = 1", "numbers in common"),
+        ("4-10 = 0, else = 0", "all values are of one state"),
+        ("> 65 = 1, else = 1", "one normal range"),
+        ("0-5 = 0, 8-10 = 1, > 20 = 2", "no state is given between '0-5' and '8-10'"),
+        ("> 10 = 0, 6-10 = 1, 0-5 = 2", "states should ascend"),
+        ("0-5 = 0, 6-10 = 1, else = 2", "'else' should be what lies above"),
+        ("9-3 = 0", "9 is above 3"),
+        ("a = 0, b = 2", r"states of a, b are \[0, 2\]"),
+    ],
+)
+def test_rules_with_overlaps_and_gaps_are_refused_with_feature_and_rule(text, why):
+    with pytest.raises(InputError, match=f"of feature 'sodium' cannot be read: .*{why}"):
         parse_rule(text, "sodium")
 
 
@@ -133,6 +160,22 @@ def test_categories_become_items_and_columns_that_tell_nothing_are_left_out():
     assert coding.names == ("sex", "colour = blue", "colour = green", "colour = red", "size")
     assert "constant" in coding.notes[0]
     assert "text" in coding.notes[0]
+
+
+def test_a_category_called_1_is_in_no_item_but_its_own():
+    frame = pd.DataFrame({"c": ["1", "2", "x", "0"] * 10})
+    grades = quantile_coding(frame, 4).code(frame)
+    np.testing.assert_array_equal(grades[:4], np.eye(4)[[1, 2, 3, 0]])
+
+
+def test_categories_that_no_rule_names_are_told_by_feature_and_case():
+    frame = pd.DataFrame({"c": ["a", "b", "c"] * 10, "d": ["y", "n"] * 15})
+    new = pd.DataFrame({"c": ["a", "z", None], "d": ["m", "y", "1"]})
+    coding = quantile_coding(frame, 4)
+    assert coding.unseen(coding.columns(new)) == {"c": {1: "z"}, "d": {0: "m"}}
+    np.testing.assert_array_equal(coding.code(new)[:, :3], [[1, 0, 0], [NAN] * 3, [NAN] * 3])
+    table = read_coding({"c": "a = 1, else = 0", "d": "y = 1, n = 0"})
+    assert table.unseen(table.columns(new)) == {"d": {0: "m"}}
 
 
 def test_features_are_found_by_name_and_missing_ones_are_named():

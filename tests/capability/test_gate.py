@@ -1,5 +1,7 @@
 """The gate keeps the contract of scikit-learn and its own: model or person, and why."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -157,7 +159,90 @@ def test_gaps_and_categories_are_taken_by_the_default_model():
     gate = CapabilityGate().fit(rows, Y)
     assert gate.kinds_["colour"] == "text"
     new = rows.head(3).assign(colour=["violet", None, "red"], a=np.nan)
-    assert np.isfinite(gate.decide(new)["difficulty"]).all()
+    found = gate.decide(new)
+    assert np.isfinite(found["difficulty"]).all()
+    assert "Its colour 'violet' was not seen in training." in found["reason"].iloc[0]
+    assert not found["reason"].iloc[1:].str.contains("not seen").any()
+
+
+@pytest.mark.parametrize("n_colours", [2, 3])
+def test_a_case_of_which_nothing_is_known_goes_to_a_person(n_colours):
+    colours = np.array(["red", "blue", "green"])[np.arange(600) % n_colours]
+    gate = CapabilityGate().fit(X.assign(colour=colours), Y)
+    gate.limits_ = replace(gate.limits_, limit=np.full(2, np.inf))
+    new = NEW_X.head(3).assign(colour=[None, "violet", "red"])
+    new[X.columns] = np.nan
+    found = gate.decide(new)
+    assert list(found["decision"]) == ["person", "person", "model"]
+    assert found["reason"].iloc[0] == "No feature of the scale is known: a person decides."
+    assert "'violet' was not seen in training" in found["reason"].iloc[1]
+
+
+def test_held_out_cases_of_which_nothing_is_known_are_left_out_of_the_promise():
+    rows = X.copy()
+    rows.iloc[::3] = np.nan
+    gate = CapabilityGate(target_accuracy=0.8).fit(rows, Y)
+    assert "No feature of the scale is known of " in " ".join(gate.notes_)
+    assert gate.acceptance_.n_cases == gate.capability_["held_out"].sum() < 140
+
+
+def test_categories_are_the_same_as_numbers_and_as_texts():
+    group = np.arange(600) % 4 + 1
+    y = np.where(group + X["a"] > 3, "x", "y")
+    rows = X.assign(group=pd.Categorical(group))
+    gate = CapabilityGate(case_difficulty=CaseDifficulty(levels=2)).fit(rows, y)
+    expected = gate.decide(rows)
+    assert set(expected["prediction"]) == {"x", "y"}
+    for same in (group, group.astype(float), group.astype(str), group.astype(object)):
+        pd.testing.assert_frame_equal(gate.decide(rows.assign(group=same)), expected)
+
+
+def test_columns_need_no_texts_as_names():
+    numbered = NEW_X.head(5).set_axis([0, "b", 2.5, ("c", 1)], axis=1)
+    gate = clone(QUICK).fit(X.set_axis(numbered.columns, axis=1), Y)
+    named = numbered.set_axis(list(gate.kinds_), axis=1)
+    pd.testing.assert_frame_equal(gate.decide(numbered), gate.decide(named))
+
+
+def test_lists_are_decided_and_explained_as_arrays_are(tested):
+    gate = clone(QUICK).fit(X.to_numpy(), Y)
+    few = NEW_X.to_numpy()[:3]
+    pd.testing.assert_frame_equal(gate.decide(few.tolist()), gate.decide(few))
+    pd.testing.assert_frame_equal(
+        gate.explain(few.tolist()).to_frame(), gate.explain(few).to_frame()
+    )
+
+
+def test_classes_may_be_called_as_columns_are():
+    gate = clone(QUICK).fit(X, Y)
+    other = clone(QUICK).fit(X, np.where(Y == "x", "a", "a_se"))
+    figures = ["decision", "cdi", "cdi_se", "difficulty", "limit"]
+    pd.testing.assert_frame_equal(other.decide(NEW_X)[figures], gate.decide(NEW_X)[figures])
+
+
+def test_a_class_that_is_accepted_though_mostly_wrong_is_noted():
+    random = np.random.default_rng(0)
+    y = np.where(random.random(3_000) < 0.03, "rare", "usual")
+    rows = pd.DataFrame(
+        0.8 * (y == "rare")[:, None] + random.normal(size=(3_000, 3)), columns=["a", "b", "c"]
+    )
+    gate = CapabilityGate(LogisticRegression(class_weight="balanced")).fit(rows, y)
+    assert gate.capability_.loc["rare", "accuracy"] < 0.3
+    assert "most are wrong among those predicted as rare (right in " in " ".join(gate.notes_)
+
+
+class Contrary(GaussianNB):
+    """Right where cases are hard."""
+
+    def predict(self, X):
+        return np.where(super().predict(X) == "x", "y", "x")
+
+
+def test_where_success_does_not_fall_with_difficulty_the_gate_says_so():
+    told = "Success does not fall with case difficulty in x, y"
+    assert told in " ".join(CapabilityGate(Contrary()).fit(X, Y).notes_)
+    assert told not in " ".join(CapabilityGate(Contrary(), rule="steps").fit(X, Y).notes_)
+    assert "Too few cases to learn" in " ".join(CapabilityGate().fit(*draw(12)).notes_)
 
 
 class Raises(ClassifierMixin, BaseEstimator):

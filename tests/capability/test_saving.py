@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from itemwise import CapabilityGate, load_gate
+from itemwise import CapabilityGate, CaseDifficulty, load_gate
+from itemwise.capability.saving import KEYS
 from itemwise.errors import FileError, InputError
 
 RANDOM = np.random.default_rng(0)
@@ -85,6 +86,17 @@ def test_so_do_gates_of_many_models_also_without_names(settings, tmp_path):
     assert again.classes_.dtype == made.classes_.dtype
 
 
+def test_a_gate_that_was_read_can_be_fitted_anew_as_it_was(gate, saved, tmp_path):
+    assert load_gate(saved).get_params() == gate.get_params()
+    table = CaseDifficulty({"a": "<= 0 = 0", "b": "<= 0 = 0"}, model="2pl")
+    for scale in (CaseDifficulty(levels=3), table):
+        made = CapabilityGate(GaussianNB(), case_difficulty=scale, random_state=np.int64(7))
+        made.fit(NUMBERS, Y)
+        again = clone(load_gate(made.save(tmp_path / "other.json"))).fit(NUMBERS, Y)
+        assert isinstance(again.estimator_, GaussianNB)
+        pd.testing.assert_frame_equal(again.decide(NUMBERS), made.decide(NUMBERS))
+
+
 def test_what_could_not_be_read_back_is_not_written(gate, tmp_path):
     with pytest.raises(InputError, match="not fitted yet"):
         CapabilityGate().save(tmp_path / "gate.json")
@@ -101,6 +113,9 @@ def edited(path, change):
     """Rewrite the document after a change."""
     document = json.loads(path.read_text())
     change(document)
+    if all(key in document for key in KEYS):  # as one would who knows how
+        part = json.dumps([document[key] for key in KEYS])
+        document["sha256"] = hashlib.sha256(part.encode()).hexdigest()
     path.write_text(json.dumps(document))
     return path
 
@@ -121,6 +136,21 @@ def replaced(path, content):
         (lambda d: d["limits"].update(limit=[0.0]), "1 values for 2 classes"),
         (lambda d: d["limits"].pop("slope"), "'slope' is missing"),
         (lambda d: d["limits"].update(limit=["x", "y"]), "not a gate"),
+        (lambda d: d["limits"].update(limit=["nan", 0.0]), "limit is not a number"),
+        (lambda d: d["limits"].update(limit=[True, 0.0]), "true and false are not numbers"),
+        (lambda d: d["limits"].update(slope=[-1.0, 1.0]), "trust does not fall"),
+        (lambda d: d["limits"].update(limit=["inf", "inf"]), "not those it decides by"),
+        (lambda d: d["capability"].update(accepted=[-1, 1]), "not some of those held out"),
+        (lambda d: d["capability"].update(accuracy=[7, 7]), "not a share"),
+        (lambda d: d.update(acceptance=None), "do not fit each other"),
+        (lambda d: d["settings"].update(target_accuracy=None), "do not fit each other"),
+        (lambda d: d["settings"].update(target_accuracy=0.8), "not what it was asked for"),
+        (lambda d: d["settings"].update(coding="/etc/passwd"), "its coding is"),
+        (lambda d: d["acceptance"].update(n_accepted=-5), "-5 is not a number of cases"),
+        (lambda d: d["acceptance"].update(n_cases=0), "than there are"),
+        (lambda d: d["rivals"].update(held_out=[-1, 1]), "-1 is not a number of cases"),
+        (lambda d: d["rivals"].update(wrong=[["nan"], []]), "confidence in wrong cases"),
+        (lambda d: d["case_difficulty"].update(labels="<U100000000"), "labels of type"),
         (lambda d: d["settings"].update(delta=7), "delta is 7"),
         (lambda d: d["features"].update(kinds={"a": "image"}), "not numbers and texts"),
         (lambda d: d["case_difficulty"].update(version=9), "version 9"),
@@ -135,6 +165,24 @@ def replaced(path, content):
 def test_a_document_that_was_bent_is_refused(change, told, saved):
     with pytest.raises(FileError, match=told):
         load_gate(edited(saved, change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d["features"]["kinds"].update(a="text"),
+        lambda d: d["features"].update(kinds=dict(reversed(d["features"]["kinds"].items()))),
+        lambda d: d["case_difficulty"]["scales"][0].update(unit=-1.0),
+        lambda d: d["limits"].update(middle=[0.0, 0.0]),
+        lambda d: d.update(sha256=None),
+    ],
+)
+def test_an_edit_is_noticed_by_its_sum(change, saved):
+    document = json.loads(saved.read_text())
+    change(document)
+    saved.write_text(json.dumps(document))
+    with pytest.raises(FileError, match="was edited or damaged: its SHA-256 differs"):
+        load_gate(saved)
 
 
 def test_a_pickle_offered_as_a_gate_is_refused(gate, tmp_path):

@@ -7,7 +7,7 @@ ability of a case on that scale says which class it looks like.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,17 @@ if TYPE_CHECKING:
 MODELS = ("auto", "2pl", "graded", "gpcm")
 VERSION = 1
 SCHEMA = "itemwise/case_difficulty"
+MOST_LABEL_BYTES = 4 * 10_000  # of a class's name
 _KINDS = "iufbU"  # of labels that JSON can hold
+
+
+class Places(NamedTuple):
+    """Where cases stand on the scale."""
+
+    cdi: Floats  # (n_cases, n_classes)
+    se: Floats
+    known: NDArray[np.bool_]  # (n_cases,), False where no feature of the scale is
+    unseen: dict[str, dict[int, str]]  # feature -> case -> a category that no training case had
 
 
 class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -42,10 +52,10 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Features are coded as items, each turned so that higher grades go with the class; their 2PL or
     graded model is calibrated on the training cases; the ability of a case, by maximum likelihood,
-    or the posterior mean where that does not exist, is its case difficulty index (CDI), with mean
-    0 and deviation 1 over the training cases. New cases need no label. Missing features are items
-    that were never asked. Of two classes, the second index is minus the first; of more, each class
-    is held against the rest.
+    or the posterior mean where that does not exist (but not inside of cases that are less extreme),
+    is its case difficulty index (CDI), with mean 0 and deviation 1 over the training cases. New
+    cases need no label. Missing features are items that were never asked. Of two classes, the
+    second index is minus the first; of more, each class is held against the rest.
 
     Parameters
     ----------
@@ -106,7 +116,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Floats:
         """The index of each case for each class, (n_cases, n_classes), as in `classes_`."""
-        return self._indices(X)[0]
+        return self.place(X).cdi
 
     def difficulty(self, X: Any, labels: Any) -> Floats:
         """How hard each case is as a member of its class in `labels`: minus its index, (n_cases,).
@@ -139,11 +149,25 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """cdi_<class> and cdi_<class>_se of each case; the index is that of `X`."""
         import pandas as pd
 
-        cdi, se = self._indices(X)
+        cdi, se = self.place(X)[:2]
         columns: dict[str, Floats] = {}
         for k, label in enumerate(self.classes_.tolist()):
             columns[f"cdi_{label}"], columns[f"cdi_{label}_se"] = cdi[:, k], se[:, k]
         return pd.DataFrame(columns, index=X.index if isinstance(X, pd.DataFrame) else None)
+
+    def place(self, X: Any) -> Places:
+        """Where each case stands, as arrays, and what of it the scale does not know."""
+        check_is_fitted(self)
+        columns = self.coding_.columns(self._new_rows(X))
+        grades = self.coding_.code_columns(columns)
+        placed = [scale.place(grades) for scale in self.scales_]
+        if len(self.classes_) == 2:
+            ((cdi, se),) = placed
+            placed = [(-cdi, se), (cdi, se)]
+        found, errors = zip(*placed, strict=True)
+        known: NDArray[np.bool_] = np.any(~np.isnan(grades), axis=1)
+        unseen = self.coding_.unseen(columns)
+        return Places(np.column_stack(found), np.column_stack(errors), known, unseen)
 
     @property
     def calibrations_(self) -> list[Calibration]:
@@ -283,17 +307,6 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not all(one.converged for one in self.calibrations_):
             self.notes_.append("The calibration of the features did not converge.")
 
-    def _indices(self, X: Any) -> tuple[Floats, Floats]:
-        """Index and standard error of each case for each class, (n_cases, n_classes) each."""
-        check_is_fitted(self)
-        grades = self.coding_.code(self._new_rows(X))
-        placed = [scale.place(grades) for scale in self.scales_]
-        if len(self.classes_) == 2:
-            ((cdi, se),) = placed
-            placed = [(-cdi, se), (cdi, se)]
-        found, errors = zip(*placed, strict=True)
-        return np.column_stack(found), np.column_stack(errors)
-
 
 def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     """Where each label stands among the classes; -1 for one that is not there."""
@@ -319,13 +332,16 @@ def _restored(cls: type[CaseDifficulty], document: Mapping[str, Any]) -> CaseDif
     new = cls(coding, levels=document["levels"], model=document["model"])
     new._check_settings()
     labels = document["labels"]
-    if labels != "text" and np.dtype(labels).kind not in _KINDS:
-        raise ValueError(f"labels of type {labels!r:.20} cannot be read")
+    if labels != "text":
+        kind = np.dtype(labels)
+        if kind.kind not in _KINDS or kind.itemsize > MOST_LABEL_BYTES:
+            raise ValueError(f"labels of type {labels!r:.20} cannot be read")
     new.classes_ = np.array(document["classes"], dtype=object if labels == "text" else labels)
     new.coding_ = coding
     tops = new._tops
     new.scales_ = [Scale.from_dict(one, tops) for one in document["scales"]]
-    if len(new.classes_) < 2 or len(new.scales_) != _n_scales(new.classes_):
+    shape = new.classes_.shape
+    if len(shape) != 1 or shape[0] < 2 or len(new.scales_) != _n_scales(new.classes_):
         raise ValueError("classes and scales do not fit each other")
     new.n_features_in_ = int(document["n_features"])
     if document["feature_names"] is not None:

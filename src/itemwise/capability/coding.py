@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.capability.features import category_text
 from itemwise.errors import InputError
 from itemwise.learning.columns import MOST_CATEGORIES, plain, plan_columns
 from itemwise.numerics.arrays import Floats
@@ -82,7 +83,7 @@ class NormalRange:
 class States:
     """Categories as states; without `otherwise`, a category that is not named is missing.
 
-    A number that is no category of its own counts as the state itself: 0 and 1 need no names.
+    Where all categories are words, a number counts as the state itself: 0 and 1 need no names.
     """
 
     kind: ClassVar[str] = "text"
@@ -109,11 +110,17 @@ class States:
         """The highest state."""
         return max(self._all)
 
+    @cached_property
+    def known(self) -> dict[str, float]:
+        """The state of each category that has one by name or by number."""
+        found = {label: float(state) for label, state in self.states}
+        if self.otherwise is None and not any(map(_is_number, found)):
+            found |= {str(state): float(state) for state in self._all}
+        return found
+
     def code(self, column: Column) -> Floats:
         """The state of each value, NaN where it is missing or unknown."""
-        known: dict[str, float] = {str(state): float(state) for state in sorted(set(self._all))}
-        known.update({label: float(state) for label, state in self.states})
-        other = np.nan if self.otherwise is None else float(self.otherwise)
+        known, other = self.known, np.nan if self.otherwise is None else float(self.otherwise)
         texts = [_text(value) for value in column]
         return np.array([np.nan if text is None else known.get(text, other) for text in texts])
 
@@ -177,6 +184,10 @@ class Coding:
 
         Features are known by their names, in any order; others are left out.
         """
+        return self.code_columns(self.columns(features))
+
+    def columns(self, features: pd.DataFrame) -> dict[str, Column]:
+        """Each feature's values: floats, or texts with NaN for missing ones."""
         there = {str(name): k for k, name in enumerate(features.columns)}
         if len(there) < features.shape[1]:
             names = [str(name) for name in features.columns]
@@ -192,19 +203,48 @@ class Coding:
             )
         if all(kind == np.float64 for kind in features.dtypes):  # the quick way, for a service
             cells = features.to_numpy()
-            return self.code_columns({name: cells[:, there[name]] for name in self.kinds})
+            return {name: cells[:, there[name]] for name in self.kinds}
         part = features.iloc[:, [there[name] for name in self.kinds]]
         texts = [name for name, kind in self.kinds.items() if kind == "text"]
         frame = plain(part, texts).frame
-        return self.code_columns({name: frame[name].to_numpy() for name in self.kinds})
+        return {name: frame[name].to_numpy() for name in self.kinds}
 
     def code_columns(self, columns: Mapping[str, Column]) -> Floats:
-        """The same, from each feature's values: floats, or texts with NaN for missing ones."""
+        """What `code` gives, from what `columns` gives; a category that is new is missing."""
         ready = {
             name: _finite(columns[name], name) if kind == "number" else columns[name]
             for name, kind in self.kinds.items()
         }
-        return np.column_stack([item.rule.code(ready[item.feature]) for item in self.items])
+        found = np.column_stack([item.rule.code(ready[item.feature]) for item in self.items])
+        for feature, new in self.unseen(columns).items():
+            own = [k for k, item in enumerate(self.items) if item.feature == feature]
+            found[np.ix_(list(new), own)] = np.nan
+        return found
+
+    def unseen(self, columns: Mapping[str, Column]) -> dict[str, dict[int, str]]:
+        """Categories of which no rule says anything: feature -> place of the case -> category."""
+        found: dict[str, dict[int, str]] = {}
+        for feature, labels in self._closed.items():
+            texts = enumerate(_text(value) for value in columns[feature])
+            found[feature] = {k: text for k, text in texts if text and text not in labels}
+        return {feature: new for feature, new in found.items() if new}
+
+    @cached_property
+    def _closed(self) -> dict[str, set[str]]:
+        """The categories of each feature whose rules leave no room for others.
+
+        One rule with "else" does, and so do as many items as there may be, one a category: the
+        rarest have none.
+        """
+        rules: dict[str, list[States]] = {}
+        for item in self.items:
+            if isinstance(item.rule, States):
+                rules.setdefault(item.feature, []).append(item.rule)
+        return {
+            feature: {label for rule in own for label in rule.known}
+            for feature, own in rules.items()
+            if own[0].otherwise is None or 1 < len(own) < MOST_CATEGORIES
+        }
 
     def select(self, keep: NDArray[np.bool_]) -> Coding:
         """Some of the items."""
@@ -301,9 +341,17 @@ def _finite(column: Column, name: str) -> Floats:
 
 def _text(value: object) -> str | None:
     """A category as text, 1.0 as "1"; None where it is missing."""
-    if isinstance(value, float):
-        return None if math.isnan(value) else f"{value:g}"
-    return None if value is None else str(value).strip()
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return category_text(value).strip()
+
+
+def _is_number(label: str) -> bool:
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True
 
 
 def _written(rule: Rule) -> dict[str, Any]:

@@ -6,10 +6,13 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from itemwise.capability.coding import Coding, Grades, NormalRange, Rule, States
+from itemwise.capability.features import category_text
 from itemwise.datasets.delimited import read_delimited
 from itemwise.errors import InputError
 from itemwise.files import readable_file
@@ -17,6 +20,7 @@ from itemwise.files import readable_file
 if TYPE_CHECKING:
     import pandas as pd
 
+CLOSE = 1e-9
 MOST_BYTES = 10 * 1024**2
 ELSE = ("else", "otherwise", "other")
 ABOVE, BELOW = ("high", "above"), ("low", "below")
@@ -54,7 +58,8 @@ def read_coding(source: Any) -> Coding:
     "<= 65 = 0, > 65 = 1", "Absent = 0, Present = 1" or "Emergency = 1, else = 0"; or
     `normal range` ("4-10", "<= 1.52", "Absent") and, if wanted, `risk state`: empty for whatever is
     not normal, "high" or "low" for one side of the range, or a condition of its own. Numbers that
-    are neither count as outside the normal range.
+    are neither count as outside the normal range. More than two states ascend with the numbers,
+    as in "<= 5 = 0, <= 9 = 1, else = 2", and what lies beyond the outermost counts to it.
 
     >>> from itemwise.capability import read_coding
     >>> str(read_coding({"sodium": "135-145 = 0"}).items[0].rule)
@@ -88,10 +93,13 @@ def parse_rule(text: Any, feature: object = "") -> Rule:
     if not named or len(others) > 1:
         raise _unreadable(text, feature, "name the values of at least one state, and 'else' once")
     if all(one.is_label or (one.is_number and len(named) > 1) for one in named):
-        return _states(named, others)
+        try:
+            return _states(named, others)
+        except InputError as error:
+            raise _unreadable(text, feature, str(error).rstrip(".")) from error
     if any(one.is_label for one in named):
         raise _unreadable(text, feature, "it mixes names and numbers")
-    return _numbers(named, text, feature)
+    return _numbers(named, others, text, feature)
 
 
 def _of_table(frame: pd.DataFrame, what: str) -> Coding:
@@ -149,7 +157,10 @@ def _clause(part: str, feature: object) -> Clause:
         }[compared["sign"]]
         return Clause(what, state, low, high)
     if between := _BETWEEN.fullmatch(what):
-        return Clause(what, state, float(between["low"]), float(between["high"]))
+        low, high = float(between["low"]), float(between["high"])
+        if low > high:
+            raise _unreadable(part.strip(), feature, f"{low:g} is above {high:g}")
+        return Clause(what, state, low, high)
     if re.fullmatch(_NUMBER, what):
         return Clause(what, state, float(what), float(what))
     return Clause(what, state)
@@ -157,32 +168,85 @@ def _clause(part: str, feature: object) -> Clause:
 
 def _states(named: Sequence[Clause], others: Sequence[int]) -> States:
     """Categories; one that stands alone leaves the other state to all others."""
-    labels = tuple((f"{one.low:g}" if one.is_number else one.text, one.state) for one in named)
+    labels = tuple(
+        (category_text(one.low) if one.is_number else one.text, one.state) for one in named
+    )
     if others:
         return States(labels, others[0])
     return States(labels, 1 - named[0].state if len(named) == 1 else None)
 
 
-def _numbers(named: Sequence[Clause], text: Any, feature: object) -> Rule:
+def _numbers(named: Sequence[Clause], others: Sequence[int], text: Any, feature: object) -> Rule:
     """A normal range, or cut points where there are more than two states."""
-    if max(one.state for one in named) > 1:
-        ordered = sorted(named, key=lambda one: one.state)
-        edges = tuple(one.high for one in ordered if math.isfinite(one.high))
-        states = [one.state for one in ordered]
-        if states != list(range(len(states))) or len(edges) != len(states) - 1:
-            raise _unreadable(
-                text, feature, "grades should ascend, as in '<= 5 = 0, <= 9 = 1, ...'"
-            )
-        return Grades(edges)
-    normal = [one for one in named if one.state == 0]
-    if len(normal) == 1:
+    parts = _parted(named, text, feature)
+    if max([*(one.state for one in parts), *others]) > 1:
+        return _grades(parts, others, text, feature)
+    normal = [one for one in parts if one.state == 0]
+    if {*(one.state for one in parts), *others} == {0} and others:
+        raise _unreadable(text, feature, "all values are of one state")
+    if len(normal) == 1 and 0 not in others:
         return NormalRange(normal[0].low, normal[0].high)
-    risky = named[0]
-    if len(named) == 1 and math.isinf(risky.low):
-        return NormalRange(math.nextafter(risky.high, math.inf), math.inf)
-    if len(named) == 1 and math.isinf(risky.high):
-        return NormalRange(-math.inf, math.nextafter(risky.low, -math.inf))
+    risky = parts[0]
+    if len(parts) == 1 and risky.state and others in ([], [0]):
+        if math.isinf(risky.low):
+            return NormalRange(math.nextafter(risky.high, math.inf), math.inf)
+        if math.isinf(risky.high):
+            return NormalRange(-math.inf, math.nextafter(risky.low, -math.inf))
     raise _unreadable(text, feature, "it should name one normal range, as in '4-10 = 0'")
+
+
+def _grades(parts: Sequence[Clause], others: Sequence[int], text: Any, feature: object) -> Grades:
+    """Cut points between states that ascend with the numbers; `else` is what lies above."""
+    states = [*(one.state for one in parts), *others]
+    if states != list(range(len(states))):
+        raise _unreadable(
+            text, feature, "states should ascend, as in '<= 5 = 0, <= 9 = 1, else = 2'"
+        )
+    for one, after in pairwise(parts):
+        touching = math.nextafter(one.high, math.inf) >= after.low
+        if not touching and after.low - one.high > _step(one.high, after.low):
+            raise _unreadable(
+                text, feature, f"no state is given between '{one.text}' and '{after.text}'"
+            )
+    if others and not (math.isinf(parts[0].low) and math.isfinite(parts[-1].high)):
+        raise _unreadable(
+            text, feature, "'else' should be what lies above, as in '<= 5 = 0, <= 9 = 1, else = 2'"
+        )
+    return Grades(tuple(one.high for one in (parts if others else parts[:-1])))
+
+
+def _parted(named: Sequence[Clause], text: Any, feature: object) -> list[Clause]:
+    """Clauses in the order of their numbers, none of which is in two of them.
+
+    Of "<= 5, <= 9" the second begins where the first ends, and so downwards of ">= 9, >= 5"; of
+    "21, <= 21" the second is what lies below.
+    """
+    parts: list[Clause] = []
+    for one in named:
+        for before in parts:
+            if before.is_number and one.high == before.low:
+                one = replace(one, high=math.nextafter(one.high, -math.inf))
+            elif before.is_number and one.low == before.low:
+                one = replace(one, low=math.nextafter(one.low, math.inf))
+            elif math.isinf(one.low) and math.isinf(before.low) and one.high > before.high:
+                one = replace(one, low=max(one.low, math.nextafter(before.high, math.inf)))
+            elif math.isinf(one.high) and math.isinf(before.high) and one.low < before.low:
+                one = replace(one, high=min(one.high, math.nextafter(before.low, -math.inf)))
+        parts.append(one)
+    parts.sort(key=lambda one: one.low)
+    for one, after in pairwise(parts):
+        if after.low <= one.high:
+            raise _unreadable(
+                text, feature, f"'{one.text}' and '{after.text}' have numbers in common"
+            )
+    return parts
+
+
+def _step(low: float, high: float) -> float:
+    """One unit of the last digit of two ends: between 5 and 6, or 0.5 and 0.6, lies nothing."""
+    digits = [Decimal(str(end)).normalize().as_tuple().exponent for end in (low, high)]
+    last = min(digit for digit in [*digits, 0] if isinstance(digit, int))
+    return float(Decimal(1).scaleb(last)) * (1 + CLOSE)
 
 
 def _unreadable(text: object, feature: object, why: str) -> InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ class Decisions:
     cdi_se: Floats
     limit: Floats
     within: Bools  # whether the case is the model's
+    known: Bools  # False where no feature of the scale is
+    unseen: Mapping[str, Mapping[int, str]]  # feature -> case -> a category not seen in training
 
     @property
     def difficulty(self) -> Floats:
@@ -41,6 +44,12 @@ def decision_frame(found: Decisions, classes: NDArray[Any], index: Any) -> pd.Da
     labels = classes[found.codes]
     figures = (labels, found.difficulty, found.limit, found.within)
     cases = zip(*(values.tolist() for values in figures), strict=True)
+    reasons = [_reason(*case) for case in cases]
+    for place in np.flatnonzero(~found.known).tolist():
+        reasons[place] = "No feature of the scale is known: a person decides."
+    for feature, categories in found.unseen.items():
+        for place, category in categories.items():
+            reasons[place] += f" Its {feature} {category[:60]!r} was not seen in training."
     columns = {
         "prediction": labels,
         "decision": np.where(found.within, MODEL, PERSON),
@@ -48,7 +57,7 @@ def decision_frame(found: Decisions, classes: NDArray[Any], index: Any) -> pd.Da
         "cdi_se": found.cdi_se,
         "difficulty": found.difficulty,
         "limit": found.limit,
-        "reason": [_reason(*case) for case in cases],
+        "reason": reasons,
     }
     return pd.DataFrame(columns, index=index)
 

@@ -49,7 +49,18 @@ class Features:
             )
         found = frame.iloc[:, [there[name] for name in self.kinds]]
         self._refuse_text(found)
-        return one_gap(found)
+        return self._plain(found)
+
+    def _plain(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The features by their names, categories as text, and every gap NaN."""
+        names = list(self.kinds)
+        found = frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
+        changed = {
+            name: as_texts(found[name]) if kind == TEXT else _one_gap(found[name])
+            for (name, kind), dtype in zip(self.kinds.items(), found.dtypes, strict=True)
+            if kind == TEXT or dtype.kind == "O"
+        }
+        return found.assign(**changed) if changed else found
 
     def knows(self, frame: pd.DataFrame) -> bool:
         """Whether all features are there by name."""
@@ -71,18 +82,34 @@ class Features:
                 )
 
 
-def one_gap(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns of text in which every gap is NaN, also those that were None."""
-    changed = {
-        name: column.where(column.notna(), np.nan)
-        for name, column in frame.items()
-        if column.dtype == object and column.isna().any()
-    }
-    return (
-        frame.assign(**{str(name): column for name, column in changed.items()})
-        if changed
-        else frame
-    )
+def as_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Categories as text, whatever they were, so that 1 and "1" are one; every gap is NaN.
+
+    What is a category to pandas stays one, for models that go by that.
+    """
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        names = [category_text(value) for value in column.cat.categories]
+        if len(set(names)) == len(names):
+            return column.cat.rename_categories(names)
+    lack = column.isna()
+    words = [
+        np.nan if missing else category_text(value)
+        for value, missing in zip(column, lack, strict=True)
+    ]
+    return pd.Series(words, index=column.index, name=column.name, dtype=object)
+
+
+def category_text(value: object) -> str:
+    """A category as text: a whole number without its decimal point, as a service sends it."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _one_gap(column: pd.Series[Any]) -> pd.Series[Any]:
+    return column.where(column.notna(), np.nan)
 
 
 def as_array(frame: pd.DataFrame) -> Any:

@@ -21,19 +21,21 @@ from sklearn.utils.validation import (
 from itemwise.arguments import checked_share
 from itemwise.capability.case_difficulty import CaseDifficulty
 from itemwise.capability.class_test import RULES
-from itemwise.capability.classifying import Classifier, rows_at
+from itemwise.capability.classifying import Classifier, index_of, rows_at
 from itemwise.capability.deciding import Decisions, decision_frame
 from itemwise.capability.default_model import default_model
 from itemwise.capability.features import Features, as_array
 from itemwise.capability.limits import (
     Codes,
+    acceptance_notes,
     capability_frame,
     curves_by_prediction,
     limits_by_target,
     limits_by_test,
+    unknown_notes,
 )
-from itemwise.capability.preparing import Cases, success_curves
-from itemwise.capability.risk import Bools
+from itemwise.capability.preparing import Cases, curve_notes, success_curves
+from itemwise.capability.risk import Accepted, Bools
 from itemwise.capability.rivals import Rivals, confidence
 from itemwise.capability.splitting import Positions, split_by_difficulty
 from itemwise.errors import InputError
@@ -53,9 +55,11 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     """A classifier that knows its limit: harder cases are handed to a person.
 
     A part of the cases is held out of training. On it, an adaptive test finds the difficulty up
-    to which the model is more often right than wrong, class by class (its capability); or, with
-    `target_accuracy`, the largest share of cases is found of which the model gets at least so
-    many right, with probability 1 - `delta` whatever the model, for cases from the same source.
+    to which the model gets more cases of a class right than wrong, class by class (its capability).
+    Of a new case only the predicted class is known, and the limit of that one counts: where a class
+    is rare, most cases predicted as such may be of another, and `notes_` says if they were. With
+    `target_accuracy`, the largest share of cases is found instead of which the model gets at least
+    so many right, with probability 1 - `delta` whatever the model, for cases from the same source.
     `compare` shows whether the difficulty of cases serves better than the model's own confidence.
 
     Parameters
@@ -149,25 +153,26 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         like the predicted class, with its standard error; `difficulty` the opposite; `limit` the
         predicted class's; `reason` a sentence.
         """
-        return decision_frame(self.decisions(X), self.classes_, getattr(X, "index", None))
+        return decision_frame(self.decisions(X), self.classes_, index_of(X))
 
     def decisions(self, X: Any) -> Decisions:
-        """What `decide` says, as arrays without sentences: quicker for services."""
+        """What `decide` says, as arrays without sentences."""
         check_is_fitted(self)
         rows = self._new_rows(X)
         codes = self._predicted(rows)
-        cells = self.case_difficulty_.indices(rows).to_numpy()
+        placed = self.case_difficulty_.place(rows)
         at = np.arange(len(codes))
-        cdi, se = cells[at, 2 * codes], cells[at, 2 * codes + 1]
+        cdi, se = placed.cdi[at, codes], placed.se[at, codes]
+        within = self.limits_.within(codes, -cdi) & placed.known
         limit = self.limits_.limit[codes]
-        return Decisions(codes, cdi, se, limit, self.limits_.within(codes, -cdi))
+        return Decisions(codes, cdi, se, limit, within, placed.known, placed.unseen)
 
     def explain(self, X: Any) -> Explanation:
         """Which features make each case hard, and which change would bring it within the limit."""
         from itemwise.capability.explaining import explain
 
         check_is_fitted(self)
-        return explain(self, self._new_rows(X), getattr(X, "index", None))
+        return explain(self, self._new_rows(X), index_of(X))
 
     def risk_coverage(self, X: Any, y: Any) -> RiskCoverage:
         """Accuracy of the cases trusted most against how many they are, on cases not seen before.
@@ -228,6 +233,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
         if isinstance(X, pd.DataFrame):
             self.features_ = Features.of(X)
+            X = self.features_.rows(X)
             validate_data(self, X, skip_check_array=True)
             if y is None:
                 raise InputError("y is None, but it should be the class of each case.")
@@ -289,7 +295,10 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     ) -> None:
         """Set the limits and what is reported of them."""
         train, held = parts
-        scale, rows = self.case_difficulty_, rows_at(X, held)
+        scale = self.case_difficulty_
+        known = scale.place(rows_at(X, held)).known
+        held = held[known] if known.any() else held
+        rows = rows_at(X, held)
         predicted = self._predicted(rows)
         cdi = scale.transform(rows)
         right = predicted == codes[held]
@@ -297,24 +306,19 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         learning = Cases.of(scale, rows_at(X, train), rows_at(y, train))
         found = self._out_of_fold(learning, seed)
         k = len(self.classes_)
+        self.acceptance_: Accepted | None = None
         if self.target_accuracy is None:
             curves = success_curves(learning, found, k)
             own = -cdi[np.arange(len(held)), codes[held]]
-            self.limits_, self.acceptance_ = (
-                limits_by_test(
-                    own,
-                    codes[held],
-                    right,
-                    curves,
-                    self.classes_.tolist(),
-                    rule=self.rule,
-                    seed=seed,
-                ),
-                None,
+            labels = self.classes_.tolist()
+            self.limits_ = limits_by_test(
+                own, codes[held], right, curves, labels, rule=self.rule, seed=seed
             )
         else:
-            self.limits_, self.acceptance_ = self._limits_of_target(
-                learning, found, difficulty, predicted, right
+            curves = curves_by_prediction(learning.cdi, found, learning.codes)
+            target, delta = float(self.target_accuracy), self.delta
+            self.limits_, self.acceptance_ = limits_by_target(
+                difficulty, predicted, right, curves, target=target, delta=delta
             )
         self.capability_ = capability_frame(
             self.limits_, self.classes_, predicted, difficulty, right
@@ -322,28 +326,14 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.rivals_ = Rivals.learn(
             confidence(self.estimator_, rows), predicted, right, k, self.target_accuracy, self.delta
         )
-        self.notes_ = [*scale.notes_, *self.limits_.notes]
-
-    def _limits_of_target(
-        self,
-        learning: Cases,
-        found: Codes | None,
-        difficulty: Floats,
-        predicted: Codes,
-        right: Bools,
-    ) -> Any:
-        at = np.arange(len(learning.codes))
-        hard = learning.difficulty if found is None else -learning.cdi[at, found]
-        good = np.ones(len(at), dtype=bool) if found is None else found == learning.codes
-        curves = curves_by_prediction(hard, found, good, len(self.classes_))
-        return limits_by_target(
-            difficulty,
-            predicted,
-            right,
-            curves,
-            target=float(self.target_accuracy or np.nan),
-            delta=self.delta,
-        )
+        curved = self.target_accuracy is not None or self.rule == "information"
+        self.notes_ = [
+            *scale.notes_,
+            *(curve_notes(curves, self.classes_) if curved else []),
+            *unknown_notes(int((~known).sum())),
+            *acceptance_notes(self.capability_, predicted, right),
+            *self.limits_.notes,
+        ]
 
     def _out_of_fold(self, learning: Cases, seed: int) -> Codes | None:
         """What copies of the model predict of training cases they have not seen, where needed."""

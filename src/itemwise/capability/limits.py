@@ -13,6 +13,7 @@ from itemwise.capability.class_test import run_class_tests
 from itemwise.capability.curve import UNKNOWN, SuccessCurve, learn_curve
 from itemwise.capability.risk import Accepted, Bools, accepted, fewest_cases, share_interval
 from itemwise.numerics.arrays import Floats
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,7 @@ REPORTED = (
     "accuracy_high",
 )
 COUNTS = ("held_out", "accepted")
+HALF = 0.5
 NEVER = -1e3  # where nothing is known of a class, its cases are trusted least
 
 
@@ -115,12 +117,17 @@ def limits_by_target(
 
 
 def curves_by_prediction(
-    difficulty: Floats, predicted: Codes | None, right: Bools, n_classes: int
+    cdi: Floats, predicted: Codes | None, true: Codes
 ) -> tuple[SuccessCurve, ...]:
-    """How success falls with difficulty among training cases predicted, out of fold, as a class."""
+    """How success falls with difficulty among training cases predicted, out of fold, as a class.
+
+    `cdi` is (n_cases, n_classes).
+    """
     if predicted is None:
-        return (UNKNOWN,) * n_classes
-    members = [predicted == code for code in range(n_classes)]
+        return (UNKNOWN,) * len(cdi.T)
+    difficulty: Floats = -cdi[np.arange(len(true)), predicted]
+    right: Bools = predicted == true
+    members = [predicted == code for code in range(len(cdi.T))]
     return tuple(learn_curve(difficulty[own], right[own]) for own in members)
 
 
@@ -149,6 +156,38 @@ def capability_frame(
         "accuracy_high": high,
     }
     return pd.DataFrame(columns, index=pd.Index(classes, name="class"))
+
+
+def acceptance_notes(capability: pd.DataFrame, predicted: Codes, right: Bools) -> list[str]:
+    """Classes whose accepted cases are mostly wrong, or no better than those handed over."""
+    wrong, equal = [], []
+    for code, (label, row) in enumerate(capability.iterrows()):
+        n, accuracy = int(row["accepted"]), row["accuracy"]
+        if n and accuracy < HALF:
+            wrong.append(f"{label} (right in {accuracy:.0%} of {counted(n, 'case')})")
+        elif 0 < n < row["held_out"] and accuracy <= right[predicted == code].mean():
+            equal.append(str(label))
+    notes = []
+    if wrong:
+        notes.append(
+            "Of the held-out cases that the gate leaves to the model, most are wrong among those "
+            f"predicted as {', '.join(wrong)}. Ask for a target_accuracy, or leave them to people."
+        )
+    if equal:
+        notes.append(
+            f"Held-out cases predicted as {', '.join(equal)} are right no more often within the "
+            "limit than all of them: difficulty does not tell which to trust there."
+        )
+    return notes
+
+
+def unknown_notes(n_cases: int) -> list[str]:
+    """That cases without any known feature go to a person, if some were held out."""
+    said = (
+        f"No feature of the scale is known of {counted(n_cases, 'held-out case')}, left out here: "
+        "such cases go to a person."
+    )
+    return [said] if n_cases else []
 
 
 def _unproven(found: Accepted, n_cases: int) -> str:

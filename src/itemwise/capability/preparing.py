@@ -82,7 +82,7 @@ def prepare(
         else model.out_of_fold(learning.X, learning.y, learning.codes, folds, seed)
     )
     curves = success_curves(learning, found, len(model.classes))
-    notes = _curve_notes(curves, model.classes)
+    notes = curve_notes(curves, model.classes)
     if ready:
         notes.append(
             f"{counted(len(train), 'case')} were set aside to learn how success falls with "
@@ -104,7 +104,7 @@ def success_curves(
     )
 
 
-def _curve_notes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[str]:
+def curve_notes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[str]:
     """Where too little is known of how success falls with difficulty, or it does not fall."""
     pairs = list(zip(map(str, classes.tolist()), curves, strict=True))
     few = [name for name, curve in pairs if curve is UNKNOWN]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -39,8 +40,11 @@ KEYS = (
     "notes",
     "model",
 )
+QUANTILES, TABLE = "quantiles", "table"
+SUM = "sha256"  # of all the above, so that an edit is noticed
 LIMITS = ("limit", "limit_se", "slope", "middle")
 SETTINGS = ("target_accuracy", "delta", "rule", "holdout")
+SHARES = ("accuracy", "accuracy_low", "accuracy_high")
 
 
 def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
@@ -63,7 +67,7 @@ def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
     beside = target.with_suffix(".skops")
     document = {
         "scikit_learn": sklearn.__version__,
-        "settings": {name: getattr(gate, name) for name in SETTINGS},
+        "settings": _written_settings(gate),
         "features": {"kinds": dict(gate.features_.kinds), "named": gate.features_.named},
         "case_difficulty": gate.case_difficulty_.to_dict(),
         "limits": _written_limits(gate.limits_),
@@ -74,20 +78,27 @@ def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
         "model": {"file": beside.name, "sha256": hashlib.sha256(content).hexdigest()},
     }
     write_bytes(beside, content)
-    write_json(target, KIND, VERSION, document)
+    write_json(target, KIND, VERSION, {**document, SUM: _sum(document)})
     return target
 
 
 def load_gate(path: PathLike, *, max_bytes: int = MAX_BYTES) -> CapabilityGate:
     """Read a gate that `CapabilityGate.save` wrote.
 
-    Nothing in the files is executed. Refused are files of another kind or a newer format, models
-    of types that are neither scikit-learn's nor ours, a model that is not the one that was saved,
-    and one that was saved with another release of scikit-learn.
+    Nothing in the files is executed. Refused are files of another kind or a newer format, or that
+    were edited, models of types that are neither scikit-learn's nor ours, a model that is not the
+    one that was saved, and one that was saved with another release of scikit-learn.
     """
+    from sklearn.base import clone
+
     file = Path(path)
     document = read_json(file, KIND, VERSION, max_bytes=min(JSON_MAX_BYTES, max_bytes))
-    require_keys(file, document, KEYS)
+    require_keys(file, document, (*KEYS, SUM))
+    if document[SUM] != _sum(document):
+        raise FileError(
+            f"'{file}' was edited or damaged: its SHA-256 differs from that of the gate that was "
+            "saved. Restore a copy, or save the gate anew."
+        )
     try:
         gate = _restored(document)
     except (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
@@ -98,7 +109,15 @@ def load_gate(path: PathLike, *, max_bytes: int = MAX_BYTES) -> CapabilityGate:
         ) from error
     _refuse_other_release(file, document["scikit_learn"])
     gate.estimator_ = _model(file, document["model"], gate, max_bytes)
+    if not document["settings"]["default_model"]:
+        gate.estimator = clone(gate.estimator_)
     return gate
+
+
+def _sum(document: Mapping[str, Any]) -> str:
+    """Of what a gate decides by, in the order of the file: that of the features counts."""
+    part = json.dumps([document[key] for key in KEYS], default=str)
+    return hashlib.sha256(part.encode()).hexdigest()
 
 
 def _model(file: Path, entry: Any, gate: CapabilityGate, max_bytes: int) -> Any:
@@ -143,9 +162,16 @@ def _restored(document: Mapping[str, Any]) -> CapabilityGate:
     from itemwise.capability.gate import CapabilityGate
 
     settings = {name: document["settings"][name] for name in SETTINGS}
-    gate = CapabilityGate(**settings)
+    gate = CapabilityGate(**settings, random_state=document["settings"]["random_state"])
     gate.check_settings()
     gate.case_difficulty_ = CaseDifficulty.from_dict(document["case_difficulty"])
+    coding = document["settings"]["coding"]
+    if coding not in (None, TABLE, QUANTILES):
+        raise ValueError(f"its coding is {coding!r:.20}")
+    if coding is not None:
+        own = gate.case_difficulty_
+        chosen = own.coding_ if coding == TABLE else coding
+        gate.case_difficulty = CaseDifficulty(chosen, levels=own.levels, model=own.model)
     gate.classes_ = gate.case_difficulty_.classes_
     k = len(gate.classes_)
     gate.features_ = _features(document["features"])
@@ -153,9 +179,11 @@ def _restored(document: Mapping[str, Any]) -> CapabilityGate:
     if gate.features_.named:
         gate.feature_names_in_ = np.array(list(gate.features_.kinds), dtype=object)
     gate.limits_ = _limits(document["limits"], k)
-    gate.capability_ = _capability(document["capability"], gate.classes_)
+    gate.capability_ = _capability(document["capability"], gate.classes_, gate.limits_)
     given = document["acceptance"]
-    gate.acceptance_ = None if given is None else _acceptance(given)
+    if (given is None) != (gate.target_accuracy is None):
+        raise ValueError("what it accepts and the accuracy it was asked for do not fit each other")
+    gate.acceptance_ = None if given is None else _acceptance(given, gate)
     rivals = document["rivals"]
     gate.rivals_ = None if rivals is None else _rivals(rivals, k)
     gate.notes_ = [str(note) for note in document["notes"]]
@@ -169,6 +197,18 @@ def _features(written: Mapping[str, Any]) -> Features:
     return Features(kinds, named=bool(written["named"]))
 
 
+def _written_settings(gate: CapabilityGate) -> dict[str, Any]:
+    """What makes the same gate when it is fitted anew; a generator of draws cannot be kept."""
+    made, seed = gate.case_difficulty, gate.random_state
+    table = made is not None and not isinstance(made.coding, str)
+    return {
+        **{name: getattr(gate, name) for name in SETTINGS},
+        "random_state": int(seed) if isinstance(seed, int | np.integer) else None,
+        "default_model": gate.estimator is None,
+        "coding": None if made is None else (TABLE if table else QUANTILES),
+    }
+
+
 def _texts(values: Any) -> list[Any]:
     """Numbers as JSON can hold them: infinite ones and gaps as text."""
     numbers = [value.item() if hasattr(value, "item") else value for value in values]
@@ -177,6 +217,8 @@ def _texts(values: Any) -> list[Any]:
 
 def _floats(values: Any, n: int | None = None) -> np.ndarray:
     known = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
+    if any(isinstance(value, bool) for value in values):
+        raise ValueError("true and false are not numbers")
     found = np.array([known[v] if isinstance(v, str) else float(v) for v in values], dtype=float)
     if n is not None and found.shape != (n,):
         raise ValueError(f"there are {len(found)} values for {n} classes")
@@ -189,15 +231,30 @@ def _written_limits(limits: Limits) -> dict[str, Any]:
 
 def _limits(written: Mapping[str, Any], n_classes: int) -> Limits:
     limit, error, slope, middle = (_floats(written[name], n_classes) for name in LIMITS)
+    if np.isnan(limit).any() or not np.isfinite([slope, middle]).all() or (slope <= 0).any():
+        raise ValueError("a limit is not a number, or trust does not fall with difficulty")
+    if (error < 0).any():
+        raise ValueError("a standard error is below 0")
     return Limits(limit, error, slope, middle)
 
 
-def _capability(written: Mapping[str, Any], classes: Any) -> pd.DataFrame:
+def _capability(written: Mapping[str, Any], classes: Any, limits: Limits) -> pd.DataFrame:
     import pandas as pd
 
     from itemwise.capability.limits import COUNTS, REPORTED
 
     columns = {name: _floats(written[name], len(classes)) for name in REPORTED}
+    held, taken = (columns[name] for name in COUNTS)
+    if not ((taken >= 0) & (taken <= held) & (held % 1 == 0) & (taken % 1 == 0)).all():
+        raise ValueError("accepted cases are not some of those held out")
+    shares = np.array([columns[name] for name in SHARES])[:, taken > 0]
+    if not ((shares >= 0) & (shares <= 1)).all():
+        raise ValueError("an accuracy is not a share of accepted cases")
+    if not all(
+        np.array_equal(columns[name], getattr(limits, name), equal_nan=True)
+        for name in ("limit", "limit_se")
+    ):
+        raise ValueError("the limits it reports are not those it decides by")
     frame = pd.DataFrame(columns, index=pd.Index(classes, name="class"))
     return frame.astype(dict.fromkeys(COUNTS, np.int64))
 
@@ -206,12 +263,22 @@ def _written_acceptance(found: Accepted) -> dict[str, Any]:
     return {**asdict(found), "threshold": _texts([found.threshold])[0]}
 
 
-def _acceptance(written: Mapping[str, Any]) -> Accepted:
-    counts = {name: int(written[name]) for name in ("n_cases", "n_accepted", "n_right")}
+def _acceptance(written: Mapping[str, Any], gate: CapabilityGate) -> Accepted:
+    counts = {name: _count(written[name]) for name in ("n_cases", "n_accepted", "n_right")}
+    if not counts["n_right"] <= counts["n_accepted"] <= counts["n_cases"]:
+        raise ValueError("more cases are right than accepted, or accepted than there are")
     threshold, target, delta = (
         float(_floats([written[name]])[0]) for name in ("threshold", "target", "delta")
     )
+    if np.isnan(threshold) or (target, delta) != (gate.target_accuracy, gate.delta):
+        raise ValueError("what it accepts is not what it was asked for")
     return Accepted(threshold, target, delta, **counts)
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r:.20} is not a number of cases")
+    return value
 
 
 def _written_rivals(rivals: Rivals) -> dict[str, Any]:
@@ -224,7 +291,9 @@ def _written_rivals(rivals: Rivals) -> dict[str, Any]:
 
 def _rivals(written: Mapping[str, Any], n_classes: int) -> Rivals:
     wrong = tuple(np.sort(_floats(one)) for one in written["wrong"])
-    held = tuple(int(n) for n in written["held_out"])
+    held = tuple(_count(n) for n in written["held_out"])
     if not len(wrong) == len(held) == n_classes:
         raise ValueError("what is known of confidence does not fit the classes")
+    if any(len(one) > n or np.isnan(one).any() for one, n in zip(wrong, held, strict=True)):
+        raise ValueError("there is more confidence in wrong cases than there are cases")
     return Rivals(float(_floats([written["threshold"]])[0]), wrong, held)

@@ -17,11 +17,13 @@ from itemwise.estimation import calibrate
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
 
+Bools: TypeAlias = NDArray[np.bool_]
 Turn: TypeAlias = tuple[int, ...]  # what becomes of each grade of an item, from 0
 
 CLEARLY = 0.05  # in correlation; a class lies in the middle of an item where that says so much more
 LEAST_UNIT = 1e-9
 MOST_REMEMBERED = 100_000  # patterns of responses
+MOST_NEIGHBOURS = 20_000  # patterns that are looked at for those without a finite estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,8 @@ class Scale:
         known = self._known if len(self._known) < MOST_REMEMBERED else {}
         new = {key: k for k, key in enumerate(keys) if key not in known}
         if new:
-            ability, se = abilities(self.calibration, cells[list(new.values())])
+            tops = [max(turn) for turn in self.turns]
+            ability, se = abilities(self.calibration, cells[list(new.values())], tops)
             known.update(zip(new, zip(ability.tolist(), se.tolist(), strict=True), strict=True))
         found = np.array([known[key] for key in keys]).reshape(-1, 2)
         return (found[:, 0] - self.mean) / self.unit, found[:, 1] / abs(self.unit)
@@ -128,16 +131,73 @@ def turned(grades: Floats, turns: Sequence[Turn]) -> Floats:
     return found
 
 
-def abilities(calibration: Calibration, responses: Floats) -> tuple[Floats, Floats]:
-    """Ability and standard error by maximum likelihood, the posterior's where that has none."""
-    kind, names = calibration.model.kind, calibration.item_names
-    likely = calibration.score(Responses(responses, items=names, kind=kind), "ml")
-    ability, se = likely["ability"].to_numpy(copy=True), likely["se"].to_numpy(copy=True)
-    none = likely["at_bound"].to_numpy()
+def abilities(
+    calibration: Calibration, responses: Floats, tops: Sequence[int]
+) -> tuple[Floats, Floats]:
+    """Ability and standard error by maximum likelihood, the posterior's where that has none.
+
+    The posterior is drawn towards the middle, so that a case that is extreme in all it shows would
+    stand inside of those that are less so: it stands at least as far out as they do.
+    """
+    ability, se, none = _likely(calibration, responses)
     if none.any():
-        mean = calibration.score(Responses(responses[none], items=names, kind=kind))
+        side = np.sign(ability[none] - calibration.population.mean)
+        mean = calibration.score(_table(calibration, responses[none]))
         ability[none], se[none] = mean["ability"], mean["se"]
+        edge, edge_se = _less_extreme(calibration, responses[none], side, tops)
+        outside = side * (edge - ability[none]) > 0
+        ability[none] = np.where(outside, edge, ability[none])
+        se[none] = np.where(outside, np.fmax(edge_se, se[none]), se[none])
     return ability, se
+
+
+def _less_extreme(
+    calibration: Calibration, responses: Floats, side: Floats, tops: Sequence[int]
+) -> tuple[Floats, Floats]:
+    """The farthest estimate among patterns one grade less extreme, and its error; NaN for none.
+
+    Neighbours that have no finite estimate either are asked for their own neighbours.
+    """
+    slope = calibration.model.parameters(calibration.coords)["discrimination"]
+    found, error = np.full(len(side), np.nan), np.full(len(side), np.nan)
+    owner = np.flatnonzero(side)
+    rows = responses[owner]
+    while 0 < len(rows) <= MOST_NEIGHBOURS:
+        owner, rows = _neighbours(owner, rows, -side[owner, None] * np.sign(slope), tops)
+        if not len(rows):
+            break
+        ability, se, none = _likely(calibration, rows)
+        order = np.argsort(side[owner] * ability, kind="stable")
+        order = order[~none[order]]
+        old = found[owner[order]]
+        order = order[~(side[owner[order]] * (old - ability[order]) >= 0)]
+        found[owner[order]], error[owner[order]] = ability[order], se[order]  # the last one stays
+        owner, rows = owner[none], rows[none]
+    return found, error
+
+
+def _neighbours(
+    owner: NDArray[np.intp], rows: Floats, steps: Floats, tops: Sequence[int]
+) -> tuple[NDArray[np.intp], Floats]:
+    """Each row with one of its grades moved by its step, where there is such a grade."""
+    moved = rows + steps
+    row, item = np.nonzero((steps != 0) & (moved >= 0) & (moved <= np.asarray(tops)))
+    found = rows[row]
+    found[np.arange(len(row)), item] = moved[row, item]
+    keys = np.column_stack([owner[row], np.where(np.isnan(found), -1, found)])
+    _, first = np.unique(keys, axis=0, return_index=True)
+    return owner[row][first], found[first]
+
+
+def _likely(calibration: Calibration, responses: Floats) -> tuple[Floats, Floats, Bools]:
+    """Maximum likelihood: ability, standard error, and where there is no finite one."""
+    found = calibration.score(_table(calibration, responses), "ml")
+    ability, se, none = (found[name].to_numpy(copy=True) for name in ("ability", "se", "at_bound"))
+    return ability, se, none
+
+
+def _table(calibration: Calibration, responses: Floats) -> Responses:
+    return Responses(responses, items=calibration.item_names, kind=calibration.model.kind)
 
 
 def _turn(grades: Floats, member: NDArray[np.bool_], top: int, *, middles: bool) -> Turn:

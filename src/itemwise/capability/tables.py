@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from itemwise.capability.features import TEXT
+from itemwise.capability.features import TEXT, as_texts
 from itemwise.errors import InputError
 from itemwise.learning.columns import Plan, plain, plan_columns
 
@@ -49,15 +49,7 @@ def new_cases(table: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
     changed: dict[str, Any] = {}
     for name in kinds.keys() & set(found.columns):
         if kinds[name] == TEXT:
-            changed[name] = _as_text(found[name])
+            changed[name] = as_texts(found[name])
         elif pd.api.types.is_bool_dtype(found[name]):
             changed[name] = found[name].astype(np.float64)
     return found.assign(**changed)
-
-
-def _as_text(column: pd.Series[Any]) -> pd.Series[Any]:
-    import pandas as pd
-
-    numbers = pd.api.types.is_float_dtype(column)  # whole numbers with gaps were read as floats
-    words = [f"{value:g}" if numbers else str(value) for value in column]
-    return pd.Series(words, index=column.index, dtype=object).where(column.notna(), np.nan)
