@@ -13,11 +13,13 @@ def as_number(value: object) -> float:
     return float(value) if is_number(value) else math.nan  # type: ignore[arg-type]
 
 
-def whole_number(value: object, name: str, least: int) -> int:
-    """The whole number that was given, refused where it is none or below `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"{name} is {value!r}, but it should be a whole number from {least}.")
-    return int(value)
+def whole_number(value: object, name: str, least: int, most: int | None = None) -> int:
+    """The whole number that was given, refused where it is none, below `least` or above `most`."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and least <= value and (most is None or value <= most)):  # type: ignore[operator]
+        reach = f"from {least}" if most is None else f"from {least} to {most:,}"
+        raise InputError(f"{name} is {value!r:.60}, but it should be a whole number {reach}.")
+    return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def checked_share(value: object, name: str, such_as: float) -> float:

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from scipy.special import ndtri
@@ -9,10 +11,12 @@ from itemwise.adaptive import (
     ContentBalance,
     DifficultyPercentile,
     FixedAbility,
+    NearestByLot,
     Randomesque,
     Reliability,
     StandardError,
     StepRule,
+    simulate_adaptive,
 )
 from itemwise.errors import InputError
 
@@ -139,5 +143,64 @@ def test_groups_that_do_not_fit_are_refused(ladder):
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make):
-    with pytest.raises(InputError, match="give a"):
+    with pytest.raises(InputError, match=r" is .* number"):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: StepRule(noise=-1), "noise is -1; give a number from 0."),
+        (lambda: DifficultyPercentile(-1), "percent is -1; give a number from 0 to 100."),
+        (lambda: StandardError(0), "se is 0; give a number above 0."),
+        (lambda: Reliability(1.0), "reliability is 1.0; give a number between 0 and 1."),
+        (lambda: FixedAbility(float("inf")), "ability is inf; give a number that is finite."),
+    ],
+)
+def test_bounds_are_told_as_people_say_them(make, told):
+    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+        make()
+
+
+def test_bounds_that_belong_to_a_range_are_taken(ladder):
+    assert StepRule(noise=0).noise == 0
+    for percent, first in ((0, -2.0), (100, 2.0)):
+        test = AdaptiveTest(ladder, DifficultyPercentile(percent), "nearest")
+        assert test.items.difficulty[test.choose(test.begin(np.zeros(1, dtype=int)))] == first
+
+
+def test_among_the_nearest_a_lot_decides_and_equals_are_all_in_it(ladder):
+    test = AdaptiveTest(ladder, selector=NearestByLot(among=3))
+    state = test.begin(np.arange(300))
+    chosen = test.items.difficulty[test.choose(state)]
+    np.testing.assert_allclose(np.unique(chosen.round(6)), [-0.1, 0.0, 0.1])
+    with pytest.raises(InputError, match="among is 0"):
+        NearestByLot(among=0)
+
+
+class Stuck:
+    """Chooses the same thing for ever."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def choose(self, state, free):
+        del free
+        return np.full(len(state.target), self.place)
+
+
+def test_a_selector_that_asks_twice_is_refused(ladder):
+    with pytest.raises(InputError, match="Stuck chose 'item_1', which cannot be asked any more"):
+        simulate_adaptive(ladder, [0.0, 1.0], selector=Stuck(0), stopper=Budget(3))
+
+
+@pytest.mark.parametrize("place", [-1, 41, 0.5])
+def test_a_selector_that_names_no_item_is_refused(ladder, place):
+    with pytest.raises(InputError, match="Stuck should choose a place in the bank"):
+        AdaptiveTest(ladder, selector=Stuck(place))
+
+
+def test_a_respondent_of_too_large_a_number_is_refused(ladder):
+    assert AdaptiveTest(ladder).start(2**63 - 1).next_item()
+    with pytest.raises(InputError, match=r"respondent is 11805.*, but it should be a whole number"):
+        AdaptiveTest(ladder).start(2**70)

@@ -131,6 +131,7 @@ def test_what_was_never_asked_is_not_chosen(large):
 def test_one_respondent_has_no_standard_error_of_the_bias(large):
     found = simulate_adaptive(large, [0.5])
     assert np.isnan([found.bias_se, found.rmse_se, found.correlation]).all()
+    assert "nan" not in found.meaning
 
 
 def test_input_that_cannot_be_used_is_refused(large):

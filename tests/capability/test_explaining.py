@@ -7,6 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from itemwise import CapabilityGate, CaseDifficulty
 from itemwise.capability.coding import Coding, Grades, NormalRange, States
+from itemwise.capability.contributions import expected
 from itemwise.errors import InputError
 
 RANDOM = np.random.default_rng(0)
@@ -89,3 +90,90 @@ def test_too_many_cases_and_unknown_ones_are_refused(gate):
 def test_a_case_is_drawn(gate):
     display = gate.explain(X.head(2)).plot(1)
     assert len(display.frame) == 3
+
+
+def ruled(rows, **rules):
+    """A gate whose scale is coded by these rules."""
+    return CapabilityGate(case_difficulty=CaseDifficulty(Coding.of(rules))).fit(rows, Y)
+
+
+def changed_values(gate, cases, monkeypatch):
+    """By feature and words, the values that the gate was asked about, of the first case."""
+    asked, real = [], type(gate).decide
+
+    def decide(self, X):
+        asked.append(X.iloc[0].to_dict())
+        return real(self, X)
+
+    monkeypatch.setattr(type(gate), "decide", decide)
+    gate.explain(cases)
+    return asked
+
+
+@pytest.mark.parametrize(("value", "end"), [(148.0, 145.0), (120.0, 135.0)])
+def test_the_nearest_end_of_a_normal_range_is_tried(value, end, monkeypatch):
+    rows = X.assign(sodium=140 + 5 * RANDOM.normal(size=600))
+    made = ruled(rows, a=Grades((0.0,)), sodium=NormalRange(135.0, 145.0))
+    asked = changed_values(made, rows.head(1).assign(sodium=value), monkeypatch)
+    assert {one["sodium"] for one in asked} == {value, end}
+
+
+def test_leaving_a_normal_range_is_tried():
+    rows = X.assign(c=np.abs(X["c"]))
+    made = ruled(rows, a=Grades((0.0,)), c=NormalRange(0.5, 1.0))
+    inside = rows[rows["c"].between(0.5, 1.0)]
+    frame = made.explain(inside.head(20)).to_frame()
+    assert set(frame.loc[frame["feature"] == "c", "change"]) <= {"below 0.5", "above 1"}
+    assert (frame.loc[frame["feature"] == "c", "difficulty_after"].notna()).all()
+
+
+def test_leaving_a_named_state_is_tried():
+    rows = X.assign(sign=np.where(Y == "star", "present", "absent"))
+    made = ruled(rows, a=Grades((0.0,)), sign=States((("present", 1),), 0))
+    frame = made.explain(rows[rows["sign"] == "present"].head(3)).to_frame()
+    assert set(frame.loc[frame["feature"] == "sign", "change"]) == {"none of present"}
+
+
+def test_named_states_of_a_column_of_numbers_are_changed_by_their_numbers():
+    rows = X.assign(failure=(Y == "star").astype(int))
+    made = ruled(rows, a=Grades((0.0,)), failure=States((("Absent", 0), ("Present", 1))))
+    frame = made.explain(rows[::200]).to_frame()
+    changes = frame[frame["feature"] == "failure"].set_index("value")["change"]
+    assert changes.to_dict() == {0: "= Present", 1: "= Absent"}
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2], pd.MultiIndex.from_product([["p"], [0, 1, 2]])])
+def test_columns_may_have_names_that_are_no_texts(names):
+    rows = pd.DataFrame(X.to_numpy(), columns=names)
+    frame = CapabilityGate().fit(rows, Y).explain(rows.head(2)).to_frame()
+    plain = CapabilityGate().fit(X, Y).explain(X.head(2)).to_frame()
+    assert set(frame["feature"]) == {str(name) for name in rows.columns}
+    pd.testing.assert_frame_equal(frame.drop(columns="feature"), plain.drop(columns="feature"))
+
+
+@pytest.mark.parametrize("width", [3, 8])
+def test_contributions_add_up_and_redundant_features_share(width):
+    twin = pd.concat([X[["a"]].rename(columns={"a": f"a{k}"}) for k in range(width)], axis=1)
+    made = CapabilityGate().fit(twin.join(X), Y)
+    cases = twin.join(X).head(30)
+    scale = made.case_difficulty_
+    frame = made.explain(cases).to_frame()
+    grades = scale.coding_.code(cases)
+    known, unknown = (expected(scale.scales_[0], one) for one in (grades, grades * np.nan))
+    sign = np.where(made.decide(cases)["prediction"] == "other", 1, -1)
+    total = frame.groupby("case")["contribution"].sum()
+    np.testing.assert_allclose(total, sign * (known - unknown), atol=1e-9)
+    copies = frame[frame["feature"].isin(["a", *twin])].groupby("case")["contribution"]
+    if width == 3:  # few enough for an exact result
+        np.testing.assert_allclose(copies.max(), copies.min(), atol=1e-3)
+    else:
+        assert (copies.std() < copies.mean().abs()).mean() > 0.9
+
+
+def test_the_sentence_names_classes_as_people_write_them():
+    codes = (Y == "star").astype(int)
+    made = CapabilityGate(GaussianNB(), target_accuracy=0.95).fit(X, codes)
+    hard = X[(made.decide(X)["decision"] == "person").to_numpy()].head(20)
+    said = [made.explain(hard.iloc[[k]]).meaning for k in range(len(hard))]
+    assert any("but for " in one for one in said)
+    assert not any("np." in one for one in said)

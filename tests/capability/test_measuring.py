@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from itemwise import CaseDifficulty, measure_capability
@@ -126,6 +126,38 @@ def test_the_classic_metrics_are_those_of_scikit_learn(found):
     assert (found.metrics["se"] > 0).all()
 
 
+def test_the_area_under_the_curve_is_that_of_the_scores(two_classes, three_classes):
+    from sklearn.metrics import roc_auc_score
+
+    for X, y in (two_classes, three_classes):
+        model = LogisticRegression().fit(X, y)
+        found = measure_capability(model, X, y, rule="steps", repeats=1)
+        sure = model.predict_proba(X)
+        wanted = roc_auc_score(
+            y, sure[:, 1] if len(model.classes_) == 2 else sure, multi_class="ovr"
+        )
+        assert found.metrics.loc["auc", "value"] == pytest.approx(wanted)
+        assert 0 < found.metrics.loc["auc", "se"] < 0.1
+    margins = measure_capability(RidgeClassifier(), *two_classes, rule="steps", repeats=1)
+    assert margins.metrics.loc["auc", "value"] > 0.8
+
+
+def test_a_classifier_that_is_always_right_is_not_said_to_be_certain():
+    X = np.repeat([[-1.0, -1.0], [1.0, 1.0]], 60, axis=0) + np.tile([[0.0], [0.5]], (60, 1))
+    found = measure_capability(GaussianNB(), X, np.repeat([0, 1], 60), repeats=2)
+    assert (found.metrics["value"] == 1).all()
+    assert (found.metrics["se"] > 0).all()
+    assert "right in 100.0% of 36 cases (95 % interval: 90.4% to 100.0%)" in found.meaning
+    assert "By the rule 'information', the limit lies beyond" in " ".join(found.notes)
+
+
+def test_the_trace_is_drawn_with_the_limits_of_the_table(found):
+    for rule in ("information", "steps"):
+        limits = found.classes.loc[found.classes["rule"] == rule, "mlc"]
+        words = "\n".join(text.get_text() for text in found.plot(rule=rule).ax_.texts)
+        assert all(f"MLC {limit:.2f}" in words.replace("−", "-") for limit in limits)
+
+
 def test_trace_and_cases_bear_the_names_of_the_cases(two_classes):
     X, y = two_classes
     named = X.set_axis([f"case {k}" for k in range(len(X))])
@@ -210,7 +242,7 @@ class Square(GaussianNB):
 @pytest.mark.parametrize(
     ("classifier", "why"),
     [
-        (Failing(), "Failing failed to .*RuntimeError: out of order"),
+        (Failing(), r"Failing failed to .*RuntimeError: out of order\. Try"),
         (Foreign(), "Foreign predicts 1 label .comet."),
         (Square(), "shape"),
         ("naive bayes", "cannot predict"),
@@ -250,6 +282,7 @@ def test_features_that_differ_from_those_of_the_scale_are_named(two_classes):
         ({"standard_error": 0}, "standard_error"),
         ({"case_difficulty": "easy"}, "case_difficulty"),
         ({"random_state": -1}, "random_state"),
+        ({"random_state": 2**70}, "random_state .* from 0 to 4,294,967,295"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(settings, why, two_classes):

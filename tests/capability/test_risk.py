@@ -1,5 +1,7 @@
 """Thresholds keep their promise over many samples, and take as many cases as they can."""
 
+from time import perf_counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binom
 
-from itemwise.capability.risk import accepted, fewest_cases, risk_coverage, share_interval, tail
+from itemwise.capability.risk import accepted, fewest_cases, risk_coverage
 from itemwise.errors import InputError
+from itemwise.numerics.binning import share_interval, share_tail
 
 
 def sample(n, seed, slope=3.0, level=4.0):
@@ -78,7 +81,7 @@ def test_the_binomial_tail_and_the_interval_are_those_of_scipy():
     from scipy.stats import binomtest
 
     n, right = np.array([1.0, 40.0, 500.0, 500.0]), np.array([0.0, 39.0, 480.0, 500.0])
-    np.testing.assert_allclose(tail(n, right, 0.9), binom.cdf(n - right, n, 0.1))
+    np.testing.assert_allclose(share_tail(n, right, 0.9), binom.cdf(n - right, n, 0.1))
     low, high = share_interval(right, n)
     for k in range(4):
         exact = binomtest(int(right[k]), int(n[k])).proportion_ci(0.95)
@@ -119,3 +122,18 @@ def test_what_is_no_sample_is_refused(arguments, told):
 def test_shares_outside_0_and_1_are_refused(name):
     with pytest.raises(InputError, match=f"{name} is 1.5"):
         accepted([1.0], [1], **{"target": 0.9, name: 1.5})
+
+
+@pytest.mark.parametrize("target", [0.999999, 1 - 1e-12])
+def test_a_target_close_to_one_is_answered_at_once(target):
+    begin = perf_counter()
+    assert accepted(np.arange(100.0), np.ones(100), target=target).n_accepted == 0
+    assert perf_counter() - begin < 1
+
+
+def test_the_first_test_forgives_one_error_where_there_is_room():
+    need = next(n for n in range(1, 200) if binom.cdf(1, n, 0.05) <= 0.05)
+    for n, proven in ((2 * need, True), (need, False)):
+        right = np.ones(n)
+        right[-1] = 0  # the surest case
+        assert bool(accepted(np.arange(n), right, target=0.95).n_accepted) == proven

@@ -1,5 +1,7 @@
 """The gate is held against the model's own confidence, and conformal selection keeps its rate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from itemwise import CapabilityGate
 from itemwise.capability.rivals import EQUAL, OWN, Rivals, confidence, selected
+from itemwise.errors import InputError
 
 
 def draw(n, seed):
@@ -115,3 +118,23 @@ def test_margins_serve_where_there_are_no_probabilities():
 def test_unknown_labels_are_refused(gate):
     with pytest.raises(ValueError, match="not among the classes"):
         gate.compare(NEW[0], pd.Series(["never"] * len(NEW[1])))
+
+
+def test_a_model_that_fails_to_say_how_sure_it_is_is_named():
+    class Shy(GaussianNB):
+        def predict_proba(self, X):
+            raise RuntimeError("boom")
+
+        def predict(self, X):
+            return self.classes_[np.argmax(super()._joint_log_likelihood(np.asarray(X)), axis=1)]
+
+    told = r"Shy failed to say how sure it is \(predict_proba\): RuntimeError: boom\. Try it"
+    with pytest.raises(InputError, match=told):
+        CapabilityGate(Shy()).fit(X, Y)
+
+
+def test_a_gate_that_accepts_nothing_is_said_to_in_the_figure(gate):
+    found = gate.risk_coverage(*NEW)
+    nothing = found.points.assign(coverage=[0.0, 0.5], accuracy=[np.nan, 0.9])
+    shown = replace(found, points=nothing).plot().ax_
+    assert "accepts no case: gate" in "\n".join(text.get_text() for text in shown.texts)

@@ -92,3 +92,10 @@ def test_what_cannot_be_drawn_is_refused():
         CaseDifficultyDisplay(some([5]), width=0)
     with pytest.raises(InputError, match="'cdi' holds no finite number"):
         CaseDifficultyDisplay(some([5]).assign(cdi=np.nan))
+
+
+def test_a_group_far_from_the_others_is_shown():
+    near, far = some([180]), some([20]).assign(cdi=30.0)
+    display = CaseDifficultyDisplay(pd.concat([near, far]))
+    assert panels(display)[0].get_xlim()[1] > 30
+    assert "beyond the axis" not in texts(display)

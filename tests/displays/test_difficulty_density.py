@@ -95,3 +95,11 @@ def test_far_and_missing_cases_are_counted():
     assert "not shown: 1 case without a finite number" in texts(ax)
     with pytest.raises(InputError, match="'difficulty' holds no finite number"):
         DifficultyDensityDisplay(frame.assign(difficulty=np.inf))
+
+
+def test_a_group_far_from_the_others_is_shown():
+    frame = some([180, 20])
+    frame.loc[frame["class"] == "b", "difficulty"] += 30.0
+    ax = draw(frame)
+    assert ax.get_xlim()[1] > 30
+    assert "beyond the axis" not in texts(ax)

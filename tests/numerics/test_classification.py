@@ -11,7 +11,12 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from itemwise.numerics.classification import auc_of_scores, classic_metrics, confusion_counts
+from itemwise.numerics.classification import (
+    auc_error,
+    auc_of_scores,
+    classic_metrics,
+    confusion_counts,
+)
 
 few_and_slow = settings(max_examples=40, deadline=None)  # a call of scikit-learn takes milliseconds
 NAMES = ["accuracy", "f1", "precision", "recall", "auc", "specificity"]
@@ -188,3 +193,19 @@ def test_auc_of_labels_is_that_of_labels_as_scores(case):
     true, predicted, _ = case
     found = auc_of_scores(true, predicted.astype(float))
     np.testing.assert_allclose(metrics_of(*case)["auc"], found, atol=1e-14)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 2.0])
+def test_the_error_of_the_area_is_how_far_areas_of_new_samples_stray(shift):
+    rng = np.random.default_rng(0)
+    true = np.repeat([1, 0], [40, 80])
+    drawn = rng.normal(size=(400, 120)) + shift * true
+    areas = auc_of_scores(true, drawn)
+    errors = [auc_error(true, scores) for scores in drawn]
+    assert np.mean(errors) == pytest.approx(areas.std(ddof=1), rel=0.15)
+
+
+def test_a_perfect_order_of_few_is_not_certain_and_one_class_has_no_error():
+    perfect = auc_error(np.repeat([0, 1], 10), np.arange(20.0))
+    assert 0 < auc_error(np.repeat([0, 1], 1000), np.arange(2000.0)) < perfect < 0.1
+    assert np.isnan(auc_error(np.ones(3), np.arange(3.0)))

@@ -79,10 +79,11 @@ def test_a_gate_that_answers_nonsense_is_an_error_inside(make_service, gate, ans
 
 
 def test_too_many_waiting_rows_are_sent_away_for_a_second(make_service, gate):
-    service = make_service(gate, limits=RequestLimits(waiting_rows=1))
-    answer = service.decide([ANN, BOB])
-    assert answer.status_code == 503
-    assert answer.headers["retry-after"] == "1"
+    service = make_service(gate, limits=RequestLimits(rows=2, waiting_rows=2))
+    asked = ("POST", "/decide", {"json": {"rows": [ANN, BOB]}})
+    first, second = service.together(asked, asked)
+    assert (first.status_code, second.status_code) == (200, 503)
+    assert second.headers["retry-after"] == "1"
 
 
 def test_capability_has_a_record_a_class(service):
@@ -191,3 +192,8 @@ def test_without_fastapi_the_extra_is_named(gate, monkeypatch):
 def test_limits_that_are_none_are_refused(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         RequestLimits(**wrong)
+
+
+def test_a_request_of_as_many_rows_as_allowed_has_room_by_itself(make_service, gate):
+    service = make_service(gate, limits=RequestLimits(rows=3, waiting_rows=2))
+    assert service.decide([ANN, BOB, ANN]).status_code == 200

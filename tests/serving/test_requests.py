@@ -80,6 +80,8 @@ def test_a_body_of_another_form_is_refused(service, problems, document, place):
         (b"[" * 200_000, "nested too deeply"),
         (b'{"rows":' * 100_000, "nested too deeply"),
         (b"1" * 5_000, "too many digits"),
+        (b'{"rows": [{"age": 1, "sex": "f", "sex": "m"}]}', "field 'sex' twice"),
+        (b'{"rows": [], "rows": [{"age": 1, "sex": "f"}]}', "field 'rows' twice"),
     ],
 )
 def test_a_body_that_is_no_json_is_refused(service, body, why):

@@ -124,9 +124,11 @@ def test_hostile_requests_are_refused_and_leave_it_serving(port):
         found = dict(
             zip(HOSTILE, threads.map(lambda one: talk(port, one[0]), HOSTILE.values()), strict=True)
         )
-    assert {name: status(got) for name, got in found.items()} == {
-        name: wanted for name, (_, wanted) in HOSTILE.items()
-    }
+    answers = {name: status(got) for name, got in found.items()}
+    # What never reaches the application is refused by uvicorn, whose two parsers differ.
+    assert answers.pop("odd method") in (400, 405)
+    assert answers.pop("long header") in (400, 431)
+    assert answers == {name: HOSTILE[name][1] for name in answers}
     assert not any(b"Traceback" in got or b".py" in got for got in found.values())
     assert status(talk(port, head() + GOOD)) == 200
 

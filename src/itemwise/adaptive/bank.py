@@ -18,7 +18,6 @@ from itemwise.scoring.abilities import FARTHEST
 from itemwise.scoring.likelihood import PROBES
 
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 PLACES = 100  # in a population deviation; abilities nearer than that have one order of items
 WIDEST = 0.12  # population deviations; the mode is read off five nodes and wants them near

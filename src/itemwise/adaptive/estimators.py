@@ -85,7 +85,7 @@ class StepRule:
 
     def __post_init__(self) -> None:
         refuse_unless_number(self.first, "first", 0, np.inf)
-        refuse_unless_number(self.noise, "noise", -1e-12, np.inf)
+        refuse_unless_number(self.noise, "noise", 0, np.inf, ends=True)
 
     def estimate(self, state: State) -> Standing:
         """From counts alone: the population plays no part."""

@@ -51,11 +51,11 @@ class DifficultyPercentile:
     percent: float = 25.0
 
     def __post_init__(self) -> None:
-        refuse_unless_number(self.percent, "percent", -1e-9, 100 + 1e-9)
+        refuse_unless_number(self.percent, "percent", 0, 100, ends=True)
 
     def begin(self, bank: Bank) -> float:
         """The difficulty below which that percentage of the items lies."""
-        return float(np.percentile(bank.difficulty, np.clip(self.percent, 0, 100)))
+        return float(np.percentile(bank.difficulty, self.percent))
 
 
 INITIALIZERS: dict[str, Callable[[], Initializer]] = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
+from math import isfinite, isinf
 from typing import Any
 
+from itemwise.arguments import as_number
 from itemwise.errors import InputError
 
 
@@ -23,14 +24,18 @@ def find_part(given: Any, role: str, method: str, registry: Mapping[str, Callabl
     return given
 
 
-def refuse_unless_count(number: object, name: str, least: int = 1) -> None:
-    """Settings that count are whole numbers."""
-    if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
-        raise InputError(f"{name} is {number!r}; give a whole number of at least {least}.")
+def refuse_unless_number(
+    number: object, name: str, low: float, high: float, *, ends: bool = False
+) -> None:
+    """Settings that measure are numbers between two bounds, with `ends` also those themselves."""
+    value = as_number(number)
+    if not (low < value < high or (ends and value in (low, high) and isfinite(value))):
+        raise InputError(f"{name} is {number!r}; give a number {_reach(low, high, ends=ends)}.")
 
 
-def refuse_unless_number(number: object, name: str, low: float, high: float) -> None:
-    """Settings that measure are numbers between two bounds, which are not themselves allowed."""
-    known = isinstance(number, Real) and not isinstance(number, bool)
-    if not (known and low < float(number) < high):  # type: ignore[arg-type]
-        raise InputError(f"{name} is {number!r}; give a number between {low:g} and {high:g}.")
+def _reach(low: float, high: float, *, ends: bool) -> str:
+    if isinf(low) and isinf(high):
+        return "that is finite"
+    if isinf(high):
+        return f"from {low:g}" if ends else f"above {low:g}"
+    return f"from {low:g} to {high:g}" if ends else f"between {low:g} and {high:g}"

@@ -9,12 +9,15 @@ from typing import Protocol
 
 import numpy as np
 
-from itemwise.adaptive.bank import Bank, Bools, Ints
-from itemwise.adaptive.parts import find_part, refuse_unless_count, refuse_unless_number
+from itemwise.adaptive.bank import Bank, Ints
+from itemwise.adaptive.parts import find_part, refuse_unless_number
 from itemwise.adaptive.state import State
+from itemwise.arguments import whole_number
 from itemwise.errors import InputError
+from itemwise.numerics.arrays import Bools
 from itemwise.words import listed
 
+SAME = 1e-9  # difficulties nearer than that are equal
 SLACK = 8  # items looked at beyond those that may have been asked
 
 
@@ -44,7 +47,7 @@ class Randomesque:
     among: int = 5
 
     def __post_init__(self) -> None:
-        refuse_unless_count(self.among, "among")
+        whole_number(self.among, "among", 1)
 
     def choose(self, state: State, free: Bools) -> Ints:
         """A free item among the first, in the order of information."""
@@ -60,6 +63,31 @@ class NearestDifficulty:
         """The nearest free item."""
         away = np.abs(state.bank.difficulty - state.target[:, None])
         found: Ints = np.where(free, away, np.inf).argmin(axis=1)
+        return found
+
+
+@dataclass(frozen=True)
+class NearestByLot:
+    """One of the `among` items nearest to the target, and of those as near, by lot.
+
+    Items of one slope tell most where they are nearest, so that this is maximum information; and
+    of items that are equally hard, the first would otherwise always be asked.
+    """
+
+    among: int = 1
+
+    def __post_init__(self) -> None:
+        whole_number(self.among, "among", 1)
+
+    def choose(self, state: State, free: Bools) -> Ints:
+        """A free item of each row."""
+        away = np.abs(state.bank.difficulty - state.target[:, None])
+        away = np.where(free, away, np.inf)
+        last = np.minimum(self.among, free.sum(axis=1)) - 1
+        limit = np.sort(np.partition(away, last.max(), axis=1)[:, : last.max() + 1], axis=1)
+        near = away <= limit[np.arange(len(away)), last][:, None] + SAME
+        nth = (state.draws("selector") * near.sum(axis=1)).astype(int)
+        found: Ints = (np.cumsum(near, axis=1) > nth[:, None]).argmax(axis=1)
         return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.adaptive.bank import Bools, Ints
+from itemwise.adaptive.bank import Ints
 from itemwise.adaptive.estimators import Estimator
 from itemwise.adaptive.initializers import Initializer
 from itemwise.adaptive.selectors import Selector
@@ -18,7 +18,7 @@ from itemwise.adaptive.testing import AdaptiveTest
 from itemwise.calibration import Calibration
 from itemwise.calibration.frames import as_abilities
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Floats
+from itemwise.numerics.arrays import Bools, Floats
 from itemwise.numerics.blocks import row_blocks
 from itemwise.responses import Table, as_responses
 from itemwise.results import Finding
@@ -55,9 +55,9 @@ class AdaptiveSimulation(Finding):
         return (
             f"{counted(len(self.respondents), 'respondent')} needed {self.mean_items:.1f} of "
             f"{counted(len(self.items), 'item')} on average; the abilities found miss the true "
-            f"ones by {self.rmse:.3f} ± {1.96 * self.rmse_se:.3f} (root mean square), with a bias "
-            f"of {self.bias:+.3f} ± {1.96 * self.bias_se:.3f}, and the item asked most was asked "
-            f"of {self.items['exposure'].max():.0%}."
+            f"ones by {_said(self.rmse, self.rmse_se)} (root mean square), with a bias of "
+            f"{_said(self.bias, self.bias_se, '+')}, and the item asked most was asked of "
+            f"{self.items['exposure'].max():.0%}."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -203,6 +203,12 @@ def _observed(read: np.ndarray) -> Bools:
     """Which responses there are."""
     found: Bools = read >= 0 if read.dtype.kind in "iu" else ~np.isnan(read)
     return found
+
+
+def _said(value: float, se: float, sign: str = "") -> str:
+    """A figure and how far it may be off, which one respondent alone cannot tell."""
+    reach = "" if np.isnan(se) else f" ± {1.96 * se:.3f}"
+    return f"{value:{sign}.3f}{reach}"
 
 
 def _figures(frame: pd.DataFrame) -> dict[str, float]:

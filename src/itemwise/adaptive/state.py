@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from itemwise.adaptive.bank import Bank, Bools, Ints
-from itemwise.numerics.arrays import Floats
+from itemwise.adaptive.bank import Bank, Ints
+from itemwise.numerics.arrays import Bools, Floats
 
 Use = Literal["selector", "estimator", "responses"]
 USES: dict[Use, int] = {"selector": 1, "estimator": 2, "responses": 3}

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.adaptive.parts import find_part, refuse_unless_count, refuse_unless_number
+from itemwise.adaptive.parts import find_part, refuse_unless_number
 from itemwise.adaptive.state import State
+from itemwise.arguments import whole_number
 from itemwise.errors import InputError
 
 Reasons = NDArray[np.str_]
@@ -55,7 +56,7 @@ class Budget(Stopper):
     items: int = 20
 
     def __post_init__(self) -> None:
-        refuse_unless_count(self.items, "items")
+        whole_number(self.items, "items", 1)
 
     @property
     def most(self) -> int:
@@ -84,7 +85,7 @@ class Reliability(Stopper):
     def __post_init__(self) -> None:
         refuse_unless_number(self.reliability, "reliability", 0, 1)
         refuse_unless_number(self.sigma, "sigma", 0, inf)
-        refuse_unless_count(self.at_least, "at_least", 2)
+        whole_number(self.at_least, "at_least", 2)
 
     @property
     def limit(self) -> float:
@@ -108,7 +109,7 @@ class AtLeast(Stopper):
     stopper: Stopper
 
     def __post_init__(self) -> None:
-        refuse_unless_count(self.items, "items")
+        whole_number(self.items, "items", 1)
         object.__setattr__(self, "stopper", find_stopper(self.stopper))
 
     @property

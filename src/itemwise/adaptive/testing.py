@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from itemwise.adaptive.bank import Bank, Bools, Ints
+from itemwise.adaptive.bank import Bank, Ints
 from itemwise.adaptive.estimators import ESTIMATORS, Estimator
 from itemwise.adaptive.initializers import INITIALIZERS, Initializer
-from itemwise.adaptive.parts import find_part, refuse_unless_count
+from itemwise.adaptive.parts import find_part
 from itemwise.adaptive.selectors import SELECTORS, Selector
 from itemwise.adaptive.state import State
 from itemwise.adaptive.stoppers import EXHAUSTED, Reasons, Rules, Stopper, find_stopper
+from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Floats
+from itemwise.numerics.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     from itemwise.adaptive.session import AdaptiveSession
+
+MOST_RESPONDENTS = 2**63 - 1  # their numbers are places in a row of random draws
 
 
 class Parts(NamedTuple):
@@ -68,7 +71,7 @@ class AdaptiveTest:
             )
         if not self.bank.item_names:
             raise InputError("The bank has no items, so that nothing can be asked. Add some.")
-        refuse_unless_count(self.random_state, "random_state", 0)
+        whole_number(self.random_state, "random_state", 0)
         most = self.parts.stopper.most
         if most is not None and most > len(self.bank.item_names):
             raise InputError(
@@ -91,7 +94,7 @@ class AdaptiveTest:
         """A session of one respondent; its number decides what is drawn by lot."""
         from itemwise.adaptive.session import AdaptiveSession
 
-        refuse_unless_count(respondent, "respondent", 0)
+        whole_number(respondent, "respondent", 0, most=MOST_RESPONDENTS)
         return AdaptiveSession(self, respondent)
 
     @cached_property
@@ -120,7 +123,26 @@ class AdaptiveTest:
 
     def choose(self, state: State) -> Ints:
         """The next item of each row, as its place in the bank; each row has a free one."""
-        return self.parts.selector.choose(state, state.free)
+        found = np.asarray(self.parts.selector.choose(state, state.free))
+        n, n_items = state.free.shape
+        places = found.shape == (n,) and found.dtype.kind in "iu"
+        if not (places and ((found >= 0) & (found < n_items)).all()):
+            raise InputError(
+                f"{self._selector} should choose a place in the bank for each of {n:,} rows, whole "
+                f"numbers from 0 to {n_items - 1:,}; it gave {found.dtype} of shape {found.shape}."
+            )
+        taken = ~state.free[np.arange(n), found]
+        if taken.any():
+            name = self.items.names[int(found[taken][0])]
+            raise InputError(
+                f"{self._selector} chose {name!r}, which cannot be asked any more. Choose where "
+                "`free` is true: no item is asked twice."
+            )
+        return found
+
+    @property
+    def _selector(self) -> str:
+        return f"The selector {type(self.parts.selector).__name__}"
 
     def advance(self, state: State, items: Ints, values: Floats, statistics: list[Floats]) -> State:
         """The state after each row has answered its item; the old one is used up."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MODELS = ("auto", "2pl", "graded", "gpcm")
+MOST_LEVELS = 20  # of a feature; finer grades hold too few cases each
 VERSION = 1
 SCHEMA = "itemwise/case_difficulty"
 MOST_LABEL_BYTES = 4 * 10_000  # of a class's name
@@ -227,7 +228,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _check_settings(self) -> None:
-        whole_number(self.levels, "levels", 2)
+        whole_number(self.levels, "levels", 2, most=MOST_LEVELS)
         if self.model not in MODELS:
             raise InputError(f"model is {self.model!r}; choose one of {', '.join(MODELS)}.")
 

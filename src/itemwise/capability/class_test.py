@@ -16,13 +16,12 @@ from itemwise.adaptive import (
     AtLeast,
     Budget,
     DifficultyPercentile,
+    NearestByLot,
     Reliability,
     StandardError,
-    State,
     StepRule,
     simulate_adaptive,
 )
-from itemwise.adaptive.bank import Bools, Ints
 from itemwise.calibration import Calibration, known_items
 from itemwise.capability.curve import UNKNOWN, SuccessCurve
 from itemwise.errors import InputError
@@ -36,29 +35,6 @@ if TYPE_CHECKING:
 
 RULES = ("information", "steps")
 FEWEST = 5  # cases before a standard error may end a test
-SAME = 1e-9  # difficulties nearer than that are equal
-
-
-@dataclass(frozen=True)
-class NearestByLot:
-    """One of the `among` cases nearest to the target, and of those as near, by lot.
-
-    Cases of one slope tell most where they are nearest, so that this is maximum information; and
-    cases with the same features are equally hard, so that the first would always be asked.
-    """
-
-    among: int = 1
-
-    def choose(self, state: State, free: Bools) -> Ints:
-        """A free case of each row."""
-        away = np.abs(state.bank.difficulty - state.target[:, None])
-        away = np.where(free, away, np.inf)
-        last = np.minimum(self.among, free.sum(axis=1)) - 1
-        limit = np.sort(np.partition(away, last.max(), axis=1)[:, : last.max() + 1], axis=1)
-        near = away <= limit[np.arange(len(away)), last][:, None] + SAME
-        nth = (state.draws("selector") * near.sum(axis=1)).astype(int)
-        found: Ints = (np.cumsum(near, axis=1) > nth[:, None]).argmax(axis=1)
-        return found
 
 
 @dataclass(frozen=True, eq=False)

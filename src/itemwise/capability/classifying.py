@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from itemwise.capability.case_difficulty import places_of
 from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
 from itemwise.words import listed
+
+SCORES = ("predict_proba", "decision_function")  # the first that a classifier has
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class Classifier:
         try:
             return replace(self, model=clone(self.model).fit(X, y))
         except Exception as error:  # whatever it raises is the classifier's, not ours
-            raise InputError(self._failed("learn", error)) from error
+            raise InputError(failure(self.model, "learn", error)) from error
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """The place of each prediction in the classes, (n_cases,)."""
@@ -48,8 +51,28 @@ class Classifier:
         try:
             found = np.asarray(self.model.predict(X))
         except Exception as error:
-            raise InputError(self._failed("predict", error)) from error
+            raise InputError(failure(self.model, "predict", error)) from error
         return self._places(found, _num_samples(X))
+
+    def scores(self, X: Any) -> Floats | None:
+        """How much each case looks like each class, (n_cases, n_classes); None where unknown.
+
+        Probabilities, or else what `decision_function` says.
+        """
+        say = next((one for one in SCORES if hasattr(self.model, one)), None)
+        labels = getattr(self.model, "classes_", None)
+        if say is None or labels is None:
+            return None
+        try:
+            found = np.asarray(getattr(self.model, say)(X), dtype=np.float64)
+        except Exception as error:
+            raise InputError(failure(self.model, f"say how sure it is ({say})", error)) from error
+        found = np.column_stack([-found, found]) if found.ndim == 1 else found
+        places = places_of(np.asarray(labels), self.classes)
+        if found.shape[1:] != places.shape or sorted(places) != list(range(len(self.classes))):
+            return None
+        ordered = found[:, np.argsort(places)]
+        return ordered if np.isfinite(ordered).all() else None
 
     def out_of_fold(
         self, X: Any, y: Any, codes: NDArray[np.intp], folds: int, seed: int
@@ -64,7 +87,7 @@ class Classifier:
         try:
             found = cross_val_predict(self.model, X, y, cv=parts)
         except Exception as error:
-            raise InputError(self._failed("learn and predict in folds", error)) from error
+            raise InputError(failure(self.model, "learn and predict in folds", error)) from error
         return self._places(np.asarray(found), len(codes))
 
     def _places(self, found: NDArray[Any], n_cases: int) -> NDArray[np.intp]:
@@ -82,12 +105,14 @@ class Classifier:
             )
         return places
 
-    def _failed(self, what: str, error: Exception) -> str:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
-        return (
-            f"{self.name} failed to {what}: {type(error).__name__}: {reason:.300} "
-            "Try it on these cases by itself first."
-        )
+
+def failure(model: Any, what: str, error: Exception) -> str:
+    """What a classifier failed to do, in sentences."""
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
+    return (
+        f"{type(model).__name__} failed to {what}: {type(error).__name__}: "
+        f"{reason[:300].rstrip('.')}. Try it on these cases by itself first."
+    )
 
 
 def is_fitted(classifier: Any) -> bool:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.capability.limits import Codes
-from itemwise.capability.risk import Bools
-from itemwise.numerics.arrays import Floats
+from itemwise.numerics.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,14 +36,19 @@ class Decisions:
         return -self.cdi
 
 
-def decision_frame(found: Decisions, classes: NDArray[Any], index: Any) -> pd.DataFrame:
-    """One row a case: prediction, decision, the figures behind it, and a sentence."""
+def decision_frame(
+    found: Decisions, classes: NDArray[Any], index: Any, target: float | None = None
+) -> pd.DataFrame:
+    """One row a case: prediction, decision, the figures behind it, and a sentence.
+
+    `target` is the accuracy that was asked for, where one was.
+    """
     import pandas as pd
 
     labels = classes[found.codes]
     figures = (labels, found.difficulty, found.limit, found.within)
     cases = zip(*(values.tolist() for values in figures), strict=True)
-    reasons = [_reason(*case) for case in cases]
+    reasons = [_reason(*case, target=target) for case in cases]
     for place in np.flatnonzero(~found.known).tolist():
         reasons[place] = "No feature of the scale is known: a person decides."
     for feature, categories in found.unseen.items():
@@ -62,8 +66,17 @@ def decision_frame(found: Decisions, classes: NDArray[Any], index: Any) -> pd.Da
     return pd.DataFrame(columns, index=index)
 
 
-def _reason(label: Any, difficulty: float, limit: float, within: bool) -> str:  # noqa: FBT001
+def _reason(
+    label: Any,
+    difficulty: float,
+    limit: float,
+    within: bool,  # noqa: FBT001
+    *,
+    target: float | None,
+) -> str:
     """Why the model decides, or a person."""
+    if limit == -np.inf and target is not None:
+        return f"An accuracy of {100 * target:g} % was not proven for any case: a person decides."
     if limit == -np.inf:
         return f"No limit is known up to which class {label!r} can be trusted: a person decides."
     if limit == np.inf:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from itemwise.capability.coding import FeatureItem, Grades, NormalRange
-from itemwise.capability.scale import Scale
+from itemwise.capability.coding import FeatureItem, Grades, NormalRange, States
+from itemwise.capability.contributions import contributions
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Floats
-from itemwise.responses import Responses
 from itemwise.results import Finding
 from itemwise.words import counted
 
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 MOST_CASES = 1_000  # at once: each is asked about again for every change of a feature
+NOT, ELSE = "none of", "other"  # in words, and as a category that no rule names
 COLUMNS = (
     "case",
     "feature",
@@ -33,15 +32,22 @@ COLUMNS = (
     "prediction_after",
     "decision_after",
 )
+Move: TypeAlias = Callable[[Any], Any]  # the nearest value that is meant; None for no change
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Finding):
     """Which features make cases hard, and what would bring them within the limit.
 
-    `frame` has one row a case and feature: its `contribution` to the difficulty (expected with the
-    feature minus without it), and the least `change` of its grade that makes the case the model's;
-    where none does, the change after which it is easiest. `cases` is what the gate decides of each.
+    `frame` has one row a case and feature: its `contribution` to the difficulty, and the least
+    `change` of its grade that makes the case the model's; where none does, the change after which
+    it is easiest. `cases` is what the gate decides of each.
+
+    Contributions are Shapley values: what a feature adds to the expected difficulty when it becomes
+    known, on average over the orders in which features do (over 64 of them, where there are more
+    than eight features). They add up to the expected difficulty of the case (posterior mean) less
+    that of a case of which nothing is known; not to the `difficulty` by which the gate decides,
+    which is the likeliest one.
     """
 
     frame: pd.DataFrame
@@ -66,7 +72,7 @@ class Explanation(Finding):
             return f"{said}, and no change of a single feature would bring it back."
         same = back[back["prediction_after"] == case["prediction"]]
         best = (same if len(same) else back).iloc[0]
-        other = "" if len(same) else f", but for {best['prediction_after']!r}"
+        other = "" if len(same) else f", but for {_plain(best['prediction_after'])!r}"
         return f"{said}; with {best['feature']} {best['change']} the model would decide{other}."
 
     def to_frame(self) -> pd.DataFrame:
@@ -112,10 +118,12 @@ def explain(gate: CapabilityGate, rows: Any, index: Any) -> Explanation:
     frame = frame.set_axis(pd.RangeIndex(len(frame)), axis=0)
     cases = gate.decide(frame).set_axis(names, axis=0)
     cases["limit_se"] = gate.capability_["limit_se"].reindex(cases["prediction"]).to_numpy()
-    features = list(dict.fromkeys(item.feature for item in gate.case_difficulty_.coding_.items))
+    shares = contributions(gate.case_difficulty_, frame, cases["prediction"])
     found = [
-        _of_feature(gate, frame, cases, feature).assign(case=list(names), place=range(len(frame)))
-        for feature in features
+        _of_feature(gate, frame, cases, feature).assign(
+            contribution=share, case=list(names), place=range(len(frame))
+        )
+        for feature, share in shares.items()
     ]
     whole = pd.concat(found).sort_values(
         ["place", "contribution"], ascending=[True, False], kind="stable"
@@ -126,92 +134,118 @@ def explain(gate: CapabilityGate, rows: Any, index: Any) -> Explanation:
 def _of_feature(
     gate: CapabilityGate, frame: pd.DataFrame, cases: pd.DataFrame, feature: str
 ) -> pd.DataFrame:
-    """Contribution and best change of one feature, a row a case."""
+    """Value and best change of one feature, a row a case."""
     import pandas as pd
 
-    columns: dict[str, Any] = {
-        "feature": feature,
-        "value": frame[feature].astype(object).where(frame[feature].notna(), None).to_numpy(),
-        "contribution": _contribution(gate, frame, cases, feature),
-    }
-    tried = [
-        _after(gate, _changed(frame, feature, values), words)
-        for words, values in _changes(gate, frame, feature)
-    ]
+    column = frame.iloc[:, _place(frame, feature)]
+    known = column.astype(object).where(column.notna(), None)
+    columns: dict[str, Any] = {"feature": feature, "value": known.to_numpy()}
+    tried = list(_tried(gate, frame, feature))
     return pd.DataFrame(columns).join(_best(tried, cases["prediction"].tolist()))
 
 
-def _contribution(
-    gate: CapabilityGate, frame: pd.DataFrame, cases: pd.DataFrame, feature: str
-) -> Floats:
-    """Difficulty as predicted class with the feature minus without it, (n_cases,).
-
-    By posterior means on both sides: the maximum of the likelihood is often gone with a feature.
-    """
-    scale = gate.case_difficulty_
-    grades = scale.coding_.code(frame)
-    codes = scale.codes(cases["prediction"], len(cases))
-    hidden = grades.copy()
-    hidden[:, [item.feature == feature for item in scale.coding_.items]] = np.nan
-    both = len(scale.classes_) == 2
-    found = np.empty(len(cases))
-    for code in np.unique(codes):
-        own, one = codes == code, scale.scales_[0 if both else code]
-        sign = 1.0 if both and code == 0 else -1.0  # of two classes, the scale is the second's
-        found[own] = sign * (_expected(one, grades[own]) - _expected(one, hidden[own]))
-    return found
+def _place(frame: pd.DataFrame, feature: str) -> int:
+    """Where a feature stands; columns may have names that are no texts."""
+    return [str(name) for name in frame.columns].index(feature)
 
 
-def _expected(scale: Scale, grades: Floats) -> Floats:
-    """Posterior mean of the index of each case, in training deviations."""
-    bank = scale.calibration
-    table = Responses(scale.responses(grades), items=bank.item_names, kind=bank.model.kind)
-    return np.asarray((bank.score(table)["ability"].to_numpy() - scale.mean) / scale.unit)
+def _tried(gate: CapabilityGate, frame: pd.DataFrame, feature: str) -> Iterator[pd.DataFrame]:
+    """What the gate says after each change worth a try."""
+    import pandas as pd
 
-
-def _changes(
-    gate: CapabilityGate, frame: pd.DataFrame, feature: str
-) -> Iterator[tuple[list[str], list[Any]]]:
-    """Every value worth a try, in words and as it is, one a case; None for no change."""
     items = [item for item in gate.case_difficulty_.coding_.items if item.feature == feature]
-    values = frame[feature].tolist()
-    for words, test, value in _goals(items):
-        moved = [None if test(one) else value for one in values]
-        yield [words if one is not None else "" for one in moved], moved
+    column = frame.iloc[:, _place(frame, feature)]
+    numeric = bool(pd.api.types.is_numeric_dtype(column.dtype))
+    if items[0].rule.kind == "number":
+        values = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan).tolist()
+    else:
+        values = column.astype(object).where(column.notna(), None).tolist()
+    for words, move in _moves(items, numeric=numeric):
+        moved = [move(one) for one in values]
+        if all(one is None for one in moved):
+            continue
+        said = ["" if one is None else words for one in moved]
+        try:
+            yield _after(gate, _changed(frame, feature, moved), said)
+        except InputError:  # a model may know no category but those it has seen
+            if not words.startswith(NOT):
+                raise
 
 
-def _goals(items: list[FeatureItem]) -> Iterator[tuple[str, Any, Any]]:
-    """Grades of a feature: in words, whether a value has it, and the nearest value that has."""
+def _moves(items: list[FeatureItem], *, numeric: bool) -> Iterator[tuple[str, Move]]:
+    """Grades that a feature may get: in words, and the nearest value that has it."""
     for item in items:
         rule = item.rule
         if isinstance(rule, Grades):
             for edge in rule.edges:
-                above = float(np.nextafter(edge, np.inf))
-                yield f"at most {edge:.6g}", _at_most(edge), edge
-                yield f"above {edge:.6g}", _above(edge), above
+                yield f"at most {edge:.6g}", _into(-np.inf, edge)
+                yield f"above {edge:.6g}", _into(float(np.nextafter(edge, np.inf)), np.inf)
         elif isinstance(rule, NormalRange):
             ends = [end for end in (rule.low, rule.high) if np.isfinite(end)]
             words = " to ".join(f"{end:.6g}" for end in ends)
-            yield f"in the normal range ({words})", _inside(rule), ends[0]
+            yield f"in the normal range ({words})", _into(rule.low, rule.high)
+            if np.isfinite(rule.low):
+                below = float(np.nextafter(rule.low, -np.inf))
+                yield f"below {rule.low:.6g}", _out_of(rule, below)
+            if np.isfinite(rule.high):
+                above = float(np.nextafter(rule.high, np.inf))
+                yield f"above {rule.high:.6g}", _out_of(rule, above)
         else:
-            for label, _ in rule.states:
-                yield f"= {label}", _equals(label), label
+            yield from _state_moves(rule, numeric=numeric, alone=len(items) == 1)
 
 
-def _at_most(edge: float) -> Any:
-    return lambda value: bool(value <= edge)
+def _into(low: float, high: float) -> Move:
+    """The end of a range that is nearer to a value outside; any end for an unknown value."""
+    first = low if np.isfinite(low) else high
+
+    def move(value: float) -> float | None:
+        if np.isnan(value):
+            return first
+        return None if low <= value <= high else float(np.clip(value, low, high))
+
+    return move
 
 
-def _above(edge: float) -> Any:
-    return lambda value: bool(value > edge)
+def _out_of(rule: NormalRange, beyond: float) -> Move:
+    """A value outside, for one that lies inside or is unknown."""
+    return lambda value: None if value < rule.low or value > rule.high else beyond
 
 
-def _inside(rule: NormalRange) -> Any:
-    return lambda value: bool(rule.low <= value <= rule.high)
+def _state_moves(rule: States, *, numeric: bool, alone: bool) -> Iterator[tuple[str, Move]]:
+    """Every named state, and where others have a state too, none of them."""
+    for label, state in rule.states:
+        value = _number_of(rule, label, state) if numeric else label
+        if value is not None:
+            yield f"= {label}", _to_state(rule, value, state)
+    if rule.otherwise is not None and alone:
+        names = [label for label, _ in rule.states]
+        free: list[Any] = [float(k) for k in range(len(names) + 1)] if numeric else [ELSE, "else"]
+        value = next(one for one in free if _text(one) not in names)
+        yield f"{NOT} {' or '.join(names)}", _to_state(rule, value, rule.otherwise)
 
 
-def _equals(label: str) -> Any:
-    return lambda value: str(value) == label
+def _number_of(rule: States, label: str, state: int) -> float | None:
+    """How a state is written in a column of numbers; None where it cannot be."""
+    for text in (label, str(state)):
+        try:
+            value = float(text)
+        except ValueError:
+            continue
+        if _grade(rule, value) == state:
+            return value
+    return None
+
+
+def _to_state(rule: States, value: Any, state: int) -> Move:
+    return lambda old: None if _grade(rule, old) == state else value
+
+
+def _grade(rule: States, value: Any) -> float:
+    return float(rule.code(np.array([value], dtype=object))[0])
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _after(gate: CapabilityGate, changed: pd.DataFrame, words: list[str]) -> pd.DataFrame:
@@ -241,7 +275,7 @@ def _best(tried: list[pd.DataFrame], before: list[Any]) -> pd.DataFrame:
             {
                 "change": "" if best is None else best["change"],
                 "difficulty_after": np.nan if best is None else float(best["difficulty"]),
-                "prediction_after": None if best is None else best["prediction"],
+                "prediction_after": None if best is None else _plain(best["prediction"]),
                 "decision_after": "" if best is None else best["decision"],
             }
         )
@@ -252,7 +286,16 @@ def _changed(frame: pd.DataFrame, feature: str, values: list[Any]) -> pd.DataFra
     """The cases with one feature changed; None leaves it as it is."""
     import pandas as pd
 
-    old = frame[feature].tolist()
-    new = [one if value is None else value for one, value in zip(old, values, strict=True)]
-    numeric = pd.api.types.is_numeric_dtype(frame[feature].dtype)
-    return frame.assign(**{feature: pd.Series(new, dtype=float if numeric else object)})
+    place = _place(frame, feature)
+    column = frame.iloc[:, place]
+    pairs = zip(column.tolist(), values, strict=True)
+    new = [old if value is None else value for old, value in pairs]
+    numeric = pd.api.types.is_numeric_dtype(column.dtype)
+    changed = frame.copy(deep=False)
+    changed.isetitem(place, np.array(new, dtype=float if numeric else object))
+    return changed
+
+
+def _plain(value: Any) -> Any:
+    """A label as people write it."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -29,10 +29,19 @@ class Capability(Finding):
     wrong. `mlc` is what a test finds on average over repeated tests; `between_tests` is how far a
     single one strays from that, and `mlc_se` the same, but not less than what tests say of
     themselves.
+
+    `classes` has one row a class, which is its index, and `rule`: `mlc`, `mlc_se` and
+    `between_tests` as above; `cases_used` by a test on average, of the `cases` of that class among
+    the test cases, and as a `share` of all cases given; `seconds` that the traced test took, with
+    its predictions; the difficulty of the `hardest` test case; and of the test cases of the class
+    with difficulties up to the capability (`_below`) and beyond (`_above`) how many there are,
+    `cases_below`, the share that is right, `accuracy_below`, and its 95 % interval (Wilson),
+    `accuracy_below_low` and `accuracy_below_high`. `metrics` are those of all test cases; "auc" is
+    that of the classifier's scores, where it has any.
     """
 
-    classes: pd.DataFrame  # one row a class and rule
-    metrics: pd.DataFrame  # value, se, cases, seconds of the classic metrics on all test cases
+    classes: pd.DataFrame
+    metrics: pd.DataFrame  # value, se, cases, seconds; one row a metric
     trace: pd.DataFrame  # of one test a class and rule: step, case, difficulty, right, estimate, se
     cases: pd.DataFrame  # one row a test case: class, cdi, difficulty, prediction, right
     repeats: int
@@ -48,12 +57,13 @@ class Capability(Finding):
             for label, row in rows.head(4).iterrows()
         )
         more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
-        accuracy = self.metrics.loc["accuracy"]
+        n, right = len(self.cases), float(self.cases["right"].sum())
+        low, high = wilson(np.array([right]), np.array([float(n)]), 0.95)
         return (
-            f"The classifier is right in {accuracy['value']:.1%} ± {1.96 * accuracy['se']:.1%} of "
-            f"{counted(len(self.cases), 'case')}; up to these difficulties it is right more often "
-            f"than wrong: {limits}{more}. A test took {rows['cases_used'].mean():.0f} cases a "
-            "class on average."
+            f"The classifier is right in {right / n:.1%} of {counted(n, 'case')} (95 % interval: "
+            f"{low[0]:.1%} to {high[0]:.1%}); up to these difficulties it is right more often than "
+            f"wrong: {limits}{more}. A test took {rows['cases_used'].mean():.0f} cases a class on "
+            "average."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -84,7 +94,7 @@ class Capability(Finding):
         limits = self.classes.loc[self.classes["rule"] == chosen, ["mlc", "mlc_se"]]
         if what == "trace":
             rows = self.trace[self.trace["rule"] == chosen].drop(columns="rule")
-            found: Display = displays["capability_trace"](rows)
+            found: Display = displays["capability_trace"](rows, limits=limits)
         elif what == "cases":
             found = displays["case_difficulty"](self.cases[["class", "cdi"]])
         elif what == "density":

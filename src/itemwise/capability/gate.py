@@ -35,11 +35,11 @@ from itemwise.capability.limits import (
     unknown_notes,
 )
 from itemwise.capability.preparing import Cases, curve_notes, success_curves
-from itemwise.capability.risk import Accepted, Bools
+from itemwise.capability.risk import Accepted
 from itemwise.capability.rivals import Rivals, confidence
 from itemwise.capability.splitting import Positions, split_by_difficulty
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Floats
+from itemwise.numerics.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +153,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         like the predicted class, with its standard error; `difficulty` the opposite; `limit` the
         predicted class's; `reason` a sentence.
         """
-        return decision_frame(self.decisions(X), self.classes_, index_of(X))
+        found = self.decisions(X)
+        return decision_frame(found, self.classes_, index_of(X), self.target_accuracy)
 
     def decisions(self, X: Any) -> Decisions:
         """What `decide` says, as arrays without sentences."""
@@ -215,6 +216,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def check_settings(self) -> None:
         """Refuse settings that make no sense, naming the one."""
+        if self.estimator is not None:
+            Classifier(self.estimator, np.empty(0))  # refuses what is no classifier
         checked_share(self.delta, "delta", 0.05)
         checked_share(self.holdout, "holdout", 0.3)
         if self.target_accuracy is not None:

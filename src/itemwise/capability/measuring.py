@@ -21,14 +21,21 @@ from itemwise.capability.curve import SuccessCurve
 from itemwise.capability.findings import Capability
 from itemwise.capability.preparing import Cases, Prepared, prepare
 from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import wilson
-from itemwise.numerics.classification import classic_metrics, confusion_counts
+from itemwise.numerics.classification import (
+    auc_error,
+    auc_of_scores,
+    classic_metrics,
+    confusion_counts,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-METRICS = ("accuracy", "precision", "recall", "f1", "auc")
+METRICS = ("accuracy", "precision", "recall", "f1")
 RESAMPLES = 500
+MOST_SEED = 2**32 - 1  # that scikit-learn takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +45,10 @@ class Tested:
     classifier: Classifier
     cases: Cases
     predicted: NDArray[np.intp]
+    scores: Floats | None  # (n_cases, n_classes), where the classifier has any
     curves: tuple[SuccessCurve, ...]  # of each class
     seconds: float  # of predicting all test cases
+    scoring_seconds: float
 
 
 def measure_capability(
@@ -92,7 +101,7 @@ def measure_capability(
     whole_number(repeats, "repeats", 1)
     whole_number(budget, "budget", 1)
     whole_number(folds, "folds", 2)
-    whole_number(random_state, "random_state", 0)
+    whole_number(random_state, "random_state", 0, most=MOST_SEED)
     if not as_number(standard_error) > 0:
         raise InputError(f"standard_error is {standard_error!r}, but it should be above 0.")
     scale = _fitted_scale(case_difficulty, X, y)
@@ -148,7 +157,11 @@ def _tested(prepared: Prepared) -> Tested:
     _refuse_missing(cases.codes, model.classes)
     begin = perf_counter()
     predicted = model.predict(cases.X)
-    return Tested(model, cases, predicted, prepared.curves, perf_counter() - begin)
+    seconds = perf_counter() - begin
+    begin = perf_counter()
+    scores = model.scores(cases.X)
+    scoring = perf_counter() - begin
+    return Tested(model, cases, predicted, scores, prepared.curves, seconds, scoring)
 
 
 def _refuse_missing(codes: NDArray[np.intp], classes: NDArray[Any]) -> None:
@@ -213,7 +226,11 @@ def _labelled(tests: ClassTests, tested: Tested, code: int, label: Any) -> pd.Da
 
 
 def _metrics(tested: Tested, n_classes: int) -> pd.DataFrame:
-    """Classic metrics on all test cases; standard errors by drawing the cases anew."""
+    """Classic metrics on all test cases; standard errors by drawing the cases anew.
+
+    They are drawn as if each class had one case more, spread over all predictions: without it, a
+    classifier that is right in a few cases would seem certain to be right in all.
+    """
     import pandas as pd
 
     codes = tested.cases.codes
@@ -222,12 +239,28 @@ def _metrics(tested: Tested, n_classes: int) -> pd.DataFrame:
     counts = confusion_counts(codes, tested.predicted[None], n_classes)
     values = classic_metrics(counts)
     seconds = tested.seconds + perf_counter() - begin
-    drawn = np.random.default_rng(0).multinomial(n, counts.reshape(-1) / n, size=RESAMPLES)
+    chance = (counts.reshape(-1) + 1 / n_classes) / (n + n_classes)
+    drawn = np.random.default_rng(0).multinomial(n, chance, size=RESAMPLES)
     again = classic_metrics(drawn.reshape(RESAMPLES, n_classes, n_classes).astype(np.float64))
     for name in METRICS:
         spread = float(again[name].std(ddof=1))
         rows[name] = {"value": float(values[name][0]), "se": spread, "cases": n, "seconds": seconds}
+    if tested.scores is not None:
+        rows["auc"] = _auc(tested.scores, codes, n_classes, tested.scoring_seconds)
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+
+
+def _auc(scores: Floats, codes: NDArray[np.intp], n_classes: int, scoring: float) -> dict[str, Any]:
+    """ROC AUC of the scores: of the second class of two, else the mean of each against the rest."""
+    begin = perf_counter()
+    chosen = [1] if n_classes == 2 else range(n_classes)
+    members = [(codes == code).astype(np.intp) for code in chosen]
+    pairs = list(zip(members, scores.T[chosen], strict=True))
+    value = float(np.mean([auc_of_scores(own, score[None])[0] for own, score in pairs]))
+    # The error of a mean is at most the mean of the errors.
+    error = float(np.mean([auc_error(own, score) for own, score in pairs]))
+    seconds = scoring + perf_counter() - begin
+    return {"value": value, "se": error, "cases": len(codes), "seconds": seconds}
 
 
 def _summed_up(
@@ -240,10 +273,11 @@ def _summed_up(
     import pandas as pd
 
     classes = pd.DataFrame(rows).set_index("class")
-    beyond = classes.index[classes["mlc"] > classes["hardest"]].unique()
-    if len(beyond):
+    beyond = classes[classes["mlc"] > classes["hardest"]]
+    for rule, rows_of_rule in beyond.groupby("rule", sort=False):
+        where = ", ".join(map(str, rows_of_rule.index))
         notes.append(
-            f"The limit lies beyond the hardest test case in {', '.join(map(str, beyond))}: it is "
+            f"By the rule '{rule}', the limit lies beyond the hardest test case in {where}: it is "
             "told by how success falls before, not by cases as hard."
         )
     return Capability(

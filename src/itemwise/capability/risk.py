@@ -6,6 +6,7 @@ strict to lax, each with an exact binomial test on cases the model never saw, un
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, log
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Floats
+from itemwise.numerics.arrays import Bools, Floats
+from itemwise.numerics.binning import share_interval, share_tail
 from itemwise.results import Finding
 from itemwise.words import counted
 
@@ -25,13 +27,10 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-Bools = NDArray[np.bool_]
-
 STEPS = 100  # thresholds that are tried, at most
 POINTS = 200  # of a curve, at most
 FIRST_SHARE = 0.1  # of the cases; fewer are no base for a first test
 ROOM = 2 / 3  # of the cases; a first test beyond it would leave little to choose from
-CONFIDENCE = 0.95  # of intervals
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def accepted(scores: Any, right: Any, *, target: float, delta: float = 0.05) -> 
     score, good = _checked(scores, right)
     sizes, correct, below = _steps(score, good)
     tried = _tried(sizes, _first(sizes, wanted, risk))
-    proven = tail(sizes[tried], correct[tried], wanted) <= risk
+    proven = share_tail(sizes[tried], correct[tried], wanted) <= risk
     passed = len(tried) if proven.all() else int(np.argmin(proven))
     if passed == 0:
         return Accepted(np.inf, wanted, risk, len(good), 0, 0)
@@ -159,24 +158,6 @@ def risk_coverage(scores: Any, right: Any) -> RiskCoverage:
 def fewest_cases(target: float, delta: float) -> int:
     """How many cases without an error prove `target`; with fewer nothing can be proven."""
     return ceil(log(delta) / log(target) - 1e-9)
-
-
-def share_interval(right: NDArray[Any], n: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Exact (Clopper and Pearson) 95 % intervals of shares; from 0 to 1 where there is nothing."""
-    from scipy.special import betaincinv
-
-    rest, tail_share = n - right, (1 - CONFIDENCE) / 2
-    low = betaincinv(np.maximum(right, 1), rest + 1.0, tail_share)
-    high = betaincinv(right + 1.0, np.maximum(rest, 1), 1 - tail_share)
-    return np.where(right > 0, low, 0.0), np.where(rest > 0, high, 1.0)
-
-
-def tail(n: NDArray[Any], right: NDArray[Any], target: float) -> Floats:
-    """How likely so few errors are, or fewer, were a case right with probability `target`."""
-    from scipy.special import betainc
-
-    found = betainc(np.maximum(right, 1), n - right + 1.0, target)
-    return np.where(right > 0, found, 1.0)
 
 
 def _checked(scores: Any, right: Any) -> tuple[Floats, Bools]:
@@ -212,10 +193,14 @@ def _steps(score: Floats, right: Bools) -> tuple[Floats, Floats, Floats]:
 def _first(sizes: Floats, target: float, delta: float) -> float:
     """The least cases that are tested: so many that one error by chance does not end the search."""
     n = float(sizes[-1])
-    least = first = fewest_cases(target, delta)
-    while tail(np.array([first]), np.array([first - 1]), target)[0] > delta:
-        first += 1
-    return max(first, FIRST_SHARE * n) if first <= ROOM * n else least
+    least = fewest_cases(target, delta)
+    room = range(least, int(ROOM * n) + 1)
+
+    def forgives(size: int) -> bool:
+        return bool(share_tail(np.array([size]), np.array([size - 1]), target)[0] <= delta)
+
+    place = bisect_left(room, True, key=forgives)
+    return max(room[place], FIRST_SHARE * n) if place < len(room) else least
 
 
 def _tried(sizes: Floats, first: float) -> NDArray[np.intp]:

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from itemwise.capability.classifying import SCORES, failure
 from itemwise.capability.limits import Codes
-from itemwise.capability.risk import (
-    Bools,
-    RiskCoverage,
-    accepted,
-    risk_coverage,
-    share_interval,
-)
-from itemwise.numerics.arrays import Floats
+from itemwise.capability.risk import RiskCoverage, accepted, risk_coverage
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Bools, Floats
+from itemwise.numerics.binning import share_interval
 from itemwise.results import Finding
 from itemwise.words import counted
 
@@ -116,13 +113,17 @@ class GateComparison(Finding):
 
 def confidence(estimator: Any, rows: Any) -> Floats | None:
     """How sure a classifier is of its own prediction, (n_cases,); None where it cannot say."""
-    if hasattr(estimator, "predict_proba"):
-        found = np.asarray(estimator.predict_proba(rows), dtype=np.float64).max(axis=1)
-    elif hasattr(estimator, "decision_function"):
-        margin = np.asarray(estimator.decision_function(rows), dtype=np.float64)
-        found = np.abs(margin) if margin.ndim == 1 else _lead(margin)
-    else:
+    say = next((one for one in SCORES if hasattr(estimator, one)), None)
+    if say is None:
         return None
+    try:
+        said = np.asarray(getattr(estimator, say)(rows), dtype=np.float64)
+    except Exception as error:  # whatever it raises is the classifier's, not ours
+        raise InputError(failure(estimator, f"say how sure it is ({say})", error)) from error
+    if said.ndim == 1:
+        found = np.abs(said)
+    else:
+        found = said.max(axis=1) if say == "predict_proba" else _lead(said)
     return np.asarray(found) if np.isfinite(found).all() else None
 
 

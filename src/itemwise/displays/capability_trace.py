@@ -67,6 +67,7 @@ class CapabilityTraceDisplay(Display):
         self._tests = [(name, numbers[places]) for name, places in groups[:MOST_PANELS]]
         known = limits_by_class(owner, self.frame, limits)
         self._limits = [known.get(name) or _last(test) for name, test in self._tests]
+        self._given = any(name in known for name, _ in self._tests)
 
     def _size(self) -> tuple[float, float]:
         width, height = panels_size(len(self._tests))
@@ -140,6 +141,8 @@ class CapabilityTraceDisplay(Display):
 
     def _notes(self) -> list[str]:
         notes = ["band and ±: 1.96 standard errors"]
+        if self._given:
+            notes.append("limit: as given for the class; the estimates are those of one test")
         if self._hidden > 0:
             word = "class" if self._hidden == 1 else "classes"
             notes.append(f"not shown: {self._hidden:,} more {word}")

@@ -15,7 +15,7 @@ from itemwise.displays.histogram import draw_steps
 from itemwise.displays.kernel import draw_violin
 from itemwise.displays.style import Style, apply, footnote, grid, name_width
 from itemwise.errors import InputError
-from itemwise.numerics.robust import padded, robust_limits
+from itemwise.numerics.robust import cluster_limits, padded
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class CaseDifficultyDisplay(Display):
 
 def _edges(values: Floats, width: float) -> tuple[Floats, float]:
     """Edges of bins of which one lies around zero, and their width: wider where far too many."""
-    low, high = robust_limits(values)
+    low, high = cluster_limits(values)
     width *= max(1, ceil((high - low) / width / MOST_BINS))
     first, last = round(low / width), round(high / width)
     edges: Floats = width * (np.arange(first, last + 2, dtype=float) - 0.5)

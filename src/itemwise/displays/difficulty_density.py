@@ -19,7 +19,7 @@ from itemwise.displays.classes import (
 from itemwise.displays.kernel import NARROWEST, smoothed
 from itemwise.displays.style import Style, footnote, grid, legend_beside, name_width
 from itemwise.errors import InputError
-from itemwise.numerics.robust import padded, robust_limits
+from itemwise.numerics.robust import cluster_limits, padded
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class DifficultyDensityDisplay(Display):
             raise InputError(f"{owner} has nothing to draw: 'difficulty' holds no finite number.")
         self._lost = len(self.frame) - len(there)
         values = there["difficulty"].to_numpy()
-        self._ends = robust_limits(values)
+        self._ends = cluster_limits(values)
         self._beyond = int(((values < self._ends[0]) | (values > self._ends[1])).sum())
         self._parts = [(name, values[places]) for name, places in by_class(there["class"])]
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 CURVE = ["coverage", "accuracy"]
 MOST_BANDS = 4  # beyond, bands would hide each other
 WIDENED = 0.5  # of the range of the curves, for bands, which burst where few cases are accepted
+MOST_IDLE = 3  # methods that accept nothing are named, of more the number
 NARROWEST = 0.02  # of accuracy, lest noise of equal methods fills the figure
 
 
@@ -57,7 +58,7 @@ class RiskCoverageDisplay(Display):
         self._names, self._curves = lines_by_name(known, "method", (*CURVE, "low", "high"))
         means = np.array([curve[:, 1].mean() for curve in self._curves])
         self._ranked = [int(place) for place in np.argsort(-means, kind="stable")]
-        self._marks = _operating(points, owner, self._names)
+        self._marks, self._idle = _operating(points, owner, self._names)
 
     def _size(self) -> tuple[float, float]:
         return 7.8, 4.4
@@ -150,6 +151,10 @@ class RiskCoverageDisplay(Display):
             notes.append("band and bar: interval of the accuracy")
         if others:
             notes.append(f"grey: {counted(others, 'method')} of lower mean accuracy")
+        if self._idle:
+            names = ", ".join(label(name, 28) for name in self._idle[:MOST_IDLE])
+            more = len(self._idle) - MOST_IDLE
+            notes.append(f"accepts no case: {names}{f' and {more} more' if more > 0 else ''}")
         if self._lost:
             notes.append(f"not shown: {counted(self._lost, 'row')} without a number")
         return notes
@@ -157,13 +162,17 @@ class RiskCoverageDisplay(Display):
 
 def _operating(
     points: pd.DataFrame | None, owner: str, names: list[Hashable]
-) -> dict[Hashable, Floats]:
-    """By method: coverage, accuracy and its interval at each chosen threshold (n_points, 4)."""
+) -> tuple[dict[Hashable, Floats], list[Hashable]]:
+    """By method: coverage, accuracy and its interval at each chosen threshold (n_points, 4).
+
+    And the methods whose threshold accepts nothing, so that there is no accuracy.
+    """
     if points is None:
-        return {}
+        return {}, []
     ends = [name for name in ("low", "high") if name in getattr(points, "columns", ())]
     rows = tidy(points, f"{owner}, for its points,", (*CURVE, *ends), ("method",))
     rows = rows.assign(**{name: np.nan for name in ("low", "high") if name not in ends})
+    idle = list(dict.fromkeys(rows.loc[rows["coverage"] == 0, "method"]))
     rows = rows[np.isfinite(rows[CURVE].to_numpy()).all(axis=1)]
     if unknown := [name for name in rows["method"] if name not in names]:
         there = ", ".join(repr(label(name)) for name in names[:12])
@@ -172,4 +181,4 @@ def _operating(
             f"The frame has: {there}."
         )
     found, numbers = lines_by_name(rows, "method", (*CURVE, "low", "high"))
-    return dict(zip(found, numbers, strict=False))
+    return dict(zip(found, numbers, strict=False)), idle

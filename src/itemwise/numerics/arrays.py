@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError, MissingExtraError
 
 Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = Any  # a NumPy array or a torch tensor; the Array API has no static type yet
 
 

@@ -56,3 +56,23 @@ def wilson(right: Floats, n: Floats, level: float) -> tuple[Floats, Floats]:
     low = np.where(right == 0, 0.0 * middle, middle - reach)
     high = np.where(right == n, 1.0 + 0.0 * middle, middle + reach)
     return low, high
+
+
+def share_interval(
+    right: NDArray[Any], n: NDArray[Any], level: float = 0.95
+) -> tuple[Floats, Floats]:
+    """Exact intervals of shares (Clopper and Pearson, 1934); from 0 to 1 where there is nothing."""
+    from scipy.special import betaincinv
+
+    rest, tail_share = n - right, (1 - level) / 2
+    low = betaincinv(np.maximum(right, 1), rest + 1.0, tail_share)
+    high = betaincinv(right + 1.0, np.maximum(rest, 1), 1 - tail_share)
+    return np.where(right > 0, low, 0.0), np.where(rest > 0, high, 1.0)
+
+
+def share_tail(n: NDArray[Any], right: NDArray[Any], target: float) -> Floats:
+    """How likely so few errors are, or fewer, were a case right with probability `target`."""
+    from scipy.special import betainc
+
+    found = betainc(np.maximum(right, 1), n - right + 1.0, target)
+    return np.where(right > 0, found, 1.0)

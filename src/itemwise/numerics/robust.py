@@ -6,8 +6,28 @@ import numpy as np
 
 from itemwise.numerics.arrays import Floats
 
+FEW, FEW_SHARE = 2, 0.01  # values at each end that are no group of their own
 WIDE = 3.0  # widths of the middle beyond it that are still shown
 MIDDLES = (25.0, 10.0, 2.5, 0.0)  # per cent left out at each end; the first that has a width counts
+
+
+def cluster_limits(values: Floats) -> tuple[float, float]:
+    """Robust limits, but wide enough for groups of values that lie far from the others.
+
+    At each end at most one in a hundred stays beyond, or two of few, and only what is far off.
+    """
+    low, high = robust_limits(values)
+    finite = np.sort(values[np.isfinite(values)])
+    few = max(FEW, int(FEW_SHARE * finite.size))
+    if finite.size <= 2 * few:
+        return low, high
+    near = (high - low) / 2
+    first, last = min(low, finite[few] - near), max(high, finite[-1 - few] + near)
+    if finite[few] < low:
+        low = float(finite[finite >= first][0])
+    if finite[-1 - few] > high:
+        high = float(finite[finite <= last][-1])
+    return low, high
 
 
 def robust_limits(values: Floats) -> tuple[float, float]:

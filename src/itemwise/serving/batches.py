@@ -44,7 +44,8 @@ class Decider:
     """Asks the gate in a thread of its own, so that the service answers others meanwhile."""
 
     def __init__(self, gate: Gate, limits: RequestLimits) -> None:
-        self._gate, self._limits = gate, limits
+        self._gate = gate
+        self._most_waiting = max(limits.waiting_rows, limits.rows)  # any request has room alone
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gate")
         self._waiting: list[_Waiting] = []
         self._work: asyncio.Task[None] | None = None
@@ -52,7 +53,7 @@ class Decider:
     async def decide(self, columns: Columns) -> Decisions:
         """What the gate says of these rows, in their order."""
         n_rows = len(next(iter(columns.values())))
-        if self._waiting_rows() + n_rows > self._limits.waiting_rows:
+        if self._waiting_rows() + n_rows > self._most_waiting:
             raise RefusalError(
                 503, "Too many rows are waiting. Try again in a second.", {"Retry-After": "1"}
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from itemwise.files import size_for_people
@@ -34,9 +35,11 @@ async def read_body(request: Request, limits: RequestLimits) -> bytes:
 
 
 def parse(body: bytes) -> Any:
-    """Strict JSON: UTF-8, and no NaN or infinity by name; those by size are refused as values."""
+    """Strict JSON: UTF-8, no field twice, and no NaN or infinity by name; by size, rows tell."""
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+        return json.loads(
+            body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_once
+        )
     except UnicodeDecodeError as error:
         raise RefusalError(
             400, f"The body is not UTF-8 text: byte {error.start + 1:,} cannot be read."
@@ -75,6 +78,15 @@ def _too_large(limits: RequestLimits) -> RefusalError:
         f"The body is larger than {size_for_people(limits.body_bytes)}. "
         "Send fewer rows in a request.",
     )
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; of a field that comes twice, nobody can say which value is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise RefusalError(400, f"The body has the field {twice[:60]!r} twice in one object.")
+    return found
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from itemwise.arguments import as_number, whole_number
+from itemwise.capability.features import NUMBER, TEXT
 from itemwise.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NUMBER, TEXT = "number", "text"
 
 
 class Gate(Protocol):
@@ -35,7 +34,7 @@ class RequestLimits:
     rows: int = 1_000
     body_bytes: int = 1_048_576
     seconds: float = 10.0  # to send a whole request
-    waiting_rows: int = 20_000
+    waiting_rows: int = 20_000  # or as many as one request may have, where these are more
     connections: int = 500
 
     def __post_init__(self) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.serving.contract import NUMBER, Fields
+from itemwise.capability.features import NUMBER
+from itemwise.serving.contract import Fields
 from itemwise.serving.refusals import Problem, RefusalError
 from itemwise.words import counted
 

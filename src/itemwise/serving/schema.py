@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from itemwise.serving.contract import NUMBER
+from itemwise.capability.features import NUMBER
 from itemwise.serving.rows import LARGEST, LONGEST
 
 if TYPE_CHECKING:
