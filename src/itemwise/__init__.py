@@ -5,8 +5,9 @@ Names are imported when they are used, so that `import itemwise` itself loads no
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from itemwise.lazily import lazily
 
 if TYPE_CHECKING:
     from itemwise.adaptive import AdaptiveTest as AdaptiveTest
@@ -158,12 +159,7 @@ _HOMES = {
 __all__ = [*_HOMES, "__version__"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'itemwise' has no attribute {name!r}")
-    value = getattr(import_module(f"itemwise.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazily(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

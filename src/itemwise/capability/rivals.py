@@ -153,16 +153,14 @@ def compare_gate(gate: CapabilityGate, rows: Any, found: Decisions, right: Bools
     sure, notes = _confidence(gate, rows)
     if sure is not None:
         p = sure.rivals.p_values(sure.value, found.codes)
-        chosen = {
-            PROBABILITY: (sure.value > sure.rivals.threshold, _first(-sure.value, found.within)),
-            CONFORMAL: (
-                selected(p, 1 - (wanted or 1.0)),
-                _first(p - CLOSE * _ranks(sure.value), found.within),
-            ),
-        }
-        for name, (own, equal) in chosen.items():
-            lines += [] if wanted is None else [_row(name, OWN, own, right)]
-            even.append(_row(name, EQUAL, equal, right, found.within))
+        if wanted is not None:
+            lines.append(_row(PROBABILITY, OWN, sure.value > sure.rivals.threshold, right))
+            lines.append(_row(CONFORMAL, OWN, selected(p, 1 - wanted), right))
+        for name, order in (
+            (PROBABILITY, -sure.value),
+            (CONFORMAL, p - CLOSE * _ranks(sure.value)),
+        ):
+            even.append(_row(name, EQUAL, _first(order, found.within), right, found.within))
     frame = pd.DataFrame([*lines, *even])
     return GateComparison(frame, gate_curves(gate, rows, found, right), notes)
 

@@ -5,8 +5,9 @@ Names are imported when they are used: scikit-learn and torch are heavy.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from itemwise.lazily import lazily
 
 if TYPE_CHECKING:
     from itemwise.learning.deep import DeepDifficultyRegressor as DeepDifficultyRegressor
@@ -26,9 +27,4 @@ _HOMES = {
 __all__ = [*_HOMES]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'itemwise.learning' has no attribute {name!r}")
-    value = getattr(import_module(f"itemwise.learning.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazily(__name__, _HOMES)

@@ -256,7 +256,7 @@ def _strengths(along: Floats, total: Floats, sizes: Floats, n: int, smoothing: s
     best: Floats = candidates[0]
     reach = STRENGTHS[1] - STRENGTHS[0]
     for _ in range(ROUNDS):
-        loss = criterion(candidates, along, total, sizes, n)
+        loss = np.stack([criterion(row, along, total, sizes, n) for row in candidates])
         best = np.take_along_axis(candidates, loss.argmin(axis=0)[None], axis=0)[0]
         candidates = best + np.linspace(-reach, reach, STEPS)[:, None]
         reach = 2 * reach / (STEPS - 1)
@@ -264,26 +264,22 @@ def _strengths(along: Floats, total: Floats, sizes: Floats, n: int, smoothing: s
 
 
 def _restricted_likelihood(
-    strengths: Floats, along: Floats, total: Floats, sizes: Floats, n: int
+    strength: Floats, along: Floats, total: Floats, sizes: Floats, n: int
 ) -> Floats:
     """Minus the restricted log-likelihood, the deviation of the noise at its own maximum."""
-    loss = np.empty(strengths.shape)
-    for row, strength in enumerate(strengths):
-        scaled = np.exp(strength) * sizes[:, None]
-        left = total - (along**2 / (1 + scaled)).sum(axis=0)
-        loss[row] = (n - 1) * np.log(np.clip(left, 1e-300, None))
-        loss[row] += (np.log1p(scaled) - np.log(scaled)).sum(axis=0)
+    scaled = np.exp(strength) * sizes[:, None]
+    left = total - (along**2 / (1 + scaled)).sum(axis=0)
+    free = (np.log1p(scaled) - np.log(scaled)).sum(axis=0)
+    loss: Floats = (n - 1) * np.log(np.clip(left, 1e-300, None)) + free
     return loss
 
 
 def _cross_validation(
-    strengths: Floats, along: Floats, total: Floats, sizes: Floats, n: int
+    strength: Floats, along: Floats, total: Floats, sizes: Floats, n: int
 ) -> Floats:
     """Generalised cross-validation: mean squared error over squared freedom left."""
-    loss = np.empty(strengths.shape)
-    for row, strength in enumerate(strengths):
-        kept = 1 / (1 + np.exp(strength) * sizes[:, None])
-        left = total - ((2 * kept - kept**2) * along**2).sum(axis=0)
-        free = np.clip(n - 1 - kept.sum(axis=0), 1e-9, None)
-        loss[row] = np.log(np.clip(left, 1e-300, None)) - 2 * np.log(free)
+    kept = 1 / (1 + np.exp(strength) * sizes[:, None])
+    left = total - ((2 * kept - kept**2) * along**2).sum(axis=0)
+    free = np.clip(n - 1 - kept.sum(axis=0), 1e-9, None)
+    loss: Floats = np.log(np.clip(left, 1e-300, None)) - 2 * np.log(free)
     return loss

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from itemwise.lazily import lazily
 
 # A function that shares the name of its module is imported at once: left for later, whoever
 # imports the module first would hide it.
@@ -107,9 +108,4 @@ _HOMES = {**STUDIES, **_RESULTS}
 __all__ = ["STUDIES", "Tournament", "tournament", *_HOMES]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'itemwise.studies' has no attribute {name!r}")
-    value = getattr(import_module(f"itemwise.studies.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazily(__name__, _HOMES)

@@ -24,8 +24,9 @@ from itemwise.numerics.columns import fair_means, worst_where_missing
 from itemwise.numerics.paired import reach_of_parts
 from itemwise.results import Finding
 from itemwise.studies.algorithm_selector import DIFFICULTY, PERFORMANCE, AlgorithmSelector
-from itemwise.studies.performances import Performances, as_performances, checked_penalty
+from itemwise.studies.performances import Performances, as_performances
 from itemwise.studies.problem_folds import SINGLE, folds_of_problems
+from itemwise.studies.unsolved import checked_penalty
 from itemwise.words import counted
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.arguments import as_number
 from itemwise.datasets.aslib import AslibScenario
 from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
@@ -17,6 +16,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, places
 from itemwise.responses import Responses
 from itemwise.results import Result
+from itemwise.studies.unsolved import at_worst, timed_out
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -149,9 +149,10 @@ def as_performances(
         notes.append(f"{stated.capitalize()} is better, as the table says of {measure}.")
     table = _table(given)
     if cutoff is not None or penalty is not None:
-        table = _timed_out(table, unsolved, better, cutoff, penalty, notes)
+        values = timed_out(table.to_numpy(), unsolved, better, cutoff, penalty, notes)
+        table = _filled(table, values)
     elif unsolved is not None:
-        table = _failed(table, unsolved, better, notes)
+        table = _filled(table, at_worst(table.to_numpy(), unsolved, better, notes))
     table = _with_runs(table, notes)
     transform = transform or ("raw" if better == "higher" else "negate")
     counts = None if penalty is None or cutoff is None else cutoff * penalty
@@ -283,60 +284,6 @@ def _check_size(table: pd.DataFrame, notes: list[str]) -> None:
             f"Fewer problems ({problems}) than algorithms ({algorithms}): estimates are rough. "
             "Rows should be problems and columns algorithms; transpose the table if it is not so."
         )
-
-
-def _timed_out(
-    table: pd.DataFrame,
-    unsolved: NDArray[np.bool_] | None,
-    better: Better,
-    cutoff: float | None,
-    penalty: float | None,
-    notes: list[str],
-) -> pd.DataFrame:
-    """Runs that reached the cut-off (or failed) at the cut-off, or at its penalty."""
-    if better == "higher":
-        raise InputError("cutoff and penalty are for runtimes: give better='lower' as well.")
-    if cutoff is None:
-        raise InputError("penalty is how many times the cut-off counts: give cutoff as well.")
-    if not 0 < as_number(cutoff) < np.inf:
-        raise InputError(f"cutoff is {cutoff!r}, but it should be a number above 0.")
-    if penalty is not None:
-        checked_penalty(penalty)
-    values = table.to_numpy(dtype=float)
-    # Who says how runs ended knows of one that took all its time and ended well.
-    late = values >= cutoff if unsolved is None else (values > cutoff) | unsolved
-    least = cutoff * (1.0 if penalty is None else penalty)
-    kept = np.where(np.isnan(values), least, np.maximum(values, least))
-    values = np.where(late, kept if penalty is None else least, values)
-    count = int(late.sum())
-    if count:
-        share = count / max(int((~np.isnan(values)).sum()), 1)
-        by = "" if penalty is None else f", counted as {least:,.10g}"
-        notes.append(f"{counted(count, 'run')} ({share:.0%}) timed out or failed{by}.")
-    return _filled(table, values)
-
-
-def _failed(
-    table: pd.DataFrame, unsolved: NDArray[np.bool_], better: Better, notes: list[str]
-) -> pd.DataFrame:
-    """Runs that failed at the worst that is recorded, where no cut-off is known."""
-    values = table.to_numpy(dtype=float)
-    if not unsolved.any() or np.isnan(values).all():
-        return table
-    worst = float(np.nanmax(values) if better == "lower" else np.nanmin(values))
-    notes.append(
-        f"{counted(int(unsolved.sum()), 'run')} timed out or failed, and no cut-off is known: "
-        f"counted as the worst that is recorded, {worst:,.10g}. Say with cutoff where runs end."
-    )
-    return _filled(table, np.where(unsolved, worst, values))
-
-
-def checked_penalty(penalty: object) -> float:
-    """How many cut-offs a run counts as that timed out: a number from 1."""
-    number = as_number(penalty)
-    if not 1 <= number < np.inf:
-        raise InputError(f"penalty is {penalty!r}, but it should be a number from 1.")
-    return number
 
 
 def _transformed(
