@@ -19,6 +19,7 @@ from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.results import Result
 from itemwise.scoring import Population, score_abilities
+from itemwise.scoring.completion import completed_means
 from itemwise.scoring.scores import total_scores, true_scores
 from itemwise.words import counted
 
@@ -167,6 +168,22 @@ class Calibration(Result):
         cells, model = self.placed(table)[:, keep], self.model.of_items(keep)
         sums = total_scores(cells, model, self.coords[keep], ability, se)
         return sums_frame("total_score", sums, table)
+
+    def completed_scores(self, responses: Table | None = None) -> pd.DataFrame:
+        """Mean response over all items (binary: accuracy) of respondents who were asked some.
+
+        Responses count as they are, items that were not asked with what the ability makes them
+        expect. `score_se` holds what is not known of both; `asked` counts the items.
+        """
+        import pandas as pd
+
+        table = self._own_responses() if responses is None else responses
+        table = as_responses(table, self.model.kind)
+        found = completed_means(
+            self._encode(table), self.placed(table), self.model, self.coords, self.population
+        )
+        columns = {"score": found.mean, "score_se": found.se, "asked": found.asked.astype(int)}
+        return pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
 
     def probability(self, abilities: Any) -> pd.DataFrame:
         """Expected response, for a binary model the chance to be right: abilities × items."""

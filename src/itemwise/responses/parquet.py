@@ -1,10 +1,13 @@
 """Parquet tables of responses. PyArrow is imported where it is used.
 
-The kind of the responses travels in the metadata of the file, so that it need not be inferred.
+The longer side of the table makes the rows: a file of ten thousand columns is slow to open. Kind,
+side and notes travel in the metadata of the file; facts of the rows are columns before the
+responses, those of the columns lie in the metadata.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from itemwise.errors import FileError, InputError
 from itemwise.responses.cells import KINDS, shown
+from itemwise.responses.facts import Fact
 from itemwise.responses.layouts import CORNER, long_columns, names_respondents
 from itemwise.responses.naming import named
 from itemwise.responses.table import Responses
@@ -20,7 +24,7 @@ from itemwise.responses.triples import check_cells
 if TYPE_CHECKING:
     import pandas as pd
 
-_KIND_KEY = b"itemwise.kind"
+_KIND_KEY, _ABOUT_KEY = b"itemwise.kind", b"itemwise.about"
 
 
 def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
@@ -32,10 +36,9 @@ def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> R
         names = schema.names
     if not names:
         raise InputError("The table has no columns. Check how it was made.")
-    written = (schema.metadata or {}).get(_KIND_KEY, b"").decode("utf-8", "replace")
-    if written in KINDS:
-        table = _table(path, list(schema), max_bytes)
-        return Responses.from_frame(_named_frame(table, 0), kind=kind or written)
+    told = schema.metadata or {}
+    if told.get(_KIND_KEY, b"").decode("utf-8", "replace") in KINDS:
+        return _as_written(_table(path, list(schema), max_bytes), told, kind)
     columns = long_columns(names, layout)
     if columns is None:
         table = _table(path, list(schema), max_bytes)
@@ -53,17 +56,66 @@ def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> R
 
 
 def write_parquet(responses: Responses, file: BinaryIO) -> None:
-    """A column of names, then a column per item, with nulls where it was never asked."""
+    """A column of names, columns of facts, then responses, with nulls where it was never asked."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = [pa.array(responses.respondents, pa.string())]
-    columns += [
-        pa.array(cells.copy(), mask=~asked)
-        for cells, asked in zip(responses.cells.T, responses.observed.T, strict=True)
+    by_item = responses.n_items > responses.n_respondents
+    rows, columns = responses.respondents, responses.items
+    row_facts, column_facts = responses.facts_of_respondents, responses.facts_of_items
+    cells, observed = responses.cells, responses.observed
+    if by_item:
+        rows, columns, row_facts, column_facts = columns, rows, column_facts, row_facts
+        cells, observed = cells.T, observed.T
+    arrays = [pa.array(rows, pa.string()), *(_fact_column(values) for values in row_facts.values())]
+    arrays += [
+        pa.array(part.copy(), mask=~asked) for part, asked in zip(cells.T, observed.T, strict=True)
     ]
-    table = pa.Table.from_arrays(columns, names=[CORNER, *responses.items])
-    pq.write_table(table.replace_schema_metadata({_KIND_KEY: responses.kind}), file)
+    table = pa.Table.from_arrays(arrays, names=[CORNER, *row_facts, *columns])
+    about = {
+        "rows": "items" if by_item else "respondents",
+        "facts": len(row_facts),
+        "column_facts": column_facts,
+        "notes": responses.notes,
+    }
+    metadata = {_KIND_KEY: responses.kind, _ABOUT_KEY: json.dumps(about, allow_nan=False)}
+    pq.write_table(table.replace_schema_metadata(metadata), file)
+
+
+def _fact_column(values: tuple[Fact, ...]) -> Any:
+    """One type where there is one, text otherwise."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+
+
+def _as_written(table: Any, told: dict[bytes, bytes], kind: str | None) -> Responses:
+    """The responses that `write_parquet` wrote, with what it wrote about them."""
+    wanted = kind or told[_KIND_KEY].decode()
+    if _ABOUT_KEY not in told:  # a release before facts
+        return Responses.from_frame(_named_frame(table, 0), kind=wanted)
+    try:
+        about = json.loads(told[_ABOUT_KEY])
+        n_facts, by_item = int(about["facts"]), about["rows"] == "items"
+        column_facts, notes = dict(about["column_facts"]), [str(note) for note in about["notes"]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(
+            f"What the file tells of itself cannot be read: {error}. Write it again."
+        ) from error
+    if not 0 <= n_facts < table.num_columns:
+        raise InputError(
+            f"The file tells of {n_facts} columns of facts, but has {table.num_columns}. "
+            "Write it again."
+        )
+    names = table.column_names[1 : 1 + n_facts]
+    facts = {name: table.column(k).to_pylist() for k, name in enumerate(names, start=1)}
+    frame = _named_frame(table.select([0, *range(1 + n_facts, table.num_columns)]), 0)
+    found = Responses.from_frame(frame.T if by_item else frame, kind=wanted)
+    sides = (facts, column_facts) if by_item else (column_facts, facts)
+    return found.described(*sides, notes)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from itemwise.responses.cells import (
     coded,
     recoded,
 )
+from itemwise.responses.facts import Facts, GivenFacts, as_facts, facts_frame, grouped, part_of
 from itemwise.responses.naming import Selection, named, positions
 from itemwise.responses.triples import Triples
 from itemwise.words import counted
@@ -47,12 +48,18 @@ class Responses:
 
     Text that spells a number is read as one. A C-contiguous float64 table of continuous
     responses is shared, not copied: leave the array alone afterwards, or give a copy.
+
+    What else is known of respondents and items (`described`) and how the table came to be
+    (`notes`) go with it; they play no part when two tables are compared.
     """
 
     cells: NDArray[Any]  # int8 or int16 with -1, or float64 with NaN, for never asked; read-only
     respondents: tuple[str, ...]
     items: tuple[str, ...]
     kind: Kind
+    facts_of_respondents: Facts
+    facts_of_items: Facts
+    notes: tuple[str, ...]  # what was left out when it was read, and why
 
     def __init__(
         self,
@@ -143,6 +150,47 @@ class Responses:
         _hold(new, cells, kind, respondents, items)
         return new
 
+    def described(
+        self,
+        items: GivenFacts | None = None,
+        respondents: GivenFacts | None = None,
+        notes: Iterable[str] = (),
+    ) -> Responses:
+        """The same responses, with more known of them.
+
+        Facts are a frame whose index holds names, or columns by name: one value each, as a list
+        in the order of the table or as a mapping from name to value.
+
+        >>> table = Responses([[1, 0], [0, 1]], items=["q1", "q2"])
+        >>> table.described(items={"task": ["sums", "verbs"]}).item_groups("task")
+        ('sums', 'verbs')
+        """
+        new = Responses._of(self.cells, self.kind, self.respondents, self.items)
+        of_items = {} if items is None else as_facts(items, self.items, "item")
+        of_rows = (
+            {} if respondents is None else as_facts(respondents, self.respondents, "respondent")
+        )
+        vars(new).update(
+            facts_of_items={**self.facts_of_items, **of_items},
+            facts_of_respondents={**self.facts_of_respondents, **of_rows},
+            notes=(*self.notes, *notes),
+        )
+        return new
+
+    @property
+    def item_facts(self) -> pd.DataFrame:
+        """What is known of the items: a row an item, a column a fact."""
+        return facts_frame(self.facts_of_items, self.items, "item")
+
+    @property
+    def respondent_facts(self) -> pd.DataFrame:
+        """What is known of the respondents: a row a respondent, a column a fact."""
+        return facts_frame(self.facts_of_respondents, self.respondents, "respondent")
+
+    def item_groups(self, by: object) -> tuple[str, ...]:
+        """The group of each item: by a fact, such as "task", a mapping, or a list by position."""
+        return grouped(self.facts_of_items, self.items, by, "item")
+
     @property
     def shape(self) -> tuple[int, int]:
         """Respondents, items."""
@@ -183,26 +231,33 @@ class Responses:
     def select(
         self, respondents: Selection | None = None, items: Selection | None = None
     ) -> Responses:
-        """The part with these respondents and items, in the order given; the kind stays.
+        """The part with these respondents and items, in the order given; kind and facts stay.
 
         Each is a list of names, of positions from 0, or of True and False; or one name, or a slice.
         """
         rows = positions(self.respondents, respondents, "respondent")
         columns = positions(self.items, items, "item")
         _check_shape((rows.size, columns.size))
-        return Responses._of(
+        part = Responses._of(
             self.cells[np.ix_(rows, columns)],
             self.kind,
             named([self.respondents[row] for row in rows], rows.size, "respondent"),
             named([self.items[column] for column in columns], columns.size, "item"),
         )
+        vars(part).update(
+            facts_of_respondents=part_of(self.facts_of_respondents, rows),
+            facts_of_items=part_of(self.facts_of_items, columns),
+            notes=self.notes,
+        )
+        return part
 
     def of_kind(self, kind: str) -> Responses:
         """The same responses as another kind, if each of them can be one."""
         wanted = checked_kind(kind)
         if wanted is None or wanted == self.kind:
             return self
-        return Responses(self.values, self.respondents, self.items, wanted)
+        new = Responses(self.values, self.respondents, self.items, wanted)
+        return new.described(self.facts_of_items, self.facts_of_respondents, self.notes)
 
     def to_frame(self) -> pd.DataFrame:
         """A row per respondent, a column per item; float64 with NaN for never asked."""
@@ -264,6 +319,7 @@ def _hold(
     cells = cells.view()  # the caller's own array stays writable
     cells.flags.writeable = False
     vars(responses).update(cells=cells, respondents=respondents, items=items, kind=kind)
+    vars(responses).update(facts_of_respondents={}, facts_of_items={}, notes=())
 
 
 def _as_table(values: ArrayLike) -> NDArray[Any]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def write_responses(responses: Responses, path: PathLike) -> None:
     """Write a wide table to `.csv`, `.tsv` (also with `.gz`) or `.parquet`, whole or not at all.
 
-    `read_responses` gives an equal object back. Parquet remembers the kind; a text file cannot:
-    when it is read, pass `kind` where it would be inferred differently.
+    `read_responses` gives an equal object back. Parquet remembers kind, facts and notes; a text
+    file cannot: when it is read, pass `kind` where it would be inferred differently.
     """
     name = Path(path).name.lower()
     try:
