@@ -1,7 +1,7 @@
 """The command line: reads a file, calls a function, writes a file; no logic.
 
-Only typer, rich and the names of models and engines are imported here; commands import the rest
-when they run, so that `itemwise --help` answers at once.
+Only typer and the table of contents are imported here; a command is imported when it runs, and
+imports the rest itself, so that `itemwise --help` answers at once.
 """
 
 from __future__ import annotations
@@ -11,43 +11,16 @@ from typing import Annotated
 import typer
 
 from itemwise import __version__
-from itemwise.cli.calibrate import calibrate
-from itemwise.cli.capability import capability
-from itemwise.cli.confusion import confusion
-from itemwise.cli.decode import decode
-from itemwise.cli.demo import demo
-from itemwise.cli.diagnose import diagnose
-from itemwise.cli.difficulty import group as difficulty
+from itemwise.cli.contents import EXIT_CODES
 from itemwise.cli.errors import Commands
-from itemwise.cli.gate import group as gate
-from itemwise.cli.portfolio import portfolio
-from itemwise.cli.publish import publish
-from itemwise.cli.score import score
-from itemwise.cli.serve import serve
-from itemwise.cli.simulate import simulate
-from itemwise.cli.tournament import tournament
-
-EXIT_CODES = (
-    "Exit codes: 0 fine; 2 wrong usage; 3 bad input, explained on stderr; "
-    "4 result written, but not converged; 130 interrupted."
-)
 
 app = typer.Typer(
     cls=Commands,
     epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode="rich",
 )
-COMMANDS = (
-    *(calibrate, score, diagnose, decode, confusion, portfolio, capability),
-    *(tournament, publish, simulate, demo),
-)
-for command in COMMANDS:
-    app.command(epilog=EXIT_CODES)(command)
-app.command(epilog=EXIT_CODES)(serve)
-app.add_typer(difficulty, name="difficulty", epilog=EXIT_CODES)
-app.add_typer(gate, name="gate", epilog=EXIT_CODES)
 
 
 def show_version(wanted: bool) -> None:
@@ -63,11 +36,15 @@ def itemwise(
         bool,
         typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
     ] = False,
+    debug: Annotated[  # taken out of the line by `Commands`, wherever it stands
+        bool, typer.Option("--debug", help="Show where an error comes from; after any command.")
+    ] = False,
 ) -> None:
     """Item Response Theory for machine-learning models.
 
-    Accuracy says how many items a model solved. Itemwise says which ones, how hard they were,
-    and how sure you can be.
+    Accuracy says how many items a model solved. Itemwise says which ones,
+    how hard they were, and how sure you can be.
+    More on each command: itemwise COMMAND --help
     """
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 group = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="Predict the difficulty of items from their features.",
 )

@@ -4,32 +4,45 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
+from itemwise.cli.contents import Contents
 from itemwise.errors import ItemwiseError
 
 BAD_INPUT = 3
 NOT_CONVERGED = 4
 INTERRUPTED = 130
+DEBUG = "--debug"
 
 
-class Commands(TyperGroup):
+class Commands(Contents):
     """The group of all commands; explains what any of them raises."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take --debug out of the line, wherever a person in a hurry has put it."""
+        end = args.index("--") if "--" in args else len(args)
+        ctx.meta[DEBUG] = DEBUG in args[:end]
+        rest = [word for word in args[:end] if word != DEBUG] + args[end:]
+        found: list[str] = super().parse_args(ctx, rest)
+        return found
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
-        with explained():
+        with explained(debug=ctx.meta[DEBUG]):
             return super().invoke(ctx)
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Turn what a caller can act on into a message and an exit code; bugs keep their traceback."""
+def explained(*, debug: bool = False) -> Iterator[None]:
+    """Turn what a caller can act on into a message and an exit code; bugs keep their traceback.
+
+    With `debug`, errors keep theirs as well.
+    """
     try:
         yield
         sys.stdout.flush()
@@ -37,6 +50,8 @@ def explained() -> Iterator[None]:
         _forget_stdout()
         raise typer.Exit from None
     except (ItemwiseError, OSError) as error:
+        if debug:
+            traceback.print_exc()
         raise _stop(str(error), BAD_INPUT) from None
     except MemoryError:
         raise _stop(

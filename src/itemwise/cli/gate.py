@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 COMPARED = ["at", "accepted", "coverage", "accuracy", "low", "high"]
 
 group = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="Let a model decide the cases it is capable of, and people the others.",
 )
