@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.files import PathLike
-    from itemwise.pools.running import Progress
+    from itemwise.pools.clock import Progress
 
 NAMES = ("iris", "wine", "breast_cancer", "digits", "moons", "circles", "blobs")
 MISLABELLED, N_MISLABELLED = "digits", 12
@@ -53,7 +53,7 @@ class Demonstration:
 
 
 def demonstrate(
-    folder: PathLike | None = None, progress: Progress | None = None, random_state: int = 0
+    folder: PathLike | None = None, *, progress: Progress | bool = True, random_state: int = 0
 ) -> Demonstration:
     """Decode the data sets, after some labels were changed."""
     datasets = {one.name: one for one in load_datasets([f"sklearn:{name}" for name in NAMES])}

@@ -3,12 +3,12 @@ import sys
 import pandas as pd
 import pytest
 
-from itemwise.cli import console as module
+from itemwise import progress
 from itemwise.cli.console import Console
 
 
 def test_progress_is_plain_lines_where_there_is_no_terminal(capsys, monkeypatch):
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     with Console().progress("Working", 3) as report:
         report(1, "one")
     assert capsys.readouterr().err == "Working ...\nWorking: 1 of 3, one\n"

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.decode import Binary, Target, TestShare, TimeLimit, resumable, told
+from itemwise.cli.decode import Binary, Target, TestShare, TimeLimit, resumable
 from itemwise.cli.errors import NOT_CONVERGED
 from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed
 from itemwise.files import make_folder
+from itemwise.pools.clock import on_one_line
 from itemwise.pools.pool import POOLS
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def confusion(
             folder=folder / "answers",
             n_jobs=jobs,
             random_state=seed,
-            progress=told(report),
+            progress=on_one_line(report),
         )
     with console.progress("Drawing"):
         files = write_comparison(found, folder)

@@ -5,26 +5,19 @@ from __future__ import annotations
 import json
 import math
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from itemwise.progress import Report, lines, silent, terminal_bar
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SECONDS_BETWEEN_LINES = 2.0
 WIDEST_NAME = 40
-
-
-class Report(Protocol):
-    """Called with how many steps are done, a word about it, and how many there are, once known."""
-
-    def __call__(self, done: int, word: str, total: int | None = None) -> None:
-        """Tell it."""
 
 
 @dataclass(frozen=True)
@@ -64,58 +57,12 @@ class Console:
     def progress(self, title: str, total: int | None = None) -> Iterator[Report]:
         """Show how far the work is: a bar on a terminal, plain lines elsewhere."""
         if self.quiet:
-            yield lambda done, word, total=None: None  # noqa: ARG005
+            yield silent
         elif sys.stderr.isatty():
-            with _bar(title, total) as report:
+            with terminal_bar(title, total) as report:
                 yield report
         else:
-            yield _lines(title, total)
-
-
-@contextmanager
-def _bar(title: str, total: int | None) -> Iterator[Report]:
-    from rich.console import Console as Terminal
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),  # a file may be called [bold].csv
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[word]}", markup=False),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Terminal(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total, word="")
-        yield lambda done, word, total=total: bar.update(
-            task, completed=done, word=_how_far(done, word, total), total=total
-        )
-
-
-def _lines(title: str, total: int | None) -> Report:
-    typer.echo(f"{title} ...", err=True)
-    last, known = time.monotonic(), total
-
-    def report(done: int, word: str, total: int | None = known) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            typer.echo(f"{title}: {_how_far(done, word, total)}", err=True)
-
-    return report
-
-
-def _how_far(done: int, word: str, total: int | None) -> str:
-    return word if total is None else f"{done} of {total}, {word}"
-
-
-def time_left(seconds: float | None) -> str:
-    """How long it still takes, in words; nothing where nobody knows."""
-    if seconds is None:
-        return ""
-    if seconds < 90:
-        return f"about {seconds:.0f} s left"
-    minutes = seconds / 60
-    return f"about {minutes:.0f} min left" if minutes < 90 else f"about {minutes / 60:.1f} h left"
+            yield lines(title, total)
 
 
 def _aligned(frame: pd.DataFrame) -> str:

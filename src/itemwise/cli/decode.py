@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.console import Console, Report, time_left
+from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
 from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed, choice
 from itemwise.errors import InputError
 from itemwise.files import make_folder
 from itemwise.models import MODELS
+from itemwise.pools.clock import on_one_line
 from itemwise.scoring import METHODS
 from itemwise.studies.orders import ORDERS, SCORES
 
@@ -139,7 +140,7 @@ def decode(
                 folder=folder / "answers",
                 n_jobs=jobs,
                 random_state=seed,
-                progress=told(report),
+                progress=on_one_line(report),
             )
     with console.progress("Comparing and drawing"):
         chapters = read_benchmark(
@@ -200,15 +201,6 @@ def _decode_tables(
         tables = [read_responses(path, kind="binary") for path in paths]
         named = dict(zip(names, tables, strict=True))
         return decode_responses(named, model=model, method=method, limits=limits)
-
-
-def told(report: Report) -> Callable[[int, int, str, float | None], None]:
-    """Members that run, and how long the rest takes, on one line."""
-
-    def tell(done: int, total: int, running: str, left: float | None) -> None:
-        report(done, "; ".join(filter(None, (running, time_left(left)))), total)
-
-    return tell
 
 
 def _count_or_share(size: float | None) -> float | None:

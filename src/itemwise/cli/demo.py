@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.decode import finished, resumable, show_decoding, told
+from itemwise.cli.decode import finished, resumable, show_decoding
 from itemwise.cli.options import Json, Quiet
 from itemwise.files import make_folder
+from itemwise.pools.clock import on_one_line
 
 ROWS = 16
 
@@ -34,7 +35,7 @@ def demo(
 
     console = Console(quiet, json)
     with console.progress("Running classifiers") as report, resumable(console):
-        found = demonstrate(folder / "answers", told(report))
+        found = demonstrate(folder / "answers", progress=on_one_line(report))
     with console.progress("Comparing and drawing"):
         chapters = read_benchmark(found.decoding)
         files = write_benchmark(chapters, folder)

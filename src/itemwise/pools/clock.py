@@ -3,9 +3,36 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from itemwise.pools.running import Progress
+from itemwise.progress import Report, time_left, watched
+
+# Members done, members in all, what runs, and the seconds left (None before the first is done).
+Progress = Callable[[int, int, str, float | None], None]
+Wanted = Progress | bool  # one's own; a bar where a person watches; nothing
+
+
+@contextmanager
+def telling(progress: Wanted) -> Iterator[Progress | None]:
+    """What to call, if anything."""
+    if callable(progress):
+        yield progress
+    elif progress:
+        with watched("Running classifiers") as report:
+            yield on_one_line(report)
+    else:
+        yield None
+
+
+def on_one_line(report: Report) -> Progress:
+    """Members that run, and how long the rest takes, as one word of a bar."""
+
+    def tell(done: int, total: int, running: str, left: float | None) -> None:
+        report(done, "; ".join(filter(None, (running, time_left(left)))), total)
+
+    return tell
 
 
 @dataclass
@@ -18,10 +45,10 @@ class Clock:
     made: int = 0  # of them those that were made now; stored ones cost nothing
     begin: float = field(default_factory=time.monotonic)
 
-    def of(self, name: str, members: int) -> Progress | None:
+    def of(self, name: str, members: int) -> Progress | bool:
         """What `run_pool` calls for one of the runs."""
         if self.progress is None:
-            return None
+            return False
         tell, before, made_before = self.progress, self.done, self.made
         stored: list[int] = []
         self.done += members

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from concurrent.futures import BrokenExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -18,6 +18,7 @@ from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
 from itemwise.pools import servants
 from itemwise.pools.answers import NO_ANSWER, Answers
+from itemwise.pools.clock import Progress, telling
 from itemwise.pools.members import Part, SplitLike
 from itemwise.pools.outcomes import Outcome, Task
 from itemwise.pools.pool import find_pool
@@ -26,9 +27,6 @@ from itemwise.responses.aligning import row_name
 from itemwise.words import counted, listed
 
 NAMES_SHOWN = 2
-
-# Members done, members in all, what runs, and the seconds left (None before the first is done).
-Progress = Callable[[int, int, str, float | None], None]
 
 
 def run_pool(
@@ -40,7 +38,7 @@ def run_pool(
     time_limit: float | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
 ) -> Answers:
     """Fit every member of a pool on the training part and ask it the whole test part.
 
@@ -49,17 +47,23 @@ def run_pool(
     `folds`-fold cross-validation (0 folds: none); it also gives each member a process that may
     crash. Members run with joblib, so that
     `joblib.parallel_config` chooses `n_jobs` and the backend, a cluster of dask among them.
+
+    `progress` is called with how many members are done, how many there are, which run, and the
+    seconds left; True shows a bar in a terminal or a notebook, False nothing.
     """
     chosen, part = find_pool(pool), Part.of(split)
     _check(folds, time_limit, random_state, n_jobs)
     tasks = [Task(member, part, int(folds), int(random_state)) for member in chosen.members]
     store = None if folder is None else Store.at(folder, part)
     outcomes, notes = _stored(store, tasks, time_limit)
-    watch = _Watch(tasks, outcomes, n_jobs, progress)
-    watch.report()
     waiting = [place for place in range(len(tasks)) if place not in outcomes]
     try:
-        with closing(_answered_by_all(tasks, waiting, time_limit, n_jobs)) as answered:
+        with (
+            telling(progress) as told,
+            closing(_answered_by_all(tasks, waiting, time_limit, n_jobs)) as answered,
+        ):
+            watch = _Watch(tasks, outcomes, n_jobs, told)
+            watch.report()
             for place, outcome in answered:
                 if store is not None:
                     store.write(tasks[place], outcome)

@@ -14,9 +14,10 @@ from itemwise.datasets import Dataset, split_dataset
 from itemwise.datasets.labels import coded
 from itemwise.errors import InputError
 from itemwise.pools.answers import NO_ANSWER, Answers
+from itemwise.pools.clock import Progress, telling
 from itemwise.pools.outcomes import fold_rows
 from itemwise.pools.pool import find_pool
-from itemwise.pools.running import Progress, run_pool
+from itemwise.pools.running import run_pool
 from itemwise.responses.aligning import row_name
 from itemwise.words import counted, listed
 
@@ -36,7 +37,7 @@ def dataset_responses(
     time_limit: float | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     members: Iterable[str] | None = None,
 ) -> Responses:
     """Right and wrong of a pool on every instance of a data set; items are row_0, row_1, ...
@@ -66,15 +67,15 @@ def dataset_answers(
     time_limit: float | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
 ) -> Answers:
     """Ask a pool every instance of a data set, each when it is in the test part of its fold.
 
     Folds are stratified by class; a test part that the data set brings plays no role. In each of
     the `folds`, members learn from the others. A class with one member cannot be learnt when it is
     asked, so that its instance stays in the training parts and is never asked. With a `folder`,
-    `run_pool` keeps what it finished in one folder a fold, and resumes. `cv_accuracy` is the
-    accuracy over folds.
+    `run_pool` keeps what it finished in one folder a fold, and resumes; `progress` is its own, too.
+    `cv_accuracy` is the accuracy over folds.
     """
     if not isinstance(dataset, Dataset):
         raise InputError(
@@ -85,19 +86,19 @@ def dataset_answers(
     codes, _ = coded(dataset.target)
     tests = _tests(dataset.name, codes, folds, random_state)
     parts = []
-    for k, test in enumerate(tests):
-        split = split_dataset(replace(dataset, test=test))
-        answers = run_pool(
-            split,
-            chosen,
-            folder=None if folder is None else _fold_folder(folder, k),
-            folds=0,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            progress=_onwards(progress, k, len(tests)),
-        )
-        parts.append((test, answers))
+    with telling(progress) as told:
+        for k, test in enumerate(tests):
+            answers = run_pool(
+                split_dataset(replace(dataset, test=test)),
+                chosen,
+                folder=None if folder is None else _fold_folder(folder, k),
+                folds=0,
+                time_limit=time_limit,
+                n_jobs=n_jobs,
+                random_state=random_state,
+                progress=_onwards(told, k, len(tests)),
+            )
+            parts.append((test, answers))
     return _joined(parts, codes)
 
 
@@ -121,10 +122,10 @@ def _tests(name: str, codes: NDArray[np.int64], folds: int, random_state: int) -
     return [asked[np.sort(hold)] for _, hold in rows]
 
 
-def _onwards(progress: Progress | None, k: int, n_folds: int) -> Progress | None:
+def _onwards(progress: Progress | None, k: int, n_folds: int) -> Progress | bool:
     """Progress over all folds: those before are done, those behind take as long as this one."""
     if progress is None:
-        return None
+        return False
 
     def report(done: int, total: int, running: str, left: float | None) -> None:
         behind = n_folds - 1 - k

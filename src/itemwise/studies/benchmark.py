@@ -25,9 +25,8 @@ from itemwise.files import file_name_of
 from itemwise.models import MeasurementModel, find_model
 from itemwise.numerics.binning import wilson
 from itemwise.pools import Answers, Pool, find_pool, run_pool
-from itemwise.pools.clock import Clock
+from itemwise.pools.clock import Clock, Progress, telling
 from itemwise.pools.paper import OPTIMAL, PESSIMAL
-from itemwise.pools.running import Progress
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import encode
 from itemwise.scoring import METHODS, Abilities, score_abilities, staged_abilities
@@ -61,7 +60,7 @@ def decode_benchmark(
     cache: PathLike | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
 ) -> BenchmarkDecoding:
     """Let a pool of classifiers answer the test part of each data set, and calibrate the answers.
 
@@ -90,7 +89,7 @@ def decode_benchmark(
         Where downloads of OpenML are kept.
     progress
         Called with how many classifiers are done, how many there are, which run, and the seconds
-        left.
+        left; True shows a bar in a terminal or a notebook, False nothing.
     """
     _check(model, method, limits)
     chosen = find_pool(pool)
@@ -99,22 +98,23 @@ def decode_benchmark(
         split_dataset(one, test_share=test_share, most_test=most_test, random_state=random_state)
         for one in loaded
     ]
-    clock = Clock(len(chosen.members) * len(loaded), progress)
     decoder = _Decoder(model, method)
     sources: dict[str, dict[str, Any]] = {}
-    for dataset, split in zip(loaded, splits, strict=True):
-        answers = run_pool(
-            split,
-            chosen,
-            folder=None if folder is None else Path(folder) / file_name_of(split.name),
-            folds=folds,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            progress=clock.of(split.name, len(chosen.members)),
-        )
-        sources[split.name] = _source(dataset, split, answers)
-        decoder.decode_answers(chosen, split, answers)
+    with telling(progress) as told:
+        clock = Clock(len(chosen.members) * len(loaded), told)
+        for dataset, split in zip(loaded, splits, strict=True):
+            answers = run_pool(
+                split,
+                chosen,
+                folder=None if folder is None else Path(folder) / file_name_of(split.name),
+                folds=folds,
+                time_limit=time_limit,
+                n_jobs=n_jobs,
+                random_state=random_state,
+                progress=clock.of(split.name, len(chosen.members)),
+            )
+            sources[split.name] = _source(dataset, split, answers)
+            decoder.decode_answers(chosen, split, answers)
     return decoder.result(limits, sources, {one.name: metadata(one) for one in loaded})
 
 

@@ -22,8 +22,7 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
 from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
-from itemwise.pools.clock import Clock
-from itemwise.pools.running import Progress
+from itemwise.pools.clock import Clock, Progress, telling
 from itemwise.responses.aligning import row_name
 from itemwise.results import Finding
 from itemwise.studies.confusion import ConfusionCurves, enrich_confusion, positive_code
@@ -144,7 +143,7 @@ def compare_classifiers(
     n_jobs: int | None = None,
     n_resamples: int = 1000,
     random_state: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
 ) -> ClassifierComparison:
     """Split a data set, calibrate its test part by a pool, and compare classifiers on it.
 
@@ -182,10 +181,11 @@ def compare_classifiers(
     positive_code(positive, split.classes)
     if elsewhere:  # wrong tables are refused before anything is trained
         read_predictions([row_name(k) for k in split.test], truth, elsewhere, split.classes)
-    clock = Clock(len(calibrating.members) + len(chosen.members if chosen else ()), progress)
-    runner = _Runner(split, folder, time_limit, n_jobs, random_state, clock)
-    told = runner.run(calibrating, "pool")
-    found = None if chosen is None else runner.run(chosen, "models")
+    with telling(progress) as tell:
+        clock = Clock(len(calibrating.members) + len(chosen.members if chosen else ()), tell)
+        runner = _Runner(split, folder, time_limit, n_jobs, random_state, clock)
+        told = runner.run(calibrating, "pool")
+        found = None if chosen is None else runner.run(chosen, "models")
     labels = {**({} if found is None else _labels(found, split)), **elsewhere}
     if not labels:
         name, reason = next(iter(found.failures.items())) if found else ("", "")
