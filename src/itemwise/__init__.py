@@ -70,14 +70,19 @@ if TYPE_CHECKING:
     from itemwise.studies import decode_responses as decode_responses
     from itemwise.studies import difficulty_targets as difficulty_targets
     from itemwise.studies import enrich_confusion as enrich_confusion
+    from itemwise.studies import evaluate_adaptively as evaluate_adaptively
+    from itemwise.studies import evaluate_adaptively_async as evaluate_adaptively_async
     from itemwise.studies import evaluate_difficulty as evaluate_difficulty
     from itemwise.studies import evaluate_selectors as evaluate_selectors
     from itemwise.studies import explain_difficulty as explain_difficulty
     from itemwise.studies import generality as generality
+    from itemwise.studies import inspect_sample_ids as inspect_sample_ids
+    from itemwise.studies import lm_eval_samples as lm_eval_samples
     from itemwise.studies import performance_alarm as performance_alarm
     from itemwise.studies import portfolio as portfolio
     from itemwise.studies import probability_by_metadata as probability_by_metadata
     from itemwise.studies import relate_metadata as relate_metadata
+    from itemwise.studies import replay_adaptively as replay_adaptively
     from itemwise.studies import select_models as select_models
     from itemwise.studies import tournament as tournament
 
@@ -124,11 +129,15 @@ _HOMES = {
     "dimensionality": "diagnostics",
     "enrich_confusion": "studies",
     "generality": "studies",
+    "evaluate_adaptively": "studies",
+    "evaluate_adaptively_async": "studies",
     "evaluate_difficulty": "studies",
     "evaluate_selectors": "studies",
     "explain_difficulty": "studies",
+    "inspect_sample_ids": "studies",
     "item_fit": "diagnostics",
     "label_trouble": "diagnostics",
+    "lm_eval_samples": "studies",
     "load": "calibration",
     "load_dataset": "datasets",
     "load_datasets": "datasets",
@@ -147,6 +156,7 @@ _HOMES = {
     "read_runs": "datasets",
     "relate_metadata": "studies",
     "reliability": "diagnostics",
+    "replay_adaptively": "studies",
     "run_pool": "pools",
     "select_models": "studies",
     "save_regressor": "learning",

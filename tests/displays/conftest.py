@@ -366,6 +366,13 @@ def risk_coverage_frame(names):
     return frame.assign(accuracy=middle, low=middle - 0.02, high=middle + 0.01)
 
 
+def bands_frame(names):
+    frame = crossed(panel=("error", "coverage"), series=names, x=np.array([5.0, 10.0, 25.0, 50.0]))
+    worse = np.tile(np.repeat(np.linspace(0.0, 0.3, len(names)), 4), 2)
+    middle = (0.3 + worse) / np.sqrt(frame["x"])
+    return frame.assign(estimate=middle, low=middle - 0.02, high=middle + 0.02)
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
@@ -393,6 +400,7 @@ FRAMES = {
     "cell_curves": cell_curves_frame,
     "item_space": item_space_frame,
     "alarm": alarm_frame,
+    "bands": bands_frame,
     "importance": importance_frame,
     "densities": densities_frame,
     "traces": traces_frame,

@@ -11,6 +11,7 @@ from itemwise.adaptive.estimators import (
     Standing,
     StepRule,
 )
+from itemwise.adaptive.full_score import FullScore
 from itemwise.adaptive.initializers import (
     INITIALIZERS,
     DifficultyPercentile,
@@ -18,6 +19,7 @@ from itemwise.adaptive.initializers import (
     Initializer,
     PopulationMean,
 )
+from itemwise.adaptive.recorded import asked_of_recorded
 from itemwise.adaptive.selectors import (
     SELECTORS,
     ContentBalance,
@@ -58,6 +60,7 @@ __all__ = [
     "DifficultyPercentile",
     "Estimator",
     "FixedAbility",
+    "FullScore",
     "Initializer",
     "MaximumInformation",
     "NearestByLot",
@@ -74,5 +77,6 @@ __all__ = [
     "State",
     "StepRule",
     "Stopper",
+    "asked_of_recorded",
     "simulate_adaptive",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
@@ -58,6 +59,18 @@ class Bank:
             self._termed[new] = True
         assert self._terms is not None  # noqa: S101 - some item was asked for
         found: Floats = self._terms[items]
+        return found
+
+    @cached_property
+    def expected(self) -> Floats:
+        """Expected response to each item on the nodes, (n_items, n_nodes)."""
+        found: Floats = self.model.expected(self.coords, self.nodes)
+        return found
+
+    @cached_property
+    def noise(self) -> Floats:
+        """Variance of the response to each item on the nodes, (n_items, n_nodes)."""
+        found: Floats = self.model.variance(self.coords, self.nodes)
         return found
 
     def ranking(self, abilities: Floats, width: int) -> NDArray[np.int32]:

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from itemwise.adaptive.bank import Bank, Ints
+from itemwise.adaptive.full_score import FullScore
 from itemwise.adaptive.parts import find_part, refuse_unless_number
 from itemwise.adaptive.state import State
 from itemwise.arguments import whole_number
@@ -172,4 +173,5 @@ SELECTORS: dict[str, Callable[[], Selector]] = {
     "randomesque": Randomesque,
     "nearest": NearestDifficulty,
     "random": RandomItem,
+    "score": FullScore,
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.arguments import whole_number
 from itemwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,6 +30,17 @@ class AdaptiveSession:
         self._state = test.begin(np.array([respondent], dtype=np.int64))
         self._rows: list[tuple[Any, ...]] = []
         self._next: str | None = None
+        self._skipped: list[str] = []
+
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """Items that were answered, in order."""
+        return tuple(item for _, item, *_ in self._rows)
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Items that could not be answered."""
+        return tuple(self._skipped)
 
     @property
     def ability(self) -> float:
@@ -65,6 +77,29 @@ class AdaptiveSession:
             self._next = self.test.items.names[int(self.test.choose(self._state)[0])]
         return self._next
 
+    def next_items(self, count: int) -> list[str]:
+        """Up to so many items to ask at once, as many as the test still has; none when it is over.
+
+        They are chosen together: see `AdaptiveTest.choose_several`.
+        """
+        whole_number(count, "count", 1)
+        if self.done:
+            return []
+        most = self.test.parts.stopper.most
+        left = int(self._state.free.sum())
+        left = left if most is None else min(left, most - self._state.step)
+        (places,) = self.test.choose_several(self._state, min(count, left))
+        return [self.test.items.names[int(place)] for place in places]
+
+    def skip(self, item: str) -> None:
+        """Never ask this item: it could not be answered, and tells nothing."""
+        place = self.test.items.place(item)
+        if not self._state.free[0, place]:
+            raise InputError(f"The item {item!r} was answered or skipped already.")
+        self._state.free[0, place] = False
+        self._skipped.append(item)
+        self._next = None
+
     def answer(self, item: str, response: float) -> None:
         """Take the response to an item, usually that of `next_item`; any free item will do."""
         bank, state = self.test.items, self._state
@@ -90,6 +125,7 @@ class AdaptiveSession:
             "test": self.test.digest,
             "respondent": self.respondent,
             "answers": [[item, response] for _, item, response, *_ in self._rows],
+            "skipped": list(self._skipped),
         }
 
     @classmethod
@@ -99,7 +135,8 @@ class AdaptiveSession:
             version, digest = document["version"], document["test"]
             respondent, answers = document["respondent"], document["answers"]
             pairs = [(item, response) for item, response in answers]
-        except (KeyError, TypeError, ValueError) as error:
+            skipped = list(document.get("skipped", []))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"This is no session as to_dict() writes it: {type(error).__name__} {error}."
             ) from error
@@ -113,4 +150,6 @@ class AdaptiveSession:
         session = test.start(respondent)
         for item, response in pairs:
             session.answer(item, response)
+        for item in skipped:
+            session.skip(item)
         return session

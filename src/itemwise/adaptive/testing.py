@@ -41,10 +41,10 @@ class AdaptiveTest:
     """A test that asks each respondent what tells most about it.
 
     `bank` is a calibration. The parts are objects of this package, or their names: `initializer`
-    "mean", "fixed" or "percentile"; `selector` "information", "randomesque", "nearest" or
-    "random"; `estimator` "eap", "map" or "steps"; `stopper` "error", "budget", "reliability", or
-    a list of rules of which any may stop the test. Whatever they say, a test ends when the bank
-    is exhausted.
+    "mean", "fixed" or "percentile"; `selector` "information", "randomesque", "nearest",
+    "random" or "score"; `estimator` "eap", "map" or "steps"; `stopper` "error", "budget",
+    "reliability", or a list of rules of which any may stop the test. Whatever they say, a test
+    ends when the bank is exhausted.
 
     >>> import itemwise as iw
     >>> from itemwise.adaptive import AdaptiveTest, Budget
@@ -139,6 +139,25 @@ class AdaptiveTest:
                 "`free` is true: no item is asked twice."
             )
         return found
+
+    def choose_several(self, state: State, count: int) -> Ints:
+        """So many items of each row at once, (n, count), none twice; each row has enough.
+
+        A selector that has no choose_several() of its own is asked again and again, as if the
+        items before had been asked, with responses that told nothing.
+        """
+        several = getattr(self.parts.selector, "choose_several", None)
+        if several is not None:
+            found: Ints = several(state, state.free, count)
+            return found
+        seen = replace(state, free=state.free.copy())
+        nothing = np.full((len(state.free), 1), np.nan)
+        for _ in range(count):
+            items = self.choose(seen)
+            seen.free[np.arange(items.size), items] = False
+            asked = np.column_stack([seen.items, items])
+            seen = replace(seen, items=asked, values=np.hstack([seen.values, nothing]))
+        return seen.items[:, state.step :]
 
     @property
     def _selector(self) -> str:

@@ -33,6 +33,10 @@ CONTENTS: dict[str, dict[str, str]] = {
         "difficulty": "Predict the difficulty of items from their features.",
         "publish": "Publish chosen data sets as a benchmark suite on OpenML.",
     },
+    "Language models": {
+        "adapt": "Simulate adaptive evaluation on recorded responses: how well a few items "
+        "foretell all.",
+    },
     "Algorithms": {
         "portfolio": "Compare algorithms on problems: who is consistent, who leads where, and "
         "which few to keep.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itemwise.displays.agreement import AgreementDisplay
 from itemwise.displays.alarm import AlarmDisplay
+from itemwise.displays.bands import BandsDisplay
 from itemwise.displays.base import Display
 from itemwise.displays.bump import BumpDisplay
 from itemwise.displays.capability_plane import CapabilityPlaneDisplay
@@ -48,6 +49,7 @@ __all__ = [
     "DISPLAYS",
     "AgreementDisplay",
     "AlarmDisplay",
+    "BandsDisplay",
     "BumpDisplay",
     "CapabilityPlaneDisplay",
     "CapabilityTraceDisplay",
@@ -116,6 +118,7 @@ DISPLAYS: dict[str, type[Display]] = {
     "cell_curves": CellCurvesDisplay,
     "item_space": ItemSpaceDisplay,
     "alarm": AlarmDisplay,
+    "bands": BandsDisplay,
     "importance": ImportanceDisplay,
     "densities": DensitiesDisplay,
     "traces": TracesDisplay,

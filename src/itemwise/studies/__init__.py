@@ -15,6 +15,13 @@ from itemwise.studies.tournament import Tournament, tournament
 
 if TYPE_CHECKING:
     from itemwise.learning.targets import DifficultyTargets as DifficultyTargets
+    from itemwise.studies.adaptive_evaluation import AdaptiveEvaluation as AdaptiveEvaluation
+    from itemwise.studies.adaptive_evaluation import evaluate_adaptively as evaluate_adaptively
+    from itemwise.studies.adaptive_evaluation import (
+        evaluate_adaptively_async as evaluate_adaptively_async,
+    )
+    from itemwise.studies.adaptive_replay import AdaptiveReplay as AdaptiveReplay
+    from itemwise.studies.adaptive_replay import replay_adaptively as replay_adaptively
     from itemwise.studies.alarm import PerformanceAlarm as PerformanceAlarm
     from itemwise.studies.alarm import performance_alarm as performance_alarm
     from itemwise.studies.algorithm_selection import SelectorEvaluation as SelectorEvaluation
@@ -53,6 +60,8 @@ if TYPE_CHECKING:
     from itemwise.studies.portfolios import portfolio as portfolio
     from itemwise.studies.selection import ModelSelection as ModelSelection
     from itemwise.studies.selection import select_models as select_models
+    from itemwise.studies.selections import inspect_sample_ids as inspect_sample_ids
+    from itemwise.studies.selections import lm_eval_samples as lm_eval_samples
     from itemwise.studies.subsets import SubsetComparison as SubsetComparison
     from itemwise.studies.subsets import compare_subsets as compare_subsets
     from itemwise.studies.targets import difficulty_targets as difficulty_targets
@@ -70,16 +79,23 @@ STUDIES: dict[str, str] = {
     "enrich_confusion": "confusion",
     "generality": "dual_indicators",
     "performance_alarm": "alarm",
+    "evaluate_adaptively": "adaptive_evaluation",
+    "evaluate_adaptively_async": "adaptive_evaluation",
     "evaluate_difficulty": "difficulty_evaluation",
     "evaluate_selectors": "algorithm_selection",
     "explain_difficulty": "difficulty_explanation",
+    "inspect_sample_ids": "selections",
+    "lm_eval_samples": "selections",
     "portfolio": "portfolios",
     "probability_by_metadata": "metadata_bins",
     "relate_metadata": "metadata",
+    "replay_adaptively": "adaptive_replay",
     "select_models": "selection",
     "tournament": "tournament",
 }
 _RESULTS = {
+    "AdaptiveEvaluation": "adaptive_evaluation",
+    "AdaptiveReplay": "adaptive_replay",
     "AlgorithmSelector": "algorithm_selector",
     "BenchmarkDecoding": "decoding",
     "CharacteristicCurves": "characteristic",

@@ -1,0 +1,102 @@
+"""Adaptive evaluation of language models: the score on all items, foretold from a few.
+
+    python benchmarks/adaptive_evaluation.py [ARC] [MMLU]
+
+Answers of the Open LLM Leaderboard to ARC (100 items) and MMLU (102 items). The bank comes from
+80 % of the models, the figures from the others; models with equal responses stay on one side.
+Model and selector are chosen on the 80 % alone, by folds. Numbers after ± are standard errors.
+"""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+
+import pandas as pd
+
+import itemwise as iw
+from common import SHARED, machine, print_table
+from itemwise.studies.respondent_folds import copies, grouped_folds
+
+BENCHMARKS = {"ARC": "arc_2pl", "MMLU": "mmlu_3pl"}
+SEED = 1
+
+
+def responses(name: str) -> iw.Responses:
+    file = SHARED / "data" / "llm" / f"metabench_{BENCHMARKS[name]}_responses.csv.gz"
+    return iw.Responses.from_frame(pd.read_csv(file, index_col="respondent"))
+
+
+def choices(name: str, known: iw.Responses) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for model in ("2pl", "3pl", "4pl"):
+        for selector in ("information", "score"):
+            found = iw.replay_adaptively(
+                known, sizes=[10, 25], model=model, selector=selector, folds=3
+            )
+            adaptive = found.figures[found.figures["method"] == "adaptive"]
+            rows.append([name, model, selector, *(f"{mae:.4f}" for mae in adaptive["mae"])])
+    return rows
+
+
+def figures(name: str, known: iw.Responses, unseen: iw.Responses) -> list[list[object]]:
+    begin = perf_counter()
+    found = iw.replay_adaptively(known, unseen)
+    spent, different = perf_counter() - begin, len(set(copies(unseen)))
+    print(f"{name}: {unseen.n_respondents} unseen models ({different} different), {spent:.1f} s")
+    return [
+        [
+            name,
+            row.method,
+            row.items,
+            f"{row.mae:.4f} ± {row.mae_se:.4f}",
+            f"{row.rmse:.4f}",
+            f"{row.bias:+.4f}",
+            f"{row.rank_correlation:.3f}",
+            f"{row.coverage:.3f}",
+            "" if pd.isna(row.coverage_widened) else f"{row.coverage_widened:.3f}",
+        ]
+        for row in found.figures.itertuples()
+    ]
+
+
+def with_copies(name: str, whole: iw.Responses) -> list[object]:
+    errors = []
+    for together in (True, False):
+        found = iw.replay_adaptively(whole, sizes=[25], folds=5, copies_together=together)
+        errors.append(f"{found.figures['mae'].iloc[0]:.4f}")
+    same = whole.n_respondents - len(set(copies(whole)))
+    return [name, same, *errors]
+
+
+def batches(name: str, known: iw.Responses, unseen: iw.Responses) -> list[object]:
+    errors = []
+    for size in (1, 5, 25):
+        found = iw.replay_adaptively(known, unseen, sizes=[25], batch_size=size)
+        errors.append(f"{found.figures['mae'].iloc[0]:.4f}")
+    return [name, *errors]
+
+
+def main() -> None:
+    print(machine())
+    chosen, table, doubled, batched = [], [], [], []
+    for name in sys.argv[1:] or BENCHMARKS:
+        whole = responses(name)
+        fold = grouped_folds(copies(whole), 5, SEED)
+        known, unseen = whole.select(respondents=fold > 0), whole.select(respondents=fold == 0)
+        chosen += choices(name, known)
+        table += figures(name, known, unseen)
+        doubled.append(with_copies(name, whole))
+        batched.append(batches(name, known, unseen))
+    head = ["benchmark", "model", "selector", "MAE, 10 items", "MAE, 25 items"]
+    print_table("Chosen on the calibration models alone (3 folds)", head, chosen)
+    head = ["benchmark", "method", "items", "MAE", "RMSE", "bias", "rank correlation"]
+    print_table("Unseen models", [*head, "coverage", "widened"], table)
+    head = ["benchmark", "copies", "kept together", "anywhere"]
+    print_table("Models with equal responses: MAE after 25 items, 5 folds", head, doubled)
+    head = ["benchmark", "1 at a time", "5 at a time", "25 at once"]
+    print_table("Batches: MAE after 25 items", head, batched)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Intervals of a score on all items, by the model or by the error that replays really had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class RealError:
+    """By how many standard errors predictions missed, after so many items.
+
+    A standard error of the model takes the benchmark for one scale. Where it is not, predictions
+    miss by more; intervals by these figures hold what they promise for models like those replayed
+    (conformal prediction, with the standard error as the measure of difficulty).
+    """
+
+    items: frozenset[str]
+    selector: str
+    sizes: tuple[int, ...]
+    misses: tuple[Floats, ...]  # |predicted - true| / standard error, for each size
+
+    def reach(self, asked: int, confidence: float) -> float:
+        """Standard errors each way of an interval after `asked` items; sizes between are joined."""
+        reaches = [miss_quantile(missed, confidence) for missed in self.misses]
+        return float(np.interp(asked, self.sizes, reaches))
+
+    def refuse_unless_for(self, items: tuple[str, ...], selector: str) -> None:
+        """The error of another bank, or of another way to ask, says nothing here."""
+        if self.items != frozenset(items):
+            raise InputError(
+                f"error is of a replay with {len(self.items):,} other items than the "
+                f"{len(items):,} of this bank. Replay on responses to the same items."
+            )
+        if self.selector != selector:
+            raise InputError(
+                f"error is of a replay with the selector {self.selector}, but here it is "
+                f"{selector}. Replay with the same selector."
+            )
+
+
+def normal_reach(confidence: float) -> float:
+    """Standard errors each way of an interval of a normal error."""
+    return NormalDist().inv_cdf(0.5 + confidence / 2)
+
+
+def miss_quantile(missed: Floats, confidence: float) -> float:
+    """The smallest reach that holds a new miss with this confidence; else the largest seen."""
+    rank = min(ceil((missed.size + 1) * confidence), missed.size)
+    return float(np.sort(missed)[rank - 1])
+
+
+def as_real_error(given: Any) -> RealError | None:
+    """The error itself, or that of a replay."""
+    if given is None:
+        return None
+    found = getattr(given, "real_error", given)
+    if not isinstance(found, RealError):
+        raise InputError(
+            f"error is {type(given).__name__}, but it should be what replay_adaptively() returns."
+        )
+    return found
+
+
+def possible_scores(bank: Calibration, items: Any, values: Floats) -> tuple[Floats, Floats]:
+    """The lowest and the highest mean over all items that known responses allow.
+
+    `items` (..., k) are places in the bank, `values` (..., k) the responses to them.
+    """
+    low, high = (np.broadcast_to(end, len(bank.item_names)) for end in bank.model.extent())
+    count = len(bank.item_names)
+    lowest: Floats = ((values - low[items]).sum(axis=-1) + low.sum()) / count
+    highest: Floats = ((values - high[items]).sum(axis=-1) + high.sum()) / count
+    return lowest, highest

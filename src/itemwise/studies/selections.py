@@ -1,0 +1,127 @@
+"""Chosen items in the words of the tools that will ask them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from itemwise.errors import InputError
+from itemwise.files import PathLike, write_bytes
+from itemwise.responses import Responses
+from itemwise.responses.facts import as_facts
+from itemwise.words import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SampleIds: TypeAlias = "dict[str, list[int | str]]"
+
+
+def lm_eval_samples(
+    items: Iterable[str],
+    facts: Responses | pd.DataFrame,
+    path: PathLike | None = None,
+    *,
+    task: str = "task",
+    id: str = "id",  # noqa: A002 - the name of the fact
+) -> dict[str, list[int]]:
+    """Documents of lm-evaluation-harness for `--samples`: numbers of documents by task.
+
+    `facts` are responses that know `task` and `id` (the `doc_id`) of their items, or a frame with
+    these columns and items as its index. With a `path`, the JSON file is written that
+    `lm_eval --samples PATH` reads.
+
+    >>> import pandas as pd
+    >>> known = pd.DataFrame({"task": ["arc", "arc", "boolq"], "id": [7, 2, 4]}, list("abc"))
+    >>> lm_eval_samples(["c", "b", "a"], known)
+    {'boolq': [4], 'arc': [2, 7]}
+    """
+    found: dict[str, list[int]] = {}
+    for name, (group, sample) in _known(items, facts, task, id).items():
+        try:
+            number = int(sample)
+            whole = number == float(sample) and number >= 0
+        except (TypeError, ValueError):
+            whole = False
+        if not whole:
+            raise InputError(
+                f"The {id} of {name!r} is {sample!r:.60}, but lm-eval knows documents by number "
+                f"(doc_id, from 0). Name the fact that holds it: id='doc_id'."
+            )
+        found.setdefault(group, []).append(number)
+    ordered = {group: sorted(numbers) for group, numbers in found.items()}
+    _write(ordered, path)
+    return ordered
+
+
+def inspect_sample_ids(
+    items: Iterable[str],
+    facts: Responses | pd.DataFrame,
+    path: PathLike | None = None,
+    *,
+    task: str = "task",
+    id: str = "id",  # noqa: A002 - the name of the fact
+) -> SampleIds:
+    """Sample ids of Inspect by task, for `eval(task, sample_id=ids[task])` or `--sample-id`.
+
+    `facts` are as in `lm_eval_samples`. Ids stay what they are, numbers or text. With a `path`,
+    they are written as JSON.
+
+    >>> import pandas as pd
+    >>> known = pd.DataFrame({"task": ["gpqa", "gpqa"], "id": ["rec1", "rec9"]}, ["a", "b"])
+    >>> inspect_sample_ids(["b"], known)
+    {'gpqa': ['rec9']}
+    """
+    found: SampleIds = {}
+    for group, sample in _known(items, facts, task, id).values():
+        found.setdefault(group, []).append(sample)
+    _write(found, path)
+    return found
+
+
+def _known(items: Iterable[str], facts: Any, task: str, key: str) -> dict[str, tuple[str, Any]]:
+    """Task and id of each item, in the order given."""
+    names = [items] if isinstance(items, str) else list(dict.fromkeys(items))
+    if not names:
+        raise InputError("items is empty; give the names of the items to ask.")
+    told = _told(facts)
+    columns = dict(told.items())
+    for column in (task, key):
+        if column not in columns:
+            raise InputError(
+                f"There is no fact {column!r} of items; known are: {', '.join(columns) or 'none'}. "
+                "Read the responses from logs, or add it: "
+                f"responses.described(items={{{column!r}: [...]}})."
+            )
+    index = getattr(told, "index", None)
+    there = {str(name): k for k, name in enumerate(index if index is not None else facts.items)}
+    lost = [name for name in names if name not in there]
+    if lost:
+        raise InputError(f"{listed(lost, 'item')} without facts: no such items are known.")
+    groups, samples = list(columns[task]), list(columns[key])
+    found = {name: (groups[there[name]], samples[there[name]]) for name in names}
+    empty = [name for name, pair in found.items() if None in pair]
+    if empty:
+        raise InputError(f"{listed(empty, 'item')} without {task} or {key}; leave them out.")
+    return {name: (str(group), sample) for name, (group, sample) in found.items()}
+
+
+def _told(facts: Any) -> Any:
+    """Columns of facts, in which what is missing is None and numbers are Python's."""
+    if isinstance(facts, Responses):
+        return facts.facts_of_items
+    if not hasattr(facts, "columns"):
+        raise InputError(
+            f"facts is {type(facts).__name__}; give responses that know facts of their items, or "
+            "a frame with items as its index."
+        )
+    import pandas as pd
+
+    names = [str(name) for name in facts.index]
+    return pd.DataFrame(as_facts(facts, names, "item"), index=names, dtype=object)
+
+
+def _write(found: Any, path: PathLike | None) -> None:
+    if path is not None:
+        write_bytes(path, (json.dumps(found, ensure_ascii=False) + "\n").encode())

@@ -1,0 +1,357 @@
+import asyncio
+import json
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import itemwise as iw
+from itemwise.adaptive import AdaptiveTest, Budget
+from itemwise.errors import FileError, InputError
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return iw.simulate("2pl", 400, 40, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def bank(drawn):
+    return iw.calibrate(drawn.responses)
+
+
+@pytest.fixture(scope="module")
+def answers(drawn):
+    row = drawn.responses.values[5]
+    return {item: int(value) for item, value in zip(drawn.responses.items, row, strict=True)}
+
+
+class Counting:
+    """Answers from a record, and remembers what it was asked; fails where it is told to."""
+
+    def __init__(self, answers, fails_after=None):
+        self.answers, self.asked, self.fails_after = answers, [], fails_after
+
+    def __call__(self, item):
+        if self.fails_after is not None and len(self.asked) >= self.fails_after:
+            raise ConnectionError("the line is dead")
+        self.asked.append(item)
+        return self.answers[item]
+
+
+def test_it_is_a_session_step_by_step(bank, answers):
+    found = iw.evaluate_adaptively(bank, answers.get, budget=12)
+    session = AdaptiveTest(bank, selector="score", stopper=Budget(12)).start()
+    while (item := session.next_item()) is not None:
+        session.answer(item, answers[item])
+    assert found.items == session.answered
+    assert (found.ability, found.se) == (session.ability, session.se)
+    assert found.reason == session.reason == "budget spent"
+    assert found.saved == 28
+
+
+def test_the_score_is_the_completed_score_of_what_was_answered(bank, answers):
+    found = iw.evaluate_adaptively(bank, answers.get, budget=12)
+    values = [[answers[item] for item in found.items]]
+    wanted = bank.completed_scores(iw.Responses(values, items=found.items, kind="binary")).iloc[0]
+    assert found.score == pytest.approx(wanted["score"], abs=1e-12)
+    assert found.score_se == pytest.approx(wanted["score_se"], abs=1e-12)
+    last = found.trace.iloc[-1]
+    assert (last["score"], last["low"], last["high"]) == (
+        found.score, found.score_low, found.score_high,
+    )  # fmt: skip
+    assert found.score_high - found.score == pytest.approx(1.96 * found.score_se, rel=1e-3)
+
+
+def test_a_bank_that_was_asked_whole_leaves_nothing_open(bank, answers):
+    found = iw.evaluate_adaptively(bank, answers.get, budget=1000)
+    truth = np.mean(list(answers.values()))
+    assert (found.score, found.score_low, found.score_high) == pytest.approx((truth,) * 3)
+    assert found.saved == 0
+
+
+@given(step=st.integers(1, 40), seed=st.integers(0, 5))
+@settings(max_examples=8, deadline=None)
+def test_intervals_hold_the_score_and_only_what_is_possible(bank, step, seed):
+    random = np.random.default_rng(seed)
+    found = iw.evaluate_adaptively(bank, lambda _: int(random.random() < 0.5), budget=step)
+    trace = found.trace
+    assert (trace["low"] <= trace["score"] + 1e-12).all()
+    assert (trace["score"] <= trace["high"] + 1e-12).all()
+    right = trace["response"].cumsum()
+    assert (trace["low"] >= right / 40 - 1e-12).all()
+    assert (trace["high"] <= (right + 40 - trace["step"]) / 40 + 1e-12).all()
+
+
+def test_it_stops_at_a_standard_error(bank, answers):
+    found = iw.evaluate_adaptively(bank, answers.get, budget=40, se=0.5, selector="information")
+    assert found.reason == "standard error reached"
+    assert found.se <= 0.5 < found.trace["se"].iloc[-2]
+
+
+def test_a_list_and_a_mapping_are_the_same_answers(bank, answers):
+    sizes = []
+
+    def as_list(items):
+        sizes.append(len(items))
+        return [answers[item] for item in items]
+
+    def as_mapping(items):
+        return {item: answers[item] for item in reversed(items)}
+
+    one = iw.evaluate_adaptively(bank, as_list, budget=10, batch_size=4)
+    other = iw.evaluate_adaptively(bank, as_mapping, budget=10, batch_size=4)
+    assert sizes == [4, 4, 2]
+    assert one.trace.equals(other.trace)
+    assert len(set(one.items)) == 10
+
+
+async def slowly(answers, item):
+    await asyncio.sleep(0)
+    return answers[item]
+
+
+def test_an_async_ask_gives_the_same_without_and_within_a_running_loop(bank, answers):
+    wanted = iw.evaluate_adaptively(bank, answers.get, budget=6).trace
+    threads = []
+
+    async def ask(item):
+        threads.append(threading.current_thread())
+        return await slowly(answers, item)
+
+    assert iw.evaluate_adaptively(bank, ask, budget=6).trace.equals(wanted)
+    assert set(threads) == {threading.main_thread()}
+
+    async def notebook():
+        inside = asyncio.get_running_loop()
+        found = iw.evaluate_adaptively(bank, ask, budget=6)
+        assert asyncio.get_running_loop() is inside
+        return found
+
+    assert asyncio.run(notebook()).trace.equals(wanted)
+    assert threading.main_thread() not in threads[6:]
+
+
+def test_the_async_twin_asks_in_the_loop_that_is_running(bank, answers):
+    async def course():
+        loop = asyncio.get_running_loop()
+
+        async def ask(items):
+            assert asyncio.get_running_loop() is loop
+            return [await slowly(answers, item) for item in items]
+
+        return await iw.evaluate_adaptively_async(bank, ask, budget=6, batch_size=3)
+
+    batch = lambda items: [answers[item] for item in items]  # noqa: E731
+    wanted = iw.evaluate_adaptively(bank, batch, budget=6, batch_size=3)
+    assert asyncio.run(course()).trace.equals(wanted.trace)
+
+
+def test_one_event_loop_serves_all_calls(bank, answers):
+    loops = set()
+
+    async def ask(item):
+        loops.add(id(asyncio.get_running_loop()))
+        return answers[item]
+
+    iw.evaluate_adaptively(bank, ask, budget=5)
+    assert len(loops) == 1
+
+
+def test_after_a_crash_nothing_is_asked_twice(bank, answers, tmp_path):
+    journal = tmp_path / "model.jsonl"
+    first = Counting(answers, fails_after=4)
+    with pytest.raises(ConnectionError) as caught:
+        iw.evaluate_adaptively(bank, first, budget=9, journal=journal)
+    said = " ".join(caught.value.__notes__)
+    second = Counting(answers)
+    found = iw.evaluate_adaptively(bank, second, budget=9, journal=journal)
+    assert second.asked[0] in said
+    assert "4 items" in said
+    assert first.asked + second.asked == list(found.items)
+    assert found.trace.equals(iw.evaluate_adaptively(bank, answers.get, budget=9).trace)
+    assert "4 items had been asked before" in " ".join(found.notes)
+    third = Counting(answers)
+    assert iw.evaluate_adaptively(bank, third, budget=9, journal=journal).items == found.items
+    assert third.asked == []
+    more = iw.evaluate_adaptively(bank, third, budget=11, journal=journal)
+    assert (len(third.asked), len(more.items)) == (2, 11)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_a_last_line_that_was_cut_is_asked_again(bank, answers, tmp_path, cut):
+    journal = tmp_path / "model.jsonl"
+    whole = iw.evaluate_adaptively(bank, answers.get, budget=5, journal=journal)
+    journal.write_bytes(journal.read_bytes()[:-cut])
+    again = Counting(answers)
+    found = iw.evaluate_adaptively(bank, again, budget=5, journal=journal)
+    assert again.asked == [whole.items[-1]]
+    assert found.trace.equals(whole.trace)
+    assert len(journal.read_text().splitlines()) == 6
+
+
+def test_a_first_line_that_was_cut_begins_anew(bank, answers, tmp_path):
+    journal = tmp_path / "model.jsonl"
+    iw.evaluate_adaptively(bank, answers.get, budget=2, journal=journal)
+    for length in (0, 10):
+        journal.write_bytes(journal.read_bytes()[:length])
+        assert len(iw.evaluate_adaptively(bank, answers.get, budget=2, journal=journal).items) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"respondent": "another"}, "respondent"),
+        ({"selector": "information"}, "selector"),
+        ({"random_state": 1}, "random_state"),
+    ],
+)
+def test_the_journal_of_other_settings_is_refused(bank, answers, tmp_path, change, named):
+    journal = tmp_path / "model.jsonl"
+    iw.evaluate_adaptively(bank, answers.get, budget=2, journal=journal)
+    with pytest.raises(FileError, match=f"another evaluation: its {named}"):
+        iw.evaluate_adaptively(bank, answers.get, budget=2, journal=journal, **change)
+
+
+def test_the_journal_of_another_bank_is_refused(bank, answers, tmp_path):
+    journal = tmp_path / "model.jsonl"
+    iw.evaluate_adaptively(bank, answers.get, budget=2, journal=journal)
+    other = bank.of_items(bank.item_names[:30])
+    with pytest.raises(FileError, match="its bank is"):
+        iw.evaluate_adaptively(other, answers.get, budget=2, journal=journal)
+
+
+HEAD = object()
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        (["a,b", "1,2"], "line 1 is no JSON"),
+        (['{"schema": "other"}'], "no journal"),
+        ([HEAD, "{nonsense", '{"item": "item_1", "response": 1}'], "line 2 is no JSON"),
+        ([HEAD, '{"item": "item_1"}'], "line 2 is no response"),
+        ([HEAD, '{"item": "item_1", "response": true}'], "line 2 is no response"),
+        (
+            [HEAD, '{"item": "item_1", "response": 1}', '{"item": "item_1", "response": 0}'],
+            "is there twice",
+        ),
+        ([HEAD, '{"item": "stranger", "response": 1}'], "no item 'stranger'"),
+        ([HEAD, '{"item": "item_1", "response": 7}'], "from 0 to 1"),
+    ],
+)
+def test_a_file_that_is_no_sound_journal_is_refused_and_left_alone(
+    bank, answers, tmp_path, lines, complaint
+):
+    journal = tmp_path / "model.jsonl"
+    iw.evaluate_adaptively(bank, answers.get, budget=1, journal=journal)
+    head = journal.read_text().splitlines()[0]
+    text = "\n".join(head if line is HEAD else line for line in lines) + "\n"
+    journal.write_text(text)
+    with pytest.raises(FileError, match=complaint):
+        iw.evaluate_adaptively(bank, answers.get, budget=3, journal=journal)
+    assert journal.read_text() == text
+
+
+def test_what_could_not_be_answered_is_skipped_counted_and_kept(bank, answers, tmp_path):
+    refused = []
+
+    def ask(item):
+        if len(refused) < 2:
+            refused.append(item)
+            return None
+        return answers[item]
+
+    journal = tmp_path / "model.jsonl"
+    found = iw.evaluate_adaptively(bank, ask, budget=8, journal=journal)
+    assert found.skipped == tuple(refused)
+    assert (len(found.items), found.saved) == (6, 32)
+    assert not set(refused) & set(found.items)
+    assert "2 items" in found.notes[0]
+    kept = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
+    assert [line["item"] for line in kept if line["response"] is None] == refused
+    again = Counting(answers)
+    assert iw.evaluate_adaptively(bank, again, budget=8, journal=journal).skipped == found.skipped
+    assert again.asked == []
+
+
+def test_a_model_that_answers_nothing_is_what_the_population_is(bank):
+    found = iw.evaluate_adaptively(bank, lambda _: None, budget=3)
+    assert found.trace.empty
+    assert found.ability == pytest.approx(bank.population.mean, abs=1e-6)
+    assert found.score_low < found.score < found.score_high
+    with pytest.raises(InputError, match="Nothing was answered"):
+        found.plot()
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "answer", "complaint"),
+    [
+        (1, "A", "the text 'A'"),
+        (1, 2, "from 0 to 1"),
+        (1, float("nan"), "finite"),
+        (1, [1], "set batch_size"),
+        (3, 1, "a list of responses in the same order"),
+        (3, [1, 0], "returned 2 responses"),
+        (3, "101", "a list of responses"),
+        (3, {"item_1": 1}, "lacks"),
+    ],
+)
+def test_mistakes_of_ask_are_explained(bank, batch_size, answer, complaint):
+    with pytest.raises(InputError, match=complaint):
+        iw.evaluate_adaptively(bank, lambda _: answer, budget=6, batch_size=batch_size)
+
+
+def test_what_is_right_in_a_batch_is_kept_though_another_answer_is_wrong(bank, tmp_path):
+    journal = tmp_path / "model.jsonl"
+    with pytest.raises(InputError, match="is 5"):
+        iw.evaluate_adaptively(bank, lambda _: [1, 5, 0], budget=6, batch_size=3, journal=journal)
+    kept = [json.loads(line)["response"] for line in journal.read_text().splitlines()[1:]]
+    assert kept == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"budget": 0}, "budget"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"se": -1}, "se is -1"),
+        ({"confidence": 95}, "confidence"),
+        ({"selector": "best"}, "selector"),
+        ({"error": 0.1}, "replay_adaptively"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(bank, change, complaint):
+    with pytest.raises(InputError, match=complaint):
+        iw.evaluate_adaptively(bank, lambda _: 1, **change)
+
+
+def test_what_is_no_bank_and_what_is_no_function_are_refused(bank, drawn):
+    with pytest.raises(InputError, match="not a Calibration"):
+        iw.evaluate_adaptively(drawn.responses, lambda _: 1)
+    with pytest.raises(InputError, match="give a function"):
+        iw.evaluate_adaptively(bank, "model")
+
+
+def test_scores_between_0_and_1_are_asked_for_as_well(tmp_path):
+    table = iw.simulate("beta", 150, 12, random_state=1).responses
+    bank = iw.calibrate(table, "beta")
+    row = dict(zip(table.items, table.values[0].tolist(), strict=True))
+    journal = tmp_path / "model.jsonl"
+    found = iw.evaluate_adaptively(bank, row.get, budget=6, journal=journal)
+    assert "mean response" in found.meaning
+    assert found.trace["response"].tolist() == [row[item] for item in found.items]
+    again = iw.evaluate_adaptively(bank, lambda _: 1 / 0, budget=6, journal=journal)
+    assert again.trace.equals(found.trace)
+
+
+def test_it_is_drawn_and_says_what_it_means(bank, answers, tmp_path):
+    found = iw.evaluate_adaptively(bank, answers.get, budget=8, respondent="org/model")
+    assert found.plot().save(tmp_path / "trace.png").stat().st_size > 5_000
+    assert found.meaning.startswith("org/model answered 8 of 40 items (budget spent)")
+    assert list(found.to_frame().columns) == [
+        "step", "item", "response", "ability", "se", "information",
+        "score", "score_se", "low", "high",
+    ]  # fmt: skip

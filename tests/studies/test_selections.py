@@ -1,0 +1,62 @@
+import json
+
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.errors import InputError
+
+
+@pytest.fixture
+def known():
+    table = iw.Responses([[1, 0, 1, 0]], items=["q1", "q2", "q3", "q4"])
+    return table.described(
+        items={"task": ["arc", "arc", "boolq", None], "id": [10, 2, 7, 1], "hash": list("abcd")}
+    )
+
+
+def test_documents_of_lm_eval_are_numbers_by_task(known, tmp_path):
+    path = tmp_path / "samples.json"
+    found = iw.lm_eval_samples(["q3", "q1", "q2", "q1"], known, path)
+    assert found == {"boolq": [7], "arc": [2, 10]}
+    assert json.loads(path.read_text()) == found
+
+
+def test_a_frame_of_facts_serves_as_well(known):
+    frame = pd.DataFrame({"task": ["arc", "arc"], "doc": [4.0, 3.0]}, index=["q1", "q2"])
+    found = iw.lm_eval_samples(["q1", "q2"], frame, id="doc")
+    assert found == {"arc": [3, 4]}
+    assert all(type(number) is int for number in found["arc"])
+
+
+def test_sample_ids_of_inspect_stay_what_they_are(known, tmp_path):
+    assert iw.inspect_sample_ids(["q1", "q3"], known, id="hash") == {"arc": ["a"], "boolq": ["c"]}
+    path = tmp_path / "ids.json"
+    assert iw.inspect_sample_ids(["q1", "q2"], known, path) == {"arc": [10, 2]}
+    assert json.loads(path.read_text()) == {"arc": [10, 2]}
+
+
+@pytest.mark.parametrize("chosen", [iw.lm_eval_samples, iw.inspect_sample_ids])
+def test_what_is_not_known_of_items_is_named(known, chosen):
+    with pytest.raises(InputError, match="no fact 'subject'"):
+        chosen(["q1"], known, task="subject")
+    with pytest.raises(InputError, match="q9"):
+        chosen(["q1", "q9"], known)
+    with pytest.raises(InputError, match="q4"):
+        chosen(["q4"], known)
+    with pytest.raises(InputError, match="empty"):
+        chosen([], known)
+    with pytest.raises(InputError, match="facts is dict"):
+        chosen(["q1"], {})
+
+
+def test_documents_without_a_number_are_refused(known):
+    with pytest.raises(InputError, match="knows documents by number"):
+        iw.lm_eval_samples(["q1"], known, id="hash")
+
+
+def test_what_an_adaptive_test_asks_first_becomes_a_selection(known):
+    bank = iw.calibrate(iw.simulate("2pl", 100, 6, random_state=0).responses)
+    facts = pd.DataFrame({"task": "arc", "id": range(6)}, index=bank.item_names)
+    first = iw.AdaptiveTest(bank, selector="score").start().next_items(3)
+    assert len(iw.lm_eval_samples(first, facts)["arc"]) == 3
