@@ -30,6 +30,7 @@ SCRIPTS = [
     "choices.py",
     "labels.py",
     "witnesses.py",
+    "logs.py",
 ]
 
 

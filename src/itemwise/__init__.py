@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from itemwise.pools import dataset_responses as dataset_responses
     from itemwise.pools import run_pool as run_pool
     from itemwise.responses import Responses as Responses
+    from itemwise.responses import read_logs as read_logs
     from itemwise.responses import read_responses as read_responses
     from itemwise.studies import AlgorithmSelector as AlgorithmSelector
     from itemwise.studies import Limits as Limits
@@ -152,6 +153,7 @@ _HOMES = {
     "probability_by_metadata": "studies",
     "publish_suite": "datasets",
     "read_aslib": "datasets",
+    "read_logs": "responses",
     "read_responses": "responses",
     "read_runs": "datasets",
     "relate_metadata": "studies",

@@ -34,6 +34,7 @@ CONTENTS: dict[str, dict[str, str]] = {
         "publish": "Publish chosen data sets as a benchmark suite on OpenML.",
     },
     "Language models": {
+        "read": "Read evaluation logs of language models into one table of responses.",
         "adapt": "Simulate adaptive evaluation on recorded responses: how well a few items "
         "foretell all.",
     },

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from itemwise.datasets.arff import read_arff
 from itemwise.datasets.delimited import read_delimited
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, readable_file, size_for_people
+from itemwise.responses.arff import read_arff
 from itemwise.responses.cells import shown
 from itemwise.responses.parquet import explained
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from itemwise.datasets.arff import read_arff
 from itemwise.datasets.cache import MAX_BYTES, cache_folder, check_file, keep, keep_file, kept
 from itemwise.datasets.dataset import Dataset
 from itemwise.datasets.labels import target_column
 from itemwise.errors import FileError, InputError, ItemwiseError, MissingExtraError
 from itemwise.files import PathLike
+from itemwise.responses.arff import read_arff
 from itemwise.responses.cells import shown
 from itemwise.words import counted
 

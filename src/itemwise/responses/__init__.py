@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from itemwise.responses.logs import LogReading, read_logs
 from itemwise.responses.reading import read_responses
 from itemwise.responses.table import Responses, Table, as_responses
 from itemwise.responses.writing import write_responses
 
-__all__ = ["Responses", "Table", "as_responses", "read_responses", "write_responses"]
+__all__ = [
+    "LogReading",
+    "Responses",
+    "Table",
+    "as_responses",
+    "read_logs",
+    "read_responses",
+    "write_responses",
+]

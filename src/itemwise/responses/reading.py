@@ -1,7 +1,8 @@
-"""Tables of responses from files: CSV, TSV, Parquet, JSON Lines."""
+"""Tables of responses from files: CSV, TSV, Parquet, JSON Lines, logs of evaluations."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from itemwise.responses.cells import checked_kind, shown
 from itemwise.responses.delimited import read_delimited
 from itemwise.responses.jsonlines import read_json_lines
 from itemwise.responses.layouts import LAYOUTS
+from itemwise.responses.logs import is_log, may_be_log, read_logs
 from itemwise.responses.parquet import read_parquet
 from itemwise.responses.table import Responses
 
@@ -34,7 +36,8 @@ def read_responses(
     `.csv` and `.tsv` (also with `.gz`) and `.parquet` hold a wide or a long table, whose first line
     names the columns; fields are separated by commas, semicolons or tabs, whichever fits.
     `.jsonl` holds one respondent a line, as py-irt writes them. Text is UTF-8. An empty cell, NA,
-    NaN, null or None was never asked; True and False are 1 and 0.
+    NaN, null or None was never asked; True and False are 1 and 0. A folder, or a file that is the
+    log of an evaluation, is read by `read_logs`.
 
     *Long* is a table with the columns respondent (or model, subject, ... also with _id), item (or
     question, instance, also with _id) and response (or score, correct, value, grade); other
@@ -49,6 +52,9 @@ def read_responses(
     checked_kind(kind)
     if layout not in LAYOUTS:
         raise InputError(f"layout is {shown(layout)}, but it should be 'auto', 'wide' or 'long'.")
+    if isinstance(path, str | os.PathLike) and _is_log(Path(path), max_bytes):
+        found = read_logs(path, max_bytes=max_bytes).responses
+        return found if kind is None else found.of_kind(kind)
     file = readable_file(path, max_bytes)
     name = file.name.lower()
     try:
@@ -63,9 +69,14 @@ def read_responses(
     raise _unknown_suffix(file)
 
 
+def _is_log(path: Path, max_bytes: int) -> bool:
+    return path.is_dir() or (may_be_log(path) and is_log(path, max_bytes))
+
+
 def _unknown_suffix(path: Path) -> FileError:
     known = ", ".join((*_DELIMITED, *_PARQUET, _JSON_LINES[0]))
     return FileError(
-        f"'{path}' ends in {shown(path.suffix)}, but responses are read from {known}. "
+        f"'{path}' ends in {shown(path.suffix)}, but responses are read from {known}, and from "
+        "logs of evaluations and folders of them. "
         "Convert the file, or rename it if it is one of these."
     )

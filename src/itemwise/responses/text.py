@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
@@ -33,10 +33,7 @@ def text_lines(path: Path, max_bytes: int) -> Iterator[Iterator[str]]:
     Whatever goes wrong while the lines are read becomes a `FileError`.
     """
     try:
-        with path.open("rb") as file:
-            plain = gzip.GzipFile(fileobj=file) if path.suffix.lower() == ".gz" else file
-            stream = io.BufferedReader(_Bounded(plain, path, max_bytes), 1 << 16)
-            _check_beginning(path, stream.peek(4096)[:4096])
+        with text_bytes(path, max_bytes) as stream:
             yield _lines(path, io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""))
     except UnicodeDecodeError as error:
         raise FileError(
@@ -44,6 +41,25 @@ def text_lines(path: Path, max_bytes: int) -> Iterator[Iterator[str]]:
             "as Latin-1 and Windows-1252 files do. Save it as UTF-8, "
             "for example: iconv -f WINDOWS-1252 -t UTF-8"
         ) from error
+
+
+@contextmanager
+def text_bytes(
+    path: Path, max_bytes: int, passed: Callable[[int], None] | None = None
+) -> Iterator[io.BufferedReader[Any]]:
+    """The bytes of a text file, gzip unpacked, at most `max_bytes` of them.
+
+    `passed` is told how far the file itself was read, at every read.
+    """
+    try:
+        with path.open("rb") as file:
+            plain = gzip.GzipFile(fileobj=file) if path.suffix.lower() == ".gz" else file
+            bounded = _Bounded(plain, path, max_bytes)
+            if passed is not None:
+                bounded.passed = lambda: passed(file.tell())
+            stream = io.BufferedReader(bounded, 1 << 16)
+            _check_beginning(path, stream.peek(4096)[:4096])
+            yield stream
     except EOFError as error:
         raise FileError(f"'{path}' ends too early: it was cut short. Copy it again.") from error
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -55,6 +71,7 @@ class _Bounded(io.RawIOBase):
 
     def __init__(self, source: BinaryIO | gzip.GzipFile, path: Path, limit: int) -> None:
         self._source, self._path, self._limit, self._total = source, path, limit, 0
+        self.passed: Callable[[], None] = lambda: None
 
     def readable(self) -> bool:
         return True
@@ -68,6 +85,7 @@ class _Bounded(io.RawIOBase):
                 "If you trust the file, pass a larger max_bytes."
             )
         buffer[: len(content)] = content
+        self.passed()
         return len(content)
 
 

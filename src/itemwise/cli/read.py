@@ -1,0 +1,103 @@
+"""`itemwise read`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.files import RESPONSES, TABLE, check_targets, write_table
+from itemwise.cli.options import Json, Quiet, choice
+
+if TYPE_CHECKING:
+    from itemwise.responses import LogReading
+
+MOST_FILES = 20  # that are shown
+
+Logs = Annotated[
+    list[Path],
+    typer.Argument(help="Logs, or folders: lm-eval, Inspect, HELM, Every Eval Ever, OpenML."),
+]
+Out = Annotated[
+    Path,
+    typer.Option("--out", "-o", help="Table of responses to write; .parquet keeps the facts, too."),
+]
+Files = Annotated[
+    Path | None,
+    typer.Option("--files", help="Table of the files, what was read of each and what not."),
+]
+Metric = Annotated[
+    list[str] | None,
+    typer.Option(help="Score to read; repeated, the first that a log has.", show_default="usual"),
+]
+Filter = Annotated[
+    str | None,
+    typer.Option("--filter", help="Filter of lm-eval to read.", show_default="strict or first"),
+]
+KeepText = Annotated[bool, typer.Option("--keep-text", help="Keep texts and targets of items.")]
+
+
+def read(
+    logs: Logs,
+    out: Out,
+    metric: Metric = None,
+    filter_: Filter = None,
+    epochs: Annotated[
+        str,
+        choice(
+            names=("mean", "grades", "first"),
+            text="What counts of an item that was asked several times.",
+        ),
+    ] = "mean",
+    keep_text: KeepText = False,
+    files: Files = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Read evaluation logs of language models into one table of responses.
+
+    Folders are searched for logs. What is left out is counted, with the reason.
+    """
+    check_targets({"--out": (out, RESPONSES), "--files": (files, TABLE)}, sources=logs)
+    from itemwise.responses import read_logs
+
+    console = Console(quiet, json)
+    with console.progress("Reading logs") as report:
+        found = read_logs(
+            logs,
+            metric=metric or None,
+            filter=filter_,
+            epochs=epochs,  # type: ignore[arg-type]
+            keep_text=keep_text,
+            progress=lambda done, word, total: report(done >> 20, f"MiB, {word}", total >> 20),
+        )
+    found.responses.save(out)
+    _show(console, found)
+    console.say(f"Responses: {out}")
+    if files is not None:
+        write_table(found.files.set_index("file"), files)
+        console.say(f"Files: {files}")
+    for text in found.sentences():
+        console.say(text)
+    console.document(_document(found) | {"out": out})
+
+
+def _show(console: Console, found: LogReading) -> None:
+    """The files, by name; of many, only what is said of them."""
+    if len(found.files) <= MOST_FILES:
+        counts = found.files[["format", "model", "task", "rows", "read", "dropped"]]
+        console.show(counts.set_index(found.files["file"].map(lambda file: Path(file).name)))
+
+
+def _document(found: LogReading) -> dict[str, object]:
+    return {
+        "models": found.responses.respondents,
+        "items": found.responses.n_items,
+        "kind": found.responses.kind,
+        "meaning": found.meaning,
+        "left_out": found.left_out,
+        "notes": found.notes,
+        "files": found.files,
+    }

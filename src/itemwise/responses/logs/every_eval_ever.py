@@ -1,0 +1,116 @@
+"""Instances of Every Eval Ever: <uuid>_samples.jsonl, a row a sample, of any models and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from itemwise.errors import FileError
+from itemwise.responses.cells import shown
+from itemwise.responses.facts import Fact
+from itemwise.responses.logs.documents import subject_and_document
+from itemwise.responses.logs.lines import Columns, Field, Trouble, columns, first_records
+from itemwise.responses.logs.runs import Items, Passed, Run, Wanted, part, shortened
+
+METRICS = ("score", "is_correct")
+FAILED = "that ended with an error"
+NO_IDENTITY = "without model, task or id"
+
+
+@dataclass(frozen=True)
+class EveryEvalEver:
+    """The common schema that the logs of several harnesses are converted to."""
+
+    name: str = "every-eval-ever"
+
+    def recognises(self, path: Path, beginning: bytes) -> bool:
+        """By the first fields of a row."""
+        keys = (b'"sample_id"', b'"evaluation_name"', b'"evaluation_id"')
+        known = b'"model_id"' in beginning and any(key in beginning for key in keys)
+        return ".jsonl" in path.name and known
+
+    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+        """A run for each model and task that the rows name."""
+        metric = next((name for name in wanted.metrics or METRICS if name in METRICS), None)
+        if metric is None:
+            raise FileError(
+                f"'{path}' has no metric {' or '.join(map(shown, wanted.metrics))}; "
+                f"it has: {', '.join(METRICS)}."
+            )
+        like = first_records(path, wanted.max_bytes)
+        runs: dict[tuple[str, str], Run] = {}
+        trouble = Trouble()
+        for block in columns(
+            path,
+            _fields(metric),
+            wanted.max_bytes,
+            passed,
+            trouble,
+            like=like,
+            extra=_texts if wanted.keep_text else None,
+        ):
+            self._add(path, block, metric, runs, items)
+        if not runs:
+            raise FileError(f"'{path}' has no row with model, task and id, so nothing to read.")
+        first = next(iter(runs.values()))
+        first.leave_out("on broken lines", len(trouble.broken) + bool(trouble.cut))
+        first.remarks += trouble.sentences()
+        yield from runs.values()
+
+    def _add(
+        self,
+        path: Path,
+        block: Columns,
+        metric: str,
+        runs: dict[tuple[str, str], Run],
+        items: Items,
+    ) -> None:
+        """Take the rows of a block."""
+        lost = 0
+        for at in range(len(block["score"])):
+            model, task = block["model"][at], block["task"][at]
+            identity, key = block["id"][at], block["key"][at]
+            if model is None or task is None or (identity is None and key is None):
+                lost += 1
+                continue
+            run = runs.get((model, task))
+            if run is None:
+                run = runs[model, task] = Run(path, self.name, model, task, metric)
+                run.about = {"source": self.name, "version": block["version"][at]}
+            if block["error"][at]:
+                run.leave_out(FAILED)
+                continue
+            place = items.place(task, key or f"id {identity}", identity or key[:12])
+            if run.add(place, block["score"][at]):
+                items.tell(place, _facts(block, at))
+        if lost and runs:
+            next(iter(runs.values())).leave_out(NO_IDENTITY, lost)
+
+
+def _fields(metric: str) -> list[Field]:
+    return [
+        Field("model", ("model_id",)),
+        Field("task", ("evaluation_name",)),
+        Field("id", ("sample_id",)),
+        Field("key", ("sample_hash",)),
+        Field("version", ("schema_version",)),
+        Field("error", ("error",)),
+        Field("subject", ("metadata", "subject")),
+        Field("score", ("evaluation", metric), score=True),
+    ]
+
+
+def _facts(block: Columns, at: int) -> dict[str, Fact]:
+    return {name: block[name][at] for name in ("subject", "text", "target") if name in block}
+
+
+def _texts(row: dict[str, Any]) -> dict[str, Fact]:
+    reference = part(row, "input", "reference")
+    target = reference[0] if isinstance(reference, list) and reference else None
+    return {
+        "subject": subject_and_document(row.get("metadata"))["subject"],
+        "text": shortened(part(row, "input", "raw")),
+        "target": shortened(target),
+    }

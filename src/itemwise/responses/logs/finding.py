@@ -1,0 +1,115 @@
+"""Which files are logs: by their names and their first bytes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from itemwise.errors import FileError, InputError
+from itemwise.files import readable_file
+from itemwise.responses.cells import shown
+from itemwise.responses.logs.formats import LOG_FORMATS
+from itemwise.responses.logs.runs import LogFormat
+
+ENDINGS = (".jsonl", ".json", ".eval", ".arff", ".ndjson", ".jsonlines")
+_BEGINNING = 1 << 14
+_UNKNOWN = "'{}' is no log that is known. Known are: {}. Give a log, or a folder that holds some."
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file, and the format of its log or why it cannot be read."""
+
+    path: Path
+    size: int = 0
+    format: LogFormat | None = None
+    reason: str = ""
+
+
+def is_log(path: Path, max_bytes: int) -> bool:
+    """Whether one of the formats knows this file."""
+    formats = [make() for make in LOG_FORMATS.values()]
+    return may_be_log(path) and _looked_at(path, formats, max_bytes).format is not None
+
+
+def may_be_log(path: Path) -> bool:
+    """Whether the name ends as those of logs do."""
+    return path.name.lower().removesuffix(".gz").endswith(ENDINGS)
+
+
+def find_logs(paths: Iterable[Path], max_bytes: int) -> list[Found]:
+    """The logs among these files and in these folders, in the order of their names.
+
+    A file that was named itself must be a log. Of a folder, what cannot be read is told, but a
+    JSON document that is something else is passed over.
+    """
+    formats = [make() for make in LOG_FORMATS.values()]
+    found: dict[Path, Found] = {}
+    for path in paths:
+        if not path.is_dir():
+            found.setdefault(path, _looked_at(path, formats, max_bytes))
+            continue
+        for file in _files(path):
+            one = _looked_at(file, formats, max_bytes)
+            if one.format or (one.reason and not _passed_over(file)):
+                found.setdefault(file, one)
+    return list(found.values())
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files that may be logs, hidden folders and links to folders left out."""
+    try:
+        for directory, folders, names in os.walk(folder):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(names):
+                path = Path(directory, name)
+                if not name.startswith(".") and may_be_log(path):
+                    yield path
+    except OSError as error:
+        raise FileError(f"'{folder}' cannot be read: {error.strerror}.") from error
+
+
+def _passed_over(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith(".json")
+
+
+def _looked_at(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> Found:
+    try:
+        file = readable_file(path, max_bytes)
+        beginning = _beginning(file)
+    except FileError as error:
+        return Found(path, reason=str(error))
+    for known in formats:
+        if known.recognises(file, beginning):
+            return Found(path, file.stat().st_size, known)
+    return Found(path, reason=_UNKNOWN.format(path, ", ".join(LOG_FORMATS)))
+
+
+def _beginning(path: Path) -> bytes:
+    """The first bytes, unpacked."""
+    try:
+        with path.open("rb") as file:
+            if path.suffix.lower() == ".gz":
+                return gzip.GzipFile(fileobj=file).read1(_BEGINNING)
+            return file.read(_BEGINNING)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileError(f"'{path}' cannot be unpacked: {error}. Copy it again.") from error
+
+
+def as_paths(given: object) -> list[Path]:
+    """One path or several, each of which exists."""
+    several = [given] if isinstance(given, str | os.PathLike) else given
+    if not isinstance(several, Iterable) or isinstance(several, bytes):
+        raise InputError(f"paths is {shown(given)}, but the path of a log or a folder is needed.")
+    paths = []
+    for one in several:
+        if not isinstance(one, str | os.PathLike):
+            raise InputError(f"One of the paths is {shown(one)}, which is none.")
+        paths.append(Path(one))
+    if not paths:
+        raise InputError("There is no path. Give the path of a log or of a folder.")
+    return paths

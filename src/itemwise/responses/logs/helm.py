@@ -1,0 +1,193 @@
+"""Run folders of HELM: per_instance_stats.json, with run_spec.json and scenario_state.json beside.
+
+An instance has a list of statistics; one of them is the metric of the run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from itemwise.errors import FileError
+from itemwise.responses.cells import shown
+from itemwise.responses.facts import Fact
+from itemwise.responses.logs.documents import subject_and_document
+from itemwise.responses.logs.jsonfiles import Pieces, small_json
+from itemwise.responses.logs.runs import (
+    Items,
+    Passed,
+    Run,
+    Wanted,
+    as_fact,
+    as_name,
+    as_score,
+    part,
+    shortened,
+)
+from itemwise.responses.text import text_bytes
+
+STATS, SPEC, STATE = "per_instance_stats.json", "run_spec.json", "scenario_state.json"
+COMPANIONS = (SPEC, STATE, "scenario.json", "stats.json", "instances.json")
+PERTURBED = "of perturbed instances"
+NO_IDENTITY = "without an id"
+
+# What HELM's own tables show of a scenario, where it is not the first of the metrics below.
+MAIN = {
+    "narrative_qa": "f1_score",
+    "natural_qa": "f1_score",
+    "quac": "f1_score",
+    "legalbench": "quasi_exact_match",
+    "med_qa": "quasi_exact_match",
+    "boolq": "quasi_exact_match",
+    "wmt_14": "bleu_4",
+    "summarization": "rouge_2",
+    "msmarco": "RR@10",
+}
+PREFERRED = (
+    *("math_equiv_chain_of_thought", "math_equiv", "final_number_exact_match"),
+    *("ifeval_strict_accuracy", "chain_of_thought_correctness", "exact_match"),
+    *("quasi_exact_match", "prefix_exact_match", "f1_score", "rouge_l", "bleu_4"),
+)
+
+
+@dataclass(frozen=True)
+class Helm:
+    """HELM: a folder a run."""
+
+    name: str = "helm"
+
+    def recognises(self, path: Path, beginning: bytes) -> bool:  # noqa: ARG002
+        """By the names that HELM gives to its files; a run without its statistics is one, too."""
+        lacking = path.name == SPEC and not (path.parent / STATS).exists()
+        return path.name == STATS or lacking
+
+    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+        """One run: a model on a scenario."""
+        if path.name == SPEC:
+            raise FileError(f"'{path.parent}' is a run of HELM without {STATS}: nothing to read.")
+        spec = small_json(path.with_name(SPEC), wanted.max_bytes)
+        run = self._run(path, spec)
+        available: Counter[str] = Counter()
+        preferred = wanted.metrics or _preferred(spec)
+        with text_bytes(path, wanted.max_bytes, passed) as stream:
+            for instance in Pieces(stream, f"'{path}'").elements():
+                _add(run, items, instance, preferred, available, spec)
+        if available and not run.metric:
+            raise FileError(
+                f"'{path}' has no metric {' or '.join(map(shown, preferred[:3]))}; choose one: "
+                f"{', '.join(sorted(available))}."
+            )
+        if not run.rows:
+            raise FileError(f"'{path}' holds no instances, so nothing to read.")
+        if wanted.keep_text:
+            _tell_texts(path.with_name(STATE), run.task, wanted, items)
+        yield run
+
+    def _run(self, path: Path, spec: Mapping[str, Any]) -> Run:
+        folder = path.absolute().parent.name
+        named = as_name(spec.get("name")) or folder
+        model = as_name(part(spec, "adapter_spec", "model")) or _argument(named, "model")
+        if model is None:
+            raise FileError(
+                f"'{path}' does not say which model it is of: {SPEC} beside it is missing or "
+                "broken. Copy the whole folder of the run."
+            )
+        run = Run(path, self.name, model, _task(named))
+        run.about = {
+            "source": "helm",
+            "deployment": as_fact(part(spec, "adapter_spec", "model_deployment")),
+        }
+        return run
+
+
+def _task(name: str) -> str:
+    """The name of a run without its model: scenario and arguments."""
+    scenario, _, rest = name.partition(":")
+    kept = [argument for argument in rest.split(",") if not argument.startswith("model")]
+    return f"{scenario}:{','.join(kept)}" if any(kept) else scenario
+
+
+def _argument(name: str, key: str) -> str | None:
+    parts = name.replace(":", ",").split(",")
+    return next((text.partition("=")[2] for text in parts if text.startswith(f"{key}=")), None)
+
+
+def _preferred(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    groups = spec.get("groups")
+    names = [*(groups if isinstance(groups, list) else []), spec.get("name", "")]
+    main = [metric for name in names for key, metric in MAIN.items() if str(name).startswith(key)]
+    return (*main, *PREFERRED)
+
+
+def _add(
+    run: Run,
+    items: Items,
+    instance: object,
+    preferred: tuple[str, ...],
+    available: Counter[str],
+    spec: Mapping[str, Any],
+) -> None:
+    """Note one instance of one trial."""
+    identity = as_name(part(instance, "instance_id"))
+    if identity is None:
+        run.leave_out(NO_IDENTITY)
+        return
+    if part(instance, "perturbation"):
+        run.leave_out(PERTURBED)
+        return
+    found = _stats(instance)
+    available.update(found.keys())
+    if not run.metric:
+        run.metric = next((name for name in preferred if name in found), "")
+    score, split = found.get(run.metric, (None, None))
+    place = items.place(run.task, f"id {identity}", identity)
+    if run.add(place, score):
+        subject = subject_and_document(part(spec, "scenario_spec", "args"))["subject"]
+        items.tell(place, {"split": split, "subject": subject})
+
+
+def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
+    """Mean and split of each statistic; an empty one has neither."""
+    found: dict[str, tuple[float | None, Fact]] = {}
+    several = part(instance, "stats")
+    for stat in several if isinstance(several, list) else []:
+        name = part(stat, "name", "name")
+        if not isinstance(name, str) or part(stat, "name", "perturbation"):
+            continue
+        mean = as_score(part(stat, "mean"))
+        if mean is None and part(stat, "count") == 1:
+            mean = as_score(part(stat, "sum"))
+        found.setdefault(name, (mean, as_fact(part(stat, "name", "split"))))
+    return found
+
+
+def _tell_texts(path: Path, task: str, wanted: Wanted, items: Items) -> None:
+    """Input and right reference of each instance, where the state of the scenario is there."""
+    if not path.is_file():
+        return
+    with text_bytes(path, wanted.max_bytes) as stream:
+        pieces = Pieces(stream, f"'{path}'")
+        for key, is_list in pieces.members():
+            if key != "request_states" or not is_list:
+                pieces.value()
+                continue
+            for state in pieces.elements():
+                instance = part(state, "instance")
+                identity = as_name(part(instance, "id"))
+                if identity is None or part(instance, "perturbation"):
+                    continue
+                place = items.place(task, f"id {identity}", identity)
+                text = shortened(part(instance, "input", "text"))
+                items.tell(place, {"text": text, "target": _right(instance)})
+
+
+def _right(instance: object) -> str | None:
+    references = part(instance, "references")
+    for reference in references if isinstance(references, list) else []:
+        tags = part(reference, "tags")
+        if isinstance(tags, list) and "correct" in tags:
+            return shortened(part(reference, "output", "text"))
+    return None

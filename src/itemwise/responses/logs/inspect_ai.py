@@ -1,0 +1,268 @@
+"""Logs of Inspect AI: .json, or .eval, which is a ZIP archive of JSON documents."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from itemwise.errors import FileError
+from itemwise.responses.cells import shown
+from itemwise.responses.facts import Fact
+from itemwise.responses.logs.archives import Archive, opened
+from itemwise.responses.logs.documents import subject_and_document
+from itemwise.responses.logs.jsonfiles import Pieces, parsed
+from itemwise.responses.logs.runs import (
+    Items,
+    Passed,
+    Run,
+    Wanted,
+    as_fact,
+    as_name,
+    as_score,
+    part,
+    shortened,
+)
+from itemwise.responses.text import text_bytes
+from itemwise.words import counted
+
+LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+FAILED = "that ended with an error"
+STOPPED = "stopped by a limit and not scored"
+NOT_JUDGED = "that no scorer judged"
+NO_IDENTITY = "without an id"
+
+
+@dataclass(frozen=True)
+class InspectAI:
+    """Inspect AI; the letters of a scorer become numbers."""
+
+    name: str = "inspect"
+
+    def recognises(self, path: Path, beginning: bytes) -> bool:
+        """By the ending .eval, or by the first keys of the document."""
+        if path.name.endswith(".eval"):
+            return True
+        keys = (b'"version"', b'"status"', b'"eval"')
+        return path.name.endswith((".json", ".json.gz")) and all(key in beginning for key in keys)
+
+    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+        """One run: a model on a task."""
+        reader = _zipped if path.name.endswith(".eval") else _plain
+        with reader(path, wanted.max_bytes, passed) as (header, samples):
+            run = self._run(path, header)
+            teller = _Teller(run, items, wanted, header)
+            for sample in samples:
+                teller.add(sample)
+        if not run.rows:
+            teller.add_reductions()
+        _check_status(run, header)
+        teller.remark()
+        yield run
+
+    def _run(self, path: Path, header: Mapping[str, Any]) -> Run:
+        told = part(header, "eval")
+        model, task = as_name(part(told, "model")), as_name(part(told, "task"))
+        if model is None or task is None:
+            raise FileError(f"'{path}' does not say which model did which task; it is no log.")
+        run = Run(path, self.name, model, task, date=as_name(part(told, "created")) or "")
+        settings = {**_object(told, "model_args"), **_object(told, "model_generate_config")}
+        run.about = {
+            "source": "inspect",
+            "version": as_fact(part(told, "packages", "inspect_ai")),
+            "date": run.date or None,
+            "arguments": as_fact(json.dumps(settings, sort_keys=True)) if settings else None,
+        }
+        return run
+
+
+def _object(record: object, key: str) -> dict[str, Any]:
+    found = part(record, key)
+    return found if isinstance(found, dict) else {}
+
+
+class _Teller:
+    """Takes samples and says of each whether it is a response."""
+
+    def __init__(self, run: Run, items: Items, wanted: Wanted, header: Mapping[str, Any]) -> None:
+        self.run, self.items, self.wanted, self.header = run, items, wanted, header
+        self.limited = 0
+        self.scorers: dict[str, None] = {}
+
+    def add(self, sample: object) -> None:
+        """Note one sample."""
+        identity = as_name(part(sample, "id"))
+        scores = part(sample, "scores") or part(sample, "score")
+        if identity is None:
+            self.run.leave_out(NO_IDENTITY)
+        elif part(sample, "error"):
+            self.run.leave_out(FAILED)
+        elif not isinstance(scores, dict) or not scores:
+            self.run.leave_out(STOPPED if part(sample, "limit") else NOT_JUDGED)
+        else:
+            self.limited += bool(part(sample, "limit"))
+            place = self.items.place(self.run.task, f"id {identity}", identity)
+            if self.run.add(place, as_number(self._value(scores))):
+                self.items.tell(place, self._facts(sample))
+
+    def _value(self, scores: Mapping[str, Any]) -> object:
+        """What the scorer gave, or one value of several that it gave."""
+        self.scorers.update(dict.fromkeys(scores))
+        if not self.run.metric:
+            self.run.metric = self._metric(scores)
+        scorer, _, key = self.run.metric.partition("/")
+        value = part(scores, self.run.metric, "value")
+        if value is None:
+            value = part(scores, scorer, "value")
+        return part(value, key) if isinstance(value, dict) else value
+
+    def _metric(self, scores: Mapping[str, Any]) -> str:
+        """The name of a scorer, or of scorer/value where it gives several."""
+        names = []
+        for scorer in scores:
+            value = part(scores, scorer, "value")
+            names += [f"{scorer}/{key}" for key in value] if isinstance(value, dict) else [scorer]
+        if not self.wanted.metrics:
+            return names[0] if names else ""
+        for wanted in self.wanted.metrics:
+            for name in names:
+                if wanted in (name, *name.split("/")):
+                    return str(name)
+        raise FileError(
+            f"'{self.run.file}' has no scorer {' or '.join(map(shown, self.wanted.metrics))}; "
+            f"it has: {', '.join(names)}."
+        )
+
+    def _facts(self, sample: object) -> dict[str, Fact]:
+        facts = subject_and_document(part(sample, "metadata"))
+        if self.wanted.keep_text:
+            target = part(sample, "target")
+            facts["text"] = shortened(_said(part(sample, "input")))
+            facts["target"] = shortened(target if isinstance(target, str) else json.dumps(target))
+        return facts
+
+    def add_reductions(self) -> None:
+        """A log without its samples may still hold their scores, epochs already reduced."""
+        several = part(self.header, "reductions") or part(
+            self.header, "results", "sample_reductions"
+        )
+        for reduction in several if isinstance(several, list) else []:
+            scorer = as_name(part(reduction, "scorer"))
+            if scorer is None or (self.run.metric and scorer != self.run.metric):
+                continue
+            rows = part(reduction, "samples")
+            for row in rows if isinstance(rows, list) else []:
+                score = {scorer: {"value": part(row, "value")}}
+                self.add({"id": part(row, "sample_id"), "scores": score})
+        if self.run.rows:
+            self.run.remarks.append("it holds no samples; their scores are those of its reductions")
+
+    def remark(self) -> None:
+        """Say what is not seen in the counts."""
+        if self.limited:
+            self.run.remarks.append(
+                f"{counted(self.limited, 'sample')} hit a limit; the scores count"
+            )
+        if len(self.scorers) > 1:
+            others = ", ".join(name for name in self.scorers if name != self.run.metric)
+            self.run.remarks.append(f"other scorers are not read: {others}")
+
+
+def as_number(value: object) -> float | None:
+    """The score that a scorer gave: a number, a letter, or a word."""
+    if not isinstance(value, str):
+        return as_score(value)
+    if value in LETTERS:
+        return LETTERS[value]
+    if value.lower() in _WORDS:
+        return _WORDS[value.lower()]
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _said(text: object) -> object:
+    """The input of a sample: text, or the content of its last message."""
+    return part(text[-1], "content") if isinstance(text, list) and text else text
+
+
+def _check_status(run: Run, header: Mapping[str, Any]) -> None:
+    status = as_name(part(header, "status"))
+    if not run.rows:
+        raise FileError(
+            f"'{run.file}' holds no samples (status: {status or 'unknown'}), so nothing to read."
+        )
+    if status not in (None, "success"):
+        total = part(header, "eval", "dataset", "sample_ids")
+        of = f" of {len(total):,}" if isinstance(total, list) and total else ""
+        run.remarks.append(f"the run has status {status}: {run.rows:,}{of} samples")
+
+
+@contextmanager
+def _zipped(
+    path: Path, max_bytes: int, passed: Passed
+) -> Iterator[tuple[dict[str, Any], Iterator[Any]]]:
+    with opened(path, max_bytes) as archive:
+        header = _member(archive, "header.json" if "header.json" in archive else _STARTED)
+        if not isinstance(header, dict):
+            raise FileError(f"'{path}' holds a header that is no object. It is no log.")
+        if "reductions.json" in archive:
+            header["reductions"] = _member(archive, "reductions.json")
+        yield header, _samples(archive)
+        passed(path.stat().st_size)
+
+
+_STARTED = "_journal/start.json"
+
+
+def _member(archive: Archive, name: str) -> Any:
+    if name not in archive:
+        raise FileError(f"'{archive.path}' has neither header.json nor {_STARTED}: no log.")
+    return parsed(archive.read(name), f"'{archive.path}', member '{name}'")
+
+
+def _samples(archive: Archive) -> Iterator[Any]:
+    """All samples: from the summaries, which have the scores and are short, or one by one."""
+    whole = ["summaries.json"] if "summaries.json" in archive else []
+    summaries = whole or archive.names("_journal/summaries/")
+    for name in summaries:
+        content = io.BytesIO(archive.read(name))
+        yield from Pieces(content, f"'{archive.path}', member '{name}'").elements()
+    if not summaries:
+        for name in archive.names("samples/"):
+            yield _member(archive, name)
+
+
+@contextmanager
+def _plain(
+    path: Path, max_bytes: int, passed: Passed
+) -> Iterator[tuple[dict[str, Any], Iterator[Any]]]:
+    """What stands before the samples, then the samples; what follows them joins the header."""
+    header: dict[str, Any] = {}
+    with text_bytes(path, max_bytes, passed) as stream:
+        pieces = Pieces(stream, f"'{path}'")
+        members = pieces.members()
+        for key, is_list in members:
+            if key == "samples" and is_list:
+                yield header, _then(pieces.elements(), members, pieces, header)
+                return
+            header[key] = pieces.value()
+        yield header, iter(())
+
+
+def _then(
+    samples: Iterator[Any],
+    members: Iterator[tuple[str, bool]],
+    pieces: Pieces,
+    header: dict[str, Any],
+) -> Iterator[Any]:
+    yield from samples
+    for key, _ in members:
+        header[key] = pieces.value()

@@ -1,0 +1,257 @@
+"""Runs of many models on many tasks become one table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import InputError
+from itemwise.responses.cells import Kind, shown
+from itemwise.responses.facts import Fact
+from itemwise.responses.logs.runs import Epochs, Items, Run
+from itemwise.responses.table import Responses
+from itemwise.responses.triples import Triples, check_cells
+from itemwise.words import counted, listed
+
+OLDER_RUN = "of an older run of the same model and task"
+LATER_EPOCHS = "of later epochs"
+NOT_EVERY_EPOCH = "of items that were not scored in every epoch"
+MOST_GRADES = 20
+_TABLE_BYTES = 2 * 1024**3
+
+
+@dataclass
+class Answers:
+    """What counts of a run: one score an item, made of so many rows."""
+
+    run: Run
+    places: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    rows: NDArray[np.int64]
+
+    def keep(self, which: NDArray[np.bool_], why: str) -> None:
+        """Leave the other items out."""
+        if not which.all():
+            self.run.left_out[why] += int(self.rows[~which].sum())
+            self.places, self.scores = self.places[which], self.scores[which]
+            self.rows = self.rows[which]
+
+
+def merged(runs: Sequence[Run], items: Items, epochs: Epochs, max_bytes: int) -> Responses:
+    """One table of all runs, with what is known of its items and models."""
+    answers = [_reduced(run, epochs) for run in sorted(runs, key=_age)]
+    notes = [*_epoch_notes(answers, epochs), *_newest_only(answers)]
+    answers = [one for one in answers if one.places.size]
+    used = np.unique(np.concatenate([one.places for one in answers]))
+    models = list(dict.fromkeys(run.model for run in runs if _has_any(run, answers)))
+    check_cells(len(models), used.size, min(max_bytes, _TABLE_BYTES))
+    names, clash = _item_names(items, used)
+    row = {model: at for at, model in enumerate(models)}
+    scores = np.concatenate([one.scores for one in answers])
+    triples = Triples(
+        models,
+        names,
+        np.concatenate([np.full(one.places.size, row[one.run.model]) for one in answers]),
+        np.searchsorted(used, np.concatenate([one.places for one in answers])),
+        scores,
+    )
+    table = Responses.from_triples(triples, _kind(scores))
+    notes = [*_kind_notes(answers, table.kind), *notes, *clash, *_metric_notes(answers)]
+    return table.described(
+        items=_item_facts(items, used),
+        respondents=_model_facts([one.run for one in answers], models),
+        notes=[*notes, *_version_notes(answers)],
+    )
+
+
+def _has_any(run: Run, answers: Iterable[Answers]) -> bool:
+    return any(one.run is run for one in answers)
+
+
+def _age(run: Run) -> tuple[str, str]:
+    """Older runs first; without a date, by name."""
+    return run.date.replace(":", "-")[:19], str(run.file)
+
+
+def _reduced(run: Run, epochs: Epochs) -> Answers:
+    """One score an item: the mean of its epochs, how many were right, or the first."""
+    places = np.frombuffer(run.places, dtype=np.int64)
+    scores = np.frombuffer(run.scores, dtype=np.float64)
+    found, first, inverse, counts = np.unique(
+        places, return_index=True, return_inverse=True, return_counts=True
+    )
+    inverse = inverse.reshape(-1)
+    if epochs == "first":
+        run.left_out[LATER_EPOCHS] += places.size - found.size
+        return Answers(run, found, scores[first], np.ones_like(found))
+    totals = np.bincount(inverse, scores, found.size).astype(np.float64)
+    if epochs == "mean" or not found.size:
+        return Answers(run, found, totals / np.maximum(counts, 1), counts)
+    if not np.isin(scores, (0.0, 1.0)).all():
+        odd = scores[~np.isin(scores, (0.0, 1.0))][0]
+        raise InputError(
+            f"epochs is 'grades', which counts right answers, but task {shown(run.task)} in "
+            f"'{run.file}' has the score {odd:g}. Use epochs='mean' or 'first'."
+        )
+    answers = Answers(run, found, totals, counts)
+    answers.keep(counts == counts.max(), NOT_EVERY_EPOCH)
+    return answers
+
+
+def _epoch_notes(answers: Sequence[Answers], epochs: Epochs) -> list[str]:
+    """How many epochs each task had; as grades, all its runs must have the same number."""
+    several: dict[str, set[int]] = defaultdict(set)
+    for one in answers:
+        if one.rows.size:
+            several[one.run.task].add(int(one.rows.max()))
+    unequal = [task for task, found in several.items() if len(found) > 1]
+    if epochs == "grades" and unequal:
+        found = sorted(several[unequal[0]])
+        raise InputError(
+            f"epochs is 'grades', but task {shown(unequal[0])} has {found[0]} epochs in one log "
+            f"and {found[-1]} in another, so that their grades differ in meaning. "
+            "Use epochs='mean' or 'first'."
+        )
+    repeated = [task for task, found in several.items() if max(found) > 1]
+    if not repeated:
+        return []
+    became = "averaged" if epochs == "mean" else "counted: a grade is how many were right"
+    return [f"Epochs of {listed(repeated, 'task')} were {became}."]
+
+
+def _newest_only(answers: Sequence[Answers]) -> list[str]:
+    """Where two runs of a model and a task have the same item, the newer counts."""
+    together: dict[tuple[str, str], list[Answers]] = defaultdict(list)
+    for one in answers:
+        together[one.run.model, one.run.task].append(one)
+    twice = []
+    for (model, task), several in together.items():
+        newer = several[-1].places
+        for one in reversed(several[:-1]):
+            kept = ~np.isin(one.places, newer)
+            newer = np.union1d(newer, one.places)
+            if not kept.all():
+                one.keep(kept, OLDER_RUN)
+                twice.append(f"{model} on {task}")
+    if not twice:
+        return []
+    pairs = list(dict.fromkeys(twice))
+    note = (
+        f"Several logs hold {listed(pairs, 'pair')} of a model and a task; where they have the "
+        "same item, the newest counts."
+    )
+    return [note]
+
+
+def _item_names(items: Items, used: NDArray[np.int64]) -> tuple[list[str], list[str]]:
+    """Task and id; where two items of a task share an id, the content hash tells them apart."""
+    names = [f"{items.tasks[place]}/{items.ids[place]}" for place in used]
+    seen: dict[str, int] = defaultdict(int)
+    for name in names:
+        seen[name] += 1
+    shared = [name for name, count in seen.items() if count > 1]
+    if not shared:
+        return names, []
+    for length in (8, None):
+        longer = [
+            f"{name}#{items.keys[place][:length]}" if seen[name] > 1 else name
+            for name, place in zip(names, used, strict=True)
+        ]
+        if len(set(longer)) == len(longer):
+            break
+    note = (
+        f"{listed(shared, 'name')} stand for items of different content in different logs; a part "
+        "of the content's hash was added to their names."
+    )
+    return longer, [note]
+
+
+def _item_facts(items: Items, used: NDArray[np.int64]) -> dict[str, list[Fact]]:
+    places = used.tolist()
+    facts: dict[str, list[Fact]] = {
+        "task": [items.tasks[place] for place in places],
+        "id": [items.ids[place] for place in places],
+    }
+    hashes: list[Fact] = [
+        None if items.keys[place].startswith("id ") else items.keys[place] for place in places
+    ]
+    told = {name: [known.get(place) for place in places] for name, known in items.facts.items()}
+    told["hash"] = hashes
+    return facts | {
+        name: column for name, column in told.items() if any(v is not None for v in column)
+    }
+
+
+def _model_facts(runs: Sequence[Run], models: Sequence[str]) -> dict[str, list[Fact]]:
+    """What the logs tell of each model; several values are listed, of dates the latest."""
+    told: dict[str, dict[str, list[Fact]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        for name, value in run.about.items():
+            if value is not None and value not in told[name][run.model]:
+                told[name][run.model].append(value)
+    return {
+        name: [_one(name, by_model.get(model, [])) for model in models]
+        for name, by_model in told.items()
+    }
+
+
+def _one(name: str, values: Sequence[Fact]) -> Fact:
+    if len(values) < 2:
+        return values[0] if values else None
+    texts = [str(value) for value in values]
+    return max(texts) if name == "date" else ", ".join(texts)
+
+
+def _kind(scores: NDArray[np.float64]) -> Kind:
+    if np.isin(scores, (0.0, 1.0)).all():
+        return "binary"
+    whole = (scores == np.floor(scores)).all() and scores.min() >= 0
+    return "graded" if whole and scores.max() <= MOST_GRADES else "continuous"
+
+
+def _kind_notes(answers: Sequence[Answers], kind: str) -> list[str]:
+    """Which tasks are not right or wrong, and what the table became for it."""
+    if kind == "binary":
+        return []
+    odd: set[str] = set()
+    plain: set[str] = set()
+    for one in answers:
+        (plain if np.isin(one.scores, (0.0, 1.0)).all() else odd).add(one.run.task)
+    plain -= odd
+    note = f"The scores of {listed(sorted(odd), 'task')} are not only 0 and 1"
+    beside = f", beside {counted(len(plain), 'task')} of right or wrong" if plain else ""
+    return [f"{note}{beside}: the table is {kind}."]
+
+
+def _metric_notes(answers: Sequence[Answers]) -> list[str]:
+    metrics: dict[str, set[str]] = defaultdict(set)
+    for one in answers:
+        metrics[one.run.task].add(one.run.metric)
+    return [
+        f"Task {shown(task)} is scored by {' in some logs and '.join(sorted(found))} in others; "
+        "name one as metric."
+        for task, found in sorted(metrics.items())
+        if len(found) > 1
+    ]
+
+
+def _version_notes(answers: Sequence[Answers]) -> list[str]:
+    pairs = {
+        (one.run.format, str(one.run.about["version"]))
+        for one in answers
+        if one.run.about.get("version")
+    }
+    notes = []
+    for source, several in groupby(sorted(pairs), key=lambda pair: pair[0]):
+        versions = [version for _, version in several]
+        if len(versions) > 1:
+            notes.append(
+                f"The logs come from {listed(versions, 'version')} of {source}, which may ask or "
+                "score differently."
+            )
+    return notes

@@ -1,0 +1,92 @@
+"""Predictions of OpenML runs: predictions.arff, a row a test instance of a fold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from itemwise.errors import FileError
+from itemwise.responses.arff import read_arff
+from itemwise.responses.facts import Fact
+from itemwise.responses.logs.runs import Items, Passed, Run, Wanted, as_fact
+from itemwise.responses.text import text_bytes
+from itemwise.words import joined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METRIC = "correct"
+_RELATION = re.compile(rb"openml[_ ]task[_ ](\d{1,12})", re.I)
+_TOLD = re.compile(rb"<oml:(run_id|task_id|flow_id|flow_name|setup_id)>([^<]{1,300})</")
+_HEAD = 1 << 16
+
+
+@dataclass(frozen=True)
+class OpenMLPredictions:
+    """Runs of OpenML; an instance is right where the prediction is the correct class."""
+
+    name: str = "openml"
+
+    def recognises(self, path: Path, beginning: bytes) -> bool:
+        """By the attributes that every table of predictions has."""
+        stated = beginning.lower()
+        return ".arff" in path.name and b"row_id" in stated and b"prediction" in stated
+
+    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+        """One run: a flow on a task."""
+        frame = read_arff(path, wanted.max_bytes)
+        _check(path, frame)
+        run = self._run(path, wanted.max_bytes)
+        if wanted.metrics and METRIC not in wanted.metrics:
+            raise FileError(f"'{path}' has no metric {wanted.metrics[0]!r:.60}; it has: {METRIC}.")
+        right = (frame["prediction"].astype(str) == frame["correct"].astype(str)).astype(float)
+        right[frame["prediction"].isna() | frame["correct"].isna()] = float("nan")
+        folds = frame["fold"] if "fold" in frame else frame["row_id"] * 0
+        for row, score, fold in zip(frame["row_id"], right, folds, strict=True):
+            identity = f"{row:.0f}" if isinstance(row, float) else str(row)
+            place = items.place(run.task, f"id {identity}", identity)
+            if run.add(place, score) and "fold" in frame and "repeat" not in frame:
+                items.tell(place, {"fold": as_fact(int(fold))})
+        passed(path.stat().st_size)
+        yield run
+
+    def _run(self, path: Path, max_bytes: int) -> Run:
+        """Task and flow, from the description beside the predictions, the table or the folder."""
+        told = _description(path.with_name("description.xml"))
+        with text_bytes(path, max_bytes) as stream:
+            match = _RELATION.search(stream.read(_HEAD))
+        number = told.get("task_id") or (match[1].decode() if match else None)
+        folder = path.absolute().parent.name
+        named = path.name.partition(".")[0].removesuffix("predictions").strip("_-")
+        model = told.get("flow_name") or named or folder
+        run = Run(
+            path, self.name, str(model), f"openml-task:{number}" if number else folder, METRIC
+        )
+        run.about = {"source": self.name, **told}
+        return run
+
+
+def _check(path: Path, frame: pd.DataFrame) -> None:
+    if "truth" in frame and "correct" not in frame:
+        raise FileError(
+            f"'{path}' holds predictions of numbers, which are neither right nor wrong. "
+            "Only predictions of classes are read."
+        )
+    missing = [name for name in ("row_id", "prediction", "correct") if name not in frame]
+    if missing:
+        raise FileError(f"'{path}' lacks {joined(missing)}: these are no predictions of OpenML.")
+    if frame["row_id"].isna().any():
+        raise FileError(f"'{path}' has a prediction without row_id. It is damaged.")
+
+
+def _description(path: Path) -> dict[str, Fact]:
+    """What the description of a run tells, as plain text: no XML of strangers is interpreted."""
+    try:
+        with path.open("rb") as file:
+            found = _TOLD.findall(file.read(1 << 20))
+    except OSError:
+        return {}
+    return {key.decode(): value.decode("utf-8", "replace").strip() for key, value in found}

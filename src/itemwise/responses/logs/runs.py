@@ -1,0 +1,153 @@
+"""What a log tells: a run of one model on one task, and the items that runs share."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from itemwise.responses.facts import Fact
+
+Epochs = Literal["mean", "grades", "first"]
+Passed = Callable[[int], None]  # told how many bytes of the file are behind us
+
+LONGEST_TEXT = 2_000
+LONGEST_NAME = 500  # of a model, a task or an id: more is no name
+NOT_SCORED = "without a score"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller asked for."""
+
+    metrics: tuple[str, ...] = ()  # the first that a log has is taken; none: the format's choice
+    filter: str | None = None
+    epochs: Epochs = "mean"
+    keep_text: bool = False
+    max_bytes: int = 8 * 1024**3
+
+
+class Items:
+    """The items of all tasks. Within a task, the key decides which item it is."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, dict[str, int]] = {}
+        self.tasks: list[str] = []
+        self.keys: list[str] = []
+        self.ids: list[str] = []
+        self.facts: dict[str, dict[int, Fact]] = {}
+
+    def place(self, task: str, key: str, identity: str) -> int:
+        """The number of an item; a new one where no log has told of it."""
+        places = self._places.setdefault(task, {})
+        place = places.get(key)
+        if place is None:
+            place = places[key] = len(self.keys)
+            self.tasks.append(task)
+            self.keys.append(key)
+            self.ids.append(identity)
+        return place
+
+    def tell(self, place: int, facts: Mapping[str, Fact]) -> None:
+        """Keep what is known of an item; what was told first stays."""
+        for name, value in facts.items():
+            if value is not None:
+                self.facts.setdefault(name, {}).setdefault(place, value)
+
+
+@dataclass
+class Run:
+    """What one log says of one model on one task; rows are added as they are read."""
+
+    file: Path
+    format: str
+    model: str
+    task: str
+    metric: str = ""
+    date: str = ""
+    about: dict[str, Fact] = field(default_factory=dict)  # of the model
+    rows: int = 0
+    places: array[int] = field(default_factory=lambda: array("q"))
+    scores: array[float] = field(default_factory=lambda: array("d"))
+    left_out: Counter[str] = field(default_factory=Counter)  # rows, by why
+    remarks: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.model, self.task = clean(self.model), clean(self.task)
+
+    def add(self, place: int, score: float | None) -> bool:
+        """Note a row; one without a finite score was never asked."""
+        self.rows += 1
+        if score is None or not math.isfinite(score):
+            self.left_out[NOT_SCORED] += 1
+            return False
+        self.places.append(place)
+        self.scores.append(score)
+        return True
+
+    def leave_out(self, why: str, rows: int = 1) -> None:
+        """Count rows that are not used."""
+        self.rows += rows
+        self.left_out[why] += rows
+
+
+class LogFormat(Protocol):
+    """One kind of log: it knows its files and reads them."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the table of files."""
+
+    def recognises(self, path: Path, beginning: bytes) -> bool:
+        """Whether this file, of which the first bytes are given, unpacked, is such a log."""
+
+    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+        """The runs of a log, one row after the other; a `FileError` where it is none."""
+
+
+def as_score(value: object) -> float | None:
+    """A number, or a truth value as one; None for everything else."""
+    if isinstance(value, bool | int | float):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    return None
+
+
+def as_name(value: object) -> str | None:
+    """A name as logs give them: text or a number, neither empty nor endless."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    text = clean(str(value))
+    return text if 0 < len(text) <= LONGEST_NAME and text.strip() else None
+
+
+def clean(text: str) -> str:
+    """Text that can be stored: half a character, of JSON or a file name, is spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def as_fact(value: object) -> Fact:
+    """A fact in a few words; anything nested or long is none."""
+    if isinstance(value, bool | int):
+        return value
+    return as_name(value)
+
+
+def shortened(text: object) -> str | None:
+    """Text to keep, as long as it may be."""
+    return clean(text[:LONGEST_TEXT]) if isinstance(text, str) and text else None
+
+
+def part(record: object, *path: str) -> Any:
+    """What stands at the end of a path of keys; None where it ends early."""
+    for key in path:
+        if not isinstance(record, dict):
+            return None
+        record = record.get(key)
+    return record

@@ -1,0 +1,56 @@
+import json
+
+import pandas as pd
+import pytest
+
+import itemwise as iw
+
+
+@pytest.fixture
+def logs(tmp_path):
+    """Two models on a task; the second log has a second filter."""
+    for model, filters in (("lab__one", ["strict-match"]), ("lab__two", ["strict-match", "loose"])):
+        folder = tmp_path / "logs" / model
+        folder.mkdir(parents=True)
+        rows = [
+            {"doc_id": n, "doc": {"question": "why"}, "doc_hash": f"h{n}", "filter": name, "acc": 1}
+            for name in filters
+            for n in range(3)
+        ]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / "samples_sums_2025-01-01T00-00-00.000000.jsonl").write_text(text)
+    return tmp_path / "logs"
+
+
+def test_logs_become_a_table_with_facts(run, logs):
+    done = run("read", logs, "--out", "responses.parquet")
+    assert done.exit_code == 0, done.output
+    table = iw.read_responses("responses.parquet")
+    assert table.respondents == ("lab/one", "lab/two")
+    assert table.item_groups("task") == ("sums", "sums", "sums")
+    assert "left out: 3 rows of another filter" in done.stdout
+
+
+def test_json_is_one_document(run, logs):
+    document = json.loads(run("read", logs, "--out", "responses.csv", "--json").stdout)
+    assert document["left_out"] == {"of another filter": 3}
+    assert [row["read"] for row in document["files"]] == [3, 3]
+
+
+def test_options_reach_the_reader(run, logs):
+    options = ("--filter", "loose", "--metric", "f1", "--metric", "acc", "--keep-text")
+    done = run("read", logs, "--out", "responses.parquet", *options, "--files", "files.csv")
+    assert done.exit_code == 0, done.output
+    assert iw.read_responses("responses.parquet").item_facts["text"].tolist() == ["why"] * 3
+    assert pd.read_csv("files.csv")["read"].tolist() == [3, 3]
+
+
+def test_quiet_says_nothing(run, logs):
+    done = run("read", logs, "--out", "responses.csv", "--quiet")
+    assert done.stdout == done.stderr == ""
+
+
+def test_a_folder_without_logs_is_bad_input(run, tmp_path):
+    done = run("read", tmp_path, "--out", "responses.csv")
+    assert done.exit_code == 3
+    assert "no evaluation log" in done.stderr

@@ -1,0 +1,241 @@
+"""HELM, Every Eval Ever and OpenML: what is theirs alone."""
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from itemwise.errors import FileError, ItemwiseError
+from itemwise.responses import read_logs, read_responses
+
+
+def stat(name, mean, **more):
+    if mean is None:
+        return {"name": {"name": name, "split": "test"}, "count": 0, "sum": 0}
+    return {"name": {"name": name, "split": "test", **more}, "count": 1, "sum": mean, "mean": mean}
+
+
+@pytest.fixture
+def helm(tmp_path):
+    """Write a run folder of HELM."""
+
+    def write(instances, name="boolq:model=lab_one", groups=("boolq",), state=None):
+        folder = tmp_path / "runs" / name.replace(":", "-")
+        folder.mkdir(parents=True)
+        spec = {"name": name, "adapter_spec": {"model": "lab/one"}, "groups": list(groups)}
+        spec["scenario_spec"] = {"args": {"subject": "law"}}
+        (folder / "run_spec.json").write_text(json.dumps(spec))
+        (folder / "per_instance_stats.json").write_text(json.dumps(instances))
+        if state is not None:
+            (folder / "scenario_state.json").write_text(json.dumps(state))
+        return folder
+
+    return write
+
+
+def instance(identity, *stats, **more):
+    return {"instance_id": identity, "train_trial_index": 0, "stats": list(stats), **more}
+
+
+def test_helm_reads_the_metric_that_its_tables_show(helm):
+    one = instance("id1", stat("exact_match", 0), stat("quasi_exact_match", 1))
+    assert read_responses(helm([one])).values.tolist() == [[1]]
+    other = helm([one], "mmlu:subject=law,model=lab_one", ["mmlu"])
+    found = read_responses(other)
+    assert found.values.tolist() == [[0]]
+    assert found.items == ("mmlu:subject=law/id1",)
+    assert found.respondents == ("lab/one",)
+    assert found.item_facts.loc[found.items[0], ["subject", "split"]].tolist() == ["law", "test"]
+
+
+def test_helm_leaves_perturbed_and_empty_instances_out(helm):
+    folder = helm(
+        [
+            instance("id1", stat("exact_match", 1)),
+            instance("id1", stat("exact_match", 0), perturbation={"name": "typos"}),
+            instance("id2", stat("exact_match", None)),
+        ],
+        "mmlu:model=x",
+        ["mmlu"],
+    )
+    reading = read_logs(folder)
+    assert reading.responses.items == ("mmlu/id1",)
+    assert reading.left_out == {"of perturbed instances": 1, "without a score": 1}
+
+
+def test_helm_averages_its_trials(helm):
+    rows = [instance("id1", stat("exact_match", v)) | {"train_trial_index": v} for v in (0, 1)]
+    assert read_responses(helm(rows)).values.tolist() == [[0.5]]
+
+
+def test_helm_names_the_metrics_there_are(helm):
+    folder = helm([instance("id1", stat("bits_per_byte", 0.5))])
+    with pytest.raises(FileError, match="choose one: bits_per_byte"):
+        read_responses(folder)
+    assert read_logs(folder, metric="bits_per_byte").responses.n_items == 1
+
+
+def test_helm_texts_come_from_the_state_beside(helm):
+    state = {
+        "adapter_spec": {},
+        "request_states": [
+            {
+                "instance": {
+                    "id": "id1",
+                    "input": {"text": "why?"},
+                    "references": [{"output": {"text": "so"}, "tags": ["correct"]}],
+                }
+            }
+        ],
+    }
+    folder = helm([instance("id1", stat("exact_match", 1))], state=state)
+    facts = read_logs(folder, keep_text=True).responses.item_facts
+    assert facts[["text", "target"]].to_numpy().tolist() == [["why?", "so"]]
+
+
+def test_a_run_of_helm_without_statistics_is_refused_by_name(helm):
+    folder = helm([])
+    (folder / "per_instance_stats.json").unlink()
+    with pytest.raises(FileError, match=r"boolq.* without per_instance_stats\.json"):
+        read_logs(folder)
+
+
+def sample(model, number, score, **more):
+    return {
+        "schema_version": "0.2.1",
+        "evaluation_id": "e",
+        "model_id": model,
+        "evaluation_name": "GSM8K",
+        "sample_id": f"gsm8k_{number}",
+        "sample_hash": f"h{number}",
+        "input": {"raw": "why", "reference": ["so"]},
+        "evaluation": {"score": score, "is_correct": score > 0.5},
+        **more,
+    }
+
+
+@pytest.fixture
+def instances(tmp_path):
+    """Write a file of Every Eval Ever."""
+
+    def write(rows):
+        path = tmp_path / "c0ffee_samples.jsonl"
+        path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+        return path
+
+    return write
+
+
+def test_every_eval_ever_holds_many_models(instances):
+    path = instances([sample(m, n, n / 2) for m in ("a", "b") for n in (1, 2)])
+    found = read_responses(path)
+    assert found.respondents == ("a", "b")
+    assert found.values.tolist() == [[0.5, 1], [0.5, 1]]
+    assert read_logs(path, metric="is_correct").responses.values.tolist() == [[0, 1], [0, 1]]
+
+
+def test_every_eval_ever_keys_items_by_their_hash(instances):
+    path = instances([sample("a", 1, 1), sample("b", 1, 0, sample_id="other name")])
+    assert read_responses(path).items == ("GSM8K/gsm8k_1",)
+
+
+def test_every_eval_ever_counts_errors_and_rows_without_a_name(instances):
+    rows = [sample("a", 1, 1), sample("a", 2, 0, error="timeout"), sample(None, 3, 1)]
+    reading = read_logs(instances(rows), keep_text=True)
+    assert reading.responses.n_items == 1
+    assert reading.left_out == {"that ended with an error": 1, "without model, task or id": 1}
+    assert reading.responses.item_facts["text"].tolist() == ["why"]
+
+
+ARFF = """@RELATION openml_task_31_predictions
+@ATTRIBUTE repeat NUMERIC
+@ATTRIBUTE fold NUMERIC
+@ATTRIBUTE row_id NUMERIC
+@ATTRIBUTE prediction {good,bad}
+@ATTRIBUTE correct {good,bad}
+@ATTRIBUTE confidence.good NUMERIC
+@DATA
+0,0,7,good,good,0.9
+0,0,9,good,bad,0.9
+1,1,7,bad,good,0.1
+1,1,9,bad,bad,0.1
+"""
+
+
+@pytest.fixture
+def predictions(tmp_path):
+    """Write the predictions of a run of OpenML."""
+
+    def write(text=ARFF, description=None):
+        folder = tmp_path / "run_5"
+        folder.mkdir()
+        path = folder / "predictions.arff"
+        path.write_text(text)
+        if description:
+            (folder / "description.xml").write_text(description)
+        return path
+
+    return write
+
+
+def test_openml_says_where_the_prediction_is_right(predictions):
+    path = predictions()
+    found = read_responses(path)
+    assert found.items == ("openml-task:31/7", "openml-task:31/9")
+    assert found.respondents == ("run_5",)
+    assert found.values.tolist() == [[0.5, 0.5]]
+    assert read_logs(path, epochs="first").responses.values.tolist() == [[1, 0]]
+    assert read_logs(path, epochs="grades").responses.kind == "binary"
+
+
+def test_openml_flows_are_named_in_the_description(predictions):
+    told = "<oml:run><oml:flow_name>tree(1)</oml:flow_name><oml:task_id>3</oml:task_id></oml:run>"
+    found = read_responses(predictions(description=told))
+    assert found.respondents == ("tree(1)",)
+    assert found.item_groups("task") == ("openml-task:3", "openml-task:3")
+
+
+def test_openml_predictions_of_numbers_are_refused(predictions):
+    text = ARFF.replace("correct {good,bad}", "truth {good,bad}")
+    with pytest.raises(FileError, match="neither right nor wrong"):
+        read_logs(predictions(text))
+
+
+ODD = st.sampled_from(
+    [None, True, -1, 1e308, "", "C", [], [[]], {}, {"a": []}, [None], "x" * 600, "\ud800"]
+)
+LOGS = {
+    "per_instance_stats.json": [instance("id1", stat("exact_match", 1), stat("f1_score", 0.5))],
+    "log.json": {
+        "version": 2,
+        "status": "success",
+        "eval": {"model": "m", "task": "t", "created": "2025", "packages": {"inspect_ai": "1"}},
+        "results": {"sample_reductions": [{"scorer": "s", "samples": [{"sample_id": 1}]}]},
+        "samples": [{"id": 1, "scores": {"s": {"value": {"a": 1}}}, "metadata": {"subject": "x"}}],
+    },
+    "a_samples.jsonl": sample("m", 1, 1, metadata={"subject": "x"}, error=None),
+    "samples_t.jsonl": {"doc_id": 1, "doc": {"subject": "x"}, "doc_hash": "h", "acc": 1.0},
+}
+
+
+def replaced(value, steps, odd):
+    """The document with one of its parts, found by `steps`, made odd."""
+    if not steps or not isinstance(value, dict | list) or not value:
+        return odd
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    key = keys[steps[0] % len(keys)]
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[key] = replaced(value[key], steps[1:], odd)
+    return copy
+
+
+@settings(max_examples=40, deadline=None)
+@given(name=st.sampled_from(sorted(LOGS)), steps=st.lists(st.integers(0, 9)), odd=ODD)
+def test_wrong_types_anywhere_are_read_or_explained(tmp_path_factory, name, steps, odd):
+    folder = tmp_path_factory.mktemp("logs")
+    (folder / "run_spec.json").write_text('{"name": "a:b=c", "adapter_spec": {"model": "m"}}')
+    (folder / name).write_text(json.dumps(replaced(LOGS[name], steps, odd)))
+    with suppress(ItemwiseError):  # anything else would be a surprise to the caller
+        assert read_logs(folder, keep_text=True).responses.n_items >= 1

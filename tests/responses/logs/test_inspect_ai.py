@@ -1,0 +1,254 @@
+import io
+import json
+import struct
+import zipfile
+import zlib
+
+import pyarrow as pa
+import pytest
+
+from itemwise.errors import FileError, InputError
+from itemwise.responses import read_logs, read_responses
+from itemwise.responses.logs import archives, jsonfiles
+
+EVAL = {
+    "model": "lab/one",
+    "task": "riddles",
+    "created": "2025-01-02T03:04:05+00:00",
+    "packages": {"inspect_ai": "0.3.1"},
+}
+
+
+def sample(number, value, epoch=1, **more):
+    scores = {"match": {"value": value}} if value is not None else {}
+    return {"id": number, "epoch": epoch, "input": "why", "target": "x", "scores": scores, **more}
+
+
+def document(samples, status="success", **more):
+    return {"version": 2, "status": status, "eval": EVAL, "samples": samples, **more}
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Write a log as one JSON document."""
+
+    def write(samples, name="log.json", **more):
+        path = tmp_path / name
+        path.write_text(json.dumps(document(samples, **more)))
+        return path
+
+    return write
+
+
+def zipped(path, members, method="zstd", stated=None):
+    """Write an archive as Inspect does, its members packed by zstd, method 93."""
+    out, directory = io.BytesIO(), []
+    for name, content in members.items():
+        if method == "zstd":
+            code, packed = 93, pa.compress(content, codec="zstd", asbytes=True)
+        else:
+            packer = zlib.compressobj(wbits=-15)
+            code, packed = 8, packer.compress(content) + packer.flush()
+        sizes = struct.pack("<III", zlib.crc32(content), len(packed), stated or len(content))
+        raw = name.encode()
+        where = out.tell()
+        common = struct.pack("<HHHHH", 20, 0, code, 0, 0) + sizes
+        out.write(b"PK\x03\x04" + common + struct.pack("<HH", len(raw), 0) + raw + packed)
+        rest = struct.pack("<HHHHHII", len(raw), 0, 0, 0, 0, 0, where)
+        directory.append(b"PK\x01\x02" + struct.pack("<H", 20) + common + rest + raw)
+    start, listed = out.tell(), b"".join(directory)
+    end = struct.pack("<HHHHIIH", 0, 0, len(members), len(members), len(listed), start, 0)
+    path.write_bytes(out.getvalue() + listed + b"PK\x05\x06" + end)
+    return path
+
+
+def members(samples, status="success"):
+    header = {"version": 2, "status": status, "eval": EVAL}
+    return {
+        "header.json": json.dumps(header).encode(),
+        "summaries.json": json.dumps(samples).encode(),
+    }
+
+
+def test_letters_become_scores(log):
+    path = log([sample(n, letter) for n, letter in enumerate("CIPN")])
+    found = read_responses(path)
+    assert found.values.tolist() == [[1, 0, 0.5, 0]]
+    assert found.items == ("riddles/0", "riddles/1", "riddles/2", "riddles/3")
+
+
+@pytest.mark.parametrize(("value", "score"), [(True, 1), ("yes", 1), ("0.25", 0.25), (3, 3)])
+def test_other_values_are_numbers_too(log, value, score):
+    assert read_responses(log([sample(1, value)])).values.tolist() == [[score]]
+
+
+@pytest.mark.parametrize("method", ["zstd", "deflate"])
+def test_an_archive_tells_what_the_document_tells(tmp_path, log, method):
+    samples = [sample(1, "C"), sample(2, "I")]
+    path = zipped(tmp_path / "log.eval", members(samples), method)
+    assert read_responses(path) == read_responses(log(samples))
+
+
+def test_without_summaries_the_samples_are_read_one_by_one(tmp_path):
+    content = members([])
+    del content["summaries.json"]
+    content |= {f"samples/{n}_epoch_1.json": json.dumps(sample(n, "C")).encode() for n in (1, 2)}
+    assert read_responses(zipped(tmp_path / "log.eval", content)).n_items == 2
+
+
+def test_an_unfinished_archive_is_read_from_its_journal(tmp_path):
+    content = members([])
+    start = content.pop("header.json")
+    content = {
+        "_journal/start.json": start,
+        "_journal/summaries/1.json": json.dumps([sample(1, "C")]).encode(),
+    }
+    assert read_responses(zipped(tmp_path / "log.eval", content)).n_items == 1
+
+
+def test_epochs_are_averaged_counted_or_the_first(log):
+    samples = [sample(1, v, e) for e, v in enumerate("CIC")]
+    samples += [sample(2, "C", e) for e in range(3)]
+    path = log(samples)
+    assert read_logs(path).responses.values.tolist() == [[2 / 3, 1]]
+    grades = read_logs(path, epochs="grades").responses
+    assert (grades.kind, grades.values.tolist()) == ("graded", [[2, 3]])
+    first = read_logs(path, epochs="first")
+    assert first.responses.values.tolist() == [[1, 1]]
+    assert first.left_out == {"of later epochs": 4}
+
+
+def test_an_item_that_lacks_an_epoch_has_no_grade(log):
+    path = log([sample(1, "C", 1), sample(1, "C", 2), sample(2, "C", 1)])
+    reading = read_logs(path, epochs="grades")
+    assert reading.responses.items == ("riddles/1",)
+    assert reading.left_out == {"of items that were not scored in every epoch": 1}
+
+
+def test_partial_credit_is_no_grade(log):
+    with pytest.raises(InputError, match=r"has the score 0\.5\. Use epochs='mean'"):
+        read_logs(log([sample(1, "P")]), epochs="grades")
+
+
+def test_errors_limits_and_missing_scores_are_counted_by_reason(log):
+    samples = [
+        sample(1, "C"),
+        sample(2, "C", error={"message": "boom"}),
+        sample(3, None, limit={"type": "token"}),
+        sample(4, None),
+        sample(5, float("nan")),
+        sample(6, "I", limit={"type": "time"}),
+        {"no": "id"},
+    ]
+    reading = read_logs(log(samples))
+    assert reading.responses.items == ("riddles/1", "riddles/6")
+    assert reading.left_out == {
+        "that ended with an error": 1,
+        "stopped by a limit and not scored": 1,
+        "that no scorer judged": 1,
+        "without a score": 1,
+        "without an id": 1,
+    }
+    assert "1 sample hit a limit" in reading.files.loc[0, "reason"]
+
+
+def test_a_cancelled_run_is_read_and_said_to_be_one(log):
+    reading = read_logs(log([sample(1, "C")], status="cancelled"))
+    assert "status cancelled" in reading.files.loc[0, "reason"]
+
+
+def test_one_of_several_scorers_is_read(log):
+    scores = {"match": {"value": "C"}, "judge": {"value": {"style": 0.5, "truth": 0.25}}}
+    path = log([sample(1, None) | {"scores": scores}])
+    assert read_logs(path).responses.values.tolist() == [[1]]
+    assert read_logs(path, metric="truth").responses.values.tolist() == [[0.25]]
+    assert read_logs(path, metric="judge").files.loc[0, "metric"] == "judge/style"
+    with pytest.raises(FileError, match="it has: match, judge/style, judge/truth"):
+        read_logs(path, metric="nonsense")
+
+
+def test_without_samples_the_reductions_count_or_the_log_is_refused(log):
+    reductions = [{"scorer": "match", "samples": [{"sample_id": 1, "value": 1.0}]}]
+    assert read_responses(log([], reductions=reductions)).values.tolist() == [[1]]
+    with pytest.raises(FileError, match=r"holds no samples \(status: error\)"):
+        read_logs(log([], status="error"))
+
+
+def test_text_and_subject_become_facts(log):
+    path = log([sample(1, "C", metadata={"subject": "logic"})])
+    facts = read_logs(path, keep_text=True).responses.item_facts
+    assert facts.loc["riddles/1", ["subject", "text", "target"]].tolist() == ["logic", "why", "x"]
+
+
+def test_a_large_document_is_read_piece_by_piece(log, monkeypatch):
+    monkeypatch.setattr(jsonfiles, "_STEP", 64)
+    samples = [sample(n, "C", story="x" * 500) for n in range(40)]
+    assert read_responses(log(samples)).n_items == 40
+
+
+def test_a_value_without_end_is_refused(log, monkeypatch):
+    monkeypatch.setattr(jsonfiles, "_STEP", 64)
+    monkeypatch.setattr(jsonfiles, "SMALL", 1000)
+    with pytest.raises(FileError, match="holds a value of more than"):
+        read_logs(log([sample(1, "C", story="x" * 20_000)]))
+
+
+@pytest.mark.parametrize("keep", [0.3, 0.6, 0.95])
+def test_a_cut_document_is_refused_by_name(log, keep):
+    path = log([sample(n, "C") for n in range(50)])
+    path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
+    with pytest.raises(FileError, match=r"log\.json.* is not valid JSON"):
+        read_logs(path)
+
+
+def test_deep_nesting_is_refused(log):
+    path = log([sample(1, "C", deep="?")])
+    path.write_text(path.read_text().replace('"?"', "[" * 100_000 + "]" * 100_000))
+    with pytest.raises(FileError, match="nested too deeply"):
+        read_logs(path)
+
+
+def test_a_path_that_escapes_is_refused(tmp_path):
+    for name in ("../evil.json", "/etc/evil.json", "samples\\..\\..\\evil.json", "c:/evil.json"):
+        path = zipped(tmp_path / "log.eval", members([sample(1, "C")]) | {name: b"{}"})
+        with pytest.raises(FileError, match="points out of the archive"):
+            read_logs(path)
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path):
+    path = zipped(tmp_path / "log.eval", members([]) | {"big.json": b"0" * 3_000_000})
+    assert path.stat().st_size < 10_000
+    with pytest.raises(FileError, match=r"unpacks to 2\.9 MiB, and the limit is"):
+        read_logs(path, max_bytes=1_000_000)
+
+
+@pytest.mark.parametrize("method", ["zstd", "deflate"])
+def test_an_archive_that_lies_about_its_size_is_refused(tmp_path, method):
+    content = json.dumps([sample(1, "C", story="x" * 100_000)]).encode()
+    path = zipped(tmp_path / "log.eval", {"header.json": content}, method, stated=200)
+    with pytest.raises(FileError, match="is not what its archive says"):
+        read_logs(path)
+
+
+def test_too_many_members_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "MOST_MEMBERS", 1)
+    path = zipped(tmp_path / "log.eval", members([sample(1, "C")]))
+    with pytest.raises(FileError, match="has 2 members; the limit is 1"):
+        read_logs(path)
+
+
+def test_damaged_archives_are_refused_by_name(tmp_path):
+    path = zipped(tmp_path / "log.eval", members([sample(1, "C")]))
+    whole = path.read_bytes()
+    for broken in (whole[: len(whole) // 2], b"PK\x03\x04", whole[:60] + b"?" * 40 + whole[100:]):
+        path.write_bytes(broken)
+        with pytest.raises(FileError, match=r"log\.eval"):
+            read_logs(path)
+
+
+def test_encrypted_and_unknown_members_are_refused(tmp_path):
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("header.json", "{}")
+    with pytest.raises(FileError, match="packed by method 14"):
+        read_logs(path)

@@ -1,0 +1,260 @@
+import gzip
+import json
+import math
+import os
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from itemwise.errors import FileError
+from itemwise.responses import read_logs, read_responses
+from itemwise.responses.logs import lines
+
+from .conftest import row
+
+
+def test_a_folder_of_models_and_tasks_is_one_table(lm_eval, folder):
+    lm_eval([1.0, 0.0], model="lab__one")
+    lm_eval([0.0, 1.0], model="lab__two")
+    lm_eval([1.0], model="lab__two", task="verbs")
+    found = read_responses(folder)
+    assert found.respondents == ("lab/one", "lab/two")
+    assert found.items == ("sums/0", "sums/1", "verbs/0")
+    np.testing.assert_array_equal(found.values, [[1, 0, math.nan], [0, 1, 1]])
+    assert found.item_groups("task") == ("sums", "sums", "verbs")
+    assert list(found.item_facts["hash"]) == ["hash0", "hash1", "hash0"]
+
+
+def test_the_results_beside_tell_of_the_model(lm_eval, folder):
+    results = {
+        "model_name": "lab/real-name",
+        "lm_eval_version": "0.4.9",
+        "config": {"model_dtype": "torch.bfloat16", "model_num_parameters": 7},
+    }
+    lm_eval([1.0, 0.0], results=results)
+    found = read_responses(folder)
+    assert found.respondents == ("lab/real-name",)
+    facts = found.respondent_facts.loc["lab/real-name"]
+    assert (facts["version"], facts["precision"], facts["parameters"]) == ("0.4.9", "bfloat16", 7)
+
+
+def test_where_lower_is_better_the_sign_is_turned(lm_eval, folder):
+    lm_eval(
+        [row(0, 2.5, "loss"), row(1, 0.5, "loss")],
+        results={"higher_is_better": {"sums": {"loss": False}}},
+    )
+    reading = read_logs(folder)
+    np.testing.assert_array_equal(reading.responses.values, [[-2.5, -0.5]])
+    assert any("lower is better in loss" in note for note in reading.notes)
+
+
+def test_of_two_filters_the_strict_one_is_kept(lm_eval, folder):
+    rows = [row(n, 1.0, filter="flexible-extract") for n in range(3)]
+    rows += [row(n, 0.0, filter="strict-match") for n in range(3)]
+    lm_eval(rows)
+    reading = read_logs(folder)
+    assert reading.responses.values.sum() == 0
+    assert "left out: 3 rows of another filter" in reading.meaning
+    assert read_logs(folder, filter="flexible-extract").responses.values.sum() == 3
+
+
+def test_old_logs_have_two_filters_without_their_names(lm_eval, folder):
+    rows = [row(n, 1.0) for n in range(3)] + [row(n, 0.0) for n in range(3)]
+    for one in rows:
+        del one["filter"]
+    lm_eval(rows)
+    reading = read_logs(folder)
+    assert reading.responses.values.tolist() == [[1, 1, 1]]
+    assert reading.left_out == {"of another filter": 3}
+
+
+def test_the_same_document_twice_is_one_item(lm_eval, folder):
+    lm_eval([row(0, 1.0), row(1, 0.0, doc_hash="hash0"), row(2, 1.0)])
+    reading = read_logs(folder)
+    assert reading.responses.items == ("sums/0", "sums/2")
+    assert reading.left_out == {"with the content of an earlier row": 1}
+
+
+def test_the_same_number_for_different_content_is_two_items(lm_eval, folder):
+    lm_eval([row(0, 1.0), row(1, 1.0)], model="a__a")
+    lm_eval([row(0, 0.0, doc_hash="other-content"), row(1, 0.0)], model="b__b")
+    reading = read_logs(folder)
+    assert reading.responses.items == ("sums/0#hash0", "sums/1", "sums/0#other-co")
+    assert any("different content" in note for note in reading.notes)
+
+
+def test_a_missing_score_was_never_asked_and_is_counted(lm_eval, folder):
+    without = row(2, 0.0)
+    del without["acc"]
+    lm_eval([row(0, 1.0), row(1, math.nan), without, row(3, None), row(4, 0.0)])
+    reading = read_logs(folder)
+    assert reading.responses.items == ("sums/0", "sums/4")
+    assert reading.left_out == {"without a score": 3}
+
+
+@pytest.mark.parametrize("wanted", ["acc_norm", ["nonsense", "acc_norm"]])
+def test_the_metric_can_be_named(lm_eval, folder, wanted):
+    lm_eval([row(0, 0.0, acc_norm=1.0), row(1, 0.0, acc_norm=1.0)])
+    assert read_logs(folder).responses.values.sum() == 0
+    assert read_logs(folder, metric=wanted).responses.values.sum() == 2
+
+
+def test_a_metric_that_is_not_there_is_refused_with_those_that_are(lm_eval):
+    path = lm_eval([1.0, 0.0])
+    with pytest.raises(FileError, match=r"no metric 'f1'; it has: acc\.") as caught:
+        read_logs(path, metric="f1")
+    assert str(path) in str(caught.value)
+
+
+def test_truth_values_and_whole_numbers_are_scores(lm_eval, folder):
+    lm_eval([row(0, True), row(1, 0), row(2, 1.0)])
+    assert read_responses(folder).values.tolist() == [[1, 0, 1]]
+
+
+def test_scores_between_make_the_table_continuous_and_it_is_said(lm_eval, folder):
+    lm_eval([1.0, 0.0])
+    lm_eval([row(0, 0.25, "f1"), row(1, 1.0, "f1")], task="summaries")
+    reading = read_logs(folder)
+    assert reading.responses.kind == "continuous"
+    assert any("(summaries) are not only 0 and 1, beside 1 task" in note for note in reading.notes)
+
+
+def test_whole_grades_make_the_table_graded(lm_eval, folder):
+    lm_eval([row(0, 3, "rating"), row(1, 0, "rating")])
+    assert read_responses(folder).kind == "graded"
+
+
+def test_a_log_cut_in_its_last_line_keeps_the_rest(lm_eval, folder):
+    path = lm_eval([1.0, 0.0, 1.0])
+    path.write_bytes(path.read_bytes()[:-40])
+    reading = read_logs(folder)
+    assert reading.responses.n_items == 2
+    assert "the last line, 3, is cut short" in reading.files.loc[0, "reason"]
+    assert reading.files.loc[0, "dropped"] == 1
+
+
+def test_a_broken_line_in_the_middle_is_named_and_dropped(lm_eval, folder):
+    path = lm_eval([1.0, 0.0, 1.0, 1.0])
+    text = path.read_text().splitlines()
+    text[1] = text[1][:30]
+    path.write_text("\n".join(text) + "\n")
+    reading = read_logs(folder)
+    assert reading.responses.items == ("sums/0", "sums/2", "sums/3")
+    assert "line 2" in reading.files.loc[0, "reason"]
+
+
+def test_blank_lines_a_byte_order_mark_and_windows_ends_are_harmless(lm_eval, folder):
+    path = lm_eval([1.0, 0.0])
+    text = path.read_text().replace("\n", "\r\n\r\n")
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert read_responses(folder).values.tolist() == [[1, 0]]
+
+
+def test_a_cut_gzip_file_keeps_what_could_be_unpacked(lm_eval, folder):
+    path = lm_eval([row(n, n % 2, padding=str(hash((n, "x"))) * 40) for n in range(2000)])
+    packed = gzip.compress(path.read_bytes())
+    path.unlink()
+    (path.parent / f"{path.name}.gz").write_bytes(packed[: len(packed) * 3 // 4])
+    reading = read_logs(folder)
+    assert 0 < reading.responses.n_items < 2000
+    assert "cut short" in reading.files.loc[0, "reason"]
+
+
+def test_subject_and_document_become_facts(lm_eval, folder):
+    docs = [{"subject": "algebra", "passage": "A"}, {"subject": "logic", "passage": "A"}]
+    lm_eval([row(n, 1.0, doc=doc) for n, doc in enumerate(docs)])
+    facts = read_responses(folder).item_facts
+    assert list(facts["subject"]) == ["algebra", "logic"]
+    assert facts["document"].nunique() == 1
+
+
+def test_text_is_kept_only_when_asked_and_shortened(lm_eval, folder):
+    lm_eval([row(0, 1.0, doc={"question": "why " * 1000}), row(1, 0.0)])
+    assert "text" not in read_logs(folder).responses.item_facts
+    facts = read_logs(folder, keep_text=True).responses.item_facts
+    assert [len(text) for text in facts["text"]] == [2000, len("question 1")]
+    assert list(facts["target"]) == ["yes", "yes"]
+
+
+def test_types_that_change_on_the_way_are_read_line_by_line(lm_eval, folder, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK", 200)
+    rows = [row(n, 1.0) for n in range(6)]
+    rows[3]["doc_id"], rows[4]["acc"], rows[5]["filter"] = "three", True, None
+    lm_eval(rows)
+    reading = read_logs(folder)
+    assert "sums/three" in reading.responses.items
+    assert reading.responses.n_items == 5
+    assert reading.left_out == {"of another filter": 1}
+
+
+def test_deep_nesting_costs_its_line_alone(lm_eval, folder):
+    path = lm_eval([1.0, 0.0])
+    deep = "[" * 200_000 + "]" * 200_000
+    line = json.dumps(row(7, True)).replace('"yes"', deep)  # the truth value asks for line by line
+    path.write_text(f"{path.read_text()}{line}\n")
+    assert "sums/0" in read_logs(folder).responses.items
+
+
+def test_a_line_without_an_end_is_refused(lm_eval, monkeypatch):
+    monkeypatch.setattr(lines, "MAX_LINE", 1000)
+    monkeypatch.setattr(lines, "BLOCK", 1000)
+    path = lm_eval([row(0, 1.0), row(1, 1.0, padding="x" * 200_000)])
+    with pytest.raises(FileError, match="line 1 has more than 1,000 bytes"):
+        read_logs(path)
+
+
+def test_file_names_of_other_encodings_are_harmless(lm_eval, folder, tmp_path):
+    path = lm_eval([1.0, 0.0])
+    path.rename(path.parent / os.fsdecode(b"samples_caf\xe9.jsonl"))
+    reading = read_logs(folder)
+    assert reading.responses.items == ("caf\\udce9/0", "caf\\udce9/1")
+    reading.responses.save(tmp_path / "table.parquet")
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.text(min_size=1, max_size=8).filter(str.strip),
+        st.one_of(st.none(), st.floats(allow_nan=True), st.booleans(), st.integers(-5, 5)),
+        st.text(max_size=20),
+    ),
+    min_size=1,
+    max_size=12,
+    unique_by=lambda one: one[0],
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(ROWS, st.integers(50, 2000))
+def test_what_is_written_is_read(tmp_path_factory, rows, block):
+    """Whatever the block size and the types, a finite score of an id comes back as it was."""
+    path = tmp_path_factory.mktemp("logs") / "samples_task.jsonl"
+    written = [row(name, score, doc_hash=name, target=text) for name, score, text in rows]
+    path.write_text("".join(json.dumps(one) + "\n" for one in written))
+    wanted = {
+        f"task/{name}": float(score)
+        for name, score, _ in rows
+        if score is not None and math.isfinite(score)
+    }
+    before, lines.BLOCK = lines.BLOCK, block
+    try:
+        if not wanted:
+            with pytest.raises(FileError):
+                read_logs(path)
+            return
+        found = read_logs(path, metric="acc").responses
+    finally:
+        lines.BLOCK = before
+    assert dict(zip(found.items, found.values[0].tolist(), strict=True)) == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=300), st.integers(0, 600))
+def test_damaged_bytes_never_raise_anything_unexplained(tmp_path_factory, noise, at):
+    path = tmp_path_factory.mktemp("logs") / "samples_task.jsonl"
+    text = "".join(json.dumps(row(n, 1.0)) + "\n" for n in range(3)).encode()
+    path.write_bytes(text[:at] + noise + text[at:])
+    with suppress(FileError):  # anything else would be a surprise to the caller
+        assert read_logs(path).responses.n_items >= 1

@@ -1,0 +1,179 @@
+"""Logs of several files and formats as one table."""
+
+import json
+import tracemalloc
+
+import pytest
+
+from itemwise.errors import FileError, InputError
+from itemwise.responses import read_logs, read_responses
+from itemwise.responses.logs import LOG_FORMATS, lines
+
+from .conftest import row
+
+
+def test_every_sample_log_is_read_or_refused_by_name(shared):
+    reading = read_logs(shared / "data" / "logs")
+    files = reading.files.set_index("file")
+    logs = [
+        path
+        for path in (shared / "data" / "logs").rglob("*")
+        if path.name.startswith("samples_")
+        or path.name == "per_instance_stats.json"
+        or path.parent.name == "inspect"
+    ]
+    assert sorted(files.index) == sorted(map(str, logs))
+    nothing = files[files["read"] == 0]
+    assert (nothing["reason"] != "").all()
+    assert (files["rows"] == files["read"] + files["dropped"]).all()
+    assert reading.responses.n_items == 505
+    assert reading.left_out["of another filter"] == 249
+
+
+def test_the_accuracy_of_a_sample_is_that_of_its_rows(shared):
+    folder = shared / "data" / "logs" / "lm_eval" / "EleutherAI__pythia-14m"
+    path = next(folder.glob("samples_metabench_winogrande_secondary_2*.jsonl"))
+    scores = [json.loads(line)["acc"] for line in path.read_text().splitlines()]
+    assert read_responses(path).values.mean() == pytest.approx(sum(scores) / len(scores))
+
+
+def test_formats_are_told_apart(shared):
+    reading = read_logs(shared / "data" / "logs")
+    assert set(reading.files["format"]) == {"lm-eval", "inspect", "helm"} < set(LOG_FORMATS)
+
+
+def test_of_two_runs_the_newest_counts_and_the_older_fills_gaps(lm_eval, folder):
+    old = lm_eval([1.0, 1.0, 1.0], date="2025-01-01T00-00-00.000000")
+    lm_eval([0.0, 0.0], date="2025-02-01T00-00-00.000000")
+    reading = read_logs(folder)
+    assert reading.responses.values.tolist() == [[0, 0, 1]]
+    files = reading.files.set_index("file")
+    assert files.loc[str(old), "dropped"] == 2
+    assert "older run" in files.loc[str(old), "reason"]
+    assert any("the newest counts" in note for note in reading.notes)
+
+
+def test_mixed_versions_are_read_and_said(lm_eval, folder):
+    lm_eval([1.0, 0.0], model="a", results={"lm_eval_version": "0.4.2"})
+    lm_eval([1.0, 0.0], model="b", results={"lm_eval_version": "0.4.9"})
+    reading = read_logs(folder)
+    assert reading.responses.n_respondents == 2
+    assert any("2 versions (0.4.2, 0.4.9) of lm-eval" in note for note in reading.notes)
+
+
+def test_a_task_scored_by_two_metrics_is_said(lm_eval, folder):
+    lm_eval([row(0, 1.0), row(1, 0.0)], model="a")
+    lm_eval([row(0, 1.0, "f1"), row(1, 0.0, "f1")], model="b")
+    assert any("scored by acc in some logs and f1" in note for note in read_logs(folder).notes)
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_read(lm_eval, folder):
+    lm_eval([1.0, 0.0])
+    pointer = lm_eval([1.0], model="lab__two")
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    empty = lm_eval([1.0], model="lab__three")
+    empty.write_text("")
+    (folder / "notes.json").write_text("{}")
+    (folder / "notes.txt").write_text("hello")
+    reading = read_logs(folder)
+    refused = reading.files[reading.files["model"] == ""].set_index("file")["reason"]
+    assert "Git LFS pointer" in refused[str(pointer)]
+    assert "empty" in refused[str(empty)]
+    assert len(refused) == 2
+    assert "2 files that could not be read" in reading.meaning
+    assert reading.responses.notes == reading.notes
+
+
+def test_a_file_that_was_named_must_be_a_log(lm_eval, tmp_path):
+    path = lm_eval([1.0])
+    path.write_text("version https://git-lfs.github.com/spec/v1\n")
+    with pytest.raises(FileError, match="Git LFS pointer"):
+        read_logs(path)
+    other = tmp_path / "settings.json"
+    other.write_text("{}")
+    with pytest.raises(FileError, match=r"settings\.json' is no log that is known"):
+        read_logs(other)
+
+
+def test_a_folder_without_logs_is_refused(tmp_path):
+    with pytest.raises(FileError, match="holds no evaluation log"):
+        read_responses(tmp_path)
+    with pytest.raises(FileError, match="There is no file 'nowhere'"):
+        read_logs(tmp_path / "nowhere")
+
+
+def test_logs_without_a_score_say_why(lm_eval, folder):
+    lm_eval([row(0, float("nan"))])
+    with pytest.raises(FileError, match=r"no scored row.* 1 row without a score"):
+        read_logs(folder)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"epochs": "last"}, {"metric": 3}, {"filter": 3}, {"max_bytes": 0}]
+)
+def test_wrong_arguments_are_refused(lm_eval, arguments):
+    path = lm_eval([1.0])
+    with pytest.raises(InputError, match=next(iter(arguments))):
+        read_logs(path, **arguments)
+
+
+@pytest.mark.parametrize("paths", [3, [], [3]])
+def test_what_is_no_path_is_refused(paths):
+    with pytest.raises(InputError, match="path"):
+        read_logs(paths)
+
+
+def test_grades_of_different_numbers_of_epochs_are_refused(tmp_path):
+    for model, epochs in (("a", 2), ("b", 3)):
+        samples = [{"id": 1, "scores": {"m": {"value": "C"}}} for _ in range(epochs)]
+        told = {"model": model, "task": "t"}
+        content = {"version": 2, "status": "success", "eval": told, "samples": samples}
+        (tmp_path / f"{model}.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match="2 epochs in one log and 3 in another"):
+        read_logs(tmp_path, epochs="grades")
+
+
+def test_py_irt_lines_are_still_read(tmp_path):
+    path = tmp_path / "table.jsonl"
+    path.write_text('{"subject_id": "a", "responses": {"q1": 1, "q2": 0}}\n')
+    assert read_responses(path).items == ("q1", "q2")
+
+
+def test_progress_counts_the_bytes_of_all_files(lm_eval, folder):
+    files = [lm_eval([1.0] * 50, model=name) for name in ("a", "b")]
+    seen = []
+    read_logs(folder, progress=lambda done, word, total: seen.append((done, word, total)))
+    total = sum(file.stat().st_size for file in files)
+    done = [one[0] for one in seen]
+    assert done == sorted(done)
+    assert seen[-1] == (total, files[1].name, total)
+
+
+def test_texts_are_not_held(lm_eval, folder, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK", 1 << 16)
+    rows = [row(n, 1.0, padding="x" * 2000) for n in range(5000)]
+    path = lm_eval(rows)
+    del rows
+    tracemalloc.start()
+    read_logs(folder)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.5 * path.stat().st_size
+
+
+def test_facts_and_notes_survive_a_file(lm_eval, folder, tmp_path):
+    lm_eval([1.0, 0.5])
+    table = read_responses(folder)
+    table.save(tmp_path / "table.parquet")
+    again = read_responses(tmp_path / "table.parquet")
+    assert again == table
+    assert again.item_groups("task") == ("sums", "sums")
+    assert again.notes == table.notes
+
+
+def test_the_plot_counts_the_items_of_each_task(lm_eval, folder):
+    lm_eval([1.0, 0.0, 1.0], model="a")
+    lm_eval([1.0], model="b", task="verbs")
+    display = read_logs(folder).plot()
+    assert display.frame.loc["a", "sums"] == 3
+    assert display.frame.loc["b", "verbs"] == 1
