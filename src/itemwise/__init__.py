@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from itemwise.studies import generality as generality
     from itemwise.studies import inspect_sample_ids as inspect_sample_ids
     from itemwise.studies import lm_eval_samples as lm_eval_samples
+    from itemwise.studies import leaderboard as leaderboard
     from itemwise.studies import performance_alarm as performance_alarm
     from itemwise.studies import portfolio as portfolio
     from itemwise.studies import probability_by_metadata as probability_by_metadata
@@ -139,6 +140,7 @@ _HOMES = {
     "item_fit": "diagnostics",
     "label_trouble": "diagnostics",
     "lm_eval_samples": "studies",
+    "leaderboard": "studies",
     "load": "calibration",
     "load_dataset": "datasets",
     "load_datasets": "datasets",

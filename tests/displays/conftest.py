@@ -373,6 +373,27 @@ def bands_frame(names):
     return frame.assign(estimate=middle, low=middle - 0.02, high=middle + 0.02)
 
 
+def leaderboard_frame(names):
+    accuracy = np.linspace(0.9, 0.4, len(names))
+    columns = {"accuracy": accuracy, "accuracy_low": accuracy - 0.05}
+    rank = np.arange(1.0, len(names) + 1)
+    ranks = {"rank": rank, "rank_low": np.maximum(rank - 2, 1), "rank_high": rank + 2}
+    frame = pd.DataFrame({**columns, **ranks, "leading": rank < 4}, index=list(names))
+    return frame.assign(accuracy_high=accuracy + 0.05)
+
+
+def differences_frame(names):
+    names = [*names, "another"]
+    first, second = np.triu_indices(len(names), 1)
+    columns = {
+        "respondent": [names[k] for k in first],
+        "other": [names[k] for k in second],
+        "told_apart": second - first > 2,
+        "difference": (second - first) / len(names),
+    }
+    return pd.DataFrame(columns)
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
@@ -415,6 +436,8 @@ FRAMES = {
     "capability_plane": capability_plane_frame,
     "decision": decision_frame,
     "risk_coverage": risk_coverage_frame,
+    "leaderboard": leaderboard_frame,
+    "differences": differences_frame,
 }
 
 

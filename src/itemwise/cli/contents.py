@@ -35,6 +35,8 @@ CONTENTS: dict[str, dict[str, str]] = {
     },
     "Language models": {
         "read": "Read evaluation logs of language models into one table of responses.",
+        "leaderboard": "Rank respondents, with intervals of accuracy, ability and rank, and say who "
+        "is really better.",
         "adapt": "Simulate adaptive evaluation on recorded responses: how well a few items "
         "foretell all.",
     },

@@ -8,6 +8,7 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.multiplicity import adjusted as adjusted
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.scoring import Population
@@ -48,17 +49,3 @@ def population_nodes(
     nodes = plan_nodes(model, coords, population)
     weights = np.exp(nodes.log_weights - nodes.log_weights.max())
     return nodes, weights / weights.sum()
-
-
-def adjusted(p: Floats, n_tests: int | None = None) -> Floats:
-    """P-values that hold the share of false alarms (Benjamini and Hochberg, 1995); NaN stays.
-
-    Where only the smallest of `n_tests` are given, what is returned is never too small.
-    """
-    found = np.full(p.shape, np.nan)
-    seen = np.flatnonzero(np.isfinite(p))
-    order = seen[np.argsort(p[seen], kind="stable")]
-    total = order.size if n_tests is None else n_tests
-    raised = p[order] * total / np.arange(1, order.size + 1)
-    found[order] = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
-    return found

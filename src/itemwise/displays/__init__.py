@@ -17,6 +17,7 @@ from itemwise.displays.curves import CurvesDisplay
 from itemwise.displays.datasets import DatasetsDisplay
 from itemwise.displays.decision import DecisionDisplay
 from itemwise.displays.densities import DensitiesDisplay
+from itemwise.displays.differences import DifferencesDisplay
 from itemwise.displays.difficulty_density import DifficultyDensityDisplay
 from itemwise.displays.distributions import DistributionsDisplay
 from itemwise.displays.effectiveness import EffectivenessDisplay
@@ -29,6 +30,7 @@ from itemwise.displays.importance import ImportanceDisplay
 from itemwise.displays.information import InformationDisplay
 from itemwise.displays.item_map import ItemMapDisplay
 from itemwise.displays.item_space import ItemSpaceDisplay
+from itemwise.displays.leaderboard import LeaderboardDisplay
 from itemwise.displays.model_comparison import ModelComparisonDisplay
 from itemwise.displays.model_fit import ModelFitDisplay
 from itemwise.displays.pairs import PairsDisplay
@@ -61,6 +63,7 @@ __all__ = [
     "DatasetsDisplay",
     "DecisionDisplay",
     "DensitiesDisplay",
+    "DifferencesDisplay",
     "DifficultyDensityDisplay",
     "Display",
     "DistributionsDisplay",
@@ -74,6 +77,7 @@ __all__ = [
     "InformationDisplay",
     "ItemMapDisplay",
     "ItemSpaceDisplay",
+    "LeaderboardDisplay",
     "ModelComparisonDisplay",
     "ModelFitDisplay",
     "PairsDisplay",
@@ -133,4 +137,6 @@ DISPLAYS: dict[str, type[Display]] = {
     "capability_plane": CapabilityPlaneDisplay,
     "decision": DecisionDisplay,
     "risk_coverage": RiskCoverageDisplay,
+    "leaderboard": LeaderboardDisplay,
+    "differences": DifferencesDisplay,
 }

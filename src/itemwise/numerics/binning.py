@@ -48,7 +48,11 @@ def wilson(right: Floats, n: Floats, level: float) -> tuple[Floats, Floats]:
     """Interval of a share that counts `right` of `n` (Wilson, 1927); NaN where n is 0."""
     from scipy.special import ndtri
 
-    z = float(ndtri(0.5 + level / 2))
+    return wilson_limits(right, n, float(ndtri(0.5 + level / 2)))
+
+
+def wilson_limits(right: Floats, n: Floats, z: float | Floats) -> tuple[Floats, Floats]:
+    """Wilson's interval that reaches `z` standard errors each way."""
     total: Any = np.where(n > 0, n, np.nan)
     middle = (right + z**2 / 2) / (total + z**2)
     reach = z / (total + z**2) * np.sqrt(right * (total - right) / total + z**2 / 4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 
@@ -10,21 +10,21 @@ from itemwise.numerics.arrays import Floats
 
 
 def paired_difference(
-    better: int, worse: int, n: int, level: float, inflation: float = 1.0
-) -> tuple[float, float]:
+    better: Any, worse: Any, n: Any, level: Any, inflation: Any = 1.0
+) -> tuple[Any, Any]:
     """Interval of the difference of two paired shares (Agresti and Min, 2005).
 
     Of `n` cases, one is right alone in `better`, the other alone in `worse`. Half a case is added
     to each cell of the table, so that the interval has a width even where they never differ. The
-    variance is `inflation` times that of independent cases.
+    variance is `inflation` times that of independent cases. Numbers, or arrays of them.
     """
     from scipy.special import ndtri
 
     total = n + 2
     difference = (better - worse) / total
     variance = ((better + worse + 1) - (better - worse) ** 2 / total) / total**2
-    reach = float(ndtri(0.5 + level / 2)) * math.sqrt(inflation * variance)
-    return max(-1.0, difference - reach), min(1.0, difference + reach)
+    reach = ndtri(0.5 + level / 2) * np.sqrt(inflation * variance)
+    return np.maximum(-1.0, difference - reach), np.minimum(1.0, difference + reach)
 
 
 def reach_of_parts(n_parts: int, level: float = 0.95) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itemwise.report.benchmark import Chapters, read_benchmark, write_benchmark
 from itemwise.report.capability import write_capability
 from itemwise.report.confusion import write_comparison
+from itemwise.report.leaderboard import write_leaderboard
 from itemwise.report.portfolio import write_portfolio
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "write_benchmark",
     "write_capability",
     "write_comparison",
+    "write_leaderboard",
     "write_portfolio",
 ]

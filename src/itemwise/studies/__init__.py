@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from itemwise.studies.difficulty_explanation import explain_difficulty as explain_difficulty
     from itemwise.studies.dual_indicators import Generality as Generality
     from itemwise.studies.dual_indicators import generality as generality
+    from itemwise.studies.leaderboards import Leaderboard as Leaderboard
+    from itemwise.studies.leaderboards import leaderboard as leaderboard
     from itemwise.studies.metadata import MetadataRelations as MetadataRelations
     from itemwise.studies.metadata import relate_metadata as relate_metadata
     from itemwise.studies.metadata_bins import MetadataBins as MetadataBins
@@ -86,6 +88,7 @@ STUDIES: dict[str, str] = {
     "explain_difficulty": "difficulty_explanation",
     "inspect_sample_ids": "selections",
     "lm_eval_samples": "selections",
+    "leaderboard": "leaderboards",
     "portfolio": "portfolios",
     "probability_by_metadata": "metadata_bins",
     "relate_metadata": "metadata",
@@ -108,6 +111,7 @@ _RESULTS = {
     "Generality": "dual_indicators",
     "DifficultyEvaluation": "difficulty_evaluation",
     "DifficultyExplanation": "difficulty_explanation",
+    "Leaderboard": "leaderboards",
     "Limits": "decoding",
     "MetadataBins": "metadata_bins",
     "MetadataRelations": "metadata",

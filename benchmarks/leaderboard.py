@@ -1,0 +1,151 @@
+"""Leaderboards: how long one takes, and whether its tests and intervals keep what they promise.
+
+python benchmarks/leaderboard.py [boards of each design, 500 unless said [design ...]]
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+import itemwise as iw
+from common import SHARED, best_of, machine, print_table
+from itemwise.studies.leaderboard_board import Board
+from itemwise.studies.leaderboard_pairs import rank_limits
+from itemwise.studies.leaderboard_scores import ability_scale
+
+BOARDS = 500
+FOURS = tuple(np.repeat([0.0, 0.25, 0.5, 1.2], 3))  # abilities of twelve, three alike each
+ONE_AHEAD = (0.5, *[0.0] * 11)
+ALIKE = (0.0,) * 12
+TASTE = 1.0  # deviation of what an item, or a document, has for one respondent alone
+DESIGNS: dict[str, dict[str, Any]] = {
+    "100 items": {"items": 100},
+    "1,000 items": {"items": 1000},
+    "1,000 items, one ahead of equals": {"items": 1000, "abilities": ONE_AHEAD},
+    "1,000 items, all equal": {"items": 1000, "abilities": ALIKE},
+    "1,000 scores from 0 to 1": {"items": 1000, "scores": True},
+    "100 documents of 10 items": {"items": 1000, "documents": 100},
+    "the same, documents not told": {"items": 1000, "documents": 100, "told": False},
+    "12 documents of 1 to 80 items": {"items": 400, "documents": 12, "uneven": True},
+    "5 tasks of 20 to 320, mean of tasks": {"items": 620, "tasks": True},
+    "1,000 items, 60 % not asked": {"items": 1000, "missing": 0.6},
+}
+HEADER = (
+    "board",
+    "false discoveries (at most 5 %)",
+    "boards with any false",
+    "real differences found",
+    "all rank intervals right (95 %)",
+    "accuracy intervals right (95 %)",
+)
+
+
+def helm(kind: str) -> iw.Responses:
+    """The table of HELM-lite: thirty language models."""
+    frame = pd.read_csv(SHARED / "data" / "llm" / f"helm_lite_{kind}_responses.csv.gz")
+    items = frame["scenario"] + "/" + frame["item"].astype(str)
+    values = frame.drop(columns=["scenario", "item"])
+    table = iw.Responses(values.to_numpy().T, respondents=values.columns, items=items)
+    return table.described(items={"task": frame["scenario"].tolist()})
+
+
+def sizes(design: dict[str, Any]) -> np.ndarray:
+    """How many items each document has."""
+    if "documents" not in design:
+        return np.ones(design["items"], dtype=int)
+    if design.get("uneven"):
+        share = np.geomspace(1.0, 80.0, design["documents"])
+        return np.maximum(1, np.round(design["items"] * share / share.sum())).astype(int)
+    return np.full(design["documents"], design["items"] // design["documents"])
+
+
+def board(design: dict[str, Any], random: np.random.Generator) -> iw.Responses:
+    """Responses of respondents, some of whom are equally good on all that might be asked."""
+    document = np.repeat(np.arange(len(sizes(design))), sizes(design))
+    ability = np.array(design.get("abilities", FOURS))
+    taste = TASTE * random.normal(size=(ability.size, document.max() + 1))
+    hard = random.normal(size=document.size)
+    chance = expit(ability[:, None] - hard + taste[:, document])
+    if design.get("scores"):
+        values = random.beta(4 * chance, 4 * (1 - chance))
+    else:
+        values = (random.random(chance.shape) < chance).astype(float)
+    values[random.random(values.shape) < design.get("missing", 0.0)] = np.nan
+    facts = {}
+    if "documents" in design and design.get("told", True):
+        facts["document"] = document.tolist()
+    if design.get("tasks"):
+        facts["task"] = np.repeat(np.arange(5), 20 * 2 ** np.arange(5)).tolist()
+    return iw.Responses(values).described(items=facts)
+
+
+def truth(design: dict[str, Any]) -> np.ndarray:
+    """Accuracy of each on all that might be asked, by quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    ability = np.array(design.get("abilities", FOURS))
+    spread = np.sqrt(1.0 + TASTE**2)
+    return expit(ability[:, None] + spread * nodes) @ (weights / weights.sum())
+
+
+def judged(design: dict[str, Any], seed: int) -> np.ndarray:
+    """False share, any false, found share, ranks right, accuracies right, on one board."""
+    table = board(design, np.random.default_rng(seed))
+    # Where all was asked, the scale of abilities plays no part in what is judged here.
+    scale = None if table.complete else ability_scale(table, None)[0]
+    average = "tasks" if design.get("tasks") else "items"
+    found = Board.of(table, "task", "document", scale, average=average, level=0.95)
+    tests = found.pairs("bh")
+    rank_low, rank_high = rank_limits(tests, table.n_respondents, 0.95)
+    real = np.round(truth(design)[found.order], 9)
+    first, second = np.triu_indices(real.size, 1)
+    gap = real[first] - real[second]
+    told = tests.p_adjusted <= 0.05
+    rightly = told & (gap != 0) & (np.sign(gap) == np.sign(tests.difference))
+    falsely = int(told.sum() - rightly.sum())
+    best = 1 + (real[None, :] > real[:, None]).sum(axis=1)
+    worst = real.size - (real[None, :] < real[:, None]).sum(axis=1)
+    held = ((rank_low <= best) & (rank_high >= worst)).all()
+    covered = (found.reached.low <= real) & (real <= found.reached.high)
+    share = rightly.sum() / max((gap != 0).sum(), 1)
+    return np.array([falsely / max(told.sum(), 1), falsely > 0, share, held, covered.mean()])
+
+
+def row(name: str, boards: int) -> tuple[object, ...]:
+    design = DESIGNS[name]
+    results = np.array([judged(design, seed) for seed in range(boards)])
+    mean, error = results.mean(axis=0), results.std(axis=0, ddof=1) / np.sqrt(boards)
+    cells = [f"{100 * m:.1f} ± {100 * e:.1f} %" for m, e in zip(mean, error, strict=True)]
+    if design.get("abilities") == ALIKE:
+        cells[2] = "there are none"
+    return (name, *cells)
+
+
+def main() -> None:
+    boards = int(sys.argv[1]) if len(sys.argv) > 1 else BOARDS
+    print(f"\n## Leaderboards\n\n{machine()}.")
+    rows = []
+    for kind in ("binary", "graded") if SHARED.is_dir() else ():
+        table = helm(kind)
+        found = iw.leaderboard(table)
+        took = best_of(3, partial(iw.leaderboard, table))
+        told = int((found.tests.p_adjusted <= found.alpha).sum())
+        width = np.mean(found.rank_high - found.rank_low + 1)
+        size = f"{table.n_respondents} × {table.n_items:,}"
+        rows.append((kind, size, f"{took:.1f}", f"{told} of {found.tests.p.size}", f"{width:.1f}"))
+    header = ("responses", "models × items", "seconds", "pairs told apart", "mean ranks held open")
+    print_table("HELM-lite", header, rows)
+    print_table(
+        f"Twelve respondents, groups of three equal ones unless said; {boards} boards a row",
+        HEADER,
+        [row(name, boards) for name in sys.argv[2:] or DESIGNS],
+    )
+
+
+if __name__ == "__main__":
+    main()

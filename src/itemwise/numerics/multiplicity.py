@@ -1,0 +1,52 @@
+"""P-values of many tests at once; NaN, for a test that could not be made, stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from itemwise.numerics.arrays import Floats
+
+
+def adjusted(p: Floats, n_tests: int | None = None) -> Floats:
+    """P-values that hold the share of false alarms (Benjamini and Hochberg, 1995); NaN stays.
+
+    Where only the smallest of `n_tests` are given, what is returned is never too small.
+    """
+    order = _ascending(p)
+    total = order.size if n_tests is None else n_tests
+    raised = p[order] * total / np.arange(1, order.size + 1)
+    return _placed(np.minimum.accumulate(raised[::-1])[::-1], order, p.shape)
+
+
+def benjamini_yekutieli(p: Floats) -> Floats:
+    """P-values that hold the share of false alarms (2001), however the tests hang together."""
+    order = _ascending(p)
+    harmonic = float((1.0 / np.arange(1, order.size + 1)).sum())
+    return _placed(harmonic * adjusted(p)[order], order, p.shape)
+
+
+def holm(p: Floats) -> Floats:
+    """P-values that hold the chance of any false alarm (1979), however they hang together."""
+    order = _ascending(p)
+    raised = p[order] * np.arange(order.size, 0, -1)
+    return _placed(np.maximum.accumulate(raised), order, p.shape)
+
+
+CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {
+    "bh": adjusted,
+    "by": benjamini_yekutieli,
+    "holm": holm,
+}
+
+
+def _ascending(p: Floats) -> np.ndarray:
+    seen = np.flatnonzero(np.isfinite(p))
+    return seen[np.argsort(p[seen], kind="stable")]
+
+
+def _placed(raised: Floats, order: np.ndarray, shape: tuple[int, ...]) -> Floats:
+    found = np.full(shape, np.nan)
+    found[order] = np.minimum(raised, 1.0)
+    return found

@@ -1,0 +1,110 @@
+"""Is one respondent really better than another? All pairs, on the items that both answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.clustered import Grouping, Means, clustered_means, t_reach, t_test
+from itemwise.numerics.multiplicity import CORRECTIONS, holm
+from itemwise.numerics.paired import mcnemar, paired_difference
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """One entry a pair, as `np.triu_indices` lists them; NaN where no item is shared."""
+
+    difference: Floats  # of the first from the second
+    se: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+    p_adjusted: Floats
+    p_family: Floats  # adjusted so that any false alarm is rare: for the rank intervals
+    shared: NDArray[np.intp]
+
+
+def compare_pairs(
+    values: Floats, grouping: Grouping, *, exact: bool, bounded: bool, level: float, correction: str
+) -> Pairs:
+    """Paired tests of all rows against all; `exact` for right or wrong on unrelated items."""
+    seen = ~np.isnan(values)
+    upper = np.triu_indices(len(values), 1)
+    shared = (seen.astype(float) @ seen.T.astype(float))[upper]
+    if exact:
+        found = _exact(values, seen, upper, shared, level)
+    else:
+        found = _by_clusters(values, grouping, level, bounded=bounded)
+    p = found[-1]
+    adjusted = CORRECTIONS[correction](p)
+    return Pairs(*found, adjusted, holm(p), shared.round().astype(np.intp))
+
+
+def _exact(
+    values: Floats,
+    seen: NDArray[np.bool_],
+    upper: tuple[NDArray[np.intp], NDArray[np.intp]],
+    shared: Floats,
+    level: float,
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """McNemar's test, exact, from the items on which only one of the two is right."""
+    right = np.where(seen, values, 0.0)
+    alone = right @ (seen - right).T  # (i, j): items that i has right and j wrong
+    better, worse = alone[upper], alone.T[upper]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        difference = (better - worse) / shared
+        spread = (better + worse) / shared - difference**2
+        se = np.sqrt(np.maximum(spread, 0.0) / (shared - 1.0))
+    low, high = paired_difference(better, worse, shared, level)
+    none = shared == 0
+    low, high, p = (np.where(none, np.nan, x) for x in (low, high, mcnemar(better, worse)))
+    return difference, np.where(shared > 1, se, np.nan), low, high, p
+
+
+def _by_clusters(
+    values: Floats, grouping: Grouping, level: float, *, bounded: bool
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Student's t of the differences, whose standard errors are those of clusters."""
+    parts = []
+    for k in range(len(values) - 1):
+        means = clustered_means(values[k] - values[k + 1 :], grouping)
+        low, high = _limits(means, level, bounded=bounded)
+        parts.append(np.stack([means.mean, means.se, low, high, t_test(means)]))
+    difference, se, low, high, p = np.concatenate([np.empty((5, 0)), *parts], axis=1)
+    return difference, se, low, high, p
+
+
+def _limits(means: Means, level: float, *, bounded: bool) -> tuple[Floats, Floats]:
+    """Interval of a difference; where nothing varies, that of so many equal shares."""
+    reach = t_reach(means.freedom, level) * means.se
+    low, high = means.mean - reach, means.mean + reach
+    if not bounded:
+        return low, high
+    n = means.clusters
+    better, worse = np.maximum(means.mean, 0.0) * n, np.maximum(-means.mean, 0.0) * n
+    still = ~(means.se > 1e-12) & (n > 0)
+    floor = paired_difference(better, worse, n, level)
+    low = np.where(still, np.minimum(floor[0], means.mean), low)
+    high = np.where(still, np.maximum(floor[1], means.mean), high)
+    return np.maximum(low, -1.0), np.minimum(high, 1.0)
+
+
+def rank_limits(pairs: Pairs, n: int, level: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Lowest and highest rank of each: who is surely better stands before, who is worse behind.
+
+    All of them hold together with probability `level`, also where respondents are equally good
+    (Mogstad, Romano, Shaikh and Wilhelm, 2024).
+    """
+    first, second = np.triu_indices(n, 1)
+    sure = pairs.p_family <= 1.0 - level
+    ahead, behind = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
+    for up, down, chosen in (
+        (first, second, sure & (pairs.difference > 0)),
+        (second, first, sure & (pairs.difference < 0)),
+    ):
+        ahead += np.bincount(down[chosen], minlength=n)
+        behind += np.bincount(up[chosen], minlength=n)
+    return 1 + ahead, n - behind

@@ -1,0 +1,77 @@
+import json
+
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.cli.leaderboard import AVERAGES, CORRECTIONS
+from itemwise.numerics.multiplicity import CORRECTIONS as KNOWN_CORRECTIONS
+from itemwise.studies import leaderboard_board
+
+
+@pytest.fixture
+def table():
+    responses = iw.simulate("1pl", 5, 60, random_state=3, missing=0.1).responses
+    return responses.described(items={"task": ["a", "b"] * 30, "page": list(range(30)) * 2})
+
+
+@pytest.fixture
+def path(tmp_path, table):
+    table.save(tmp_path / "responses.parquet")
+    return tmp_path / "responses.parquet"
+
+
+def test_the_board_is_that_of_the_package(run, path, table):
+    words = ("--cluster", "page", "--average", "tasks", "--model", "1pl", "--correction", "holm")
+    done = run("leaderboard", path, *words, "--out", "board.csv")
+    assert done.exit_code == 0
+    wanted = iw.leaderboard(table, cluster="page", average="tasks", model="1pl", correction="holm")
+    frame = wanted.to_frame()
+    written = pd.read_csv("board.csv", index_col="respondent", keep_default_na=False)
+    pd.testing.assert_frame_equal(written, frame, check_dtype=False)
+    assert wanted.meaning in done.stdout
+
+
+def test_without_a_file_the_board_is_printed_as_csv(run, path):
+    done = run("leaderboard", path)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("respondent,rank,rank_low,rank_high,accuracy,accuracy_low")
+    assert len(lines) == 1 + 5
+    assert "has the highest accuracy" in done.stderr
+
+
+def test_a_folder_gets_tables_and_figures(run, path, tmp_path):
+    done = run("leaderboard", path, "--out", "board", "--quiet")
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    assert (tmp_path / "board" / "pairs.csv").exists()
+    assert (tmp_path / "board" / "figures" / "ranks.png").exists()
+
+
+def test_json_is_one_document(run, path):
+    document = json.loads(run("leaderboard", path, "--json").stdout)
+    assert [row["rank"] for row in document["board"]] == [1, 2, 3, 4, 5]
+    assert len(document["pairs"]) == 10
+    assert document["pairs"][0]["respondent"] == document["board"][0]["respondent"]
+    assert document["leaders"][0] == document["board"][0]["respondent"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--by", "topic"), 3, "no fact 'topic'"),
+        (("--cluster", "book"), 3, "no fact 'book'"),
+        (("--alpha", "2"), 3, "alpha is 2"),
+        (("--average", "models"), 2, "not one of items, tasks"),
+        (("--out", "responses.parquet"), 3, "also the input"),
+    ],
+)
+def test_bad_options_are_explained(run, path, words, code, message):
+    done = run("leaderboard", path, *words)
+    assert done.exit_code == code
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_choices_are_those_of_the_study():
+    assert leaderboard_board.AVERAGES == AVERAGES
+    assert tuple(KNOWN_CORRECTIONS) == CORRECTIONS

@@ -1,0 +1,26 @@
+import json
+
+import pandas as pd
+
+import itemwise as iw
+from itemwise.report import write_leaderboard
+
+
+def test_tables_figures_and_bank_lie_in_the_folder(tmp_path):
+    board = iw.leaderboard(iw.simulate("1pl", 4, 40, random_state=1).responses)
+    paths = write_leaderboard(board, tmp_path / "new")
+    names = {path.name for path in paths}
+    assert {"leaderboard.csv", "pairs.csv", "tasks.csv", "items.json", "summary.json"} <= names
+    assert {"ranks.png", "pairs.png", "tasks.png"} <= names
+    written = pd.read_csv(tmp_path / "new" / "leaderboard.csv")
+    assert written["respondent"].tolist() == list(board.respondents)
+    told = json.loads((tmp_path / "new" / "summary.json").read_text())
+    assert told["sentences"][0] == board.meaning
+    assert told["missing"] == {}
+
+
+def test_a_single_respondent_has_no_figure_of_pairs_and_it_is_said(tmp_path):
+    paths = write_leaderboard(iw.leaderboard([[1, 0, 1]]), tmp_path)
+    assert "pairs.png" not in {path.name for path in paths}
+    told = json.loads((tmp_path / "summary.json").read_text())
+    assert "without rows" in told["missing"]["pairs"]
