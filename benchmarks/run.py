@@ -29,6 +29,7 @@ SCRIPTS = [
     "coverage.py",
     "choices.py",
     "labels.py",
+    "linking.py",
     "witnesses.py",
     "logs.py",
 ]

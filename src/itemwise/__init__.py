@@ -78,8 +78,9 @@ if TYPE_CHECKING:
     from itemwise.studies import explain_difficulty as explain_difficulty
     from itemwise.studies import generality as generality
     from itemwise.studies import inspect_sample_ids as inspect_sample_ids
-    from itemwise.studies import lm_eval_samples as lm_eval_samples
     from itemwise.studies import leaderboard as leaderboard
+    from itemwise.studies import link as link
+    from itemwise.studies import lm_eval_samples as lm_eval_samples
     from itemwise.studies import performance_alarm as performance_alarm
     from itemwise.studies import portfolio as portfolio
     from itemwise.studies import probability_by_metadata as probability_by_metadata
@@ -141,6 +142,7 @@ _HOMES = {
     "label_trouble": "diagnostics",
     "lm_eval_samples": "studies",
     "leaderboard": "studies",
+    "link": "studies",
     "load": "calibration",
     "load_dataset": "datasets",
     "load_datasets": "datasets",

@@ -309,6 +309,13 @@ def goodness_frame(names):
     return frame.assign(share=frame["tolerance"] ** (0.2 + slow * rank))
 
 
+def anchors_frame(names):
+    old = np.linspace(-2.0, 2.0, len(names))
+    frame = pd.DataFrame({"difficulty_old": old, "difficulty_new": 1.1 * old}, index=list(names))
+    drifted = np.arange(len(names)) % 4 == 3
+    return frame.assign(difficulty_difference_se=0.15, drifted=drifted)
+
+
 def effectiveness_frame(names):
     actual = np.linspace(0.4, 0.9, len(names))
     return pd.DataFrame({"auaec": actual, "aupec": 1.2 * actual - 0.2}, index=list(names))
@@ -429,6 +436,7 @@ FRAMES = {
     "strengths": strengths_frame,
     "goodness": goodness_frame,
     "effectiveness": effectiveness_frame,
+    "anchors": anchors_frame,
     "portfolio_gap": portfolio_gap_frame,
     "case_difficulty": case_difficulty_frame,
     "difficulty_density": difficulty_density_frame,

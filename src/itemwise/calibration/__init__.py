@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itemwise.calibration.bank import load
-from itemwise.calibration.calibration import Calibration
+from itemwise.calibration.calibration import HELD, Calibration
 from itemwise.calibration.curves import CategoryCurves, Curves, TestInformation
+from itemwise.calibration.joining import join_banks
 from itemwise.calibration.known import known_items
 from itemwise.calibration.uncertainty import DeferredCovariances, KnownCovariances, Uncertainty
 
 __all__ = [
+    "HELD",
     "Calibration",
     "CategoryCurves",
     "Curves",
@@ -16,6 +18,7 @@ __all__ = [
     "KnownCovariances",
     "TestInformation",
     "Uncertainty",
+    "join_banks",
     "known_items",
     "load",
 ]

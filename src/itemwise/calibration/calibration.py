@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CURVE_POINTS = 161
 UNKNOWN = 1e6  # a standard error beyond says that nothing is known
 CURVE_REACH = 4.0
+HELD = "held"  # flag of an item that kept the parameters of a bank
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,6 +104,9 @@ class Calibration(Result):
         """Numbers that were estimated: a shared one counts once, one at its bound not at all."""
         free = ~self.model.at_bound(self.coords)
         shared = [c.shared for c in self.model.coordinates]
+        held = np.array([HELD in words for words in self.flags])
+        if held.any():  # the population's mean and deviation were found in their place
+            return 2 + int(free[~held][:, ~np.array(shared)].sum())
         return sum(1 if common else int(free[:, k].sum()) for k, common in enumerate(shared))
 
     @property

@@ -35,10 +35,11 @@ CONTENTS: dict[str, dict[str, str]] = {
     },
     "Language models": {
         "read": "Read evaluation logs of language models into one table of responses.",
-        "leaderboard": "Rank respondents, with intervals of accuracy, ability and rank, and say who "
-        "is really better.",
+        "leaderboard": "Rank respondents, with intervals of accuracy, ability and rank, and say "
+        "who is really better.",
         "adapt": "Simulate adaptive evaluation on recorded responses: how well a few items "
         "foretell all.",
+        "link": "Put a new version of a benchmark, or new items, on the scale of an old item bank.",
     },
     "Algorithms": {
         "portfolio": "Compare algorithms on problems: who is consistent, who leads where, and "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itemwise.displays.agreement import AgreementDisplay
 from itemwise.displays.alarm import AlarmDisplay
+from itemwise.displays.anchors import AnchorsDisplay
 from itemwise.displays.bands import BandsDisplay
 from itemwise.displays.base import Display
 from itemwise.displays.bump import BumpDisplay
@@ -51,6 +52,7 @@ __all__ = [
     "DISPLAYS",
     "AgreementDisplay",
     "AlarmDisplay",
+    "AnchorsDisplay",
     "BandsDisplay",
     "BumpDisplay",
     "CapabilityPlaneDisplay",
@@ -139,4 +141,5 @@ DISPLAYS: dict[str, type[Display]] = {
     "risk_coverage": RiskCoverageDisplay,
     "leaderboard": LeaderboardDisplay,
     "differences": DifferencesDisplay,
+    "anchors": AnchorsDisplay,
 }

@@ -9,8 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
+import numpy as np
+
 from itemwise.estimation.engine import Progress
 from itemwise.estimation.expectation import expect
+from itemwise.estimation.held import Held
 from itemwise.estimation.information import WholeInformation
 from itemwise.estimation.maximization import (
     Slopes,
@@ -22,12 +25,13 @@ from itemwise.estimation.maximization import (
     newton_step,
     penalty_slopes,
     shorten,
+    take_out,
 )
 from itemwise.estimation.scale import once_only, prior_information, scale_step, tangents
 from itemwise.estimation.tables import Expectation, Tables, of_items
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.anderson import Anderson
-from itemwise.numerics.arrays import Array, array_namespace
+from itemwise.numerics.arrays import Array, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import Run, by_items
 from itemwise.numerics.newton import safe_information
 from itemwise.numerics.quadrature import Nodes
@@ -42,6 +46,8 @@ NEAR = 1.0  # nats left to gain at which nodes are planned for good
 NEARLY_THERE = 1e-2  # nats left to gain at which single precision no longer does
 PATIENCE = 4  # iterations far from where it had been, after which it goes on from the best point
 PLAIN_STEPS = 11  # taken from there without mixing
+VAGUE = 0.3  # information on a population, by respondent, too little to take a step by
+LONGEST_MOVE = 0.5  # of a population, in its deviations
 STALL = 15  # iterations in which what is left to gain, next to nothing, was never halved
 NEXT_TO_NOTHING = 1e-3  # nats
 STEPS_THROUGH = 40  # plain ones after a stall
@@ -57,6 +63,13 @@ class Task:
     run: Run = map
     progress: Progress | None = None
     population: Population = STANDARD
+    held: Held | None = None
+
+    def propose(self, data: Encoded, coords: Array, found: Expectation) -> Move:
+        """The step of one iteration."""
+        if self.held is None:
+            return propose(data, self.model, coords, found, self.run)
+        return propose_beside(data, self.model, coords, found, self.held, self.run)
 
     def expect(self, data: Encoded, coords: Array, nodes: Nodes) -> Expectation:
         """One E-step on `data`, which is this task's or a quicker reading of it."""
@@ -123,8 +136,8 @@ class Course:
     that creeps over a flat stretch, since it takes the stretch for a maximum; plain steps go on.
     """
 
-    def __init__(self, model: MeasurementModel) -> None:
-        self._model = model
+    def __init__(self, model: MeasurementModel, held: Held | None = None) -> None:
+        self._model, self._held = model, held
         self._mixing = Anderson()
         self._lowest, self._strayed, self._plain = inf, 0, 0
         self._mark, self._stalled = inf, 0
@@ -160,6 +173,9 @@ class Course:
             self._plain -= 1
             return self.step(move)
         ahead = self._mixing.advance(move.coords, move.step, move.metric)
+        if self._held is not None and self._held.leaps(self._model, move.coords, ahead):
+            self.forget()  # towards a population without width there is no way back
+            return self.step(move)
         return keep_inside(self._model, move.coords, ahead)
 
 
@@ -169,13 +185,13 @@ def ascend(task: Task, begin: Array, *, tolerance: float, most: int) -> Ascent:
     Where it does not get there, the best point that it saw is returned.
     """
     data, model = task.data, task.model
-    coords, course, far, damping = begin, Course(model), True, 1.0
+    coords, course, far, damping = begin, Course(model, task.held), True, 1.0
     reading, nodes = first_reading(task, begin)
     last: Move | None = None
     best: tuple[Move, Nodes, Expectation] | None = None
     for iteration in range(1, most + 1):
         found = task.expect(reading, coords, nodes)
-        move = propose(reading, model, coords, found, task.run)
+        move = task.propose(reading, coords, found)
         if best is None or move.log_posterior > best[0].log_posterior:
             best = move, nodes, found
         if task.progress is not None:
@@ -257,6 +273,60 @@ def propose(
         found.log_likelihood,
         found.log_likelihood + float(xp.sum(log_penalty(model, coords))),
     )
+
+
+def propose_beside(
+    data: Encoded,
+    model: MeasurementModel,
+    coords: Array,
+    found: Expectation,
+    held: Held,
+    run: Run = map,
+) -> Move:
+    """The step of one iteration where some items are held: free items, and the population.
+
+    Moving the population is moving all items the other way; priors of items have no say in it.
+    """
+    xp = array_namespace(coords)
+    free = like(held.free(model), coords)
+    pull, stiffness = held.penalty_slopes(model, coords)
+    information = add_diagonal(safe_information(found.observed, found.expected), stiffness)
+    slopes = hold(model, coords, Slopes(found.gradient + pull, information))
+    slopes = take_out(slopes, free == 0)
+    step = newton_step(model, slopes)
+    gains = 0.5 * xp.sum(slopes.gradient * step, axis=1)
+    items = xp.astype(like(np.flatnonzero(~held.mask), coords), xp.int64)
+    if found.tables is not None and items.shape[0] and not any(c.shared for c in model.coordinates):
+        here, own = coords[items], of_items(found.tables, items)
+        ahead = _climb(model, here, step[items], gains[items], own, 0 * here, run)
+        step[items] = ahead - here
+    opinion = float(xp.sum(log_penalty(model, coords[items]))) if items.shape[0] else 0.0
+    together, gain = _population_step(model, coords, found, held, float(xp.sum(data.weights)))
+    return Move(
+        coords,
+        shorten(model, step) + together,
+        float(xp.sum(gains)) + gain,
+        xp.linalg.diagonal(information),
+        found.log_likelihood,
+        found.log_likelihood + opinion,
+    )
+
+
+def _population_step(
+    model: MeasurementModel, coords: Array, found: Expectation, held: Held, n_respondents: float
+) -> tuple[Array, float]:
+    """A Newton step of the population's mean and deviation beside held items, and its gain."""
+    xp = array_namespace(coords)
+    flat = xp.reshape(tangents(model, coords), (2, -1))
+    pull, stiffness = held.population_pull(model, coords)
+    along = as_numpy(flat @ xp.reshape(found.gradient, (-1,))) + pull
+    known = found.scale + np.diag(stiffness)
+    if np.linalg.eigvalsh(known)[0] < VAGUE * n_respondents:  # no guide; as if abilities were seen
+        known = n_respondents * np.diag([1.0, 2.0]) + np.diag(stiffness)
+    step = np.linalg.solve(known, along)
+    gain = max(0.0, 0.5 * float(along @ step))
+    step = np.clip(step, -LONGEST_MOVE, LONGEST_MOVE)
+    return xp.reshape(like(step, coords) @ flat, coords.shape), gain
 
 
 def _climb(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from itemwise.calibration import Calibration
+from itemwise.calibration import HELD, Calibration
 from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO, find_preset, pick_model
 from itemwise.estimation.em import EM
-from itemwise.estimation.engine import Engine, Progress
+from itemwise.estimation.engine import Engine, Fit, Progress
+from itemwise.estimation.fixing import check_engine, held_note, items_held
 from itemwise.estimation.joint import Joint
 from itemwise.estimation.remarks import flag_notes, item_flags, table_notes
 from itemwise.estimation.shojima import Shojima
@@ -35,6 +36,7 @@ def calibrate(
     engine: str | Engine = "em",
     priors: Literal["default"] | Mapping[str, Prior | None] | None = "default",
     weights: Any = None,
+    fixed: Calibration | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Calibration:
@@ -64,6 +66,10 @@ def calibrate(
         {"guessing": Beta(2, 5)}.
     weights
         How many respondents each row stands for; not negative.
+    fixed
+        A bank: items that it has, known by name, keep its parameters and give the scale; the other
+        items, and the mean and deviation of these respondents on that scale, are found. The model
+        is the bank's.
     progress
         Called after each iteration with its number, the log-likelihood, and what is left to gain.
     """
@@ -71,6 +77,10 @@ def calibrate(
     if preset is not None:
         model, engine = _of_preset(preset, model, engine, settings)
         settings = {}
+    if fixed is not None:
+        return _beside(
+            fixed, table, model, find_engine(engine, settings), priors, weights, progress
+        )
     chosen, picked = pick_model(model, table)
     table = table.of_kind(chosen.kind)
     if priors != "default":
@@ -78,9 +88,48 @@ def calibrate(
     runner = find_engine(engine, settings)
     counts = checked_weights(weights, table)
     fit = runner.fit(table.cells, chosen, counts, progress)
-    flags = item_flags(table, chosen, fit, counts)
+    return _calibration(table, chosen, fit, counts, runner, [picked] if picked else [])
+
+
+def _beside(
+    bank: Calibration,
+    table: Responses,
+    model: str | MeasurementModel,
+    engine: Engine,
+    priors: Literal["default"] | Mapping[str, Prior | None] | None,
+    weights: Any,
+    progress: Progress | None,
+) -> Calibration:
+    """New items beside those of a bank, on its scale."""
+    check_engine(engine)
+    table = table.of_kind(bank.model.kind)
+    chosen, held = items_held(bank, table, model)
+    if priors != "default":
+        chosen = with_priors(chosen, priors)
+    assert isinstance(engine, EM)  # noqa: S101 - no other engine holds items
+    counts = checked_weights(weights, table)
+    fit = engine.fit(table.cells, chosen, counts, progress, held)
+    note = held_note(held, fit.population.mean, fit.population.sd)
+    found = _calibration(table, chosen, fit, counts, engine, [note])
+    flags = tuple(
+        (*words, HELD) if known else words
+        for words, known in zip(found.flags, held.mask, strict=True)
+    )
+    return replace(found, flags=flags)
+
+
+def _calibration(
+    table: Responses,
+    model: MeasurementModel,
+    fit: Fit,
+    counts: Floats | None,
+    engine: Engine,
+    first: list[str],
+) -> Calibration:
+    """What an engine found, with all that a reader should know; notes begin with `first`."""
+    flags = item_flags(table, model, fit, counts)
     return Calibration(
-        model=chosen,
+        model=model,
         item_names=table.items,
         coords=fit.coords,
         uncertainty=fit.uncertainty,
@@ -89,11 +138,11 @@ def calibrate(
         n_respondents=float(table.n_respondents if counts is None else counts.sum()),
         iterations=fit.iterations,
         converged=fit.converged,
-        engine=runner.name,
+        engine=engine.name,
         notes=(
-            *([picked] if picked else []),
+            *first,
             *fit.notes,
-            *table_notes(table, chosen, counts),
+            *table_notes(table, model, counts),
             *flag_notes(table, flags),
         ),
         flags=flags,

@@ -14,6 +14,7 @@ from itemwise.estimation.density import Density
 from itemwise.estimation.engine import Fit, Progress, check_settings, log_base
 from itemwise.estimation.expectation import expect_generally
 from itemwise.estimation.factor import factor_start
+from itemwise.estimation.held import Held
 from itemwise.estimation.information import (
     MOST_EXACT,
     WholeInformation,
@@ -28,7 +29,7 @@ from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import workers
 from itemwise.responses.encoding import Encoded, encode
-from itemwise.scoring import HistogramPopulation
+from itemwise.scoring import HistogramPopulation, NormalPopulation
 from itemwise.scoring.likelihood import plan_nodes
 
 MOST_CHECKED = 20_000_000  # rows x numbers²: a check this large takes some hundredths of a second
@@ -76,8 +77,12 @@ class EM:
         model: MeasurementModel,
         weights: Floats | None = None,
         progress: Progress | None = None,
+        held: Held | None = None,
     ) -> Fit:
-        """Encode the responses, climb, and fix sign and unit of the scale."""
+        """Encode the responses, climb, and fix sign and unit of the scale.
+
+        Items that are `held` stay where a bank has them and give the scale.
+        """
         by_moments = model.normal and self.population == "normal"
         data = encode(cells, model, weights, self.device, lazy=by_moments)
         counted = np.ones(len(cells)) if weights is None else weights
@@ -85,8 +90,11 @@ class EM:
             base = log_base(cells, model, counted, run)
             if by_moments:
                 data = with_moments(data, run)
-            task = Task(data, model, run, progress)
-            found = self._upright(task, self.climb(task))
+            task = Task(data, model, run, progress, held=held)
+            found = self.climb(task)
+            if held is not None:
+                return self._on_bank(data, model, found, base, held)
+            found = self._upright(task, found)
             if self.population == "histogram":
                 found = self._shape(task, found)
         return self._expressed(data, model, found, base)
@@ -102,6 +110,8 @@ class EM:
         model = task.model
         begin = factor_start(task.data, model)
         begin = start(task.data, model) if begin is None else begin
+        if task.held is not None:
+            begin = task.held.begin(model, begin)
         regular = model.regularised()
         if model.linear or regular == model:
             return self._ascend(task, begin)
@@ -110,6 +120,8 @@ class EM:
         for onward in (nested(model, past.coords), past.coords):
             if best.iterations >= self.max_iterations:
                 break
+            if task.held is not None:
+                onward = task.held.keep(model, past.coords, onward)
             found = self._ascend(task, onward, best.iterations)
             if found.expectation.log_likelihood >= past.expectation.log_likelihood:
                 return found
@@ -127,7 +139,9 @@ class EM:
             most=self.max_iterations - before,
         )
         found = replace(found, iterations=before + found.iterations)
-        if not found.converged or tolerance is not None or not checkable(task.data, task.model):
+        rough = not found.converged or tolerance is not None
+        # Saddles come from items that have nothing in common; held ones have their scale.
+        if rough or task.held is not None or not checkable(task.data, task.model):
             return found
         return self._off_saddle(task, found)
 
@@ -184,18 +198,7 @@ class EM:
         unit = model.unit(coords)
 
         def covariances() -> Floats:
-            if found.information is not None:
-                known = found.information.covariances(coords.shape[0])
-            else:
-                known = observed_covariances(
-                    data,
-                    model,
-                    found.coords,
-                    found.nodes,
-                    self.n_jobs,
-                    found.expectation,
-                    found.population,
-                )
+            known = self._covariances(data, model, found)
             return known if unit == 1.0 else in_unit(known, model)
 
         return Fit(
@@ -210,6 +213,44 @@ class EM:
                 *([] if model.affine or found.expectation.alignment >= 0 else [UPSIDE_DOWN]),
                 *([] if found.converged else [_unfinished(model, found)]),
             ),
+        )
+
+    def _on_bank(
+        self, data: Encoded, model: MeasurementModel, found: Ascent, base: float, held: Held
+    ) -> Fit:
+        """The fit on the scale of the items that were held."""
+        coords = as_numpy(found.coords)
+        mean, sd = held.place(model, coords)
+
+        def covariances() -> Floats:
+            known = self._covariances(data, model, found, held)
+            return held.covariances_on_bank(model, coords, known, mean, sd)
+
+        return Fit(
+            coords=held.on_bank(model, coords, mean, sd),
+            uncertainty=DeferredCovariances(covariances),
+            population=NormalPopulation(mean, abs(sd)),  # a scale seen from behind is the same
+            log_likelihood=found.expectation.log_likelihood + base,
+            iterations=found.iterations,
+            converged=found.converged,
+            notes=() if found.converged else (_unfinished(model, found),),
+        )
+
+    def _covariances(
+        self, data: Encoded, model: MeasurementModel, found: Ascent, held: Held | None = None
+    ) -> Floats:
+        """Covariances on the scale on which the engine worked."""
+        if found.information is not None:
+            return found.information.covariances(found.coords.shape[0])
+        return observed_covariances(
+            data,
+            model,
+            found.coords,
+            found.nodes,
+            self.n_jobs,
+            found.expectation,
+            found.population,
+            held,
         )
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itemwise.estimation.expectation import expect
+from itemwise.estimation.held import Held
 from itemwise.estimation.maximization import add_diagonal, penalty_slopes
 from itemwise.estimation.normal import expect_normally
 from itemwise.estimation.scale import tangents
@@ -50,30 +51,34 @@ def observed_covariances(
     n_jobs: int | None = None,
     found: Expectation | None = None,
     population: Population = STANDARD,
+    held: Held | None = None,
 ) -> Floats:
     """Covariance of each item's coordinates, (n_items, width, width).
 
-    `found` is the E-step at `coords` where it is known already.
+    `found` is the E-step at `coords` where it is known already. Where items are `held`, those of
+    the others include what is not known of the population; held ones have none.
     """
     if _by_moments(data, model) and coords.shape[0] * model.width <= MOST_BY_MOMENTS:
         found = found or expect_normally(data, model, coords)
-        return WholeInformation.at(data, model, coords, nodes, found).covariances(coords.shape[0])
+        whole = WholeInformation.at(data, model, coords, nodes, found, held=held)
+        return whole.covariances(coords.shape[0])
     thinned = data.thinned(MOST_ROWS)
     with workers(n_jobs) as run:
         if found is None or thinned is not data:
             found = expect(thinned, model, coords, nodes, run, population)
         data = thinned
         if coords.shape[0] * model.width <= MOST_EXACT:
-            whole = WholeInformation.at(data, model, coords, nodes, found, run)
+            whole = WholeInformation.at(data, model, coords, nodes, found, run, held)
             return whole.covariances(coords.shape[0])
-        _, stiffness = penalty_slopes(model, coords)
-        complete = add_diagonal(found.observed, stiffness)
+        complete = add_diagonal(found.observed, _stiffness(model, coords, held))
         scores = _Scores(data.in_single(), model, coords, nodes)
         own = as_numpy(complete - scores.missing_of_each(run))
         free = ~as_numpy(model.at_bound(coords))
     if not model.affine:
         return _invert_alone(model, own, free)
     directions = as_numpy(tangents(model, coords))
+    if held is not None:
+        return _invert_beside(own, directions, free, held.free(model), held.mask)
     return _invert_structured(model, own, directions, found.scale, free)
 
 
@@ -83,6 +88,7 @@ class WholeInformation:
 
     matrix: Floats  # (n_free, n_free)
     spread: Floats  # (n_items x width, n_free): from the free numbers to all coordinates
+    shown: Floats  # the same, without what moves all items together beside held ones
 
     @classmethod
     def at(
@@ -93,9 +99,10 @@ class WholeInformation:
         nodes: Nodes,
         found: Expectation,
         run: Run = map,
+        held: Held | None = None,
     ) -> WholeInformation:
         """The information at `coords`, where the E-step gave `found`."""
-        _, stiffness = penalty_slopes(model, coords)
+        stiffness = _stiffness(model, coords, held)
         complete = as_numpy(add_diagonal(found.observed, stiffness))
         if _by_moments(data, model):
             matrix = _of_moments(data, model, coords)
@@ -106,12 +113,20 @@ class WholeInformation:
         for k, block in enumerate(complete):
             own = slice(k * width, (k + 1) * width)
             matrix[own, own] += block
-        spread = _spread_out(model, ~as_numpy(model.at_bound(coords)))
-        return cls(spread.T @ matrix @ spread, spread)
+        free = ~as_numpy(model.at_bound(coords))
+        if held is None:
+            spread = shown = _spread_out(model, free)
+        else:
+            own_columns = (free & held.free(model)).reshape(-1)
+            shown = np.eye(own_columns.size)[:, own_columns]
+            together = as_numpy(tangents(model, coords)).reshape(2, -1).T
+            spread = np.concatenate([together, shown], axis=1)
+            shown = np.concatenate([0 * together, shown], axis=1)
+        return cls(spread.T @ matrix @ spread, spread, shown)
 
     def covariances(self, n_items: int) -> Floats:
         """Blocks of the inverse, (n_items, width, width)."""
-        inverse = self.spread @ positive_inverse(self.matrix) @ self.spread.T
+        inverse = self.shown @ positive_inverse(self.matrix) @ self.shown.T
         width = self.spread.shape[0] // n_items
         cube = inverse.reshape(n_items, width, n_items, width)
         return _symmetrised(np.stack([cube[k, :, k, :] for k in range(n_items)]))
@@ -127,6 +142,12 @@ class WholeInformation:
             return None
         way: Floats = self.spread @ (scale * vectors[:, 0])
         return way
+
+
+def _stiffness(model: MeasurementModel, coords: Array, held: Held | None) -> Array:
+    """What priors tell of each coordinate; nothing of those that are held."""
+    found = penalty_slopes(model, coords) if held is None else held.penalty_slopes(model, coords)
+    return found[1]
 
 
 def _by_moments(data: Encoded, model: MeasurementModel) -> bool:
@@ -326,6 +347,25 @@ def _invert_structured(
     known = flat @ np.einsum("nij,knj->kni", own_alone, directions).reshape(2, -1).T
     extra = np.linalg.inv(population) - np.linalg.pinv(known)
     shift = np.einsum("kni,kl,lnj->nij", directions, extra, directions)
+    return _symmetrised(inverse + shift)
+
+
+def _invert_beside(
+    own: Floats, directions: Floats, free: np.ndarray, found: np.ndarray, held: np.ndarray
+) -> Floats:
+    """Each found item's own inverse, plus what held items leave unknown of the population.
+
+    With the structure of `_invert_structured` for all items, and the held ones known, this is
+    exactly what is left.
+    """
+    alone = free & found
+    mask = alone[:, :, None] & alone[:, None, :]
+    inverse = positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask
+    ways = directions[:, held] * free[held]
+    known = np.einsum("kni,nij,lnj->kl", ways, own[held], ways)
+    shift = np.einsum(
+        "kni,kl,lnj->nij", directions * alone, np.linalg.pinv(known), directions * alone
+    )
     return _symmetrised(inverse + shift)
 
 

@@ -66,16 +66,21 @@ def add_diagonal(matrices: Array, diagonal: Array) -> Array:
 
 def hold(model: MeasurementModel, coords: Array, slopes: Slopes) -> Slopes:
     """Take coordinates that press against a bound, or are absent, out of the problem."""
-    xp = array_namespace(coords)
     low = like([c.low for c in model.coordinates], coords)
     high = like([c.high for c in model.coordinates], coords)
     pressing = ((coords <= low) & (slopes.gradient < 0)) | (
         (coords >= high) & (slopes.gradient > 0)
     )
     pressing = pressing | model.absent(coords)
-    if not bool(xp.any(pressing)):
+    return take_out(slopes, pressing)
+
+
+def take_out(slopes: Slopes, held: Array) -> Slopes:
+    """The problem without the coordinates that are `held` (n_items, width)."""
+    xp = array_namespace(slopes.gradient)
+    if not bool(xp.any(held)):
         return slopes
-    free = xp.astype(~pressing, coords.dtype)
+    free = xp.astype(~held, slopes.gradient.dtype)
     information = slopes.information * free[:, :, None] * free[:, None, :]
     return Slopes(slopes.gradient * free, add_diagonal(information, 1 - free))
 

@@ -21,6 +21,16 @@ def tangents(model: MeasurementModel, coords: Array) -> Array:
     return xp.stack([there - coords for there in moved])
 
 
+def moved_covariances(
+    model: MeasurementModel, coords: Floats, covariances: Floats, shift: float, scale: float
+) -> Floats:
+    """Covariances of coordinates, (n_items, width, width), after `model.rescale`."""
+    here = model.rescale(coords, shift, scale)
+    ways = [model.rescale(coords + step, shift, scale) - here for step in np.eye(coords.shape[1])]
+    found: Floats = np.einsum("ins,nij,jnt->nst", np.stack(ways), covariances, np.stack(ways))
+    return found
+
+
 def once_only(model: MeasurementModel, directions: Array, pull: Array, information: Array) -> Array:
     """The part of the priors' `pull` (n_items, width) to take back, so that it counts once.
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from itemwise.errors import InputError
 from itemwise.models.priors import Prior
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 
@@ -96,6 +97,33 @@ class MeasurementModel(ABC):
         """The model of some of the items it was fitted to."""
         del positions
         return self
+
+    def unfitted(self) -> Self:
+        """The same model without what it learnt of single items, to be fitted to others."""
+        return self
+
+    def joined(self, n_items: int, other: Self, n_others: int) -> Self:
+        """The model of its `n_items` items followed by those of `other`; priors are its own.
+
+        Raises InputError where no one model explains both.
+        """
+        del n_items, n_others
+        if not self.alike(other):
+            raise InputError(
+                f"The items belong to different models: {_said(self)} and {_said(other)}. "
+                "Calibrate both tables with the same model and options."
+            )
+        return self
+
+    def alike(self, other: MeasurementModel) -> bool:
+        """Whether it is the same model with the same options; priors may differ."""
+        return self.with_coordinates(()) == other.with_coordinates(())
+
+    def widened(self, coords: Floats) -> Floats:
+        """Coordinates of items of a narrower shape: what they lack is absent."""
+        lacking = [c.absent for c in self.coordinates[coords.shape[1] :]]
+        columns = [np.full((len(coords), 1), value, dtype=float) for value in lacking]
+        return np.concatenate([coords, *columns], axis=1)
 
     def check(self, cells: Array, items: Sequence[str]) -> None:
         """Refuse responses that the model cannot explain, with an InputError."""
@@ -268,3 +296,10 @@ class MeasurementModel(ABC):
             up, down = self.bounded(coords + step), self.bounded(coords - step)
             found.append((function(up) - function(down)) / (up - down)[:, k, None])
         return xp.stack(found)
+
+
+def _said(model: MeasurementModel) -> str:
+    """A model with its options, in a few words."""
+    names = [field.name for field in fields(model)]  # type: ignore[arg-type]
+    options = [f"{name}={getattr(model, name)!r:.40}" for name in names if name != "coordinates"]
+    return f"{model.name}({', '.join(options)})" if options else model.name

@@ -104,6 +104,27 @@ class Bounded(MeasurementModel):
             parts["inside"] = tuple(self.inside[int(k)] for k in positions)
         return replace(self, **parts)
 
+    def unfitted(self) -> Self:
+        """The same model; bounds of single items are taken from their table."""
+        if isinstance(self.bounds, str) or not isinstance(self.bounds[0], tuple):
+            return self
+        return replace(self, bounds="items", inside=None)
+
+    def joined(self, n_items: int, other: Self, n_others: int) -> Self:
+        """The model of its `n_items` items followed by those of `other`, each with its bounds."""
+        if not self.alike(other):
+            return super().joined(n_items, other, n_others)
+        whole = isinstance(self.bounds, str) or not isinstance(self.bounds[0], tuple)
+        if whole and (self.bounds, self.inside) == (other.bounds, other.inside):
+            return self
+        parts = [_of_each(model, n) for model, n in ((self, n_items), (other, n_others))]
+        bounds, inside = (tuple(a + b) for a, b in zip(*parts, strict=True))
+        return replace(self, bounds=bounds, inside=inside)
+
+    def alike(self, other: MeasurementModel) -> bool:
+        """Whether it is the same model; items may have different bounds."""
+        return type(self) is type(other)
+
     def check(self, cells: Array, items: Sequence[str]) -> None:
         """Refuse responses outside the bounds."""
         low, high = self.extent()
@@ -233,3 +254,10 @@ def _pairs(given: Any) -> Pair | tuple[Pair, ...]:
     if table.ndim == 1:
         return float(table[0]), float(table[1])
     return tuple((float(low), float(high)) for low, high in table)
+
+
+def _of_each(model: Bounded, n_items: int) -> list[list[Pair]]:
+    """Bounds of each item, and places of responses at them."""
+    bounds: Any = UNIT if isinstance(model.bounds, str) else model.bounds
+    both: tuple[Any, Any] = bounds, bounds if model.inside is None else model.inside
+    return [list(p) if isinstance(p[0], tuple) else [p] * n_items for p in both]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.models.base import Coordinate
+from itemwise.models.base import Coordinate, MeasurementModel
 from itemwise.models.categorical import Categorical
 from itemwise.models.logistic import FLATTEST
 from itemwise.numerics.arrays import Array, Floats, array_namespace
@@ -81,6 +81,12 @@ class Ordered(Categorical):
             categories = tuple(
                 int(n) for n in np.broadcast_to(_whole_numbers(self.categories), len(items))
             )
+        fitted = self._with_grades(categories, lowest)
+        fitted.check(cells, items)
+        return fitted
+
+    def _with_grades(self, categories: tuple[int, ...], lowest: int | None) -> Self:
+        """The same model, and the same priors, with so many grades an item."""
         shaped = replace(self, categories=categories, lowest=lowest, coordinates=())
         kept = {c.name: c.prior for c in self.coordinates}
         last = self.coordinates[-1]  # further steps have a prior where this one has
@@ -88,9 +94,26 @@ class Ordered(Categorical):
             replace(c, prior=kept.get(c.name, c.prior if last.prior is not None else None))
             for c in shaped.default_coordinates()
         ]
-        fitted = shaped.with_coordinates(tuple(coordinates))
-        fitted.check(cells, items)
-        return fitted
+        return shaped.with_coordinates(tuple(coordinates))
+
+    def unfitted(self) -> Self:
+        """The same model, which takes the grades of new items from their table."""
+        return replace(self, categories=None)
+
+    def joined(self, n_items: int, other: Self, n_others: int) -> Self:
+        """The model of its `n_items` items followed by those of `other`, each with its grades."""
+        if type(self) is not type(other) or (self.lowest or 0) != (other.lowest or 0):
+            return super().joined(n_items, other, n_others)
+        counts = [
+            *np.broadcast_to(_whole_numbers(self.categories or UNFITTED), n_items).tolist(),
+            *np.broadcast_to(_whole_numbers(other.categories or UNFITTED), n_others).tolist(),
+        ]
+        return self._with_grades(tuple(counts), self.lowest)
+
+    def alike(self, other: MeasurementModel) -> bool:
+        """Whether it is the same model; items may have different numbers of grades."""
+        same = isinstance(other, Ordered) and type(self) is type(other)
+        return same and (self.lowest or 0) == (getattr(other, "lowest", None) or 0)
 
     def of_items(self, positions: Sequence[int] | np.ndarray) -> Self:
         """The model of some of the items it was fitted to."""

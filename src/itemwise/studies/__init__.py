@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from itemwise.studies.dual_indicators import generality as generality
     from itemwise.studies.leaderboards import Leaderboard as Leaderboard
     from itemwise.studies.leaderboards import leaderboard as leaderboard
+    from itemwise.studies.linking import Linking as Linking
+    from itemwise.studies.linking import link as link
     from itemwise.studies.metadata import MetadataRelations as MetadataRelations
     from itemwise.studies.metadata import relate_metadata as relate_metadata
     from itemwise.studies.metadata_bins import MetadataBins as MetadataBins
@@ -80,6 +82,7 @@ STUDIES: dict[str, str] = {
     "difficulty_targets": "targets",
     "enrich_confusion": "confusion",
     "generality": "dual_indicators",
+    "link": "linking",
     "performance_alarm": "alarm",
     "evaluate_adaptively": "adaptive_evaluation",
     "evaluate_adaptively_async": "adaptive_evaluation",
@@ -113,6 +116,7 @@ _RESULTS = {
     "DifficultyExplanation": "difficulty_explanation",
     "Leaderboard": "leaderboards",
     "Limits": "decoding",
+    "Linking": "linking",
     "MetadataBins": "metadata_bins",
     "MetadataRelations": "metadata",
     "ModelSelection": "selection",

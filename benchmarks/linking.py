@@ -1,0 +1,144 @@
+"""How well `link` finds an old scale again, and the anchors that drifted: simulations.
+
+python benchmarks/linking.py [replications]
+
+The new respondents differ from the old ones in mean and deviation; a tenth of the anchors became
+harder in between. Slope and intercept are held against those of the respondents that were drawn:
+that these are a sample themselves is no matter of linking.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+
+import itemwise as iw
+from common import machine, print_table, seconds
+
+SIZES = ((30, 1000), (100, 1000), (30, 4000), (100, 4000))  # anchors, respondents of either group
+METHODS = ("stocking-lord", "haebara", "mean-sigma", "mean-mean", "fixed")
+SHARE = 0.1  # of the anchors drift
+HARDER = (0.5, 1.0)  # by so much on the old scale
+MEAN, SD = 0.5, 1.2  # of the new respondents
+NEW_ITEMS = 20
+
+
+def world(
+    n_anchors: int, n: int, seed: int, *, drifting: bool = True
+) -> tuple[iw.Responses, iw.Responses, np.ndarray, np.ndarray]:
+    """Responses to both versions, the true slope and intercept, and which anchors drifted."""
+    random = np.random.default_rng(seed)
+    items = iw.simulate("2pl", 2, n_anchors + NEW_ITEMS, random_state=seed).truth.items
+    drifted = np.zeros(n_anchors, dtype=bool)
+    if drifting:
+        drifted[random.choice(n_anchors, round(SHARE * n_anchors), replace=False)] = True
+    later = items.copy()
+    change = np.where(drifted, random.uniform(*HARDER, n_anchors), 0.0)
+    later["difficulty"] += np.concatenate([change, np.zeros(NEW_ITEMS)])
+    before, after = random.normal(size=n), random.normal(MEAN, SD, n)
+    seeds = [int(s) for s in random.integers(1 << 30, size=2)]  # chances of the two are unrelated
+    old = iw.simulate(
+        "2pl", items=items.iloc[:n_anchors], abilities=before, random_state=seeds[0]
+    ).responses
+    new = iw.simulate("2pl", items=later, abilities=after, random_state=seeds[1]).responses
+    slope = after.std() / before.std()
+    intercept = (after.mean() - before.mean()) / before.std()
+    return old, new, np.array([slope, intercept]), drifted
+
+
+def rows_of(n_anchors: int, n: int, seed: int) -> list[dict[str, object]]:
+    """What each method finds in one simulated world, with drifted anchors removed and kept."""
+    old, new, truth, drifted = world(n_anchors, n, seed)
+    first, second = iw.calibrate(old, "2pl"), iw.calibrate(new, "2pl")
+    rows = []
+    for method in METHODS:
+        for drift in ("remove", "keep"):
+            found = iw.link(first, second, method=method, drift=drift)
+            called = found.anchors["drifted"].to_numpy()
+            error = np.array([found.slope, found.intercept]) - truth
+            rows.append(
+                {
+                    "anchors": n_anchors,
+                    "respondents": n,
+                    "method": method,
+                    "drift": drift,
+                    "slope": error[0],
+                    "intercept": error[1],
+                    "slope_se": found.slope_se,
+                    "intercept_se": found.intercept_se,
+                    "hits": called[drifted].mean(),
+                    "false": called[~drifted].sum(),
+                }
+            )
+    return rows
+
+
+def root(values: pd.Series) -> float:
+    """Root mean square."""
+    return float(np.sqrt((values**2).mean()))
+
+
+def summary(rows: list[dict[str, object]]) -> list[tuple[object, ...]]:
+    """One line a size, method and treatment."""
+    keys = ["anchors", "respondents", "method", "drift"]
+    found = []
+    for key, part in pd.DataFrame(rows).groupby(keys, sort=False):
+        numbers = []
+        for name in ("slope", "intercept"):
+            numbers += [part[name].mean(), root(part[name]), part[f"{name}_se"].mean()]
+        found.append(
+            (
+                *key,
+                *(f"{x:.3f}" for x in numbers),
+                f"{part['hits'].mean():.0%}",
+                f"{part['false'].mean():.2f}",
+            )
+        )
+    return found
+
+
+def quiet(replications: int) -> list[tuple[object, ...]]:
+    """How often an alarm is raised where nothing drifted."""
+    found = []
+    for n_anchors, n in SIZES[:2]:
+        alarms = []
+        for seed in range(replications):
+            old, new, _, _ = world(n_anchors, n, 1000 + seed, drifting=False)
+            linked = iw.link(iw.calibrate(old, "2pl"), iw.calibrate(new, "2pl"))
+            alarms.append(len(linked.drifted))
+        found.append(
+            (n_anchors, n, f"{np.mean(np.array(alarms) > 0):.0%}", f"{np.mean(alarms):.2f}")
+        )
+    return found
+
+
+def main() -> None:
+    """Print both tables."""
+    replications = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    print(f"\n## Linking\n\n{machine()}. {replications} simulated worlds of each size, 2PL.")
+    rows: list[dict[str, object]] = []
+    took = seconds(
+        lambda: rows.extend(
+            row for size in SIZES for seed in range(replications) for row in rows_of(*size, seed)
+        )
+    )
+    print_table(
+        f"A tenth of the anchors became harder by {HARDER[0]} to {HARDER[1]} ({took:.0f} s)",
+        (
+            *("anchors", "respondents", "method", "drifted ones"),
+            *("slope: bias", "RMSE", "mean SE", "intercept: bias", "RMSE", "mean SE"),
+            *("found", "false alarms a world"),
+        ),
+        summary(rows),
+    )
+    print_table(
+        "Nothing drifted",
+        ("anchors", "respondents", "worlds with an alarm", "alarms a world"),
+        quiet(replications),
+    )
+
+
+if __name__ == "__main__":
+    main()

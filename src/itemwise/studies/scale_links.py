@@ -1,0 +1,261 @@
+"""From one scale to another: the line that brings the anchors' curves together.
+
+Old ability = slope x new ability + intercept. Mean-sigma and mean-mean compare moments of the
+parameters (Marco, 1977; Loyd and Hoover, 1980), Haebara (1980) the anchors' curves one by one,
+Stocking and Lord (1983) their sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.estimation.scale import moved_covariances
+from itemwise.models import MeasurementModel
+from itemwise.numerics.arrays import Floats
+
+MOST_STEPS = 100
+SETTLED = 1e-10  # a change of the line that no longer counts
+SHORTEST = 1e-6  # part of a step that is still tried
+POINTS = 81  # on which curves are compared
+METHODS = ("stocking-lord", "haebara", "mean-sigma", "mean-mean", "fixed")
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """Items that both scales know: coordinates and covariances on each."""
+
+    model: MeasurementModel
+    old: Floats  # (n_anchors, width)
+    new: Floats
+    old_covariances: Floats  # (n_anchors, width, width)
+    new_covariances: Floats
+
+    def part(self, keep: np.ndarray) -> Anchors:
+        """Some of them."""
+        return Anchors(
+            self.model.of_items(np.flatnonzero(keep)),
+            self.old[keep],
+            self.new[keep],
+            self.old_covariances[keep],
+            self.new_covariances[keep],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Old ability = slope x new ability + intercept, with the covariance of the two."""
+
+    slope: float
+    intercept: float
+    covariance: Floats  # (2, 2)
+
+    @property
+    def shift(self) -> float:
+        """The new ability at which the old one is zero, as `model.rescale` wants it."""
+        return -self.intercept / self.slope
+
+    @property
+    def scale(self) -> float:
+        """New units to an old one, as `model.rescale` wants it."""
+        return 1 / self.slope
+
+    def moved(self, model: MeasurementModel, coords: Floats) -> Floats:
+        """Coordinates of the new scale on the old one."""
+        found: Floats = model.rescale(coords, self.shift, self.scale)
+        return found
+
+    def covariances(self, model: MeasurementModel, coords: Floats, own: Floats) -> Floats:
+        """Covariances of coordinates on the old scale, what the line adds included."""
+        moved = moved_covariances(model, coords, own, self.shift, self.scale)
+        ways = line_ways(model, coords, self)
+        found: Floats = moved + np.einsum("mni,ml,lnj->nij", ways, self.covariance, ways)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Abilities of the old scale at which curves are compared, and their weights."""
+
+    points: Floats  # (n_points,)
+    weights: Floats  # (n_points,), sum to one
+
+
+def find_line(method: str, anchors: Anchors, grid: Grid, start: Line) -> Line:
+    """The line by one of the methods that compare parameters or curves."""
+    if method in ("mean-sigma", "mean-mean"):
+        return _by_moments(anchors, sigma=method == "mean-sigma")
+    return _by_curves(anchors, grid, start, together=method == "stocking-lord")
+
+
+def robust_line(anchors: Anchors) -> Line:
+    """Medians, which a few anchors that drifted cannot pull far."""
+    old, new = (anchors.model.parameters(coords) for coords in (anchors.old, anchors.new))
+    slope = float(np.median(new["discrimination"] / old["discrimination"]))
+    apart = old["difficulty"] - slope * new["difficulty"]
+    return Line(slope, float(np.median(apart)), np.zeros((2, 2)))
+
+
+def line_ways(model: MeasurementModel, coords: Floats, line: Line) -> Floats:
+    """How coordinates on the old scale change with slope and intercept, (2, n_items, width)."""
+    to_shift = model.rescale(coords, 1.0, line.scale) - model.rescale(coords, 0.0, line.scale)
+    to_scale = model.rescale(coords, line.shift, 1.0) - model.rescale(coords, line.shift, 0.0)
+    slope, intercept = line.slope, line.intercept
+    return np.stack(
+        [to_shift * intercept / slope**2 - to_scale / slope**2, -to_shift / slope],
+    )
+
+
+def is_shared(model: MeasurementModel) -> bool:
+    """Whether all items have one discrimination, which then gives the slope by itself."""
+    return any(c.shared for c in model.coordinates)
+
+
+def _by_curves(anchors: Anchors, grid: Grid, start: Line, *, together: bool) -> Line:
+    """Least squares of the curves' differences, by damped Gauss-Newton."""
+    if is_shared(anchors.model):
+        start = shared_slope(anchors, start)
+    line = start
+    for _ in range(MOST_STEPS):
+        gap, change = _gaps(anchors, grid, line)
+        if together:
+            gap, change = gap.sum(axis=0), change.sum(axis=1)
+        step = _solve(change * grid.weights, change, gap, shared=is_shared(anchors.model))
+        ahead = _downhill(anchors, grid, line, step, together=together)
+        moved = max(abs(ahead.slope - line.slope), abs(ahead.intercept - line.intercept))
+        line = ahead
+        if moved < SETTLED:
+            break
+    return replace(line, covariance=_covariance(anchors, grid, line, together=together))
+
+
+def _downhill(anchors: Anchors, grid: Grid, line: Line, step: Floats, *, together: bool) -> Line:
+    """As much of the step as brings the curves nearer; `line` itself where nothing does."""
+    value, length = _distance(anchors, grid, line, together=together), 1.0
+    while length > SHORTEST:
+        slope, intercept = np.array([line.slope, line.intercept]) + length * step
+        ahead = replace(line, slope=float(slope), intercept=float(intercept))
+        if slope > 0 and _distance(anchors, grid, ahead, together=together) <= value:
+            return ahead
+        length /= 2
+    return line
+
+
+def _gaps(anchors: Anchors, grid: Grid, line: Line) -> tuple[Floats, Floats]:
+    """Old less linked curves, (n_anchors, n_points), and how the latter change with the line."""
+    model, linked = anchors.model, line.moved(anchors.model, anchors.new)
+    gap = model.expected(anchors.old, grid.points) - model.expected(linked, grid.points)
+    slopes = model.expected_slopes(linked, grid.points)
+    change = np.einsum("mnw,wnk->mnk", line_ways(model, anchors.new, line), slopes)
+    return gap, change
+
+
+def _distance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> float:
+    model = anchors.model
+    gap = model.expected(anchors.old, grid.points) - model.expected(
+        line.moved(model, anchors.new), grid.points
+    )
+    square = gap.sum(axis=0) ** 2 if together else (gap**2).sum(axis=0)
+    return float(grid.weights @ square)
+
+
+def _solve(weighted: Floats, change: Floats, gap: Floats, *, shared: bool) -> Floats:
+    """Slope and intercept that make `change` meet `gap` best; a shared slope stays."""
+    flat, against = weighted.reshape(2, -1), change.reshape(2, -1)
+    if shared:
+        return np.array([0.0, float(flat[1] @ gap.reshape(-1)) / float(flat[1] @ against[1])])
+    return np.asarray(np.linalg.solve(flat @ against.T, flat @ gap.reshape(-1)), dtype=float)
+
+
+def _covariance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> Floats:
+    """By the delta method, from the covariances of the anchors on both scales."""
+    model, linked = anchors.model, line.moved(anchors.model, anchors.new)
+    _, change = _gaps(anchors, grid, line)
+    own = np.broadcast_to(change.sum(axis=1)[:, None], change.shape) if together else change
+    flat = (change.sum(axis=1) if together else change) * grid.weights
+    flat = flat.reshape(2, -1)
+    inner = flat @ (change.sum(axis=1) if together else change).reshape(2, -1).T
+    shared = is_shared(model)
+    pull = np.diag([0.0, 1 / inner[1, 1]]) if shared else np.linalg.inv(inner)
+    moved = moved_covariances(model, anchors.new, anchors.new_covariances, line.shift, line.scale)
+    total = np.zeros((2, 2))
+    for coords, covariances in ((anchors.old, anchors.old_covariances), (linked, moved)):
+        slopes = model.expected_slopes(coords, grid.points)
+        influence = np.einsum("lm,mnk,k,wnk->lnw", pull, own, grid.weights, slopes)
+        total += np.einsum("lnw,nwv,mnv->lm", influence, covariances, influence)
+    if shared:
+        total[0, 0] = shared_slope(anchors, line).covariance[0, 0]
+    return total
+
+
+def shared_slope(anchors: Anchors, line: Line) -> Line:
+    """The line whose slope is the ratio of the two common discriminations."""
+    k = [c.shared for c in anchors.model.coordinates].index(True)
+    old, new = anchors.old[0, k], anchors.new[0, k]
+    spread = anchors.new_covariances[0, k, k] / new**2 + anchors.old_covariances[0, k, k] / old**2
+    covariance = np.array([[(new / old) ** 2 * spread, 0.0], [0.0, 0.0]])
+    return Line(float(new / old), line.intercept, covariance)
+
+
+def _by_moments(anchors: Anchors, *, sigma: bool) -> Line:
+    """Means and deviations of difficulties, or means of discriminations, brought together."""
+    old = _Moments.of(anchors.model, anchors.old)
+    new = _Moments.of(anchors.model, anchors.new)
+    if is_shared(anchors.model):
+        start = shared_slope(anchors, Line(1.0, 0.0, np.zeros((2, 2))))
+        slope, to_old, to_new = start.slope, 0 * old.to_mean, 0 * new.to_mean
+    elif sigma:
+        if old.sd == 0 or new.sd == 0:
+            raise InputError(
+                "The anchors have one difficulty, so that they tell nothing of the unit of the "
+                "scale. Use method='mean-mean' or 'stocking-lord'."
+            )
+        slope = old.sd / new.sd
+        to_old, to_new = slope * old.to_log_sd, -slope * new.to_log_sd
+    else:
+        slope = new.slope / old.slope
+        to_old, to_new = -slope * old.to_slope / old.slope, slope * new.to_slope / new.slope
+    intercept = old.mean - slope * new.mean
+    total = np.zeros((2, 2))
+    for first, second, covariances in (
+        (to_old, old.to_mean - new.mean * to_old, anchors.old_covariances),
+        (to_new, -slope * new.to_mean - new.mean * to_new, anchors.new_covariances),
+    ):
+        influence = np.stack([first, second])
+        total += np.einsum("lnw,nwv,mnv->lm", influence, covariances, influence)
+    if is_shared(anchors.model):
+        total[0, 0] = start.covariance[0, 0]
+    return Line(float(slope), float(intercept), total)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Mean and deviation of difficulties, mean discrimination, and what each hangs on."""
+
+    mean: float
+    sd: float
+    slope: float
+    to_mean: Floats  # (n_anchors, width): derivatives in the coordinates
+    to_log_sd: Floats
+    to_slope: Floats
+
+    @classmethod
+    def of(cls, model: MeasurementModel, coords: Floats) -> _Moments:
+        found, jacobian = model.parameters(coords), model.parameter_jacobian(coords)
+        steps = [name for name in found if name.startswith("difficulty_")] or ["difficulty"]
+        difficulty = np.stack([found[name] for name in steps])
+        slopes = np.nan_to_num(np.stack([jacobian[name] for name in steps]))
+        seen = np.isfinite(difficulty)
+        n, mean = int(seen.sum()), float(difficulty[seen].mean())
+        apart = np.where(seen, difficulty - mean, 0.0)
+        variance = float((apart**2).sum()) / n
+        return cls(
+            mean=mean,
+            sd=variance**0.5,
+            slope=float(found["discrimination"].mean()),
+            to_mean=slopes.sum(axis=0) / n,
+            to_log_sd=(apart[..., None] * slopes).sum(axis=0) / (n * max(variance, 1e-300)),
+            to_slope=jacobian["discrimination"] / len(coords),
+        )
