@@ -26,6 +26,7 @@ SCRIPTS = [
     "alarm.py",
     "portfolio.py",
     "algorithm_selection.py",
+    "short_benchmarks.py",
     "coverage.py",
     "choices.py",
     "labels.py",

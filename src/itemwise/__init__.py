@@ -81,12 +81,14 @@ if TYPE_CHECKING:
     from itemwise.studies import leaderboard as leaderboard
     from itemwise.studies import link as link
     from itemwise.studies import lm_eval_samples as lm_eval_samples
+    from itemwise.studies import load_short_benchmark as load_short_benchmark
     from itemwise.studies import performance_alarm as performance_alarm
     from itemwise.studies import portfolio as portfolio
     from itemwise.studies import probability_by_metadata as probability_by_metadata
     from itemwise.studies import relate_metadata as relate_metadata
     from itemwise.studies import replay_adaptively as replay_adaptively
     from itemwise.studies import select_models as select_models
+    from itemwise.studies import shorten as shorten
     from itemwise.studies import tournament as tournament
 
 __version__ = "0.1.0"
@@ -148,6 +150,7 @@ _HOMES = {
     "load_datasets": "datasets",
     "load_gate": "capability",
     "load_regressor": "learning",
+    "load_short_benchmark": "studies",
     "local_dependence": "diagnostics",
     "measure_capability": "capability",
     "model_fit": "diagnostics",
@@ -166,6 +169,7 @@ _HOMES = {
     "run_pool": "pools",
     "select_models": "studies",
     "save_regressor": "learning",
+    "shorten": "studies",
     "simulate": "estimation",
     "simulate_adaptive": "adaptive",
     "split_dataset": "datasets",

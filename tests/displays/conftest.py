@@ -401,6 +401,13 @@ def differences_frame(names):
     return pd.DataFrame(columns)
 
 
+def prediction_frame(names):
+    score = np.linspace(0.2, 0.9, len(names))
+    predicted = score + 0.05 * np.cos(np.arange(len(names)))
+    columns = {"score": score, "predicted": predicted, "low": predicted - 0.04}
+    return pd.DataFrame({**columns, "high": predicted + 0.04}, index=list(names))
+
+
 FRAMES = {
     "ranking": ranking_frame,
     "curves": curves_frame,
@@ -446,6 +453,7 @@ FRAMES = {
     "risk_coverage": risk_coverage_frame,
     "leaderboard": leaderboard_frame,
     "differences": differences_frame,
+    "prediction": prediction_frame,
 }
 
 

@@ -38,6 +38,7 @@ from itemwise.displays.pairs import PairsDisplay
 from itemwise.displays.performance_curves import PerformanceCurvesDisplay
 from itemwise.displays.person_fit import PersonFitDisplay
 from itemwise.displays.portfolio_gap import PortfolioGapDisplay
+from itemwise.displays.prediction import PredictionDisplay
 from itemwise.displays.ranking import RankingDisplay
 from itemwise.displays.ratings import RatingsDisplay
 from itemwise.displays.reliability import ReliabilityDisplay
@@ -86,6 +87,7 @@ __all__ = [
     "PerformanceCurvesDisplay",
     "PersonFitDisplay",
     "PortfolioGapDisplay",
+    "PredictionDisplay",
     "RankingDisplay",
     "RatingsDisplay",
     "ReliabilityDisplay",
@@ -142,4 +144,5 @@ DISPLAYS: dict[str, type[Display]] = {
     "leaderboard": LeaderboardDisplay,
     "differences": DifferencesDisplay,
     "anchors": AnchorsDisplay,
+    "prediction": PredictionDisplay,
 }

@@ -33,7 +33,12 @@ def completed_means(
     parts of what is not known: where the respondent stands, and how single responses will fall.
     A test that was asked whole has none.
     """
-    nodes = plan_nodes(model, coords, population, population.reach(FARTHEST))
+    # Only items that somebody was asked can make a posterior narrow.
+    there = np.flatnonzero(~np.isnan(as_floats(cells)).all(axis=0))
+    asked_of = there if there.size else np.arange(len(coords))
+    nodes = plan_nodes(
+        model.of_items(asked_of), coords[asked_of], population, population.reach(FARTHEST)
+    )
     posterior_of = Posterior(model.log_terms(coords, nodes.coarse), nodes)
     chance, noise = model.expected(coords, nodes.fine), model.variance(coords, nodes.fine)
     parts = []

@@ -66,6 +66,9 @@ if TYPE_CHECKING:
     from itemwise.studies.selection import select_models as select_models
     from itemwise.studies.selections import inspect_sample_ids as inspect_sample_ids
     from itemwise.studies.selections import lm_eval_samples as lm_eval_samples
+    from itemwise.studies.shortening import ShortBenchmark as ShortBenchmark
+    from itemwise.studies.shortening import load_short_benchmark as load_short_benchmark
+    from itemwise.studies.shortening import shorten as shorten
     from itemwise.studies.subsets import SubsetComparison as SubsetComparison
     from itemwise.studies.subsets import compare_subsets as compare_subsets
     from itemwise.studies.targets import difficulty_targets as difficulty_targets
@@ -97,6 +100,7 @@ STUDIES: dict[str, str] = {
     "relate_metadata": "metadata",
     "replay_adaptively": "adaptive_replay",
     "select_models": "selection",
+    "shorten": "shortening",
     "tournament": "tournament",
 }
 _RESULTS = {
@@ -124,8 +128,10 @@ _RESULTS = {
     "Portfolio": "portfolios",
     "PortfolioComparison": "portfolio_gaps",
     "SelectorEvaluation": "algorithm_selection",
+    "ShortBenchmark": "shortening",
     "SubsetComparison": "subsets",
     "Tournament": "tournament",
+    "load_short_benchmark": "shortening",
 }
 _HOMES = {**STUDIES, **_RESULTS}
 

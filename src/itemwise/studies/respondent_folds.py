@@ -33,7 +33,6 @@ def grouped_folds(groups: Ints, folds: int, random_state: int) -> Ints:
     for group in order:
         fold_of[group] = filled.argmin()
         filled[fold_of[group]] += sizes[group]
-    found: Ints = random.permutation(folds)[fold_of][
-        groups
-    ]  # no fold is always that of the largest
+    names = random.permutation(folds)  # so that the first is not always that of the largest
+    found: Ints = names[fold_of][groups]
     return found

@@ -1,0 +1,132 @@
+"""Short benchmarks: the full accuracy of unseen language models, from 5 to 50 items.
+
+    python benchmarks/short_benchmarks.py [arc] [mmlu] [5] [10] [25] [50]
+
+Models are split once, 80 % to learn from and 20 % to judge by; models with the same responses stay
+together. All ways see the same models. Anchor points are those of tinyBenchmarks, written anew:
+k-means of items by their responses, weighted by cluster; gp-IRT mixes that with the completed
+score of a 2PL. Standard errors are over models, each counted by itself, and for random items over
+draws. `shorten` chooses by information, and its way to predict by the learned models only;
+its constants were set while looking at other splits of the same tables.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import itemwise as iw
+from common import SHARED, machine, print_table
+from itemwise.studies.respondent_folds import full_cells, known_of
+from itemwise.studies.short_choosers import CHOOSERS, Candidates
+from itemwise.studies.short_predictors import PREDICTORS
+
+FILES = {"arc": "metabench_arc_2pl", "mmlu": "metabench_mmlu_3pl"}
+SIZES = (5, 10, 25, 50)
+DRAWS = 100
+ROWS = {
+    "stratified by difficulty": ("stratified", "mean"),
+    "anchor points, weighted mean": ("anchors", "mean"),
+    "anchor points, gp-IRT": ("anchors", "blend"),
+    "anchor points by item parameters, gp-IRT": ("irt_anchors", "blend"),
+    "information, completed by the 2PL": ("information", "irt"),
+}
+Floats = NDArray[np.float64]
+
+
+def by_lot(truth: Floats, cells: Floats, size: int) -> tuple[float, float]:
+    """Plain accuracy on random items: mean over many draws, and how much draws differ."""
+    random = np.random.default_rng(0)
+    draws = [random.choice(cells.shape[1], size, replace=False) for _ in range(DRAWS)]
+    errors = [np.abs(cells[:, items].mean(axis=1) - truth).mean() for items in draws]
+    return float(np.mean(errors)), float(np.std(errors) / np.sqrt(DRAWS))
+
+
+def error(predicted: Any, truth: Floats) -> tuple[float, float]:
+    off = np.abs(np.asarray(predicted) - truth)
+    return float(off.mean()), float(off.std(ddof=1) / np.sqrt(len(off)))
+
+
+def by_parts(
+    candidates: Candidates, learned: iw.Responses, judged: iw.Responses, size: int
+) -> dict[str, tuple[float, float]]:
+    """Every chooser with one predictor, learned without the judged models."""
+    score, truth = learned.values.mean(axis=1), judged.values.mean(axis=1)
+    found = {}
+    for title, (method, name) in ROWS.items():
+        choice = CHOOSERS[method](candidates, size, np.random.default_rng(0))
+        items = [learned.items[k] for k in choice.places]
+        sides = [table.select(items=items) for table in (learned, judged)]
+        known, asked = (known_of(candidates.bank, side, choice.weights)[0] for side in sides)
+        predictor = PREDICTORS[name]
+        found[title] = error(predictor.predict(predictor.fit(known, score), asked), truth)
+    return found
+
+
+def by_replay(
+    learned: iw.Responses, judged: iw.Responses, sizes: Sequence[int]
+) -> dict[int, tuple[float, float]]:
+    """Items asked one by one, each model its own, by number of items; where that study is there."""
+    replay = getattr(iw, "replay_adaptively", None)
+    if replay is None:
+        return {}
+    figures = replay(iw.calibrate(learned, "3pl"), judged, sizes=sizes).figures
+    rows = figures[figures["method"] == "adaptive"]
+    return {int(row["items"]): (row["mae"], row["mae_se"]) for _, row in rows.iterrows()}
+
+
+def compare(name: str, sizes: Sequence[int]) -> None:
+    table = iw.read_responses(SHARED / "data" / "llm" / f"{FILES[name]}_responses.csv.gz")
+    fold = grouped_folds(copies(table), 5, 0)
+    learned, judged = (
+        table.select(respondents=np.flatnonzero(rows)) for rows in (fold != 0, fold == 0)
+    )
+    bank = iw.calibrate(learned, "2pl")
+    candidates = Candidates(bank, full_cells(bank, learned))
+    truth = judged.values.mean(axis=1)
+    adaptive = by_replay(learned, judged, sizes)
+    rows: dict[str, list[str]] = {}
+    hold, spent, ratios = [], [], []
+    for size in sizes:
+        lot = by_lot(truth, judged.values, size)
+        begin = perf_counter()
+        short = iw.shorten(learned, size, model="2pl")
+        spent.append(f"{perf_counter() - begin:.0f} s")
+        told = short.predict(judged)
+        own = error(told["accuracy"], truth)
+        figures = {
+            "random, plain accuracy": lot,
+            **by_parts(candidates, learned, judged, size),
+            **({"adaptive": adaptive[size]} if adaptive else {}),
+            "`shorten`": own,
+        }
+        for title, (mean, se) in figures.items():
+            rows.setdefault(title, []).append(f"{mean:.4f} ± {se:.4f}")
+        hold.append(f"{((truth >= told['low']) & (truth <= told['high'])).mean():.0%}")
+        ratios.append(f"{own[0] / lot[0]:.2f}")
+    rows["`shorten`, over random"] = ratios
+    rows["`shorten`, 90 % intervals that hold"] = hold
+    rows["`shorten`, time with 5 folds"] = spent
+    print_table(
+        f"{name.upper()}, {table.n_items} items: mean absolute error of the full accuracy of "
+        f"{judged.n_respondents:,} unseen models, learned from {learned.n_respondents:,}",
+        ("", *(f"{size} items" for size in sizes)),
+        [(title, *cells) for title, cells in rows.items()],
+    )
+
+
+def main() -> None:
+    print(f"\n## Short benchmarks\n\n{machine()}. ± one standard error.")
+    words = sys.argv[1:]
+    sizes = [int(word) for word in words if word.isdigit()] or SIZES
+    for name in [word for word in words if word in FILES] or FILES:
+        compare(name, sizes)
+
+
+if __name__ == "__main__":
+    main()

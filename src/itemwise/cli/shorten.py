@@ -1,0 +1,121 @@
+"""`itemwise shorten`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.files import TABLE, check_targets, write_table
+from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Scores, Seed, choice
+from itemwise.errors import InputError
+from itemwise.estimation.choosing import AUTO
+
+METHODS = ("auto", "information", "anchors", "irt_anchors", "stratified", "random")
+SHORT = (".json",)
+SHOWN = ["items", "estimate", "mae", "mae_se", "bias", "kendall", "coverage"]
+
+
+def shorten(
+    scores: Scores,
+    size: Annotated[int | None, typer.Option("--size", "-n", min=1, help="Items to keep.")] = None,
+    method: Annotated[
+        str, choice("--method", names=METHODS, text="How items are chosen.")
+    ] = "information",
+    model: ModelOrAuto = AUTO,
+    by: Annotated[
+        str | None, typer.Option(help="Fact of items, such as task: each group gets its share.")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of respondents held out in turn.")] = 5,
+    coverage: Annotated[float, typer.Option(help="Share of scores that intervals hold.")] = 0.9,
+    seed: Seed = 0,
+    score: Annotated[
+        Path | None,
+        typer.Option("--score", help="Saved short benchmark: predict scores instead of choosing."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Short benchmark to write, .json; with --score, .csv or .parquet."
+        ),
+    ] = None,
+    layout: Layout = "auto",
+    kind: Kind = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Choose a few items that predict the score on all of them, and say how far off they are.
+
+    Without --out, the chosen items are printed as CSV. With --score short.json, respondents who
+    were asked the short form get their predicted score on all items, with an interval.
+    """
+    console = Console(quiet, json)
+    if score is not None:
+        _predict(scores, score, out, layout, kind, console)
+        return
+    if size is None:
+        raise InputError("Give --size, the number of items to keep; or --score short.json.")
+    check_targets({"--out": (out, SHORT)}, sources=[scores])
+    import itemwise as iw
+
+    responses = iw.read_responses(scores, layout=layout, kind=kind)
+    with console.progress(f"Shortening {scores.name}"):
+        found = iw.shorten(
+            responses,
+            size,
+            method=method,
+            model=model,
+            by=by,
+            folds=folds,
+            coverage=coverage,
+            random_state=seed,
+        )
+    if out is None:
+        for sentence in found.sentences():
+            console.remark(sentence)
+        console.table(found.to_frame())
+    else:
+        found.save(out)
+        console.say(repr(responses))
+        console.show(found.error[SHOWN].round(4))
+        for sentence in found.sentences():
+            console.say(sentence)
+        console.say(f"Short benchmark: {out}")
+    console.document(
+        {
+            "method": found.method,
+            "predictor": found.predictor,
+            "coverage": found.coverage,
+            "meaning": found.meaning,
+            "notes": found.notes,
+            "out": out,
+            "error": found.error,
+            "items": found.to_frame(),
+        }
+    )
+
+
+def _predict(
+    scores: Path,
+    short: Path,
+    out: Path | None,
+    layout: str,
+    kind: str | None,
+    console: Console,
+) -> None:
+    """Scores of respondents who were asked a short form."""
+    check_targets({"--out": (out, TABLE)}, sources=[scores, short])
+    import itemwise as iw
+
+    saved = iw.load_short_benchmark(short)
+    responses = iw.read_responses(scores, layout=layout, kind=kind)
+    found = saved.predict(responses)
+    if out is None:
+        console.table(found)
+    else:
+        write_table(found, out)
+        console.say(repr(responses))
+        console.say(f"Predicted scores: {out}")
+    console.document({"coverage": saved.coverage, "out": out, "scores": found})

@@ -1,0 +1,280 @@
+"""Which items stand for a whole benchmark; every way to choose has the same form.
+
+Anchor points are those of tinyBenchmarks (Maia Polo et al., 2024).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.calibration import Calibration
+from itemwise.numerics.arrays import Floats
+
+WORTH = 1000.0  # how many respondents the measurement model is worth beside what was observed
+MOST_EXCHANGED = 100  # items; beyond, exchanges take longer than they gain
+PASSES = 5
+NODES, REACH = 81, 4.0
+STARTS = 3  # of k-means
+TINY = 1e-9
+
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The items that may be chosen, and what respondents did with them."""
+
+    bank: Calibration
+    cells: Floats  # (n_respondents, n_items), no gaps
+    groups: tuple[str, ...] | None = None  # of each item; each gets its share of the short form
+
+    def part(self, places: Places) -> Candidates:
+        """Some of the items, as one group."""
+        names = [self.bank.item_names[k] for k in places]
+        return replace(
+            self, bank=self.bank.of_items(names), cells=self.cells[:, places], groups=None
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Items by position, and the share of the benchmark that each stands for."""
+
+    places: Places
+    weights: Floats
+
+
+class Chooser(Protocol):
+    """Chooses `size` items."""
+
+    def __call__(self, candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
+        """The choice."""
+
+
+def information(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
+    """Items that together leave the least variance of the score on all items.
+
+    The covariance of items is what was observed, shrunk towards what the measurement model
+    implies, so that few respondents do not make flukes look like knowledge. Items are added
+    greedily, then exchanged while that helps.
+    """
+    del random
+    covariance = _Covariance(candidates)
+    free = _Quota(candidates.groups, size, len(candidates.bank.item_names))
+    chosen = _greedy(covariance, size, free)
+    if size <= MOST_EXCHANGED:
+        chosen = _exchanged(covariance, chosen, candidates.groups)
+    places = np.array(chosen, dtype=np.intp)
+    return Choice(places, _nearest_shares(candidates.cells, places))
+
+
+def anchors(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
+    """One item for each cluster of items that the same respondents solve."""
+    return _by_group(candidates, size, lambda part, n: _clustered(part.cells.T.copy(), n, random))
+
+
+def irt_anchors(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
+    """One item for each cluster of items with similar parameters."""
+    return _by_group(candidates, size, lambda part, n: _clustered(part.bank.coords, n, random))
+
+
+def stratified(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
+    """The most discriminating item of each of `size` layers of difficulty."""
+    del random
+    return _by_group(candidates, size, _layered)
+
+
+def at_random(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
+    """Items drawn by lot."""
+
+    def drawn(part: Candidates, n: int) -> Choice:
+        places = np.sort(random.choice(part.cells.shape[1], n, replace=False)).astype(np.intp)
+        return Choice(places, np.full(n, 1.0 / n))
+
+    return _by_group(candidates, size, drawn)
+
+
+CHOOSERS: dict[str, Chooser] = {
+    "information": information,
+    "anchors": anchors,
+    "irt_anchors": irt_anchors,
+    "stratified": stratified,
+    "random": at_random,
+}
+
+
+class _Covariance:
+    """Covariance of items by columns: the whole table of many items would not fit in memory."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        bank, cells = candidates.bank, candidates.cells
+        n = len(cells)
+        trust = WORTH / (n + WORTH)
+        abilities = np.linspace(*bank.population.reach(REACH), NODES)
+        mass = np.exp(bank.population.log_density(abilities))
+        mass /= mass.sum()
+        expected = bank.model.expected(bank.coords, abilities)
+        implied = np.sqrt(trust * mass)[:, None] * (expected - (expected @ mass)[:, None]).T
+        observed = np.sqrt((1 - trust) / max(n - 1, 1)) * (cells - cells.mean(axis=0))
+        self.factor = np.concatenate([observed, implied])
+        self.noise = trust * (bank.model.variance(bank.coords, abilities) @ mass)
+        self.n_items = cells.shape[1]
+        self.variance = np.einsum("ij,ij->j", self.factor, self.factor) + self.noise
+        self.with_score = (self.factor.T @ self.factor.sum(axis=1) + self.noise) / self.n_items
+        self._columns: dict[int, Floats] = {}
+
+    def column(self, item: int) -> Floats:
+        """Covariance of one item with all."""
+        if item not in self._columns:
+            found = self.factor.T @ self.factor[:, item]
+            found[item] += self.noise[item]
+            self._columns[item] = found
+        return self._columns[item]
+
+
+def _greedy(covariance: _Covariance, size: int, free: _Quota) -> list[int]:
+    """Each item takes most of the variance of the score that is left, by a partial Cholesky."""
+    variance, score = covariance.variance.copy(), covariance.with_score.copy()
+    floor = TINY * max(float(variance.max()), TINY)
+    steps = np.zeros((size, covariance.n_items))
+    chosen: list[int] = []
+    for k in range(size):
+        gain = np.where(variance > floor, score**2 / np.maximum(variance, floor), 0.0)
+        best = int(np.where(free.mask, gain, -1.0).argmax())
+        left = covariance.column(best) - steps[:k].T @ steps[:k, best]
+        steps[k] = left / np.sqrt(max(float(variance[best]), floor))
+        score -= steps[k] * (score[best] / np.sqrt(max(float(variance[best]), floor)))
+        variance = np.maximum(variance - steps[k] ** 2, 0.0)
+        chosen.append(best)
+        free.take(best)
+    return chosen
+
+
+def _exchanged(
+    covariance: _Covariance, chosen: list[int], groups: tuple[str, ...] | None
+) -> list[int]:
+    """Each item in turn gives way to a better one of its group, until none does."""
+    of_group = None if groups is None else np.array(groups)
+    for _ in range(PASSES):
+        before = list(chosen)
+        for k, item in enumerate(chosen):
+            gain = _gains(covariance, [other for other in chosen if other != item])
+            if of_group is not None:
+                gain[of_group != of_group[item]] = -1.0
+            best = int(gain.argmax())
+            if gain[best] > gain[item] * (1 + TINY):
+                chosen[k] = best
+        if chosen == before:
+            break
+    return chosen
+
+
+def _gains(covariance: _Covariance, base: list[int]) -> Floats:
+    """What each further item would explain of the score, beside the items of `base`."""
+    if not base:
+        alone: Floats = covariance.with_score**2 / np.maximum(covariance.variance, TINY)
+        return alone
+    columns = np.stack([covariance.column(item) for item in base])
+    inner = columns[:, base] + TINY * np.eye(len(base))
+    weights = np.linalg.solve(inner, columns)
+    variance = covariance.variance - np.einsum("ij,ij->j", columns, weights)
+    score = covariance.with_score - covariance.with_score[base] @ weights
+    gain: Floats = np.where(variance > TINY, score**2 / np.maximum(variance, TINY), 0.0)
+    gain[base] = -1.0
+    return gain
+
+
+def _nearest_shares(cells: Floats, places: Places) -> Floats:
+    """Share of all items whose responses are nearest to those of each chosen one."""
+    chosen = cells[:, places]
+    distance = (chosen**2).sum(axis=0) - 2 * cells.T @ chosen
+    counts = np.bincount(distance.argmin(axis=1), minlength=len(places))
+    return np.asarray(counts / cells.shape[1])
+
+
+def _clustered(points: Floats, size: int, random: np.random.Generator) -> Choice:
+    """The point nearest to the centre of each k-means cluster; its weight is the cluster's share.
+
+    Where fewer points differ than are wanted, copies fill up, with weight 0.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    seed = int(random.integers(2**31))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = KMeans(size, n_init=STARTS, random_state=seed).fit(points)
+    weight = np.zeros(len(points))
+    distance = found.transform(points)
+    for cluster in range(size):
+        members = np.flatnonzero(found.labels_ == cluster)
+        if members.size:
+            weight[members[distance[members, cluster].argmin()]] = members.size / len(points)
+    places = np.sort(np.argsort(-weight, kind="stable")[:size])
+    return Choice(places, weight[places])
+
+
+def _layered(part: Candidates, size: int) -> Choice:
+    """Equally many items a layer of difficulty, told by how many solve them."""
+    slope = np.abs(part.bank.model.parameters(part.bank.coords)["discrimination"])
+    layers = np.array_split(np.argsort(part.cells.mean(axis=0), kind="stable"), size)
+    places = np.array([layer[slope[layer].argmax()] for layer in layers], dtype=np.intp)
+    return Choice(places, np.array([len(layer) for layer in layers]) / len(slope))
+
+
+def _by_group(
+    candidates: Candidates, size: int, choose: Callable[[Candidates, int], Choice]
+) -> Choice:
+    """The choice made within each group, which weighs as much as it has items."""
+    if candidates.groups is None:
+        return choose(candidates, size)
+    names = np.array(candidates.groups)
+    places, weights = [], []
+    for name, count in shares(candidates.groups, size).items():
+        if count:
+            inside = np.flatnonzero(names == name)
+            found = choose(candidates.part(inside), count)
+            places.append(inside[found.places])
+            weights.append(found.weights * len(inside))
+    found_weights = np.concatenate(weights)
+    return Choice(np.concatenate(places), found_weights / found_weights.sum())
+
+
+def shares(groups: Sequence[str], size: int) -> dict[str, int]:
+    """How many items each group gets of `size`: in proportion, the largest remainders first.
+
+    >>> shares(["sums"] * 6 + ["verbs"] * 3, 4)
+    {'sums': 3, 'verbs': 1}
+    """
+    names, counts = np.unique(np.array(groups), return_counts=True)
+    exact = size * counts / counts.sum()
+    whole = np.floor(exact).astype(int)
+    order = np.argsort(-(exact - whole), kind="stable")
+    whole[order[: size - whole.sum()]] += 1
+    return {str(name): int(count) for name, count in zip(names, whole, strict=True)}
+
+
+class _Quota:
+    """Items that may still be taken: each once, and no more of a group than its share."""
+
+    def __init__(self, groups: tuple[str, ...] | None, size: int, n_items: int) -> None:
+        self.mask = np.ones(n_items, dtype=bool)
+        self._groups = None if groups is None else np.array(groups)
+        self._left = {} if groups is None else shares(groups, size)
+        for name, count in self._left.items():
+            self.mask[self._groups == name] = count > 0
+
+    def take(self, item: int) -> None:
+        """One item is gone, and with the last of its share all of its group."""
+        self.mask[item] = False
+        if self._groups is not None:
+            name = str(self._groups[item])
+            self._left[name] -= 1
+            if self._left[name] == 0:
+                self.mask[self._groups == name] = False

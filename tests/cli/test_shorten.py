@@ -1,0 +1,53 @@
+import json
+
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.cli.shorten import METHODS as CLI_METHODS
+from itemwise.studies.shortening import METHODS
+
+
+@pytest.fixture
+def short(run, scores):
+    done = run("shorten", scores, "--size", 3, "--folds", 2, "--out", "short.json")
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+def test_choices_are_those_of_the_study():
+    assert CLI_METHODS == METHODS
+
+
+def test_the_short_form_is_that_of_the_package(run, short, scores, tmp_path):
+    wanted = iw.shorten(iw.read_responses(scores), 3, folds=2)
+    assert iw.load_short_benchmark(tmp_path / "short.json").items == wanted.items
+    assert wanted.meaning in short.stdout
+
+
+def test_a_saved_short_form_scores_a_table(run, short, scores, tmp_path):
+    done = run("shorten", scores, "--score", "short.json", "--out", "told.csv")
+    assert done.exit_code == 0, done.stderr
+    wanted = iw.load_short_benchmark(tmp_path / "short.json").predict(iw.read_responses(scores))
+    pd.testing.assert_frame_equal(pd.read_csv("told.csv", index_col="respondent"), wanted)
+    printed = run("shorten", scores, "--score", "short.json").stdout.splitlines()
+    assert printed[0] == "respondent,accuracy,low,high,ability,se,asked"
+
+
+def test_without_a_file_the_items_are_printed_as_csv(run, scores):
+    lines = run("shorten", scores, "--size", 3, "--folds", 2, "--quiet").stdout.splitlines()
+    assert lines[0].startswith("item,weight,discrimination")
+    assert len(lines) == 4
+
+
+def test_json_is_one_document(run, scores):
+    said = run("shorten", scores, "--size", 3, "--folds", 2, "--json").stdout
+    document = json.loads(said)
+    assert len(document["items"]) == 3
+    assert document["error"][-1]["items"] == "random"
+
+
+def test_without_a_size_the_command_says_what_to_give(run, scores):
+    done = run("shorten", scores)
+    assert done.exit_code == 3
+    assert "--size" in done.stderr
