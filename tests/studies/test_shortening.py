@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import itemwise as iw
 from itemwise.displays import Display
 from itemwise.errors import FileError, InputError
-from itemwise.studies.respondent_folds import full_cells, known_of, margin
+from itemwise.studies.respondent_folds import copies, grouped_folds
 from itemwise.studies.short_choosers import CHOOSERS, Candidates, _Covariance, shares
+from itemwise.studies.short_folds import full_cells, known_of, margin
 from itemwise.studies.short_predictors import PREDICTORS, Known
 
 
