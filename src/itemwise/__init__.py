@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from itemwise.studies import replay_adaptively as replay_adaptively
     from itemwise.studies import select_models as select_models
     from itemwise.studies import shorten as shorten
+    from itemwise.studies import task_scales as task_scales
     from itemwise.studies import tournament as tournament
 
 __version__ = "0.1.0"
@@ -173,6 +174,7 @@ _HOMES = {
     "simulate": "estimation",
     "simulate_adaptive": "adaptive",
     "split_dataset": "datasets",
+    "task_scales": "studies",
     "tournament": "studies",
 }
 

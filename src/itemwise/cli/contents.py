@@ -41,6 +41,8 @@ CONTENTS: dict[str, dict[str, str]] = {
         "they are.",
         "adapt": "Simulate adaptive evaluation on recorded responses: how well a few items "
         "foretell all.",
+        "tasks": "Say which tasks measure the same: one scale a task, and correlations between "
+        "them.",
         "link": "Put a new version of a benchmark, or new items, on the scale of an old item bank.",
     },
     "Algorithms": {

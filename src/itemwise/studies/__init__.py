@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from itemwise.studies.leaderboards import leaderboard as leaderboard
     from itemwise.studies.linking import Linking as Linking
     from itemwise.studies.linking import link as link
+    from itemwise.studies.many_tasks import TaskScales as TaskScales
+    from itemwise.studies.many_tasks import task_scales as task_scales
     from itemwise.studies.metadata import MetadataRelations as MetadataRelations
     from itemwise.studies.metadata import relate_metadata as relate_metadata
     from itemwise.studies.metadata_bins import MetadataBins as MetadataBins
@@ -101,6 +103,7 @@ STUDIES: dict[str, str] = {
     "replay_adaptively": "adaptive_replay",
     "select_models": "selection",
     "shorten": "shortening",
+    "task_scales": "many_tasks",
     "tournament": "tournament",
 }
 _RESULTS = {
@@ -130,6 +133,7 @@ _RESULTS = {
     "SelectorEvaluation": "algorithm_selection",
     "ShortBenchmark": "shortening",
     "SubsetComparison": "subsets",
+    "TaskScales": "many_tasks",
     "Tournament": "tournament",
     "load_short_benchmark": "shortening",
 }

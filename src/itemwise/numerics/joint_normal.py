@@ -1,0 +1,244 @@
+"""Several abilities of the same respondents: their joint normal distribution.
+
+Each scale tells of a respondent by a likelihood on nodes. Expectation propagation (Minka, 2001)
+stands a bell curve in its place, such that the posterior of that ability, given all scales, keeps
+its mean and variance; the normal distribution is then found by EM in closed form. One integral
+a scale takes the place of one over all of them, and what is found is that of the full integral
+up to what the bell curves lose, which a handful of items makes small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from itemwise.numerics.anderson import Anderson
+from itemwise.numerics.arrays import Floats
+
+MOST_ROUNDS, MOST_STEPS = 40, 400
+SETTLED_ROUND, SETTLED_STEP = 3e-4, 1e-6  # of standardized covariances
+LEAST_GAIN, IDLE_STEPS = 1e-4, 3  # of log-likelihood, and how often in a row it may be missed
+LEAST_PRECISION = 1e-3  # of a bell curve, in units of the population: less tells nothing
+FINEST = 0.5  # the smallest variance that nodes a unit apart still show
+SMALL_SAMPLE = 3  # Fisher's correction of the standard error of a transformed correlation
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """What the responses on one scale say of each respondent."""
+
+    nodes: Floats  # (n_nodes,), equally spaced
+    log_likelihood: Floats  # (n_rows, n_nodes)
+    asked: np.ndarray  # (n_rows,), bool: who answered anything
+    mean: float = 0.0  # of the population, to begin with
+    sd: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Bells:
+    """Bell curves in place of likelihoods: exp(shift θ - precision θ² / 2)."""
+
+    precision: Floats  # (n_rows, n_scales); 0 where nothing was asked
+    shift: Floats  # (n_rows, n_scales)
+
+
+@dataclass(frozen=True, eq=False)
+class JointNormal:
+    """The distribution of abilities on all scales, and where each respondent stands."""
+
+    mean: Floats  # (n_scales,)
+    covariance: Floats  # (n_scales, n_scales)
+    ability: Floats  # (n_rows, n_scales), posterior means
+    se: Floats  # (n_rows, n_scales), posterior standard deviations
+    bells: Bells
+    converged: bool
+
+    @property
+    def correlation(self) -> Floats:
+        """Of true abilities, free of the error with which they are measured."""
+        sd = np.sqrt(np.diag(self.covariance))
+        found: Floats = np.clip(self.covariance / np.outer(sd, sd), -1.0, 1.0)
+        return found
+
+
+def fit_joint_normal(scales: Sequence[Scale]) -> JointNormal:
+    """Maximum likelihood of mean and covariance, given the likelihoods of respondents."""
+    mean = np.array([scale.mean for scale in scales])
+    unit = np.array([scale.sd for scale in scales])
+    covariance = np.diag(unit**2)
+    flat = Bells(*np.zeros((2, len(scales[0].asked), len(scales))))
+    bells = refined(scales, mean, covariance, flat)
+    mean, covariance = _maximized(bells, mean, covariance, unit)
+    converged = False
+    for _ in range(MOST_ROUNDS):
+        bells = refined(scales, mean, covariance, bells)
+        last = covariance
+        mean, covariance = _maximized(bells, mean, covariance, unit)
+        converged = bool(np.abs((covariance - last) / np.outer(unit, unit)).max() < SETTLED_ROUND)
+        if converged:
+            break
+    bells = refined(scales, mean, covariance, bells)
+    ability, spread = posterior(bells, mean, covariance)
+    se = np.sqrt(np.maximum(np.diagonal(spread, axis1=1, axis2=2), 0.0))
+    return JointNormal(mean, covariance, ability, se, bells, converged)
+
+
+def posterior(bells: Bells, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Posterior means (n_rows, n_scales) and covariances (n_rows, n_scales, n_scales)."""
+    spread = covariance - covariance @ weighted_inverse(bells, covariance) @ covariance
+    apart = bells.shift - bells.precision * mean
+    return mean + (spread @ apart[:, :, None])[:, :, 0], spread
+
+
+def weighted_inverse(bells: Bells, covariance: Floats) -> Floats:
+    """Inverse of covariance plus error of each row; zero where a scale told nothing.
+
+    Written with roots of precision, which are zero, not infinite, where nothing was asked.
+    """
+    root = np.sqrt(bells.precision)
+    inner = root[:, :, None] * covariance * root[:, None, :] + np.eye(len(covariance))
+    found: Floats = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
+    return found
+
+
+def refined(scales: Sequence[Scale], mean: Floats, covariance: Floats, bells: Bells) -> Bells:
+    """Bell curves that keep the moments of each ability, given the other scales."""
+    ability, spread = posterior(bells, mean, covariance)
+    variance = np.diagonal(spread, axis1=1, axis2=2)
+    precision, shift = bells.precision.copy(), bells.shift.copy()
+    for k, scale in enumerate(scales):
+        least = LEAST_PRECISION / scale.sd**2
+        # What all other scales say of this ability.
+        known = np.maximum(1 / variance[:, k] - bells.precision[:, k], least)
+        pull = ability[:, k] / variance[:, k] - bells.shift[:, k]
+        centre, width = tilted(scale.nodes, scale.log_likelihood, pull / known, 1 / known)
+        # Where the others leave less room than there is between two nodes, the last curve stays.
+        narrowest = FINEST * (scale.nodes[1] - scale.nodes[0]) ** 2
+        seen = scale.asked & ((width > narrowest) | (bells.precision[:, k] == 0))
+        new = np.maximum(1 / np.maximum(width, narrowest) - known, least)
+        precision[seen, k] = new[seen]
+        shift[seen, k] = (centre * (new + known) - pull)[seen]
+    return Bells(precision, shift)
+
+
+def tilted(
+    nodes: Floats, log_likelihood: Floats, mean: Floats, variance: Floats
+) -> tuple[Floats, Floats]:
+    """Mean and variance of each row under its own normal prior."""
+    weights = log_likelihood - 0.5 * (nodes - mean[:, None]) ** 2 / variance[:, None]
+    weights -= weights.max(axis=1, keepdims=True)
+    np.exp(weights, out=weights)
+    weights /= weights.sum(axis=1, keepdims=True)
+    centre = weights @ nodes
+    return centre, weights @ nodes**2 - centre**2
+
+
+def _maximized(
+    bells: Bells, mean: Floats, covariance: Floats, unit: Floats
+) -> tuple[Floats, Floats]:
+    """Mean and covariance by EM with Anderson's acceleration, given the bell curves."""
+    n = len(mean)
+    upper = np.triu_indices(n)
+    scale = np.concatenate([unit, np.outer(unit, unit)[upper]])
+    place = np.concatenate([mean, covariance[upper]]) / scale
+    ahead, best, safe, idle = Anderson(), -np.inf, place, 0
+    for _ in range(MOST_STEPS):
+        value, new_mean, new_covariance = _em_step(bells, *_unpacked(place * scale, n, upper))
+        if not value >= best - 1e-9 * abs(best):  # a leap too far: go on from the plain step
+            ahead.forget()
+            place, best = safe, -np.inf
+            continue
+        idle = idle + 1 if value < best + LEAST_GAIN else 0
+        best = value
+        safe = np.concatenate([new_mean, new_covariance[upper]]) / scale
+        step = safe - place
+        if idle == IDLE_STEPS or np.abs(step).max() < SETTLED_STEP:
+            break
+        place = ahead.advance(place, step, np.ones_like(place))
+    return _unpacked(safe * scale, n, upper)
+
+
+def _em_step(bells: Bells, mean: Floats, covariance: Floats) -> tuple[float, Floats, Floats]:
+    """The log-likelihood up to a constant, -inf where impossible, and what EM makes of the rest."""
+    if not np.isfinite(covariance).all() or np.linalg.eigvalsh(covariance)[0] <= 0:
+        return -np.inf, mean, covariance
+    root = np.sqrt(bells.precision)
+    inner = root[:, :, None] * covariance * root[:, None, :] + np.eye(len(mean))
+    inverse = np.linalg.inv(inner)
+    apart = (bells.shift - bells.precision * mean) / np.where(root > 0, root, 1.0)
+    miss = np.einsum("ni,nij,nj->", apart, inverse, apart, optimize=True)
+    value = -0.5 * float(miss + np.linalg.slogdet(inner)[1].sum())
+    reach = covariance @ (root[:, :, None] * inverse)  # from what was seen to what is true
+    moved = (reach @ apart[:, :, None])[:, :, 0]
+    shrunken = (reach * root[:, None, :]).mean(axis=0) @ covariance
+    centre = moved.mean(axis=0)
+    away = moved - centre
+    return value, mean + centre, covariance - shrunken + away.T @ away / len(away)
+
+
+def _unpacked(packed: Floats, n: int, upper: tuple[np.ndarray, ...]) -> tuple[Floats, Floats]:
+    covariance = np.zeros((n, n))
+    covariance[upper] = packed[n:]
+    return packed[:n], covariance + np.triu(covariance, 1).T
+
+
+@dataclass(frozen=True, eq=False)
+class Correlations:
+    """Correlations of true abilities with their uncertainty, each (n_scales, n_scales)."""
+
+    value: Floats
+    se: Floats  # inf where nothing is known
+    low: Floats
+    high: Floats
+    rows: np.ndarray  # how many tell of each
+
+
+def correlations(found: JointNormal, deviations: float) -> Correlations:
+    """Correlations and intervals that reach so many standard errors each way.
+
+    Standard errors rest on the expected information of the two scales alone, on two variances
+    and a covariance. Intervals are Fisher's, of the correlation that is seen, then freed of
+    measurement error: so they neither pass 1 nor degenerate there.
+    """
+    n, value = len(found.mean), found.correlation
+    se, rows = np.full((n, n), np.inf), np.zeros((n, n), dtype=int)
+    told = found.bells.precision * np.diag(found.covariance)
+    share = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i):
+            pair = [i, j]
+            both = (told[:, pair] > 0).all(axis=1)
+            bells = Bells(found.bells.precision[both][:, pair], found.bells.shift[both][:, pair])
+            error = _error_of_pair(bells, found.covariance[np.ix_(pair, pair)])
+            se[i, j] = se[j, i] = error
+            rows[i, j] = rows[j, i] = both.sum()
+            reliable = (told[both][:, pair] / (1 + told[both][:, pair])).sum(axis=0)
+            share[i, j] = share[j, i] = np.sqrt(reliable.prod()) / max(both.sum(), 1)
+    share = np.clip(share, 1e-6, 1 - 1e-6)
+    seen = value * share
+    reach = deviations * np.where(np.isfinite(se), se, 0.0) * share / (1 - seen**2)
+    low, high = (np.tanh(np.arctanh(seen) + side * reach) / share for side in (-1, 1))
+    low, high = np.where(np.isfinite(se), np.maximum(low, -1.0), -1.0), np.minimum(high, 1.0)
+    return Correlations(value, se, low, np.where(np.isfinite(se), high, 1.0), rows)
+
+
+def _error_of_pair(bells: Bells, covariance: Floats) -> float:
+    """Standard error of a correlation by the delta method."""
+    count = len(bells.precision)
+    if count <= SMALL_SAMPLE:
+        return np.inf
+    inverse = weighted_inverse(bells, covariance)
+    parts = [np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), np.array([[0.0, 1.0], [1.0, 0.0]])]
+    moved = [inverse @ part for part in parts]
+    information = np.array(
+        [[0.5 * np.einsum("nij,nji->", left, right) for right in moved] for left in moved]
+    )
+    (a, c), (_, b) = covariance
+    unit = np.sqrt(a * b)
+    slope = np.array([-0.5 * c / a, -0.5 * c / b, 1.0]) / unit
+    if np.linalg.cond(information) > 1e12:
+        return np.inf
+    variance = slope @ np.linalg.solve(information, slope)
+    return float(np.sqrt(variance * count / (count - SMALL_SAMPLE)))

@@ -1,0 +1,340 @@
+"""Many tasks at once: one scale a task, and how far the tasks measure the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from itemwise.arguments import whole_number
+from itemwise.calibration import Calibration
+from itemwise.diagnostics import reliability
+from itemwise.errors import InputError
+from itemwise.estimation import calibrate
+from itemwise.estimation.choosing import AUTO
+from itemwise.models import MeasurementModel, Normal, Prior
+from itemwise.numerics.joint_normal import (
+    Correlations,
+    JointNormal,
+    Scale,
+    correlations,
+    fit_joint_normal,
+)
+from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.cells import as_floats
+from itemwise.responses.encoding import encode
+from itemwise.results import Finding
+from itemwise.scoring.on_nodes import likelihood_on_nodes
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from itemwise.displays import Display
+
+LEAST_RESPONDENTS = 4  # with fewer, no correlation has a standard error
+NORMAL_95 = 1.959964
+SAME, SURELY_SAME = 0.95, 0.9  # a correlation, and the low end of its interval
+APART = 0.9  # the high end of the interval of a task's closest correlation
+UNRELIABLE = 0.5
+# Fewer respondents make discriminations of single items look larger, tests more reliable and
+# correlations lower than they are, unless slopes are held where those of most items lie.
+FEW = 500
+FEW_PRIORS = {"discrimination": Normal(1, 0.5)}
+
+Progress = Callable[[int, int, str], None]
+Priors: TypeAlias = "Literal['default'] | Mapping[str, Prior | None] | None"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TaskScales(Finding):
+    """One scale a task, and the correlations between them.
+
+    `correlation` holds the correlations of true abilities, tasks × tasks in an order that puts
+    like tasks side by side; `correlations` the same with standard errors and intervals, a row a
+    pair. `abilities` are those of each task by itself, `joint_abilities` those that borrow from
+    the correlated tasks, for respondents who were never asked a task, too.
+    """
+
+    tasks: pd.DataFrame  # by task: items, respondents, reliability with its interval
+    calibrations: Mapping[str, Calibration]
+    correlation: pd.DataFrame
+    correlations: pd.DataFrame
+    abilities: pd.DataFrame
+    joint_abilities: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The correlations, a row a pair of tasks, the closest first."""
+        return self.correlations.copy()
+
+    def plot(self, **kw: Any) -> Display:
+        """The correlations as a heat map, like tasks side by side."""
+        from itemwise.displays import HeatMapDisplay
+
+        low = -1.0 if np.nanmin(self.correlation.to_numpy()) < 0 else 0.0
+        frame = self.correlation.rename_axis(columns="correlation of true abilities")
+        return HeatMapDisplay(frame, low=low, high=1.0).plot(**kw)
+
+    @property
+    def meaning(self) -> str:
+        """Which tasks measure the same, and which stands apart."""
+        known = self.correlations.dropna(subset=["correlation"])
+        if known.empty:
+            return "No respondent tells how the tasks are related."
+        same = known[(known["correlation"] >= SAME) & (known["low"] >= SURELY_SAME)]
+        first = known.iloc[0]
+        if same.empty:
+            closest = f"{first['task']} and {first['other']}, with {_value(first)}"
+            told = f"No two tasks surely measure the same: the closest are {closest}"
+        else:
+            others = len(same) - 1
+            told = f"{_pair(first)}: one scale would do"
+            told += f", as it would for {counted(others, 'other pair')}" if others else ""
+        return f"{told}.{self._apart(known)}"
+
+    def _apart(self, known: pd.DataFrame) -> str:
+        """The task whose closest neighbour is farthest, where that is far."""
+        if len(self.tasks) < 3:
+            return ""
+        closest = {
+            task: known[(known["task"] == task) | (known["other"] == task)].head(1)
+            for task in self.tasks.index
+        }
+        rows = {task: rows.iloc[0] for task, rows in closest.items() if len(rows)}
+        task, row = min(rows.items(), key=lambda pair: float(pair[1]["correlation"]))
+        if row["high"] >= APART:
+            return ""
+        other = row["other"] if row["task"] == task else row["task"]
+        return f" {task} stands apart: its closest task, {other}, correlates {_value(row)}."
+
+
+def task_scales(
+    responses: Table,
+    by: object = "task",
+    *,
+    model: str | MeasurementModel = AUTO,
+    priors: Priors = "default",
+    least_items: int = 3,
+    progress: Progress | None = None,
+) -> TaskScales:
+    """Calibrate each task by itself, then find how true abilities on the tasks correlate.
+
+    Parameters
+    ----------
+    responses
+        Respondents × items of all tasks. Not every respondent needs to have met every task.
+    by
+        The task of each item: a fact of the items, a mapping from item, or a list.
+    model, priors
+        Of the items of each task; see `calibrate`. The default priors of right and wrong are
+        those of `calibrate` from 500 respondents on; with fewer, discrimination ~ N(1, 0.5).
+    least_items
+        Tasks with fewer items on which respondents differ are left out, and named in the notes.
+    progress
+        Called with how many tasks are calibrated, how many there are, and which comes next.
+
+    The items are found task by task and then count as known. The correlations are those of
+    maximum likelihood under a joint normal distribution of the abilities, so that they are free
+    of measurement error, as the plain correlation of two estimates is not; means and deviations
+    are free, too, because a correlation knows no origin and no unit. Intervals are Fisher's.
+
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate("2pl", 200, 24, random_state=1).responses
+    >>> found = iw.task_scales(drawn, by=["odd", "even"] * 12)
+    >>> bool(found.correlation.loc["odd", "even"] > 0.9)
+    True
+    """
+    table = as_responses(responses)
+    least = whole_number(least_items, "least_items", 1)
+    notes: list[str] = []
+    parts = _usable(table, table.item_groups(by), least, notes)
+    calibrations: dict[str, Calibration] = {}
+    for k, (task, part) in enumerate(parts.items()):
+        if progress is not None:
+            progress(k, len(parts), task)
+        asked = _met(part)
+        calibrations[task] = calibrate(
+            part.select(respondents=asked), model, priors=_priors(part, int(asked.sum()), priors)
+        )
+    found = fit_joint_normal([scale_of(calibrations[task], part) for task, part in parts.items()])
+    told = correlations(found, NORMAL_95)
+    pairs = _pairs(told, list(parts))
+    tasks = _tasks(calibrations)
+    notes += _remarks(calibrations, tasks, pairs, found)
+    return TaskScales(
+        tasks=tasks,
+        calibrations=calibrations,
+        correlation=_wide(told, list(parts)),
+        correlations=pairs,
+        abilities=_abilities(calibrations, parts),
+        joint_abilities=_joint_abilities(found, parts, table.respondents),
+        notes=tuple(notes),
+    )
+
+
+def _usable(
+    table: Responses, groups: tuple[str, ...], least: int, notes: list[str]
+) -> dict[str, Responses]:
+    """The responses of each task that has enough items; the others are told of in `notes`."""
+    values, group = as_floats(table.cells), np.array(groups)
+    differ = np.fmax.reduce(values, axis=0) > np.fmin.reduce(values, axis=0)
+    parts: dict[str, Responses] = {}
+    for task in dict.fromkeys(groups):
+        telling = int((differ & (group == task)).sum())
+        if telling >= least:
+            parts[task] = table.select(items=group == task)
+        else:
+            notes.append(
+                f"{task}: left out, because respondents differ on {counted(telling, 'item')} of "
+                f"{int((group == task).sum()):,}, and {least} are needed."
+            )
+    if len(parts) < 2:
+        raise InputError(
+            f"Correlations need two tasks or more; usable here: {', '.join(parts) or 'none'}. "
+            f"{' '.join(notes[:3]) or 'Say with by which task each item belongs to.'}"
+        )
+    if table.n_respondents < LEAST_RESPONDENTS:
+        raise InputError(
+            f"There are {counted(table.n_respondents, 'respondent')}, but correlations need "
+            f"{LEAST_RESPONDENTS} or more."
+        )
+    return parts
+
+
+def _priors(part: Responses, n_respondents: int, priors: Priors) -> Priors:
+    few = n_respondents < FEW and part.kind == "binary"
+    return FEW_PRIORS if few and priors == "default" else priors
+
+
+def _met(part: Responses) -> NDArray[np.bool_]:
+    """Who answered anything."""
+    met: NDArray[np.bool_] = np.asarray(part.observed.any(axis=1))
+    return met
+
+
+def scale_of(calibration: Calibration, part: Responses) -> Scale:
+    """What the responses to one task say of each respondent."""
+    data = encode(calibration.placed(part), calibration.model, collapsing=False)
+    population = calibration.population
+    nodes, likelihood = likelihood_on_nodes(data, calibration.model, calibration.coords, population)
+    return Scale(nodes, likelihood, _met(part), population.mean, population.sd)
+
+
+def _pairs(told: Correlations, tasks: list[str]) -> pd.DataFrame:
+    """A row a pair, the closest first; no number where nobody met both tasks."""
+    import pandas as pd
+
+    pairs = np.triu_indices(len(tasks), 1)
+    error, rows = told.se[pairs], told.rows[pairs]
+    columns = {
+        "task": [tasks[k] for k in pairs[0]],
+        "other": [tasks[k] for k in pairs[1]],
+        "correlation": np.where(rows > 0, told.value[pairs], np.nan),
+        "se": np.where(np.isfinite(error), error, np.nan),
+        "low": told.low[pairs],
+        "high": told.high[pairs],
+        "respondents": rows,
+    }
+    frame = pd.DataFrame(columns)
+    return frame.sort_values("correlation", ascending=False, kind="stable", ignore_index=True)
+
+
+def _wide(told: Correlations, tasks: list[str]) -> pd.DataFrame:
+    """Tasks × tasks, like tasks side by side."""
+    import pandas as pd
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    order = np.arange(len(tasks))
+    if len(tasks) > 2:
+        apart = squareform(1 - told.value, checks=False)
+        order = leaves_list(linkage(apart, "average", optimal_ordering=True))
+    known = np.where(told.rows > 0, told.value, np.nan)
+    np.fill_diagonal(known, 1.0)
+    names = pd.Index([tasks[k] for k in order], name="task")
+    return pd.DataFrame(known[np.ix_(order, order)], index=names, columns=list(names))
+
+
+def _tasks(calibrations: Mapping[str, Calibration]) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = {}
+    for task, calibration in calibrations.items():
+        measured = reliability(calibration)
+        rows[task] = {
+            "items": len(calibration.item_names),
+            "respondents": int(calibration.n_respondents),
+            "reliability": measured.empirical,
+            "reliability_low": measured.empirical_low,
+            "reliability_high": measured.empirical_high,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("task")
+
+
+def _abilities(
+    calibrations: Mapping[str, Calibration], parts: Mapping[str, Responses]
+) -> pd.DataFrame:
+    """Of each task by itself: a row a respondent and task that met."""
+    import pandas as pd
+
+    frames = []
+    for task, calibration in calibrations.items():
+        scored = calibration.abilities()[["ability", "se"]].reset_index()
+        scored.insert(1, "task", task)
+        asked = parts[task].observed.sum(axis=1)
+        frames.append(scored.assign(asked=asked[asked > 0]))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _joint_abilities(
+    found: JointNormal, parts: Mapping[str, Responses], respondents: tuple[str, ...]
+) -> pd.DataFrame:
+    """Of all tasks together: a row for every respondent and task; asked 0 where they never met."""
+    import pandas as pd
+
+    asked = [part.observed.sum(axis=1) for part in parts.values()]
+    columns = {
+        "respondent": np.tile(np.array(respondents, dtype=object), len(parts)),
+        "task": np.repeat(np.array(list(parts), dtype=object), len(respondents)),
+        "ability": found.ability.T.ravel(),
+        "se": found.se.T.ravel(),
+        "asked": np.concatenate(asked),
+    }
+    return pd.DataFrame(columns)
+
+
+def _remarks(
+    calibrations: Mapping[str, Calibration],
+    tasks: pd.DataFrame,
+    pairs: pd.DataFrame,
+    found: JointNormal,
+) -> Iterator[str]:
+    """What a reader should know before believing a number."""
+    if astray := [task for task, one in calibrations.items() if not one.converged]:
+        yield f"{listed(astray, 'task')}: the calibration did not converge."
+    if weak := list(tasks.index[~(tasks["reliability"] >= UNRELIABLE)]):
+        yield (
+            f"{listed(weak, 'task')} measured with a reliability below {UNRELIABLE}: their "
+            "abilities and correlations are hardly known."
+        )
+    if unmet := int((pairs["respondents"] == 0).sum()):
+        yield f"{counted(unmet, 'pair')} of tasks met by no respondent in common: no correlation."
+    if len(found.ability) <= len(tasks):
+        yield (
+            f"{counted(len(found.ability), 'respondent')} tell of {counted(len(tasks), 'task')}: "
+            "joint abilities look surer than they are."
+        )
+    if not found.converged:
+        yield "The correlations still moved when the search for them stopped."
+
+
+def _value(row: pd.Series) -> str:
+    return f"{row['correlation']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+
+
+def _pair(row: pd.Series) -> str:
+    return f"{row['task']} and {row['other']} correlate {_value(row)}"

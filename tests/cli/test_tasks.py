@@ -1,0 +1,50 @@
+import json
+
+import pandas as pd
+import pytest
+
+import itemwise as iw
+
+
+@pytest.fixture
+def logs(tmp_path):
+    """Responses that know the task of each item."""
+    path = tmp_path / "logs.parquet"
+    drawn = iw.simulate("2pl", 120, 12, random_state=1).responses
+    drawn.described(items={"task": ["sums", "verbs", "maps"] * 4}).save(path)
+    return path
+
+
+def test_correlations_are_those_of_the_package(run, logs):
+    done = run("tasks", logs, "--quiet")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "task,other,correlation,se,low,high,respondents"
+    wanted = iw.task_scales(iw.read_responses(logs)).correlations
+    assert float(lines[1].split(",")[2]) == pytest.approx(wanted["correlation"].iloc[0])
+    assert len(lines) == 1 + 3
+
+
+def test_tables_and_the_heat_map_go_to_a_folder(run, logs, tmp_path):
+    out = tmp_path / "new"
+    done = run("tasks", logs, "--by", "task", "--out", out)
+    assert done.exit_code == 0
+    names = {"tasks.csv", "abilities.csv", "joint_abilities.csv", "correlations.csv"}
+    assert {path.name for path in out.iterdir()} == {*names, "correlations.svg"}
+    joint = pd.read_csv(out / "joint_abilities.csv")
+    assert list(joint.columns) == ["respondent", "task", "ability", "se", "asked"]
+    assert len(joint) == 120 * 3
+    assert "correlate" in done.stdout or "closest" in done.stdout
+
+
+def test_json_is_one_document(run, logs):
+    document = json.loads(run("tasks", logs, "--json", "--quiet").stdout)
+    assert {row["task"] for row in document["tasks"]} == {"sums", "verbs", "maps"}
+    assert len(document["correlations"]) == 3
+    assert document["notes"] == [] or all(isinstance(note, str) for note in document["notes"])
+
+
+def test_a_fact_that_no_item_has_is_refused_by_name(run, logs):
+    done = run("tasks", logs, "--by", "subject")
+    assert done.exit_code == 3
+    assert "'subject'" in done.stderr

@@ -1,0 +1,151 @@
+"""Joint normal abilities: against the double integral, closed forms and simulated truth."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from itemwise.numerics.joint_normal import (
+    Bells,
+    Scale,
+    correlations,
+    fit_joint_normal,
+    posterior,
+    tilted,
+)
+
+NODES = np.linspace(-6.0, 6.0, 121)
+
+
+def normal_scale(seen, error, asked=None):
+    """A likelihood that is a bell curve: an ability seen with a known error."""
+    asked = np.ones(len(seen), dtype=bool) if asked is None else asked
+    bell = -0.5 * ((NODES - seen[:, None]) / error) ** 2
+    return Scale(NODES, np.where(asked[:, None], bell, 0.0), asked)
+
+
+def item_scale(ability, difficulties, random):
+    """The likelihood of right and wrong responses to items of slope 1.5."""
+    chance = 1 / (1 + np.exp(-1.5 * (ability[:, None] - difficulties)))
+    right = random.random(chance.shape) < chance
+    odds = 1.5 * (NODES - difficulties[:, None])
+    return Scale(NODES, right @ odds - np.logaddexp(0, odds).sum(axis=0), np.ones(len(right), bool))
+
+
+def drawn(n, correlation, seed):
+    random = np.random.default_rng(seed)
+    pair = random.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], n)
+    return pair, random
+
+
+def by_double_integral(first, second):
+    """Maximum likelihood of the correlation, from the definition: means and deviations free."""
+    left, right = (
+        np.exp(s.log_likelihood - s.log_likelihood.max(1)[:, None]) for s in (first, second)
+    )
+
+    def loss(place):
+        mean, sd, r = place[:2], np.exp(place[2:4]), np.tanh(place[4])
+        x, y = (NODES[:, None] - mean[0]) / sd[0], (NODES - mean[1]) / sd[1]
+        density = np.exp(-0.5 * (x**2 - 2 * r * x * y + y**2) / (1 - r**2))
+        density /= sd.prod() * np.sqrt(1 - r**2)
+        return -np.log(((left @ density) * right).sum(axis=1)).sum()
+
+    return np.tanh(minimize(loss, [0, 0, 0, 0, 0.5]).x[4])
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.9])
+def test_the_correlation_is_that_of_the_double_integral(correlation):
+    pair, random = drawn(150, correlation, seed=1)
+    scales = [item_scale(pair[:, k], np.linspace(-2, 2, 8), random) for k in range(2)]
+    found = fit_joint_normal(scales)
+    assert found.converged
+    assert found.correlation[0, 1] == pytest.approx(by_double_integral(*scales), abs=0.003)
+
+
+def test_bell_curves_give_the_disattenuated_correlation():
+    """With a known error, maximum likelihood takes its square off the variances."""
+    pair, random = drawn(400, 0.7, seed=2)
+    seen = pair + random.normal(0, 0.5, pair.shape)
+    found = fit_joint_normal([normal_scale(seen[:, k], 0.5) for k in range(2)])
+    cov = np.cov(seen.T, bias=True) - 0.25 * np.eye(2)
+    wanted = cov[0, 1] / np.sqrt(cov[0, 0] * cov[1, 1])
+    assert found.correlation[0, 1] == pytest.approx(wanted, abs=1e-3)
+    assert wanted > np.corrcoef(seen.T)[0, 1] + 0.05
+    np.testing.assert_allclose(found.mean, seen.mean(axis=0), atol=2e-3)
+
+
+def test_without_error_the_standard_error_is_the_one_of_a_plain_correlation():
+    pair, _ = drawn(300, 0.5, seed=3)
+    found = fit_joint_normal([normal_scale(pair[:, k], 0.11) for k in range(2)])
+    r = found.correlation[0, 1]
+    told = correlations(found, 1.96)
+    assert told.se[0, 1] == pytest.approx((1 - r**2) / np.sqrt(297), rel=0.05)
+    low = np.tanh(np.arctanh(r) - 1.96 / np.sqrt(297))
+    assert told.low[0, 1] == pytest.approx(low, abs=0.01)
+
+
+def test_posteriors_are_those_of_plain_algebra():
+    random = np.random.default_rng(4)
+    root = random.normal(size=(3, 3))
+    covariance, mean = root @ root.T + np.eye(3), random.normal(size=3)
+    bells = Bells(random.uniform(0.1, 4, (2, 3)), random.normal(size=(2, 3)))
+    ability, spread = posterior(bells, mean, covariance)
+    for row in range(2):
+        wanted = np.linalg.inv(np.linalg.inv(covariance) + np.diag(bells.precision[row]))
+        np.testing.assert_allclose(spread[row], wanted, atol=1e-12)
+        centre = wanted @ (np.linalg.inv(covariance) @ mean + bells.shift[row])
+        np.testing.assert_allclose(ability[row], centre, atol=1e-12)
+
+
+def test_who_missed_a_scale_stands_where_the_other_predicts():
+    pair, random = drawn(300, 0.8, seed=5)
+    seen = pair + random.normal(0, 0.3, pair.shape)
+    asked = np.arange(300) > 30
+    found = fit_joint_normal([normal_scale(seen[:, 0], 0.3), normal_scale(seen[:, 1], 0.3, asked)])
+    slope = found.covariance[0, 1] / found.covariance[0, 0]
+    predicted = found.mean[1] + slope * (found.ability[~asked, 0] - found.mean[0])
+    np.testing.assert_allclose(found.ability[~asked, 1], predicted, atol=1e-6)
+    assert found.se[~asked, 1].min() > found.se[asked, 1].max()
+    assert correlations(found, 1.96).rows[0, 1] == asked.sum()
+
+
+def test_a_scale_that_says_nothing_has_no_known_correlation():
+    pair, _ = drawn(50, 0.8, seed=6)
+    silent = Scale(NODES, np.zeros((50, len(NODES))), np.ones(50, dtype=bool))
+    told = correlations(fit_joint_normal([normal_scale(pair[:, 0], 0.3), silent]), 1.96)
+    assert (told.low[0, 1], told.high[0, 1]) == (-1.0, 1.0)
+
+
+def test_the_same_ability_twice_correlates_one_and_ends_there():
+    pair, random = drawn(500, 0.5, seed=8)
+    same = pair[:, 0]
+    noisy = [same + random.normal(0, 0.6, 500) for _ in range(2)]
+    found = fit_joint_normal([normal_scale(seen, 0.6) for seen in noisy])
+    told = correlations(found, 1.96)
+    assert told.high[0, 1] == 1.0
+    assert 0.9 < told.low[0, 1] <= found.correlation[0, 1] <= 1.0
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(5, 40), st.integers(2, 5), st.integers(0, 10_000))
+def test_intervals_hold_their_correlation_and_stay_within_one(n, width, seed):
+    random = np.random.default_rng(seed)
+    seen = random.normal(size=(n, width)) + random.normal(size=(n, 1))
+    found = fit_joint_normal([normal_scale(seen[:, k], 0.5) for k in range(width)])
+    told = correlations(found, 1.96)
+    off = ~np.eye(width, dtype=bool)
+    assert (np.linalg.eigvalsh(found.covariance) > -1e-9).all()
+    assert (told.low[off] >= -1).all()
+    assert (told.high[off] <= 1).all()
+    assert (told.low[off] <= told.value[off] + 1e-9).all()
+    assert (told.value[off] <= told.high[off] + 1e-9).all()
+    np.testing.assert_allclose(told.value, told.value.T)
+
+
+def test_moments_under_a_normal_prior_are_exact_for_a_bell_curve():
+    scale = normal_scale(np.array([0.4, -1.0]), 0.5)
+    centre, width = tilted(NODES, scale.log_likelihood, np.array([1.0, 0.0]), np.array([1.0, 0.25]))
+    np.testing.assert_allclose(width, [0.2, 0.125], rtol=1e-6)
+    np.testing.assert_allclose(centre, [0.52, -0.5], rtol=1e-6)

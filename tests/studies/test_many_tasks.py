@@ -1,0 +1,182 @@
+"""Many tasks at once, on responses whose correlations are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.errors import InputError
+
+TRUTH = np.array([[1.0, 0.95, 0.3], [0.95, 1.0, 0.3], [0.3, 0.3, 1.0]])
+NAMES = ("sums", "proofs", "verbs")
+
+
+def answered(truth, n_respondents, n_items, seed, names=NAMES):
+    """Responses to tasks whose true abilities correlate as `truth` says, and the abilities."""
+    random = np.random.default_rng(seed)
+    ability = random.multivariate_normal(np.zeros(len(truth)), truth, n_respondents)
+    place = np.tile(np.arange(len(truth)), n_items)  # items of all tasks, mixed
+    slope, difficulty = random.uniform(1, 2, place.size), random.normal(size=place.size)
+    chance = 1 / (1 + np.exp(-slope * (ability[:, place] - difficulty)))
+    values = (random.random(chance.shape) < chance).astype(float)
+    tasks = [names[k] for k in place]
+    return iw.Responses(values).described(items={"task": tasks}), ability
+
+
+def cells(table):
+    return table[0].to_frame().to_numpy().copy()
+
+
+@pytest.fixture(scope="module")
+def table():
+    return answered(TRUTH, 400, 15, seed=3)
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    return iw.task_scales(table[0])
+
+
+def test_true_correlations_lie_in_their_intervals(found):
+    for row in found.correlations.itertuples():
+        wanted = TRUTH[NAMES.index(row.task), NAMES.index(row.other)]
+        assert row.low <= wanted <= row.high
+    assert found.correlation.loc["sums", "proofs"] == found.correlation.loc["proofs", "sums"]
+    assert (np.diag(found.correlation) == 1).all()
+
+
+def test_measurement_error_does_not_lower_correlations(found):
+    wide = found.abilities.pivot_table(index="respondent", columns="task", values="ability")
+    plain = wide.corr().loc["sums", "proofs"]
+    assert found.correlation.loc["sums", "proofs"] > plain + 0.1
+
+
+def test_abilities_that_borrow_are_nearer_to_the_truth(table, found):
+    truth = pd.DataFrame(table[1], index=table[0].respondents, columns=NAMES)
+    miss = {}
+    for name in ("abilities", "joint_abilities"):
+        frame = getattr(found, name)
+        wide = frame.pivot_table(index="respondent", columns="task", values="ability")
+        gap = wide.loc[truth.index, list(NAMES)] - truth
+        miss[name] = np.sqrt((gap**2).mean())
+    assert miss["joint_abilities"]["sums"] < 0.9 * miss["abilities"]["sums"]
+    alone = found.abilities.groupby("task")["se"].mean()
+    borrowed = found.joint_abilities.groupby("task")["se"].mean()
+    assert borrowed["sums"] < 0.9 * alone["sums"]
+
+
+def test_tasks_tell_how_reliable_they_are(found):
+    assert list(found.tasks.index) == list(NAMES)
+    assert (found.tasks["items"] == 15).all()
+    assert (found.tasks["reliability_low"] < found.tasks["reliability"]).all()
+    assert found.tasks["reliability"].between(0.6, 0.95).all()
+    assert set(found.calibrations) == set(NAMES)
+
+
+def test_the_sentence_says_what_is_the_same_and_what_stands_apart(found):
+    assert "verbs stands apart: its closest task, " in found.meaning
+    closest = found.correlations.iloc[0]
+    assert {closest["task"], closest["other"]} == {"sums", "proofs"}
+    assert f"{closest['correlation']:.2f} ({closest['low']:.2f} to" in found.meaning
+    assert found.meaning in repr(found)
+
+
+def test_like_tasks_stand_side_by_side():
+    order = [0, 3, 1, 4, 2, 5]
+    like = np.kron(np.eye(2), np.full((3, 3), 0.9)) + 0.1 * np.eye(6)
+    names = np.array(["a1", "a2", "a3", "b1", "b2", "b3"])[order]
+    mixed, _ = answered(like[np.ix_(order, order)], 300, 10, seed=1, names=tuple(names))
+    letters = [name[0] for name in iw.task_scales(mixed).correlation.index]
+    assert letters in (list("aaabbb"), list("bbbaaa"))
+
+
+def test_a_task_that_some_never_met_is_borrowed_for_them(table):
+    values = cells(table)
+    groups = np.array(table[0].item_groups("task"))
+    values[:100, groups == "proofs"] = np.nan
+    part = iw.task_scales(iw.Responses(values), by=list(groups))
+    alone = part.abilities[part.abilities["task"] == "proofs"]
+    assert len(alone) == 300
+    joint = part.joint_abilities[part.joint_abilities["task"] == "proofs"]
+    missed = joint["asked"].to_numpy() == 0
+    assert missed.sum() == 100
+    assert joint["se"][missed].mean() > 1.3 * joint["se"][~missed].mean()
+    assert np.corrcoef(joint["ability"][missed], table[1][:100, 1])[0, 1] > 0.6
+    pair = part.correlations.set_index(["task", "other"])["respondents"]
+    assert pair["sums", "proofs"] == 300
+    assert pair["sums", "verbs"] == 400
+
+
+def test_tasks_that_nobody_met_both_have_no_correlation(table):
+    values = cells(table)
+    groups = np.array(table[0].item_groups("task"))
+    values[:200, groups == "proofs"] = np.nan
+    values[200:, groups == "sums"] = np.nan
+    part = iw.task_scales(iw.Responses(values), by=list(groups))
+    row = part.correlations.iloc[-1]
+    assert {row["task"], row["other"]} == {"sums", "proofs"}
+    assert np.isnan(row["correlation"])
+    assert (row["low"], row["high"]) == (-1, 1)
+    assert "met by no respondent in common" in " ".join(part.notes)
+    part.plot()
+
+
+def test_few_respondents_have_wide_intervals():
+    few, _ = answered(TRUTH, 30, 15, seed=2)
+    rows = iw.task_scales(few).correlations
+    assert (rows["high"] - rows["low"]).iloc[-1] > 0.4
+    assert rows["low"].ge(-1).all()
+    assert rows["high"].le(1).all()
+
+
+def test_few_respondents_do_not_make_items_look_steep():
+    few, _ = answered(TRUTH, 30, 15, seed=2)
+    held, free = iw.task_scales(few), iw.task_scales(few, priors=None)
+    for task in NAMES:
+        steepest = [
+            found.calibrations[task].items["discrimination"].max() for found in (held, free)
+        ]
+        assert steepest[0] < 2.5 < steepest[1]
+
+
+def test_tasks_with_too_little_to_tell_are_left_out_and_named(table):
+    values, groups = cells(table), list(table[0].item_groups("task"))
+    values[:, 0] = 1.0
+    groups[:3], groups[3] = ["all right"] * 3, "single"
+    values[:, :3] = 1.0
+    part = iw.task_scales(iw.Responses(values), by=groups)
+    assert set(part.tasks.index) == set(NAMES)
+    assert any(note.startswith("all right: left out") and "0 items" in note for note in part.notes)
+    assert any(note.startswith("single: left out") and "1 item of 1" in note for note in part.notes)
+
+
+def test_one_task_is_refused_and_so_are_three_respondents(table):
+    with pytest.raises(InputError, match="need two tasks or more; usable here: all"):
+        iw.task_scales(table[0], by=["all"] * 45)
+    with pytest.raises(InputError, match="3 respondents"):
+        iw.task_scales(table[0].select(respondents=[0, 1, 2]))
+    with pytest.raises(InputError, match="no fact 'subject'"):
+        iw.task_scales(table[0], by="subject")
+
+
+def test_grades_and_scores_have_scales_too(table):
+    sums = cells(table).reshape(400, 3, 5, 3).sum(axis=1)[:, :, [0, 2]]  # three items each
+    graded = iw.Responses(sums.reshape(400, 10), kind="graded")
+    found = iw.task_scales(graded, by=["sums", "verbs"] * 5)
+    row = found.correlations.iloc[0]
+    assert row["low"] <= 0.3 <= row["high"]
+    assert found.calibrations["sums"].model.name == "graded"
+
+
+def test_the_result_shows_and_saves_itself(found, tmp_path):
+    assert found.save(tmp_path / "tasks.html").stat().st_size > 1000
+    ax = found.plot().ax_
+    assert ax.images[0].get_clim() == (0.0, 1.0)
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(found.correlation.index)
+    assert {"se", "low", "high"} <= set(found.to_frame().columns)
+
+
+def test_progress_names_each_task(table):
+    said = []
+    iw.task_scales(table[0], progress=lambda *step: said.append(step))
+    assert said == [(0, 3, "sums"), (1, 3, "proofs"), (2, 3, "verbs")]
