@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from itemwise.studies import explain_difficulty as explain_difficulty
     from itemwise.studies import generality as generality
     from itemwise.studies import inspect_sample_ids as inspect_sample_ids
+    from itemwise.studies import item_health as item_health
     from itemwise.studies import leaderboard as leaderboard
     from itemwise.studies import link as link
     from itemwise.studies import lm_eval_samples as lm_eval_samples
@@ -142,6 +143,7 @@ _HOMES = {
     "explain_difficulty": "studies",
     "inspect_sample_ids": "studies",
     "item_fit": "diagnostics",
+    "item_health": "studies",
     "label_trouble": "diagnostics",
     "lm_eval_samples": "studies",
     "leaderboard": "studies",

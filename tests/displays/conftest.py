@@ -408,7 +408,37 @@ def prediction_frame(names):
     return pd.DataFrame({**columns, "high": predicted + 0.04}, index=list(names))
 
 
+def item_health_frame(names):
+    kinds = ["", "suspected wrong key", "", "negative discrimination", "near-duplicate of x"]
+    kinds += ["solved by all", "solved by none"]
+    return pd.DataFrame(
+        {
+            "problems": [kinds[k % len(kinds)] for k in range(len(names))],
+            "difficulty": np.linspace(-2.0, 2.0, len(names)),
+            "discrimination_se": 0.2,
+            "discrimination": np.cos(np.arange(len(names), dtype=float)),
+        },
+        index=list(names),
+    )
+
+
+def saturation_frame(names):
+    information = 4 * np.exp(-(GRID**2) / 4)
+    curve = pd.DataFrame({"respondent": None, "ability": GRID, "information": information})
+    people = ranking_frame(names).rename_axis("respondent").reset_index()
+    return pd.concat([curve.astype({"respondent": object}), people], ignore_index=True)
+
+
+def excess_frame(names):
+    z = np.linspace(-2.0, 4.0, len(names))
+    ability = np.linspace(1.0, -1.0, len(names))
+    return pd.DataFrame({"ability": ability, "excess_z": z, "hint": z > 3}, index=list(names))
+
+
 FRAMES = {
+    "item_health": item_health_frame,
+    "saturation": saturation_frame,
+    "excess": excess_frame,
     "ranking": ranking_frame,
     "curves": curves_frame,
     "information": information_frame,

@@ -37,6 +37,7 @@ CONTENTS: dict[str, dict[str, str]] = {
         "read": "Read evaluation logs of language models into one table of responses.",
         "leaderboard": "Rank respondents, with intervals of accuracy, ability and rank, and say "
         "who is really better.",
+        "health": "Say which items of a benchmark need a look, and how much it still tells.",
         "shorten": "Choose a few items that predict the score on all of them, and say how far off "
         "they are.",
         "adapt": "Simulate adaptive evaluation on recorded responses: how well a few items "

@@ -22,6 +22,7 @@ from itemwise.displays.differences import DifferencesDisplay
 from itemwise.displays.difficulty_density import DifficultyDensityDisplay
 from itemwise.displays.distributions import DistributionsDisplay
 from itemwise.displays.effectiveness import EffectivenessDisplay
+from itemwise.displays.excess import ExcessDisplay
 from itemwise.displays.fit import FitDisplay
 from itemwise.displays.goodness import GoodnessDisplay
 from itemwise.displays.grades import GradesDisplay
@@ -29,6 +30,7 @@ from itemwise.displays.heat_map import HeatMapDisplay
 from itemwise.displays.histogram import HistogramDisplay
 from itemwise.displays.importance import ImportanceDisplay
 from itemwise.displays.information import InformationDisplay
+from itemwise.displays.item_health import ItemHealthDisplay
 from itemwise.displays.item_map import ItemMapDisplay
 from itemwise.displays.item_space import ItemSpaceDisplay
 from itemwise.displays.leaderboard import LeaderboardDisplay
@@ -43,6 +45,7 @@ from itemwise.displays.ranking import RankingDisplay
 from itemwise.displays.ratings import RatingsDisplay
 from itemwise.displays.reliability import ReliabilityDisplay
 from itemwise.displays.risk_coverage import RiskCoverageDisplay
+from itemwise.displays.saturation import SaturationDisplay
 from itemwise.displays.scores import ScoresDisplay
 from itemwise.displays.scree import ScreeDisplay
 from itemwise.displays.strengths import StrengthsDisplay
@@ -71,6 +74,7 @@ __all__ = [
     "Display",
     "DistributionsDisplay",
     "EffectivenessDisplay",
+    "ExcessDisplay",
     "FitDisplay",
     "GoodnessDisplay",
     "GradesDisplay",
@@ -78,6 +82,7 @@ __all__ = [
     "HistogramDisplay",
     "ImportanceDisplay",
     "InformationDisplay",
+    "ItemHealthDisplay",
     "ItemMapDisplay",
     "ItemSpaceDisplay",
     "LeaderboardDisplay",
@@ -92,6 +97,7 @@ __all__ = [
     "RatingsDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
+    "SaturationDisplay",
     "ScoresDisplay",
     "ScreeDisplay",
     "StrengthsDisplay",
@@ -145,4 +151,7 @@ DISPLAYS: dict[str, type[Display]] = {
     "differences": DifferencesDisplay,
     "anchors": AnchorsDisplay,
     "prediction": PredictionDisplay,
+    "item_health": ItemHealthDisplay,
+    "saturation": SaturationDisplay,
+    "excess": ExcessDisplay,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itemwise.report.benchmark import Chapters, read_benchmark, write_benchmark
 from itemwise.report.capability import write_capability
 from itemwise.report.confusion import write_comparison
+from itemwise.report.health import write_health
 from itemwise.report.leaderboard import write_leaderboard
 from itemwise.report.portfolio import write_portfolio
 
@@ -14,6 +15,7 @@ __all__ = [
     "write_benchmark",
     "write_capability",
     "write_comparison",
+    "write_health",
     "write_leaderboard",
     "write_portfolio",
 ]

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from itemwise.studies.difficulty_explanation import explain_difficulty as explain_difficulty
     from itemwise.studies.dual_indicators import Generality as Generality
     from itemwise.studies.dual_indicators import generality as generality
+    from itemwise.studies.health import ItemHealth as ItemHealth
+    from itemwise.studies.health import item_health as item_health
     from itemwise.studies.leaderboards import Leaderboard as Leaderboard
     from itemwise.studies.leaderboards import leaderboard as leaderboard
     from itemwise.studies.linking import Linking as Linking
@@ -97,6 +99,7 @@ STUDIES: dict[str, str] = {
     "inspect_sample_ids": "selections",
     "lm_eval_samples": "selections",
     "leaderboard": "leaderboards",
+    "item_health": "health",
     "portfolio": "portfolios",
     "probability_by_metadata": "metadata_bins",
     "relate_metadata": "metadata",
@@ -122,6 +125,7 @@ _RESULTS = {
     "DifficultyEvaluation": "difficulty_evaluation",
     "DifficultyExplanation": "difficulty_explanation",
     "Leaderboard": "leaderboards",
+    "ItemHealth": "health",
     "Limits": "decoding",
     "Linking": "linking",
     "MetadataBins": "metadata_bins",

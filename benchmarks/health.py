@@ -1,0 +1,172 @@
+"""Item health: how often planted problems are found, how often sound ones alarm, and how fast.
+
+    python benchmarks/health.py            # all tables, some minutes
+    python benchmarks/health.py --runs 20  # fewer simulations
+
+Responses are drawn from a 2PL. Planted: keys of 5 % of the items turned, three items copied with
+5 % of the responses changed, one respondent of middle ability that knows some of its hard items.
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+
+import itemwise as iw
+from common import SHARED, machine, print_table
+from itemwise.studies.surprising_respondents import respondent_frame
+
+SIZES = ((30, 300), (100, 100), (200, 100))
+KNOWN = (0.15, 0.5)  # of the items that are hard for the respondent
+HARD = 0.3
+COPIES, CHANGED, WRONG = 3, 0.05, 0.05
+
+
+def clean(n: int, m: int, seed: int) -> np.ndarray:
+    """Responses of a 2PL without any trouble."""
+    return iw.simulate("2pl", n, m, random_state=seed).responses.to_frame().to_numpy(copy=True)
+
+
+def with_bad_items(
+    n: int, m: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
+    """Responses, which keys were turned, and which items were copied."""
+    values = clean(n, m, seed)
+    random = np.random.default_rng(seed)
+    order = random.permutation(m)
+    bad = np.zeros(m, dtype=bool)
+    bad[order[: round(WRONG * m)]] = True
+    values[:, bad] = 1 - values[:, bad]
+    rest = order[round(WRONG * m) :]
+    pairs = [tuple(sorted((int(rest[2 * k]), int(rest[2 * k + 1])))) for k in range(COPIES)]
+    for first, second in pairs:
+        flipped = random.random(n) < CHANGED
+        values[:, second] = np.where(flipped, 1 - values[:, first], values[:, first])
+    return values, bad, pairs  # type: ignore[return-value]
+
+
+def with_a_leak(n: int, m: int, seed: int, share: float) -> tuple[np.ndarray, int]:
+    """Responses, and the respondent of middle ability that knows a share of its hard items."""
+    made = iw.simulate("2pl", n, m, random_state=seed)
+    values, truth = made.responses.to_frame().to_numpy(copy=True), made.truth
+    ability = truth.abilities["ability"].to_numpy()
+    who = int(np.argsort(ability)[n // 2])
+    slope, place = (truth.items[name].to_numpy() for name in ("discrimination", "difficulty"))
+    chance = 1 / (1 + np.exp(-slope * (ability[who] - place)))
+    known = (chance < HARD) & (np.random.default_rng(seed).random(m) < share)
+    values[who, known] = 1
+    return values, who
+
+
+def item_rows(runs: int) -> list[tuple[object, ...]]:
+    """Power and false alarms of what is said of items."""
+    rows = []
+    for n, m in SIZES:
+        found = np.zeros((runs, 8))
+        for seed in range(runs):
+            sound = iw.item_health(clean(n, m, seed)).items
+            found[seed, :3] = [
+                sound["negative"].mean(),
+                sound["suspect_key"].mean(),
+                (sound["duplicate_of"] != "").any(),
+            ]
+            values, bad, pairs = with_bad_items(n, m, seed)
+            health = iw.item_health(values)
+            items = health.items
+            names = [(items.index[i], items.index[j]) for i, j in pairs]
+            told = set(zip(health.duplicates["item"], health.duplicates["other"], strict=True))
+            found[seed, 3:] = [
+                items["negative"].to_numpy()[bad].mean(),
+                items["suspect_key"].to_numpy()[bad].mean(),
+                items["suspect_key"].to_numpy()[~bad].mean(),
+                np.mean([pair in told for pair in names]),
+                len(told - set(names)) > 0,
+            ]
+        rows.append((n, m, *(f"{value:.3f}" for value in found.mean(axis=0))))
+    return rows
+
+
+def looked_at(values: np.ndarray) -> pd.DataFrame:
+    """The part of item health that tells of respondents."""
+    table = iw.Responses(values)
+    return respondent_frame(iw.calibrate(table), table)
+
+
+def respondent_rows(runs: int) -> list[tuple[object, ...]]:
+    """Power and false alarms of what is said of respondents."""
+    rows = []
+    for n, m in (*SIZES, (30, 1000)):
+        p, any_hint, false = [], [], []
+        hits: dict[float, list[bool]] = {share: [] for share in KNOWN}
+        single: dict[float, list[bool]] = {share: [] for share in KNOWN}
+        for seed in range(runs):
+            frame = looked_at(clean(n, m, seed))
+            p.extend(frame["excess_p"].dropna())
+            any_hint.append(frame["hint"].any())
+            for share in KNOWN:
+                values, who = with_a_leak(n, m, seed, share)
+                frame = looked_at(values)
+                hits[share].append(frame["hint"].iloc[who])
+                single[share].append(frame["excess_p"].iloc[who] < 0.05)
+                false.append(np.delete(frame["hint"].to_numpy(), who).any())
+        level = [f"{np.mean(np.array(p) < at):.4f}" for at in (0.05, 0.01)]
+        power = [f"{np.mean(hits[s]):.2f} ({np.mean(single[s]):.2f})" for s in KNOWN]
+        rows.append((n, m, *level, f"{np.mean(any_hint):.3f}", *power, f"{np.mean(false):.3f}"))
+    return rows
+
+
+def real_rows() -> list[tuple[object, ...]]:
+    """Seconds on tables of the size that people have, and what is said first."""
+    rows = []
+    for name in ("metabench_arc_2pl", "metabench_mmlu_3pl", "helm_lite_binary"):
+        frame = pd.read_csv(SHARED / "data" / "llm" / f"{name}_responses.csv.gz")
+        by = None
+        if "scenario" in frame:
+            by = list(frame["scenario"])
+            table = iw.Responses(frame.drop(columns=["scenario", "item"]).to_numpy().T)
+        else:
+            table = iw.Responses(frame.drop(columns="respondent").to_numpy())
+        begin = perf_counter()
+        health = iw.item_health(table, by=by)
+        took = perf_counter() - begin
+        shape = f"{table.n_respondents:,} × {table.n_items:,}"
+        state = health.saturation["state"].iloc[0]
+        rows.append((name, shape, f"{took:.1f}", health.meaning, state, len(health.hints)))
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=100, help="simulations of each size")
+    runs = parser.parse_args().runs
+    print(machine())
+    print_table(
+        f"Items, {runs} simulations: shares of items, of copied pairs, and of tables with an alarm",
+        [
+            *("respondents", "items", "sound: negative", "sound: suspect key"),
+            *("sound: tables with a duplicate", "turned keys: negative", "turned keys: suspect"),
+            *("right keys: suspect", "copied pairs found", "tables with another pair"),
+        ],
+        item_rows(runs),
+    )
+    print_table(
+        f"Respondents, {runs} simulations: p-values without a leak; hints (in brackets: p < 0.05)",
+        [
+            *("respondents", "items", "p < 0.05", "p < 0.01", "tables with a hint"),
+            *(f"knows {share:.0%} of hard items" for share in KNOWN),
+            "tables with a false hint",
+        ],
+        respondent_rows(runs),
+    )
+    print_table(
+        "Language models",
+        ["table", "respondents × items", "seconds", "items", "saturation", "hints"],
+        real_rows(),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+import json
+
+import numpy as np
+import pytest
+
+import itemwise as iw
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "responses.parquet"
+    values = iw.simulate("2pl", 100, 12, random_state=1).responses.to_frame().to_numpy(copy=True)
+    values[:, 3] = 1
+    groups = {"task": ["sums", "verbs"] * 6}
+    iw.Responses(values).described(items=groups).save(path)
+    return path
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are looked at elsewhere; here they cost seconds."""
+    from itemwise.displays import Display
+
+    def save(self, path, **kw):
+        path.write_bytes(b"")
+        return path
+
+    monkeypatch.setattr(Display, "save", save)
+
+
+def test_without_a_folder_the_items_are_printed_as_csv(run, table):
+    done = run("health", table)
+    assert done.exit_code == 0, done.output
+    lines = [line for line in done.stdout.splitlines() if line]
+    assert lines[0].startswith("item,difficulty,difficulty_se,discrimination,")
+    assert len(lines) == 1 + 12
+    assert "solved by all" in lines[4]
+    assert "1 of 12 items needs a look" in done.stderr
+
+
+def test_figures_are_those_of_the_package(run, table):
+    document = json.loads(run("health", table, "--by", "task", "--json").stdout)
+    wanted = iw.item_health(iw.read_responses(table), by="task")
+    assert document["meaning"] == wanted.sentences()
+    found = [row["difficulty"] for row in document["items"]]
+    np.testing.assert_allclose(found, wanted.items["difficulty"], rtol=1e-9)
+    assert [row["group"] for row in document["saturation"]] == ["all items", "sums", "verbs"]
+    assert len(document["groups"]) == 200
+
+
+def test_a_folder_is_filled(run, table, undrawn, tmp_path):
+    done = run("health", table, "--by", "task", "--out", tmp_path / "report")
+    assert done.exit_code == 0, done.output
+    names = {path.name for path in (tmp_path / "report").rglob("*") if path.is_file()}
+    tables = {f"{name}.csv" for name in ("items", "duplicates", "saturation", "respondents")}
+    assert tables | {"groups.csv", "items.json", "summary.json", "items.png"} <= names
+    assert "Tables and figures" in done.stdout
+
+
+def test_a_bank_takes_the_place_of_a_calibration(run, table, tmp_path):
+    bank = iw.calibrate(iw.read_responses(table), "1pl").save(tmp_path / "bank.json")
+    document = json.loads(run("health", table, "--bank", bank, "--json").stdout)
+    assert len({row["discrimination"] for row in document["items"]}) == 1
+
+
+def test_an_unknown_fact_is_refused(run, table):
+    done = run("health", table, "--by", "subject")
+    assert done.exit_code == 3
+    assert "There is no fact 'subject'" in done.stderr
+
+
+def test_the_folder_of_the_input_is_refused(run, table, tmp_path):
+    assert run("health", table, "--out", tmp_path).exit_code == 3
