@@ -19,7 +19,7 @@ import pandas as pd
 import itemwise as iw
 from common import SHARED, machine, print_table
 from itemwise.pools.random_configurations import algorithm_classes, configurations
-from itemwise.studies.difficulty_evaluation import ALL, UPRIGHT
+from itemwise.studies.difficulty.difficulty_evaluation import ALL, UPRIGHT
 
 N_ITEMS, N_FEATURES = 100_000, 100
 DATASETS = ("letter", "segment", "vehicle", "diabetes", "kc1", "liver-disorders")

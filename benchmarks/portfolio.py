@@ -21,7 +21,7 @@ import itemwise as iw
 from common import SHARED, machine, print_table
 from itemwise.datasets import AslibScenario
 from itemwise.studies import Portfolio, PortfolioComparison
-from itemwise.studies.portfolio_gaps import BEST_MEMBER, MEAN_MEMBER, SINGLE
+from itemwise.studies.algorithms.portfolio_gaps import BEST_MEMBER, MEAN_MEMBER, SINGLE
 
 WEKA, CSP = "OPENML-WEKA-2017", "CSP-Minizinc-Obj-2016"
 N_PROBLEMS, N_ALGORITHMS = 100_000, 50

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 import itemwise as iw
 from common import SHARED, machine, print_table
-from itemwise.studies.respondent_folds import copies, grouped_folds
-from itemwise.studies.short_choosers import CHOOSERS, Candidates
-from itemwise.studies.short_folds import full_cells, known_of
-from itemwise.studies.short_predictors import PREDICTORS
+from itemwise.studies.language.respondent_folds import copies, grouped_folds
+from itemwise.studies.language.short_choosers import CHOOSERS, Candidates
+from itemwise.studies.language.short_folds import full_cells, known_of
+from itemwise.studies.language.short_predictors import PREDICTORS
 
 FILES = {"arc": "metabench_arc_2pl", "mmlu": "metabench_mmlu_3pl"}
 SIZES = (5, 10, 25, 50)

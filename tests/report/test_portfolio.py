@@ -7,7 +7,7 @@ import pytest
 from itemwise import compare_portfolios, portfolio
 from itemwise.displays import Display
 from itemwise.report import write_portfolio
-from itemwise.studies.portfolio_choice import METHODS
+from itemwise.studies.algorithms.portfolio_choice import METHODS
 
 
 @pytest.fixture(scope="module")

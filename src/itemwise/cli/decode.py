@@ -17,7 +17,7 @@ from itemwise.files import make_folder
 from itemwise.models import MODELS
 from itemwise.pools.clock import on_one_line
 from itemwise.scoring import METHODS
-from itemwise.studies.orders import ORDERS, SCORES
+from itemwise.studies.benchmarks.orders import ORDERS, SCORES
 
 if TYPE_CHECKING:
     from itemwise.report import Chapters

@@ -197,7 +197,7 @@ def _read(
     import pandas as pd
 
     from itemwise.datasets.files import read_table
-    from itemwise.studies.targets import TARGETS
+    from itemwise.studies.difficulty.targets import TARGETS
 
     frame = read_table(path)
     frame = frame.set_index("item") if "item" in frame else frame

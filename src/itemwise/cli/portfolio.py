@@ -13,9 +13,9 @@ from itemwise.cli.files import report_folder
 from itemwise.cli.options import Json, Layout, Quiet, Seed, choice
 from itemwise.datasets.aslib_description import Better as BetterName
 from itemwise.errors import InputError
-from itemwise.studies.performances import TRANSFORMS
-from itemwise.studies.portfolio_choice import AIRT
-from itemwise.studies.portfolios import MODELS, Settings
+from itemwise.studies.algorithms.performances import TRANSFORMS
+from itemwise.studies.algorithms.portfolio_choice import AIRT
+from itemwise.studies.algorithms.portfolios import MODELS, Settings
 
 if TYPE_CHECKING:
     import pandas as pd

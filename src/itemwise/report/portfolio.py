@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from itemwise.files import PathLike
 from itemwise.report.folder import ReportFolder
 from itemwise.studies import ChosenPortfolio, Portfolio, PortfolioComparison
-from itemwise.studies.portfolio_choice import METHODS
-from itemwise.studies.portfolio_figures import EPSILONS, FIGURES
+from itemwise.studies.algorithms.portfolio_choice import METHODS
+from itemwise.studies.algorithms.portfolio_figures import EPSILONS, FIGURES
 
 if TYPE_CHECKING:
     import pandas as pd

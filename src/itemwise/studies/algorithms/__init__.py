@@ -1,0 +1,1 @@
+"""Algorithms on problems: portfolios, and which algorithm to run."""

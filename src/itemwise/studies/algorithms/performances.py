@@ -1,0 +1,357 @@
+"""Performances of algorithms on problems, brought to one form: higher is better, within bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.datasets.aslib import AslibScenario
+from itemwise.datasets.aslib_description import Better
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.binning import edges_by_quantile, places
+from itemwise.responses import Responses
+from itemwise.results import Result
+from itemwise.studies.algorithms.unsolved import at_worst, timed_out
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Transform = Literal["raw", "negate", "reciprocal"]
+TRANSFORMS: tuple[Transform, ...] = ("raw", "negate", "reciprocal")
+FEWEST_ALGORITHMS, FEWEST_PROBLEMS = 3, 3
+PIVOT = (
+    "A long table becomes one with runs.pivot(index='problem', columns='algorithm', values='time')."
+)
+SOLVED = "Whether problems are solved is for itemwise.calibrate(solved, '2pl')."
+
+
+@dataclass(frozen=True, eq=False)
+class Performances:
+    """A table of performances as given, and as it is modelled."""
+
+    given: pd.DataFrame  # problems x algorithms, in the unit of the measure; NaN: no run
+    modelled: pd.DataFrame  # the same, higher is better
+    better: Better
+    transform: Transform
+    bounds: tuple[float, float]  # worst and best that `modelled` can be
+    notes: tuple[str, ...] = ()
+    folds: pd.Series | None = None  # of each problem, where the source says one
+    scale: str = "performance"  # what `modelled` is, on the axis of a figure
+
+    @property
+    def algorithms(self) -> pd.Index:
+        """Their names."""
+        return self.modelled.columns.rename("algorithm")
+
+    @property
+    def cells(self) -> Floats:
+        """As modelled, (n_problems, n_algorithms)."""
+        return self.modelled.to_numpy(dtype=float)
+
+    @property
+    def gains(self) -> Floats:
+        """As given, turned so that higher is better: what gaps are measured in."""
+        table = self.given.to_numpy(dtype=float)
+        return table if self.better == "higher" else -table
+
+    def of_problems(self, rows: NDArray[np.intp]) -> Performances:
+        """The performances on some problems; bounds stay those of the whole table."""
+        given, modelled = self.given.iloc[rows], self.modelled.iloc[rows]
+        return replace(self, given=given, modelled=modelled, notes=())
+
+    def require_every_run(self, what: str) -> None:
+        """Refuse a table with holes for what was published for tables without."""
+        missing = int(np.isnan(self.cells).sum())
+        if missing:
+            raise InputError(
+                f"{what}, as published, needs every algorithm on every problem, but "
+                f"{counted(missing, 'run')} missing. Leave it out, or drop those problems: "
+                "table.dropna()."
+            )
+
+    def grades(self, count: int) -> Floats:
+        """As grades from 0, of `count` or fewer; borders are the same for all algorithms.
+
+        Where there are no more different values than that, each is a grade.
+        """
+        values = self.cells
+        different = self._different
+        if 2 < len(different) <= count:
+            edges = np.append(different, np.inf)
+        else:
+            edges = edges_by_quantile(values[~np.isnan(values)], count)
+        if len(edges) < 3 or len(different) < 3:
+            raise InputError(
+                f"Performances take too few different values for {count} grades. Ask for more "
+                f"grades, or use model='continuous'. {SOLVED}"
+            )
+        found = places(values.ravel(), edges).reshape(values.shape)
+        return np.where(np.isnan(values), np.nan, found)
+
+    def notes_on_grades(self, grades: Floats, count: int) -> list[str]:
+        """Why there are fewer grades than were asked for, though there are values for more."""
+        got = int(np.nanmax(grades)) + 1
+        if got == min(count, len(self._different)):
+            return []
+        return [f"{counted(got, 'grade')} in place of {count}: equal performances share a grade."]
+
+    @property
+    def _different(self) -> Floats:
+        """Every performance once, in order."""
+        values = self.cells
+        return np.unique(values[~np.isnan(values)])
+
+
+def as_performances(
+    performance: Any,
+    *,
+    better: Better | None = None,
+    transform: Transform | None = None,
+    bounds: tuple[float, float] | None = None,
+    cutoff: float | None = None,
+    penalty: float | None = None,
+) -> Performances:
+    """A table, `Responses` or ASlib scenario as performances; see `portfolio`."""
+    if isinstance(performance, Performances):
+        return performance
+    unsolved: NDArray[np.bool_] | None = None
+    notes: list[str] = []
+    given, folds, stated = performance, None, None
+    if isinstance(performance, AslibScenario):
+        folds = performance.folds
+        if performance.kind == "runtime" and better == "higher":
+            raise InputError(
+                f"better is 'higher', but the scenario says that '{performance.measure}' is a "
+                "runtime. Leave `better` out."
+            )
+        notes += performance.notes
+        better = better or performance.better
+        cutoff = performance.cutoff if cutoff is None else cutoff
+        if performance.kind == "runtime":
+            unsolved = (~performance.status.isin(["ok", "missing"])).to_numpy()
+        given = performance.performance
+    else:
+        attributes = getattr(performance, "attrs", {})  # what a reader wrote to a frame
+        told = attributes.get("notes")
+        notes += map(str, told if isinstance(told, list) else ())
+        stated = None if better else attributes.get("better")
+    better = better or stated or "higher"
+    if better not in ("higher", "lower"):
+        raise InputError(f"better is {better!r}, but it should be 'higher' or 'lower'.")
+    if stated:
+        measure = performance.attrs.get("measure", "its values")
+        notes.append(f"{stated.capitalize()} is better, as the table says of {measure}.")
+    table = _table(given)
+    if cutoff is not None or penalty is not None:
+        values = timed_out(table.to_numpy(), unsolved, better, cutoff, penalty, notes)
+        table = _filled(table, values)
+    elif unsolved is not None:
+        table = _filled(table, at_worst(table.to_numpy(), unsolved, better, notes))
+    table = _with_runs(table, notes)
+    transform = transform or ("raw" if better == "higher" else "negate")
+    counts = None if penalty is None or cutoff is None else cutoff * penalty
+    return replace(_transformed(table, better, transform, bounds, notes, counts), folds=folds)
+
+
+def _table(performance: Any) -> pd.DataFrame:
+    """Problems x algorithms as floats, names as text, each once."""
+    table = _frame(performance)
+    table = table.set_axis(table.columns.map(str), axis=1).set_axis(table.index.map(str), axis=0)
+    for axis, kind in ((table.columns, "algorithm"), (table.index, "problem")):
+        twice = axis[axis.duplicated()].unique().tolist()
+        if twice:
+            by = "table.groupby(level=0).mean()"
+            raise InputError(
+                f"{listed(twice, kind)} named more than once. Give one row a problem and one "
+                "column an algorithm, for example the mean of several runs: "
+                f"{by if kind == 'problem' else by.replace('table', 'table.T') + '.T'}."
+            )
+    return _filled(table, _numbers(table))
+
+
+def _filled(table: pd.DataFrame, values: Floats) -> pd.DataFrame:
+    """Other values under the same names."""
+    import pandas as pd
+
+    return pd.DataFrame(values, index=table.index, columns=table.columns)
+
+
+def _with_runs(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Algorithms and problems of which there is a run; the others are said."""
+    empty = table.columns[table.isna().all()]
+    if len(empty):
+        notes.append(f"{listed(list(empty), 'algorithm')} without any run: left out.")
+        table = table.drop(columns=empty)
+    idle = table.index[table.isna().all(axis=1)]
+    if len(idle):
+        notes.append(f"{listed(list(idle), 'problem')} without any run: left out.")
+        table = table.drop(index=idle)
+    _check_size(table, notes)
+    missing = int(table.isna().sum().sum())
+    if missing:
+        notes.append(
+            f"{missing:,} of {counted(table.size, 'run')} missing: curves go without them; where "
+            "portfolios are judged, each counts as the worst run on its problem."
+        )
+    return table
+
+
+def _frame(performance: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    if isinstance(performance, Responses):
+        return pd.DataFrame(
+            performance.values, index=performance.respondents, columns=performance.items
+        )
+    if isinstance(performance, pd.DataFrame):
+        return performance
+    if isinstance(performance, str | PathLike):
+        raise InputError(
+            f"performance is '{performance}', but a table is needed. Read it with "
+            "itemwise.read_runs(path), or the folder of a scenario with itemwise.read_aslib(path)."
+        )
+    if isinstance(performance, Result):
+        raise InputError(
+            f"performance is a {type(performance).__name__}, but the table of runs is needed from "
+            "which it was made."
+        )
+    try:
+        table = np.asarray(performance)
+        shape = counted(table.ndim, "dimension")
+    except ValueError:  # rows of different lengths
+        table, shape = np.empty(0), "rows of different lengths"
+    if table.ndim != 2:
+        raise InputError(
+            f"performance has {shape}, but a table is needed: one row a problem, one column an "
+            f"algorithm. {PIVOT} A file is read with itemwise.read_runs(path)."
+        )
+    return pd.DataFrame(
+        table,
+        index=[f"problem_{i + 1}" for i in range(table.shape[0])],
+        columns=[f"algorithm_{j + 1}" for j in range(table.shape[1])],
+    )
+
+
+def _numbers(table: pd.DataFrame) -> Floats:
+    import pandas as pd
+
+    kinds = pd.api.types
+    table = table.infer_objects()
+    truths = [name for name in table.columns if kinds.is_bool_dtype(table[name])]
+    if truths:
+        raise InputError(
+            f"{listed(truths, 'column')} of True and False. A portfolio is made from how well or "
+            f"how fast each run was. {SOLVED}"
+        )
+    text = [name for name in table.columns if not kinds.is_any_real_numeric_dtype(table[name])]
+    if text:
+        raise InputError(
+            f"{listed(text, 'column')} without numbers. Give performances only: make the names of "
+            "problems the index (table.set_index('problem')), and leave other columns out. "
+            f"{PIVOT}"
+        )
+    values = table.to_numpy(dtype=float, na_value=np.nan)
+    if np.isinf(values).any():
+        row, column = np.argwhere(np.isinf(values))[0]
+        raise InputError(
+            f"The performance of '{table.columns[column]}' on '{table.index[row]}' is infinite. "
+            "Give timeouts as the cut-off time, and NaN where there was no run."
+        )
+    return values
+
+
+def _check_size(table: pd.DataFrame, notes: list[str]) -> None:
+    problems, algorithms = table.shape
+    if algorithms < FEWEST_ALGORITHMS:
+        raise InputError(
+            f"There {'is' if algorithms == 1 else 'are'} {counted(algorithms, 'algorithm')}, but a "
+            f"portfolio needs {FEWEST_ALGORITHMS} or more: with fewer, nobody can tell how hard a "
+            "problem is from how good an algorithm is."
+        )
+    if problems < FEWEST_PROBLEMS:
+        raise InputError(
+            f"There {'is' if problems == 1 else 'are'} {counted(problems, 'problem')}, but a "
+            f"portfolio needs {FEWEST_PROBLEMS} or more."
+        )
+    if problems < algorithms:
+        notes.append(
+            f"Fewer problems ({problems}) than algorithms ({algorithms}): estimates are rough. "
+            "Rows should be problems and columns algorithms; transpose the table if it is not so."
+        )
+
+
+def _transformed(
+    table: pd.DataFrame,
+    better: Better,
+    transform: Transform,
+    bounds: tuple[float, float] | None,
+    notes: list[str],
+    counts: float | None,
+) -> Performances:
+    """Turned so that higher is better; a run that timed out `counts` as so much."""
+    if transform not in TRANSFORMS:
+        raise InputError(
+            f"transform is {transform!r}, but it should be one of {', '.join(TRANSFORMS)}."
+        )
+    if (transform == "raw") != (better == "higher"):
+        raise InputError(
+            f"transform='{transform}' and better='{better}' do not go together: 'raw' is for "
+            "measures of which higher is better, 'negate' and 'reciprocal' for the others."
+        )
+    low, high = _limits(table, bounds, counts)
+    scale = "performance"
+    values = table.to_numpy(dtype=float)
+    if transform == "reciprocal":
+        if low < 0:
+            raise InputError(
+                f"transform='reciprocal' is 1 / (1 + t), but there are values down to {low:g}. "
+                "Use transform='negate'."
+            )
+        values, limits = 1 / (1 + values), (0.0, 1.0)
+        scale = "performance: 1 / (1 + t)"
+    elif transform == "negate":
+        values, limits = (high - values) / (high - low), (0.0, 1.0)
+        scale = f"performance (1: {low:,.4g}, 0: {high:,.4g})"
+    else:
+        limits = (low, high)
+    made = _filled(table, values)
+    return Performances(table, made, better, transform, limits, tuple(notes), scale=scale)
+
+
+def _limits(
+    table: pd.DataFrame, bounds: tuple[float, float] | None, counts: float | None
+) -> tuple[float, float]:
+    """Smallest and largest value that may occur; the table's own where no bounds are given."""
+    values = table.to_numpy(dtype=float)
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if bounds is None:
+        if low == high:
+            raise InputError(
+                f"Every performance is {low:g}: nothing tells problems or algorithms apart."
+            )
+        return low, high
+    try:
+        worst, best = (float(end) for end in bounds)
+    except (TypeError, ValueError):
+        raise InputError(f"bounds is {bounds!r}, but it should be (low, high).") from None
+    if not worst < best < np.inf or worst == -np.inf:
+        raise InputError(f"bounds is {bounds!r}, but it should be (low, high), low below high.")
+    if counts is not None and high == counts > best:
+        raise InputError(
+            f"A run that timed out counts as {counts:g} by its penalty, outside the bounds "
+            f"{worst:g} to {best:g}. Give bounds that hold it: ({worst:g}, {counts:g})."
+        )
+    if low < worst or high > best:
+        row, column = np.argwhere((values < worst) | (values > best))[0]
+        raise InputError(
+            f"The performance of '{table.columns[column]}' on '{table.index[row]}' is "
+            f"{values[row, column]:g}, outside the bounds {worst:g} to {best:g}. Correct it, or "
+            "give wider bounds."
+        )
+    return worst, best

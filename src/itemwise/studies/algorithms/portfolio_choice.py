@@ -1,0 +1,203 @@
+"""Which few algorithms to keep: by strengths on the difficulty line, wins, or Shapley values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.arguments import whole_number
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.columns import fair_means, means, worst_where_missing
+from itemwise.numerics.shapley import shapley_shares, virtual_best_shapley
+from itemwise.numerics.splines import Splines
+from itemwise.results import Finding
+from itemwise.studies.algorithms.strengths import drawn_shares, entering_epsilon, share_within
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+AIRT, TOPSET, SHAPLEY = "airt", "topset", "shapley"
+TIED = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What the methods choose from."""
+
+    values: Floats  # (n_problems, n_algorithms), higher is better; NaN: no run
+    worst: float
+    difficulty: Floats  # (n_problems,)
+    splines: Splines
+    first_wins: bool = False  # of several that are alike, the first column: as the AIRT paper does
+
+
+def strongest(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
+    """Share of problems within `epsilon` of the best curve; and how far from it at the nearest."""
+    curves = candidates.splines.at(candidates.difficulty)
+    return share_within(curves, epsilon), -entering_epsilon(curves)
+
+
+def wins(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
+    """Share of problems on which each is best, ties shared evenly; and mean performance."""
+    del epsilon
+    share = _wins_of_problems(candidates).mean(axis=0)
+    if candidates.first_wins:
+        return share, -np.arange(share.size, dtype=float)
+    return share, fair_means(candidates.values)
+
+
+def _wins_of_problems(candidates: Candidates) -> Floats:
+    """The win of each problem, shared among those that are best on it."""
+    values = np.where(np.isnan(candidates.values), -np.inf, candidates.values)
+    best = values >= values.max(axis=1, keepdims=True) - TIED
+    if candidates.first_wins:
+        best = best & (best.cumsum(axis=1) == 1)
+    shared: Floats = best / best.sum(axis=1, keepdims=True)
+    return shared
+
+
+def contributions(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
+    """Exact Shapley values of the virtual-best game; and mean performance."""
+    del epsilon
+    values = virtual_best_shapley(worst_where_missing(candidates.values), candidates.worst)
+    return values, fair_means(candidates.values)
+
+
+# Each gives a value and, where values tie, what decides; higher is better in both.
+METHODS: dict[str, Callable[[Candidates, float], tuple[Floats, Floats]]] = {
+    AIRT: strongest,
+    TOPSET: wins,
+    SHAPLEY: contributions,
+}
+WORDS = {
+    AIRT: "share of problems at which it is close to the best curve",
+    TOPSET: "share of problems on which it is the best",
+    SHAPLEY: "what it adds to the best of a portfolio (Shapley value)",
+}
+
+
+AXES = {AIRT: "occupancy", TOPSET: "share of wins", SHAPLEY: "Shapley value"}
+
+
+def find_method(method: str) -> Callable[[Candidates, float], tuple[Floats, Floats]]:
+    """The way of choosing that goes by this name."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise InputError(f"method is {method!r}, but it should be one of {', '.join(METHODS)}.")
+    return METHODS[method]
+
+
+def ranked(candidates: Candidates, method: str, epsilon: float) -> tuple[np.ndarray, Floats]:
+    """Positions of the algorithms from the first to be kept, and the value of each position."""
+    value, then = find_method(method)(candidates, epsilon)
+    order = np.lexsort((-then, -np.round(value, 12)))
+    return order, value
+
+
+def _errors(candidates: Candidates, method: str, epsilon: float) -> Floats:
+    """Standard error of each value: over curves as they may be, or over problems."""
+    if method == AIRT:
+        drawn = drawn_shares(candidates.splines, candidates.difficulty, epsilon)
+        spread: Floats = drawn.std(axis=0, ddof=1)
+        return spread
+    if method == TOPSET:
+        parts = _wins_of_problems(candidates)
+    else:
+        parts = shapley_shares(worst_where_missing(candidates.values), candidates.worst)
+    error: Floats = parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
+    return error
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChosenPortfolio(Finding):
+    """The algorithms to keep."""
+
+    method: str
+    epsilon: float
+    frame: pd.DataFrame  # index algorithm: rank, value, value_se, mean_performance; those kept
+    left_out: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Their names, the first to be kept first."""
+        return tuple(self.frame.index)
+
+    @property
+    def meaning(self) -> str:
+        """Who is kept and why."""
+        if not self.left_out:
+            return (
+                f"All {len(self.algorithms)} algorithms are kept, {self.algorithms[0]} first, by "
+                f"{WORDS[self.method]}. To keep fewer, ask for a size or a smaller epsilon."
+            )
+        names = ", ".join(self.algorithms[:5]) + (", ..." if len(self.algorithms) > 5 else "")
+        return (
+            f"Keep {names}: {len(self.algorithms)} of {len(self.algorithms) + self.left_out} "
+            f"algorithms, by {WORDS[self.method]}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row an algorithm: rank, value of the method with its error, mean performance."""
+        return self.frame
+
+    def plot(self, **kw: Any) -> Display:
+        """The kept algorithms by the value of the method."""
+        from itemwise.displays import DISPLAYS
+
+        display: Any = DISPLAYS["ranking"]
+        names = {"value": AXES[self.method], "value_se": "standard errors"}
+        drawn: Display = display(
+            self.frame.rename(columns=names), estimate=names["value"], se=names["value_se"]
+        )
+        return drawn.plot(**kw)
+
+
+def choose(
+    candidates: Candidates,
+    algorithms: pd.Index,
+    *,
+    method: str,
+    epsilon: float,
+    size: int | None,
+    mean_performance: Floats | None = None,
+) -> ChosenPortfolio:
+    """The best `size` algorithms; without a size, as many as are strong somewhere.
+
+    `mean_performance` (n_algorithms,) is in the unit of the measure; left out, as modelled.
+    """
+    import pandas as pd
+
+    find_method(method)
+    if size is None:
+        size = int((strongest(candidates, epsilon)[0] > 0).sum())
+    elif whole_number(size, "size", 1) > len(algorithms):
+        raise InputError(f"size is {size}, but there are {len(algorithms)} algorithms.")
+    order, value = ranked(candidates, method, epsilon)
+    known = candidates.splines.known if method == AIRT else np.ones(len(order), dtype=bool)
+    kept = order[known[order]][:size]
+    average = means(candidates.values) if mean_performance is None else mean_performance
+    frame = pd.DataFrame(
+        {
+            "rank": np.arange(1, len(kept) + 1),
+            "value": value[kept],
+            "value_se": _errors(candidates, method, epsilon)[kept],
+            "mean_performance": average[kept],
+        },
+        index=algorithms[kept],
+    )
+    notes: list[str] = []
+    if len(kept) < size:
+        notes.append(f"No more than {len(kept)} are kept: the others have too few runs.")
+    late = [str(algorithms[i]) for i in kept if value[i] == 0] if method == AIRT else []
+    if late:
+        notes.append(
+            f"{', '.join(late)}: never within epsilon = {epsilon:g} of the best curve; ordered by "
+            "how near they come."
+        )
+    return ChosenPortfolio(method, epsilon, frame, len(algorithms) - len(kept), tuple(notes))

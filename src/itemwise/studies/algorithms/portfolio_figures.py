@@ -1,0 +1,207 @@
+"""The figures of a portfolio: which display each is, and the frame it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.models import Categorical
+from itemwise.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+    from itemwise.studies.algorithms.portfolios import Portfolio
+
+ABILITIES, HEIGHTS = 61, 61
+GRADE_ABILITIES = 241  # lines of grades may be steep
+AROUND_PEAK = np.linspace(-4.0, 4.0, 33)  # in deviations, lest a sharp peak be cut off
+REACH = 3.0
+HEIGHT = "log-odds of performance"
+EPSILONS = (0.0, 0.01)
+TRACES = (0.1, 0.5, 0.9)  # levels whose lines are drawn: these quantiles of all log-odds
+
+
+def curves(portfolio: Portfolio, **kw: Any) -> Display:
+    """Performance along difficulty."""
+    return _display(
+        "performance_curves", portfolio.curves, height=portfolio.performances.scale, **kw
+    )
+
+
+def strengths(
+    portfolio: Portfolio, epsilons: Sequence[float] | float = EPSILONS, **kw: Any
+) -> Display:
+    """Regions of strengths and weaknesses for each epsilon."""
+    import pandas as pd
+
+    levels: list[Any] = [epsilons] if np.ndim(epsilons) == 0 else list(epsilons)  # type: ignore[arg-type]
+    if not levels:
+        raise InputError(
+            "epsilons is empty, but strengths are drawn for one or more, such as 0.01."
+        )
+    parts = [
+        find(level).assign(kind=kind, epsilon=float(level))
+        for level in levels
+        for kind, find in (("strengths", portfolio.strengths), ("weaknesses", portfolio.weaknesses))
+    ]
+    regions = pd.concat(parts, ignore_index=True)
+    lacking = portfolio.algorithms.index.difference(pd.Index(regions["algorithm"]))
+    without = pd.DataFrame({"algorithm": lacking, "kind": "strengths", "epsilon": float(levels[0])})
+    frame = pd.concat([regions, without], ignore_index=True) if len(without) else regions
+    kw["order"] = _order(portfolio)
+    return _display("strengths", frame, difficulties=portfolio.difficulty, **kw)
+
+
+def densities(portfolio: Portfolio, **kw: Any) -> Display:
+    """Density of performance along the easiness of problems."""
+    import pandas as pd
+
+    calibration = portfolio.calibration
+    abilities = np.linspace(-REACH, REACH, ABILITIES)
+    if isinstance(calibration.model, Categorical):
+        return traces(portfolio, **kw)
+    heights = np.linspace(*_log_odds_range(portfolio), HEIGHTS)
+    density = _density(calibration.items, abilities, heights)
+    count = len(calibration.item_names)
+    frame = pd.DataFrame(
+        {
+            "algorithm": np.repeat(np.asarray(calibration.item_names), ABILITIES * HEIGHTS),
+            "ability": np.tile(np.repeat(abilities, HEIGHTS), count),
+            HEIGHT: np.tile(heights, count * ABILITIES),
+            "density": density.ravel(),
+        }
+    )
+    return _display("densities", frame, value=HEIGHT, **kw)
+
+
+def traces(portfolio: Portfolio, **kw: Any) -> Display:
+    """How likely levels of performance are along the easiness of problems."""
+    import pandas as pd
+
+    calibration = portfolio.calibration
+    if isinstance(calibration.model, Categorical):
+        abilities = np.linspace(-REACH, REACH, GRADE_ABILITIES)
+        parts = [
+            calibration.category_curves(name, abilities).to_frame()
+            for name in calibration.item_names
+        ]
+        frame = pd.concat(parts, ignore_index=True)
+        frame = frame.rename(columns={"item": "algorithm", "probability": "density"})
+        return _display("traces", frame, height="probability", **kw)
+    levels = np.quantile(_log_odds(portfolio), TRACES)
+    abilities = _around_peaks(calibration.items, levels)
+    density = _density(calibration.items, abilities, levels)
+    count, places = abilities.shape
+    low, high = portfolio.performances.bounds
+    shown = [f"performance {low + (high - low) / (1 + np.exp(-level)):.4g}" for level in levels]
+    frame = pd.DataFrame(
+        {
+            "algorithm": np.repeat(np.asarray(calibration.item_names), places * len(levels)),
+            "ability": np.repeat(abilities.ravel(), len(levels)),
+            "grade": np.tile(np.asarray(shown, dtype=object), count * places),
+            "density": density.ravel(),
+        }
+    )
+    return _display("traces", frame, **kw)
+
+
+def goodness(portfolio: Portfolio, **kw: Any) -> Display:
+    """Residuals, actual and predicted effectiveness."""
+    return _display("goodness", portfolio.goodness_curves, order=_order(portfolio), **kw)
+
+
+def effectiveness(portfolio: Portfolio, **kw: Any) -> Display:
+    """Actual against predicted effectiveness."""
+    return _display("effectiveness", portfolio.goodness, **kw)
+
+
+FIGURES: dict[str, Callable[..., Display]] = {
+    "curves": curves,
+    "strengths": strengths,
+    "densities": densities,
+    "traces": traces,
+    "goodness": goodness,
+    "effectiveness": effectiveness,
+}
+
+
+SETTINGS = {  # of some figures; all others are of every display
+    "epsilons": ("strengths",),
+    "highlight": ("curves", "goodness"),
+    "panels": ("densities", "traces"),
+}
+
+
+def figure(portfolio: Portfolio, kind: str, **kw: Any) -> Display:
+    """One of the figures, drawn; a setting of another one is refused."""
+    if not isinstance(kind, str) or kind not in FIGURES:
+        raise InputError(f"kind is {kind!r}, but it should be one of {', '.join(FIGURES)}.")
+    settings = {name: kw.pop(name) for name in SETTINGS if name in kw}
+    for name in settings:
+        if kind not in SETTINGS[name]:
+            raise InputError(
+                f"{name} is a setting of {' and '.join(SETTINGS[name])}, but kind is {kind!r}. "
+                "Leave it out."
+            )
+    return FIGURES[kind](portfolio, **settings).plot(**kw)
+
+
+def _order(portfolio: Portfolio) -> list[Any]:
+    """Algorithms in the order of their colours: as in the figure of curves."""
+    drawn: Any = curves(portfolio)
+    order: list[Any] = drawn.order
+    return order
+
+
+def _display(name: str, frame: pd.DataFrame, **kw: Any) -> Display:
+    from itemwise.displays import DISPLAYS
+
+    display: Any = DISPLAYS[name]
+    made: Display = display(frame, **kw)
+    return made
+
+
+def _log_odds(portfolio: Portfolio) -> Floats:
+    """Log-odds of all performances strictly between the bounds."""
+    low, high = portfolio.performances.bounds
+    cells = portfolio.performances.cells.ravel()
+    inside = cells[(cells > low) & (cells < high)]
+    odds: Floats = np.log(inside - low) - np.log(high - inside)
+    return odds if odds.size else np.array([-REACH, REACH])
+
+
+def _log_odds_range(portfolio: Portfolio) -> tuple[float, float]:
+    odds = _log_odds(portfolio)
+    low, high = np.quantile(odds, [0.01, 0.99])
+    return float(low), float(high) if high > low else float(low) + 1.0
+
+
+def _parameters(items: pd.DataFrame) -> list[Floats]:
+    """Discrimination, difficulty and scaling, (n_algorithms, 1, 1) each."""
+    names = ("discrimination", "difficulty", "scaling")
+    return [items[name].to_numpy()[:, None, None] for name in names]
+
+
+def _around_peaks(items: pd.DataFrame, log_odds: Floats) -> Floats:
+    """Abilities at which lines of these levels are drawn, (n_algorithms, n_abilities)."""
+    alpha, beta, gamma = _parameters(items)
+    peaks = beta + gamma * log_odds[:, None] + AROUND_PEAK / np.abs(alpha)
+    even = np.broadcast_to(np.linspace(-REACH, REACH, ABILITIES), (len(items), ABILITIES))
+    every = np.concatenate([even, peaks.reshape(len(items), -1)], axis=1)
+    return np.sort(np.clip(every, -REACH, REACH), axis=1)
+
+
+def _density(items: pd.DataFrame, abilities: Floats, log_odds: Floats) -> Floats:
+    """f(z | θ) of the continuous model, (n_algorithms, n_abilities, n_log_odds).
+
+    Abilities are the same for all algorithms, or a row each.
+    """
+    alpha, beta, gamma = _parameters(items)
+    away = alpha * (abilities[..., None] - beta - gamma * log_odds)
+    density: Floats = np.abs(alpha * gamma) / np.sqrt(2 * np.pi) * np.exp(-0.5 * away**2)
+    return density

@@ -1,0 +1,218 @@
+"""What a small portfolio loses against all algorithms, on problems it was not chosen by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.arguments import whole_number
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.columns import fair_means, worst_where_missing
+from itemwise.numerics.paired import reach_of_parts
+from itemwise.results import Finding
+from itemwise.studies.algorithms.performances import Performances, as_performances
+from itemwise.studies.algorithms.portfolio_choice import METHODS, find_method, ranked
+from itemwise.studies.algorithms.portfolios import Portfolio, Settings, fit_portfolio
+from itemwise.studies.algorithms.problem_folds import SINGLE, folds_of_problems
+from itemwise.studies.algorithms.strengths import checked_epsilon, notes_on_epsilon
+from itemwise.words import joined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+BEST_MEMBER, MEAN_MEMBER = "best member", "mean member"
+LARGEST = 10  # sizes that are tried where none are given
+FEWEST_TO_CHOOSE_BY = 5  # problems outside a fold
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PortfolioComparison(Finding):
+    """Performance gap of portfolios by method and size, cross-validated.
+
+    The gap of a problem is the best performance of all algorithms minus that of the portfolio:
+    of its best member, as somebody gets who can run all members; or the mean of its members, as
+    somebody gets who picks one blindly. It is in the unit of the measure. The virtual best has gap
+    0; the single best is the one algorithm with the best mean on the training part. A run that is
+    missing counts as the worst on its problem.
+    """
+
+    frame: pd.DataFrame  # method, size, definition, gap, gap_se, folds
+    folds: pd.DataFrame  # the same for each fold
+    epsilon: float
+    notes: tuple[str, ...] = ()
+    passes: int = 1  # how often the same problems were put into folds
+
+    @property
+    def meaning(self) -> str:
+        """The best method at the middle size, and what it closes of the single best's gap."""
+        rows = self.frame[self.frame["definition"] == BEST_MEMBER]
+        alone = rows.loc[rows["method"] == SINGLE, "gap"].iloc[0]
+        sizes = sorted(rows.loc[rows["method"] != SINGLE, "size"].unique())
+        size = sizes[(len(sizes) - 1) // 2]
+        there = rows[(rows["method"] != SINGLE) & (rows["size"] == size)].sort_values("gap")
+        first = there.iloc[0]
+        text = (
+            f"With {size} algorithms, '{first['method']}' leaves a gap of {first['gap']:.3g} ± "
+            f"{self._reach * first['gap_se']:.2g} to the best of all, in the unit of the measure; "
+            f"the single best algorithm leaves {alone:.3g}"
+        )
+        near = [name for name in there["method"] if not self._apart(name, first["method"], size)]
+        if len(near) > 1:
+            return f"{text}. {joined(near)} cannot be told apart there."
+        return f"{text}."
+
+    @property
+    def _reach(self) -> float:
+        """Standard errors to each side of a mean over folds."""
+        return reach_of_parts(self._folds_of_a_pass)
+
+    @property
+    def _folds_of_a_pass(self) -> int:
+        return int(self.folds["fold"].nunique()) // self.passes
+
+    def _apart(self, one: str, other: str, size: int) -> bool:
+        """Whether best members of two methods surely differ, fold by fold."""
+        rows = self.folds[(self.folds["size"] == size) & (self.folds["definition"] == BEST_MEMBER)]
+        gaps = {name: rows.loc[rows["method"] == name, "gap"].to_numpy() for name in (one, other)}
+        more = gaps[one] - gaps[other]
+        error = more.std(ddof=1) / np.sqrt(self._folds_of_a_pass)
+        return bool(abs(more.mean()) > self._reach * error)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a method, size and definition."""
+        return self.frame
+
+    def plot(self, **kw: Any) -> Display:
+        """Gap against size."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["portfolio_gap"](self.frame).plot(**kw)
+
+
+def compare_portfolios(
+    performance: Any,
+    *,
+    sizes: Sequence[int] | None = None,
+    methods: str | Sequence[str] = tuple(METHODS),
+    epsilon: float = 0.01,
+    folds: int | pd.Series | None = None,
+    repeats: int = 1,
+    random_state: int = 0,
+    **settings: Any,
+) -> PortfolioComparison:
+    """What portfolios of several sizes lose against all algorithms, by cross-validation.
+
+    `performance` is a `Portfolio`, or what `portfolio` takes, with its arguments behind. In each
+    fold, the portfolio is chosen on the other problems and judged on its own. `folds` is how many,
+    or a Series that says the fold of each problem; without it, those of the scenario, or ten. With
+    `repeats`, problems are shuffled anew for each. Standard errors are of the mean over folds.
+    """
+    table, how = _given(performance, settings)
+    methods = _checked_methods(methods)
+    epsilon = checked_epsilon(epsilon)
+    whole_number(random_state, "random_state", 0)
+    wanted = _checked_sizes(sizes, len(table.algorithms))
+    passes = folds_of_problems(
+        table, folds, fewest=FEWEST_TO_CHOOSE_BY, repeats=repeats, random_state=random_state
+    )
+    parts = [numbers == fold for numbers in passes for fold in np.unique(numbers)]
+    rows = []
+    for number, held_out in enumerate(parts):
+        training = table.of_problems(np.flatnonzero(~held_out))
+        testing = table.gains[held_out]
+        orders = _orders(training, how, methods, epsilon)
+        rows += [(number, *row) for row in _gaps(testing, orders, wanted)]
+    notes = (*table.notes, *notes_on_epsilon(epsilon, table.bounds))
+    return _comparison(rows, len(passes), epsilon, notes)
+
+
+def _given(performance: Any, settings: dict[str, Any]) -> tuple[Performances, Settings]:
+    if isinstance(performance, Portfolio):
+        if settings:
+            raise InputError(
+                f"{', '.join(settings)} cannot be given with a Portfolio: it was made with its own."
+            )
+        return performance.performances, performance.settings
+    names = set(Settings.__dataclass_fields__)
+    known = names | set(signature(as_performances).parameters) - {"performance"}
+    unknown = [name for name in settings if name not in known]
+    if unknown:
+        raise InputError(
+            f"compare_portfolios has no argument {unknown[0]!r}. Beside its own, it takes "
+            f"{', '.join(sorted(known))}."
+        )
+    how = Settings(**{key: settings.pop(key) for key in list(settings) if key in names})
+    return as_performances(performance, **settings), how
+
+
+def _checked_methods(methods: Any) -> list[str]:
+    wanted = [methods] if isinstance(methods, str) or np.ndim(methods) == 0 else list(methods)
+    if not wanted:
+        raise InputError(f"methods is empty, but it should name one of {', '.join(METHODS)}.")
+    for method in wanted:
+        find_method(method)
+    return wanted
+
+
+def _checked_sizes(sizes: Sequence[int] | None, algorithms: int) -> list[int]:
+    if sizes is None:
+        return list(range(1, min(LARGEST, algorithms) + 1))
+    given = [sizes] if np.ndim(sizes) == 0 else list(sizes)
+    wanted = {whole_number(size, "A size", 1) for size in given}
+    if not wanted or max(wanted) > algorithms:
+        raise InputError(
+            f"sizes is {sizes!r}, but it should hold whole numbers from 1 to {algorithms}, the "
+            "number of algorithms."
+        )
+    return sorted(wanted)
+
+
+def _orders(
+    training: Performances, how: Settings, methods: Sequence[str], epsilon: float
+) -> dict[str, np.ndarray]:
+    """Positions of the algorithms by each method, the first to be kept first."""
+    candidates = fit_portfolio(training, how).candidates
+    orders = {SINGLE: np.argsort(-fair_means(training.gains), kind="stable")}
+    orders |= {method: ranked(candidates, method, epsilon)[0] for method in methods}
+    return orders
+
+
+def _gaps(
+    gains: Floats, orders: dict[str, np.ndarray], sizes: Sequence[int]
+) -> list[tuple[str, int, str, float]]:
+    """What portfolios lose on each problem, on average; a missing run is the worst there."""
+    achieved = worst_where_missing(gains)
+    best = achieved.max(axis=1)
+    rows = []
+    for method, order in orders.items():
+        for size in [1] if method == SINGLE else sizes:
+            members = achieved[:, order[:size]]
+            for definition, got in (
+                (BEST_MEMBER, members.max(axis=1)),
+                (MEAN_MEMBER, members.mean(axis=1)),
+            ):
+                rows.append((method, size, definition, float((best - got).mean())))
+    return rows
+
+
+def _comparison(
+    rows: list[tuple[int, str, int, str, float]],
+    passes: int,
+    epsilon: float,
+    notes: tuple[str, ...],
+) -> PortfolioComparison:
+    import pandas as pd
+
+    folds = pd.DataFrame(rows, columns=["fold", "method", "size", "definition", "gap"])
+    grouped = folds.groupby(["method", "size", "definition"], sort=False)["gap"]
+    frame = grouped.agg(gap="mean", gap_se="std", folds="size").reset_index()
+    # Repeated passes over the same problems teach no more about them than one does.
+    frame["gap_se"] /= np.sqrt(frame["folds"] / passes)
+    return PortfolioComparison(frame, folds, epsilon, notes, passes)

@@ -1,0 +1,386 @@
+"""Algorithms as items, problems as respondents (Kandanaarachchi and Smith-Miles, 2023: AIRT).
+
+The mapping is turned around: what a problem's ability would be is how easy it is, so its
+difficulty is -θ; discrimination and difficulty of an item say how an algorithm behaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.arguments import whole_number
+from itemwise.calibration import Calibration
+from itemwise.datasets.aslib_description import Better
+from itemwise.errors import InputError
+from itemwise.estimation import calibrate
+from itemwise.estimation.shojima import Shojima
+from itemwise.models import Continuous
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.columns import means, ranges
+from itemwise.numerics.special import sigmoid_pair
+from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines, too_few
+from itemwise.responses import Responses
+from itemwise.results import Finding
+from itemwise.studies.algorithms.algorithm_traits import (
+    notes_on_calibration,
+    notes_on_left_out,
+    traits_of_algorithms,
+)
+from itemwise.studies.algorithms.goodness import Goodness, Items, published_goodness
+from itemwise.studies.algorithms.performances import (
+    FEWEST_ALGORITHMS,
+    Performances,
+    Transform,
+    as_performances,
+)
+from itemwise.studies.algorithms.portfolio_choice import AIRT, Candidates, ChosenPortfolio, choose
+from itemwise.studies.algorithms.portfolio_figures import figure
+from itemwise.studies.algorithms.strengths import (
+    checked_epsilon,
+    notes_on_epsilon,
+    occupancy,
+    regions,
+)
+from itemwise.words import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+Model = Literal["continuous", "graded"]
+MODELS: tuple[Model, ...] = ("continuous", "graded")
+CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
+LEVEL, Z = 0.95, 1.959963984540054
+MOST_GRADES = 100
+SURE = 0.95
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a portfolio is fitted; the same for all parts of a cross-validation."""
+
+    model: Model = "continuous"
+    grades: int = 5
+    preset: str | None = None
+    knots: int = 10
+    smoothing: str = "reml"
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise InputError(
+                f"model is {self.model!r}, but it should be one of {', '.join(MODELS)}."
+            )
+        if self.preset not in (None, AIRT):
+            raise InputError(f"There is no preset {self.preset!r}. The only one is '{AIRT}'.")
+        if self.preset and self.model != "continuous":
+            raise InputError(f"preset='{AIRT}' is of the continuous model; leave `model` out.")
+        if whole_number(self.grades, "grades", 2) > MOST_GRADES:
+            raise InputError(
+                f"grades is {self.grades}, but {MOST_GRADES} are the most. For finer ones, use "
+                "model='continuous'."
+            )
+        whole_number(self.knots, "knots", FEWEST_KNOTS)
+        if self.smoothing not in SMOOTHINGS:
+            raise InputError(
+                f"smoothing is {self.smoothing!r}, but it should be one of {', '.join(SMOOTHINGS)}."
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Portfolio(Finding):
+    """What each algorithm is like, and how hard each problem is."""
+
+    performances: Performances
+    settings: Settings
+    calibration: Calibration  # of the algorithms that do not perform alike everywhere
+    difficulty: Floats  # (n_problems,), -θ
+    difficulty_se: Floats
+    splines: Splines  # performance of each algorithm along difficulty
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def algorithms(self) -> pd.DataFrame:
+        """A row an algorithm: discrimination, consistency, difficulty limit, whether anomalous."""
+        return traits_of_algorithms(self.calibration, self.performances)
+
+    @cached_property
+    def problems(self) -> pd.DataFrame:
+        """A row a problem: difficulty with its standard error, and who does best on it."""
+        import pandas as pd
+
+        cells = self.performances.cells
+        first = np.where(np.isnan(cells), -np.inf, cells).argmax(axis=1)
+        given = self.performances.given.to_numpy()
+        return pd.DataFrame(
+            {
+                "difficulty": self.difficulty,
+                "difficulty_se": self.difficulty_se,
+                "best_algorithm": self.performances.algorithms[first],
+                "best_performance": given[np.arange(len(given)), first],
+                "runs": (~np.isnan(cells)).sum(axis=1),
+            },
+            index=self.performances.modelled.index.rename("problem"),
+        )
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        """Performance along difficulty, tidy: algorithm, difficulty, performance, low, high.
+
+        An algorithm with too few runs has none.
+        """
+        import pandas as pd
+
+        points = PUBLISHED_CURVE_POINTS if self.settings.preset else CURVE_POINTS
+        grid = np.linspace(self.difficulty.min(), self.difficulty.max(), points)
+        known = self.splines.known
+        middle, error = self.splines.at(grid)[:, known], self.splines.se_at(grid)[:, known]
+        names = self.performances.algorithms[known]
+        return pd.DataFrame(
+            {
+                "algorithm": np.repeat(np.asarray(names), points),
+                "difficulty": np.tile(grid, len(names)),
+                "performance": middle.T.ravel(),
+                "performance_se": error.T.ravel(),
+                "low": (middle - Z * error).T.ravel(),
+                "high": (middle + Z * error).T.ravel(),
+            }
+        )
+
+    def strengths(self, epsilon: float = 0.0) -> pd.DataFrame:
+        """Stretches of difficulty on which an algorithm is within `epsilon` of the best curve."""
+        return self._regions(epsilon, best=True)
+
+    def weaknesses(self, epsilon: float = 0.0) -> pd.DataFrame:
+        """Stretches of difficulty on which it is within `epsilon` of the worst curve."""
+        return self._regions(epsilon, best=False)
+
+    def _regions(self, epsilon: float, *, best: bool) -> pd.DataFrame:
+        names = self.performances.algorithms
+        return regions(self.splines, self.difficulty, names, checked_epsilon(epsilon), best=best)
+
+    def occupancy(
+        self, epsilon: float = 0.0, *, level: float = LEVEL, random_state: int = 0
+    ) -> pd.DataFrame:
+        """Share of the problems in the stretches of each algorithm's strength, with an interval."""
+        return occupancy(
+            self.splines,
+            self.difficulty,
+            self.performances.algorithms,
+            checked_epsilon(epsilon),
+            level=level,
+            random_state=random_state,
+        )
+
+    @cached_property
+    def goodness(self) -> pd.DataFrame:
+        """How well the model explains each algorithm: mse, aucdf, auaec, aupec, difference."""
+        return self._goodness.frame(self.performances.algorithms)
+
+    @cached_property
+    def goodness_curves(self) -> pd.DataFrame:
+        """The curves under which those areas lie: algorithm, curve, tolerance, share."""
+        return self._goodness.curves(self.performances.algorithms)
+
+    @cached_property
+    def _goodness(self) -> Goodness:
+        low, high = self.performances.bounds
+        names, cells = self.performances.algorithms, self.performances.cells
+        items = self.calibration.items
+        if self.settings.preset and len(items) == len(names):
+            columns = (items[n].to_numpy() for n in ("discrimination", "difficulty", "scaling"))
+            span = max(high - low, 1.0)  # the published program knows the unit interval only
+            return published_goodness(cells / span, (low / span, high / span), Items(*columns))
+        actual = (cells - low) / (high - low)
+        if self.settings.model == "graded":
+            actual = self._grades / np.nanmax(self._grades)
+        predicted = np.broadcast_to(means(actual), actual.shape).copy()
+        positions = names.get_indexer(items.index)
+        predicted[:, positions] = self._predicted()
+        return Goodness(actual, predicted)
+
+    def _predicted(self) -> Floats:
+        """The most likely place between the bounds of each run, (n_problems, n_calibrated)."""
+        items, ability = self.calibration.items, -self.difficulty[:, None]
+        if self.settings.model == "continuous":
+            odds = (ability - items["difficulty"].to_numpy()) / items["scaling"].to_numpy()
+            share: Floats = sigmoid_pair(odds)[0]
+            return share
+        model: Any = self.calibration.model
+        chances = model.category_probabilities(self.calibration.coords, -self.difficulty)
+        grade = np.argmax(chances, axis=0).T + (model.lowest or 0)
+        likely: Floats = grade / np.nanmax(self._grades)
+        return likely
+
+    @cached_property
+    def _grades(self) -> Floats:
+        return self.performances.grades(self.settings.grades)
+
+    def select(
+        self, epsilon: float = 0.0, *, size: int | None = None, method: str = AIRT
+    ) -> ChosenPortfolio:
+        """The algorithms to keep.
+
+        By "airt", those that are within `epsilon` of the best curve somewhere, or the first `size`
+        of them; beside it, "topset" keeps those that win most often, and "shapley" those that add
+        most to the best of a portfolio.
+        """
+        chosen = choose(
+            self.candidates,
+            self.performances.algorithms,
+            method=method,
+            epsilon=checked_epsilon(epsilon),
+            size=size,
+            mean_performance=means(self.performances.given.to_numpy()),
+        )
+        more = notes_on_epsilon(chosen.epsilon, self.performances.bounds)
+        return replace(chosen, notes=(*chosen.notes, *more))
+
+    @property
+    def candidates(self) -> Candidates:
+        """What portfolios are chosen from."""
+        worst, published = self.performances.bounds[0], self.settings.preset is not None
+        cells = self.performances.cells
+        return Candidates(cells, worst, self.difficulty, self.splines, published)
+
+    @property
+    def meaning(self) -> str:
+        """Who leads where, and who behaves unlike the others."""
+        share = self.occupancy()["occupancy"]
+        text = (
+            f"{share.idxmax()} has the best curve at {share.max():.0%} of the problems; "
+            f"{(share > 0).sum()} of {len(share)} algorithms lead somewhere"
+        )
+        odd = self.algorithms[self.algorithms["anomalous"]]
+        sure = odd.index[odd["anomalous_chance"] > SURE]
+        if len(sure):
+            return f"{text}. Better on harder problems: {listed(list(sure), 'algorithm')}."
+        if len(odd):
+            return f"{text}; none surely does better on harder problems."
+        return f"{text}; none does better on harder problems."
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row an algorithm."""
+        return self.algorithms
+
+    def plot(self, kind: str = "curves", **kw: Any) -> Display:
+        """A figure: "curves", "strengths", "densities", "traces", "goodness" or "effectiveness".
+
+        `epsilons` (0 and 0.01) is for "strengths", `highlight` for "curves" and "goodness",
+        `panels` for "densities" and "traces".
+        """
+        return figure(self, kind, **kw)
+
+
+def portfolio(
+    performance: Any,
+    *,
+    better: Better | None = None,
+    transform: Transform | None = None,
+    bounds: tuple[float, float] | None = None,
+    cutoff: float | None = None,
+    penalty: float | None = None,
+    model: Model = "continuous",
+    grades: int = 5,
+    preset: str | None = None,
+    knots: int = 10,
+    smoothing: str = "reml",
+) -> Portfolio:
+    """Which algorithms are consistent or anomalous, how hard a problem each takes, who leads where.
+
+    `performance` is a table of problems × algorithms (NaN: no run), `Responses`, or what
+    `read_aslib` gives, which knows by itself whether lower is better and where runs are cut off.
+
+    `better` says whether "higher" (the default) or "lower" values are good. Lower ones are turned:
+    "negate" puts them on [0, 1] between the best and the worst, "reciprocal" is 1 / (1 + t).
+    `bounds` are the least and the greatest value that may occur, in the unit of the table; without
+    them, those that do. Runs at or beyond `cutoff`, and those that a scenario says failed, count
+    as what was recorded, as the cut-off at least; or as `penalty` times it (10: PAR10).
+
+    `model` is "continuous", or "graded" with as many `grades` (equally many runs in each).
+    `preset="airt"` reproduces the paper: its early stop of the estimation, its rule at the bounds,
+    standardised difficulty and its goodness measures.
+
+    >>> import numpy as np
+    >>> easiness = np.linspace(-2, 2, 60)[:, None]
+    >>> noise = np.random.default_rng(0).normal(0, 0.3, (60, 4))
+    >>> accuracy = 1 / (1 + np.exp(-(easiness * [1, 1, 1, -0.3] + [1, 0, 0.5, 0] + noise)))
+    >>> found = portfolio(accuracy)
+    >>> list(found.algorithms.index[found.algorithms["anomalous"]])
+    ['algorithm_4']
+    """
+    settings = Settings(model, grades, preset, knots, smoothing)
+    table = as_performances(
+        performance,
+        better=better,
+        transform=transform,
+        bounds=bounds,
+        cutoff=cutoff,
+        penalty=penalty,
+    )
+    return fit_portfolio(table, settings)
+
+
+def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
+    """The study itself, of performances that are ready."""
+    notes = list(table.notes)
+    judged = table.cells
+    if settings.model == "graded":
+        judged = table.grades(settings.grades)
+        notes += table.notes_on_grades(judged, settings.grades)
+    few = too_few(judged)
+    alike = (ranges(judged) == 0) & ~few
+    varied = np.flatnonzero(~few & ~alike)
+    notes += notes_on_left_out(list(table.algorithms[few]), list(table.algorithms[alike]))
+    if len(varied) < FEWEST_ALGORITHMS:
+        raise InputError(
+            f"Of {len(few)} algorithms, {len(varied)} perform differently on different "
+            f"problems{' and have runs enough' if few.any() else ''}, but three or more must, or "
+            "nothing tells how hard a problem is."
+        )
+    calibration = _calibrated(table, judged, varied, settings)
+    notes += notes_on_calibration(calibration)
+    if not calibration.converged and not settings.preset:
+        notes.append("The estimation did not converge: take figures with care.")
+    scored = calibration.abilities("ml" if settings.preset else "eap")
+    easiness = scored["ability"].to_numpy(dtype=float)
+    error = scored["se"].to_numpy(dtype=float)
+    if settings.preset:
+        spread_of_easiness = easiness.std(ddof=1)
+        easiness = (easiness - easiness.mean()) / spread_of_easiness
+        error = error / spread_of_easiness
+    splines = fit_splines(
+        -easiness,
+        table.cells,
+        n_knots=settings.knots,
+        smoothing=settings.smoothing,
+    )
+    return Portfolio(
+        performances=table,
+        settings=settings,
+        calibration=calibration,
+        difficulty=-easiness,
+        difficulty_se=error,
+        splines=splines,
+        notes=tuple(notes),
+    )
+
+
+def _calibrated(
+    table: Performances, judged: Floats, varied: NDArray[np.intp], settings: Settings
+) -> Calibration:
+    """The model of the algorithms at these positions, with the mapping turned around."""
+    names = {"respondents": list(table.modelled.index), "items": list(table.algorithms[varied])}
+    if settings.model == "graded":
+        return calibrate(Responses(judged[:, varied], kind="graded", **names), "graded")
+    responses = Responses(judged[:, varied], kind="continuous", **names)
+    if settings.preset:
+        table.require_every_run(f"preset='{AIRT}'")
+        bounds: Any = "table" if table.transform == "reciprocal" else table.bounds
+        return calibrate(responses, Continuous(bounds=bounds, at_bounds=0.01), engine=Shojima())
+    return calibrate(responses, Continuous(bounds=table.bounds))

@@ -1,0 +1,344 @@
+"""Decode a benchmark: how hard and how discriminating its data sets are, and who is strong on them.
+
+The system of decodIRT. A data set is a test, its test instances are the items, classifiers are the
+respondents. A pool calibrates the items; the classifiers that are evaluated get an ability on each
+data set, and a true score: how many instances their ability makes them likely to get right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.datasets import Dataset, Split, load_datasets, metadata, split_dataset
+from itemwise.diagnostics.usable import informative, upright_items
+from itemwise.errors import InputError, ItemwiseError
+from itemwise.estimation import calibrate
+from itemwise.estimation.choosing import AUTO
+from itemwise.estimation.remarks import FEW_RESPONDENTS
+from itemwise.files import file_name_of
+from itemwise.models import MeasurementModel, find_model
+from itemwise.numerics.binning import wilson
+from itemwise.pools import Answers, Pool, find_pool, run_pool
+from itemwise.pools.clock import Clock, Progress, telling
+from itemwise.pools.paper import OPTIMAL, PESSIMAL
+from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.encoding import encode
+from itemwise.scoring import METHODS, Abilities, score_abilities, staged_abilities
+from itemwise.scoring.scores import true_scores
+from itemwise.studies.benchmarks.decoding import BenchmarkDecoding, Limits
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from itemwise.files import PathLike
+    from itemwise.numerics.arrays import Array
+
+STAGED = "staged"
+
+
+def decode_benchmark(
+    datasets: Any,
+    pool: Any = "paper",
+    *,
+    target: str | Mapping[str, str] | None = None,
+    model: str | MeasurementModel = "3pl",
+    method: str = "eap",
+    limits: Limits | None = None,
+    test_share: float = 0.3,
+    most_test: int | None = 500,
+    folds: int = 10,
+    time_limit: float | None = None,
+    folder: PathLike | None = None,
+    cache: PathLike | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    progress: Progress | bool = True,
+) -> BenchmarkDecoding:
+    """Let a pool of classifiers answer the test part of each data set, and calibrate the answers.
+
+    Parameters
+    ----------
+    datasets
+        Sources as `load_datasets` takes them: paths, frames, "sklearn:digits", "openml:61",
+        "openml-suite:99", or a mapping from names to sources; `target` names their targets.
+    pool
+        "paper" (120 perceptrons and 12 real classifiers calibrate; the real ones and 7 artificial
+        ones are evaluated), another name in `itemwise.pools.POOLS`, or your own classifiers.
+    model
+        Of right and wrong; the paper's is the 3PL.
+    method
+        Of abilities: "eap", "map", "ml", "wle", or "staged" as in the paper: instances in ten
+        groups of ascending difficulty, of which each moves the estimate.
+    limits
+        From where on an instance is hard, discriminating, guessable.
+    test_share, most_test, random_state
+        How data sets are split; see `split_dataset`. The seed also goes to the classifiers.
+    folds, time_limit, n_jobs
+        How classifiers are run; see `run_pool`. 0 folds leave out cross-validation.
+    folder
+        Where each finished classifier is written at once, so that a run that was stopped goes on.
+    cache
+        Where downloads of OpenML are kept.
+    progress
+        Called with how many classifiers are done, how many there are, which run, and the seconds
+        left; True shows a bar in a terminal or a notebook, False nothing.
+    """
+    _check(model, method, limits)
+    chosen = find_pool(pool)
+    loaded = load_datasets(datasets, target, cache=cache)
+    splits = [
+        split_dataset(one, test_share=test_share, most_test=most_test, random_state=random_state)
+        for one in loaded
+    ]
+    decoder = _Decoder(model, method)
+    sources: dict[str, dict[str, Any]] = {}
+    with telling(progress) as told:
+        clock = Clock(len(chosen.members) * len(loaded), told)
+        for dataset, split in zip(loaded, splits, strict=True):
+            answers = run_pool(
+                split,
+                chosen,
+                folder=None if folder is None else Path(folder) / file_name_of(split.name),
+                folds=folds,
+                time_limit=time_limit,
+                n_jobs=n_jobs,
+                random_state=random_state,
+                progress=clock.of(split.name, len(chosen.members)),
+            )
+            sources[split.name] = _source(dataset, split, answers)
+            decoder.decode_answers(chosen, split, answers)
+    return decoder.result(limits, sources, {one.name: metadata(one) for one in loaded})
+
+
+def decode_responses(
+    tables: Mapping[str, Table],
+    evaluated: Mapping[str, Table] | None = None,
+    *,
+    model: str | MeasurementModel = "3pl",
+    method: str = "eap",
+    limits: Limits | None = None,
+) -> BenchmarkDecoding:
+    """Decode responses that are already there: by data set, classifiers × test instances.
+
+    `tables` calibrate the items. `evaluated` holds the responses of the classifiers to be judged,
+    to the same instances; left out, the classifiers of `tables` are judged. For predictions made
+    elsewhere, `Responses.from_predictions` compares them with the labels. For the rest see
+    `decode_benchmark`.
+    """
+    _check(model, method, limits)
+    if not isinstance(tables, Mapping) or not tables:
+        raise InputError(
+            "tables should map names of data sets to responses, such as {'iris': responses}, "
+            "and hold at least one."
+        )
+    judged = tables if evaluated is None else evaluated
+    if lacking := [str(name) for name in tables if name not in judged]:
+        raise InputError(f"evaluated lacks {listed(lacking, 'data set')} of tables. Add them.")
+    if len({str(name) for name in tables}) < len(tables):
+        raise InputError("Two data sets of tables have the same name as text. Rename one.")
+    decoder = _Decoder(model, method)
+    for name, table in tables.items():
+        decoder.decode(str(name), as_responses(table), as_responses(judged[name]))
+    return decoder.result(limits, {}, {})
+
+
+@dataclass
+class _Decoder:
+    """Calibrates one data set after the other, and keeps what was found."""
+
+    model: str | MeasurementModel
+    method: str
+    calibrations: dict[str, Calibration] = field(default_factory=dict)
+    responses: dict[str, Responses] = field(default_factory=dict)
+    frames: list[pd.DataFrame] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def decode_answers(self, pool: Pool, split: Split, answers: Answers) -> None:
+        """Decode what a pool answered; a data set on which it failed is told and left out."""
+        row = {name: k for k, name in enumerate(answers.members)}
+        try:
+            told = answers.responses(split.y_test, pool.calibrating)
+            judged = answers.responses(split.y_test, pool.evaluated)
+            rows = [row[name] for name in judged.respondents]
+            self.decode(
+                split.name,
+                told,
+                judged,
+                cv_accuracy=answers.cv_accuracy[rows],
+                cv_accuracy_se=answers.cv_accuracy_se[rows],
+            )
+        except ItemwiseError as error:
+            self.failures[split.name] = str(error)
+            self.notes.append(f"{split.name}: left out. {error}")
+        self.notes += [f"{split.name}: {note}" for note in (*split.notes, *answers.notes)]
+        self.failed |= {split.name: answers.failures} if answers.failures else {}
+
+    def decode(self, name: str, told: Responses, judged: Responses, **columns: Any) -> None:
+        """Calibrate the items by those who tell of them, and place those who are judged."""
+        calibration = calibrate(told, self.model)
+        if calibration.model.kind != "binary":
+            raise InputError(
+                f"'{name}' holds {told.kind} responses, but decoding a benchmark is about right "
+                "and wrong. Give responses of 0 and 1."
+            )
+        found = judge(calibration, judged, self.method).assign(**columns)
+        self.calibrations[name] = calibration
+        self.responses[name] = judged
+        self.frames.append(found.reset_index().assign(dataset=name))
+        self.notes += [f"{name}: {note}" for note in _doubts(calibration, found)]
+
+    def result(
+        self,
+        limits: Limits | None,
+        sources: Mapping[str, Mapping[str, Any]],
+        known: Mapping[str, Mapping[str, float]],
+    ) -> BenchmarkDecoding:
+        """All that was found."""
+        import pandas as pd
+
+        if not self.frames:
+            raise InputError(
+                f"No data set could be decoded. {next(iter(self.failures.values()), '')}"
+            )
+        whole = pd.concat(self.frames, ignore_index=True)
+        return BenchmarkDecoding(
+            calibrations=self.calibrations,
+            responses=self.responses,
+            classifiers=whole[["dataset", *whole.columns.drop("dataset")]],
+            method=self.method,
+            limits=limits or Limits(),
+            sources=_frame_of(sources),
+            metadata=_frame_of({name: known[name] for name in self.calibrations if name in known}),
+            failures=self.failures,
+            failed=self.failed,
+            notes=tuple(self.notes),
+        )
+
+
+def judge(calibration: Calibration, responses: Responses, method: str = "eap") -> pd.DataFrame:
+    """Ability, true score and accuracy of each respondent on the items of one calibration.
+
+    What ends in `_positive` leaves out items of negative discrimination, from the ability and
+    from the sum. Who was asked nothing has NaN.
+    """
+    import pandas as pd
+
+    cells = calibration.placed(responses)
+    asked = (cells >= 0).sum(axis=1)
+    right = (cells == 1).sum(axis=1)
+    low, high = wilson(right, asked, 0.95)
+    columns: dict[str, Any] = {
+        **_standing(calibration, cells, np.ones(cells.shape[1], dtype=bool), method, ""),
+        **_standing(calibration, cells, upright_items(calibration), method, "_positive"),
+        "accuracy": right / np.maximum(asked, 1),
+        "accuracy_low": low,
+        "accuracy_high": high,
+    }
+    frame = pd.DataFrame(columns, index=pd.Index(responses.respondents, name="respondent"))
+    frame.loc[asked == 0] = np.nan
+    return frame
+
+
+def _standing(
+    calibration: Calibration, cells: Array, kept: NDArray[np.bool_], method: str, ending: str
+) -> dict[str, Any]:
+    """Ability and true score by the kept items; NaN where none tells of ability.
+
+    Items that all of the pool got right, or all wrong, are part of the sum, but tell nothing of
+    ability: the sign of their slope is a matter of rounding.
+    """
+    names = [f"ability{ending}", f"true_score{ending}", f"true_score{ending}_mean"]
+    told = np.flatnonzero(kept & informative(calibration))
+    if not told.size:
+        return {f"{name}{se}": np.full(len(cells), np.nan) for name in names for se in ("", "_se")}
+    found = _placed(calibration, cells, told, method)
+    summed = np.flatnonzero(kept)
+    model, coords = calibration.model.of_items(summed), calibration.coords[summed]
+    sums = true_scores(model, coords, found.ability, found.se)
+    values = (
+        (found.ability, found.se),
+        (sums.total, sums.se),
+        (sums.total / summed.size, sums.se / summed.size),
+    )
+    return {
+        f"{name}{se}": value
+        for name, pair in zip(names, values, strict=True)
+        for se, value in zip(("", "_se"), pair, strict=True)
+    }
+
+
+def _placed(
+    calibration: Calibration, cells: Array, items: NDArray[np.intp], method: str
+) -> Abilities:
+    part, coords = cells[:, items], calibration.coords[items]
+    model = calibration.model.of_items(items)
+    if method == STAGED:
+        return staged_abilities(part, model, coords)
+    data = encode(part, model, collapsing=False)
+    return score_abilities(data, model, coords, calibration.population, method)
+
+
+def _doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
+    """What should make a reader doubt a data set."""
+    if not calibration.converged:
+        yield "the calibration did not converge"
+    if calibration.n_respondents < FEW_RESPONDENTS:
+        yield (
+            f"only {calibration.n_respondents:.0f} classifiers calibrate it, so that item "
+            "parameters rest mostly on their priors"
+        )
+    turned, total = int((~upright_items(calibration)).sum()), len(calibration.item_names)
+    negative = f"{turned:,} of {counted(total, 'instance')} discriminate negatively"
+    if 2 * turned > total:
+        yield f"{negative}, so that its scale hardly tells who is right more often"
+    score = found["true_score"].to_dict()
+    if not {OPTIMAL, PESSIMAL} <= score.keys() or score[PESSIMAL] < score[OPTIMAL]:
+        return
+    yield (
+        f"over all instances, the pessimal classifier has a true score of {score[PESSIMAL]:.1f}, "
+        f"the optimal one {score[OPTIMAL]:.1f}, so that it is unfit to compare classifiers"
+        + (f"; {negative}, which true_score_positive leaves out" if turned else "")
+    )
+
+
+def _source(dataset: Dataset, split: Split, answers: Answers) -> dict[str, Any]:
+    return {
+        "source": dataset.source,
+        "train": len(split.train),
+        "test": len(split.test),
+        "classes": len(split.classes),
+        "preprocessing": split.preprocessing,
+        "failed": len(answers.failures),
+    }
+
+
+def _frame_of(rows: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame.from_dict(dict(rows), orient="index").rename_axis("dataset")
+
+
+def _check(model: Any, method: Any, limits: Any) -> None:
+    """Refuse what would fail only after hours of training."""
+    if method not in (*METHODS, STAGED):
+        raise InputError(f"method is {method!r}; choose one of {', '.join((*METHODS, STAGED))}.")
+    if limits is not None and not isinstance(limits, Limits):
+        raise InputError(
+            f"limits is a {type(limits).__name__}, but it should be itemwise.Limits, such as "
+            "Limits(difficulty=2.0)."
+        )
+    if model != AUTO and find_model(model).kind != "binary":
+        raise InputError(
+            f"model is {model!r}, but classifiers are right or wrong. Choose '1pl', '2pl', '3pl' "
+            "or '4pl'."
+        )

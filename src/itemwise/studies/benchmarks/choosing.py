@@ -1,0 +1,377 @@
+"""Data sets that would do: a part of a benchmark that ranks respondents as the whole does.
+
+Points won in games add up over data sets, so that the ranking by any part is a sum. What a part
+is worth is measured on data sets and respondents that had no say in choosing it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import InputError
+from itemwise.numerics.agreement import kendall, spearman
+from itemwise.numerics.arrays import Floats
+from itemwise.pools.artificial import is_artificial, misplaced
+from itemwise.ratings.halving import LEAST_TO_SPLIT, chance_of_ranking, judge_by_halves
+from itemwise.ratings.points import Points, points
+from itemwise.ratings.selection import grow
+from itemwise.responses import Responses, Table
+from itemwise.responses.rivals import rivals
+from itemwise.results import Finding
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+LEAST_DATASETS = 3
+RANGE = (0.025, 0.975)
+LEVEL = 0.05
+WEAK = 0.5  # of Kendall's tau: one pair in four stands the other way round
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChosenDatasets(Finding):
+    """Data sets that rank respondents as the whole benchmark does.
+
+    Data sets and respondents were split at random many times into two halves. From the first, a
+    part was chosen in the same proportion as each size has in the whole. On the respondents of
+    the second half, `held_out` is how well the ranking by this part agrees with that by the data
+    sets of the second half, `ceiling` how well the ranking by all data sets of the first half
+    does, `random` how well that by a part drawn by lot does (Kendall's tau-b, mean over splits;
+    the range covers 95 % of them). `known` is what `held_out` would be for respondents whose
+    scores were looked at when choosing: a small part can be fitted to them, and only to them.
+
+    A size is `enough` if the chosen part keeps the share `keep` of the ceiling, and if there is
+    a ranking to keep: points lie farther apart than among equals (`p` below 0.05).
+    """
+
+    respondents: tuple[str, ...]  # whose ranking is kept
+    datasets: tuple[str, ...]
+    sizes: tuple[int, ...]
+    subsets: tuple[tuple[str, ...], ...]  # of each size, in the order of choice
+    kendall: Floats  # (n_sizes,), as the next two: agreement with the whole benchmark
+    spearman: Floats
+    told_apart: Floats  # share of pairs of respondents
+    in_place: tuple[bool | None, ...]  # artificial respondents, where there are any
+    held_out: Floats  # (n_sizes, n_resamples), as the next two
+    random: Floats
+    known: Floats
+    ceiling: Floats  # (n_resamples,), as the next
+    known_ceiling: Floats
+    p: float  # how likely equally strong respondents would be ranked so clearly
+    asked: int | None  # the size that was asked for
+    keep: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ranked(self) -> bool:
+        """Whether there is a ranking to keep."""
+        return self.p < LEVEL and bool(self.ceiling.mean() > 0)
+
+    @property
+    def enough(self) -> NDArray[np.bool_]:
+        """For each size whether it does."""
+        kept = self.held_out.mean(axis=1) >= self.keep * self.ceiling.mean()
+        found: NDArray[np.bool_] = kept & self.ranked
+        return found
+
+    @property
+    def size(self) -> int:
+        """The size asked for, or the smallest from which on all are enough; else all data sets."""
+        if self.asked is not None:
+            return self.asked
+        short = np.flatnonzero(~self.enough)
+        after = int(short[-1]) + 1 if short.size else 0
+        return (*self.sizes, len(self.datasets))[after]
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The data sets to keep, in the order of choice; all, where no part is enough."""
+        return self.subset(self.size)
+
+    def subset(self, size: int) -> tuple[str, ...]:
+        """The data sets chosen for another size, in the order of choice."""
+        if size in self.sizes:
+            return self.subsets[self.sizes.index(size)]
+        if size == len(self.datasets):
+            return self.datasets
+        raise InputError(
+            f"size is {size}, but parts were chosen of {_span(self.sizes)} data sets. "
+            "Call choose_datasets(scores, size) for another."
+        )
+
+    @property
+    def meaning(self) -> str:
+        """Whether a part of the benchmark is enough, and how that is known."""
+        total, size = counted(len(self.datasets), "data set"), self.size
+        who = f"the {counted(len(self.respondents), 'respondent')}"
+        if not self.ranked:
+            low, high = np.quantile(self.known_ceiling, RANGE)
+            return (
+                f"No part can be called enough, since there is no ranking to keep: {total} do not "
+                f"tell {who} from equally strong ones (p = {self.p:.2g}; two halves agree "
+                f"{self.known_ceiling.mean():.2f}, 95 % range {low:.2f} to {high:.2f})."
+            )
+        if size not in self.sizes:
+            most = counted(self.sizes[-1], "data set")
+            return f"No part of at most {most} is enough: {self._judged(-1)}."
+        k = self.sizes.index(size)
+        verb, they = ("is", "it ranks") if size == 1 else ("are", "they rank")
+        return (
+            f"{size:,} of {total} {verb if self.enough[k] else f'{verb} not'} enough: {they} {who} "
+            f"as all do with a Kendall of {self.kendall[k]:.2f}; {self._judged(k)}."
+        )
+
+    def _judged(self, k: int) -> str:
+        """What is seen where nothing was chosen."""
+        difference = self.held_out[k] - self.ceiling
+        low, high = np.quantile(difference, RANGE)
+        share = np.divide(self.sizes[k], len(self.datasets))
+        both = "respondents and " if len(self.respondents) >= LEAST_TO_SPLIT else ""
+        return (
+            f"judged by {both}data sets that had no say, {share:.0%} chosen agree "
+            f"{self.held_out[k].mean():.2f} where all agree {self.ceiling.mean():.2f} (difference "
+            f"{difference.mean():.2f}, 95 % range {low:.2f} to {high:.2f})"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a size; `difference` is chosen less ceiling, `gain` chosen less random."""
+        import pandas as pd
+
+        shape = self.held_out.shape
+        ceiling = np.broadcast_to(self.ceiling, shape)
+        columns: dict[str, Any] = {
+            "size": self.sizes,
+            "share": np.array(self.sizes) / len(self.datasets),
+            "kendall": self.kendall,
+            "spearman": self.spearman,
+            "told_apart": self.told_apart,
+            "artificial_in_place": pd.array(list(self.in_place), dtype="boolean"),
+            **_ranged("held_out", self.held_out),
+            **_ranged("ceiling", ceiling),
+            **_ranged("random", self.random),
+            **_ranged("known", self.known),
+            **_ranged("known_ceiling", np.broadcast_to(self.known_ceiling, shape)),
+            **_ranged("difference", self.held_out - ceiling),
+            **_ranged("gain", self.held_out - self.random),
+            "enough": self.enough,
+        }
+        return pd.DataFrame(columns)
+
+    def plot(self, **kw: Any) -> Display:
+        """Agreement against the number of data sets."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["agreement"](self.to_frame()).plot(**kw)
+
+    def sentences(self) -> list[str]:
+        """The meaning, a warning where the whole is weak itself, and notes."""
+        agreed = self.known_ceiling.mean()
+        weak = (
+            "The ranking by the whole benchmark is weak itself: two halves of the data sets agree "
+            f"{agreed:.2f}, so that about {0.5 - 0.5 * agreed:.0%} of pairs change places."
+        )
+        return [self.meaning, *((weak,) if self.ranked and agreed < WEAK else ()), *self.notes]
+
+
+def choose_datasets(
+    scores: Table,
+    size: float | None = None,
+    *,
+    respondents: Sequence[str] | None = None,
+    tolerance: float = 0.0,
+    keep: float = 0.95,
+    n_resamples: int = 200,
+    random_state: int = 0,
+) -> ChosenDatasets:
+    """Choose data sets that keep the ranking of a whole benchmark, and measure whether they do.
+
+    `scores` has a row a respondent and a column a data set; the higher score wins a game, scores
+    at most `tolerance` apart draw, and who has none (NaN) does not play. Respondents are ranked
+    by their share of the points, which needs no order of the data sets. `size` is a number of
+    data sets, a share such as 0.5, or None for all sizes and the smallest that is enough.
+
+    What was chosen because it agrees will agree with what it was chosen from. So data sets are
+    split `n_resamples` times into halves, one to choose from and one to judge by; without
+    replacement, since a data set drawn twice would be chosen for its copy. Respondents are split
+    as well: a few data sets whose flukes cancel for these respondents will not do so for the
+    next, for whom a smaller benchmark is made. The judging half is noisy itself, but equally so
+    for the chosen part and for all it was chosen from; their ratio counts: a part is enough if
+    it keeps the share `keep` of the agreement.
+
+    Artificial respondents (optimal, pessimal, majority, minority, random 1, ...) are in place on
+    almost any data set and would make every part look good. Unless `respondents` names whose
+    ranking counts, they are left out of it; whether they stand in their places is told apart.
+    """
+    table = rivals(scores, "choose_datasets")
+    _check_settings(keep, n_resamples)
+    judged = _judged_by(table, respondents)
+    played = points(table.cells.T[:, judged], tolerance)
+    judged, used, notes = _with_games(table, judged, played)
+    sizes, asked = _wanted(size, len(used))
+    values = table.cells.T[used]
+    played, everyone = points(values[:, judged], tolerance), points(values, tolerance)
+    order = grow(played[None], max(sizes))[[k - 1 for k in sizes], 0]
+    halving = judge_by_halves(
+        values[:, judged],
+        sizes,
+        tolerance=tolerance,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    datasets = tuple(table.items[k] for k in used)
+    wrong = [misplaced(table.respondents, everyone[steps > 0].share) for steps in order]
+    return ChosenDatasets(
+        respondents=tuple(table.respondents[k] for k in judged),
+        datasets=datasets,
+        sizes=sizes,
+        subsets=tuple(_in_order(datasets, steps) for steps in order),
+        **_agreement(played, order > 0),
+        in_place=tuple(None if names is None else not names for names in wrong),
+        **vars(halving),
+        p=chance_of_ranking(played, random_state),
+        asked=asked,
+        keep=keep,
+        notes=(*notes, *_on_splits(len(used), len(judged), n_resamples)),
+    )
+
+
+def _agreement(played: Points, taken: NDArray[np.bool_]) -> dict[str, Any]:
+    """Of each part with the whole: Kendall, Spearman; and how many pairs it tells apart."""
+    shares = np.array([played[rows].share for rows in taken])
+    whole = np.broadcast_to(played.share, shares.shape)
+    return {
+        "kendall": kendall(shares, whole),
+        "spearman": spearman(shares, whole),
+        "told_apart": np.array([_told_apart(played[rows]) for rows in taken]),
+    }
+
+
+def _told_apart(played: Points) -> float:
+    """Share of pairs whose points differ by more than data sets scatter: Student's t, 5 %."""
+    from scipy.stats import t
+
+    first, second = np.triu_indices(played.won.shape[1], 1)
+    each = np.where(played.games > 0, played.won / np.maximum(played.games, 1.0), np.nan)
+    lead = each[:, first] - each[:, second]
+    known = ~np.isnan(lead)
+    count = known.sum(axis=0)
+    mean = np.where(known, lead, 0.0).sum(axis=0) / np.maximum(count, 1)
+    square = np.where(known, (lead - mean) ** 2, 0.0).sum(axis=0)
+    freedom = np.maximum(count - 1, 1)
+    error = np.sqrt(square / freedom / np.maximum(count, 1))
+    # With one data set nothing is known of the scatter, so nobody is told apart.
+    return float(((np.abs(mean) > t.ppf(RANGE[1], freedom) * error) & (count > 1)).mean())
+
+
+def _judged_by(table: Responses, respondents: Sequence[str] | None) -> NDArray[np.intp]:
+    """Positions of the respondents whose ranking counts."""
+    if respondents is None:
+        artificial = is_artificial(table.respondents)
+        if (~artificial).sum() < 2:
+            names = [table.respondents[k] for k in np.flatnonzero(artificial)]
+            raise InputError(
+                f"Without {listed(names, 'artificial respondent')}, there are fewer than two to "
+                "rank. Give more, or name with respondents=[...] whose ranking counts."
+            )
+        return np.flatnonzero(~artificial)
+    names = [respondents] if isinstance(respondents, str) else [str(name) for name in respondents]
+    place = {name: k for k, name in enumerate(table.respondents)}
+    unknown = [name for name in names if name not in place]
+    if unknown:
+        raise InputError(
+            f"respondents names {unknown[0]!r:.80}, which is no respondent of the scores. They "
+            f"are: {', '.join(table.respondents[:5])}{', ...' if len(place) > 5 else ''}."
+        )
+    if len(set(names)) < max(2, len(names)):
+        raise InputError(
+            f"respondents holds {counted(len(names), 'name')}, {len(set(names))} of them "
+            "different, but a ranking needs at least two, each named once."
+        )
+    return np.array([place[name] for name in names])
+
+
+def _with_games(
+    table: Responses, judged: NDArray[np.intp], played: Points
+) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...]]:
+    """Respondents and data sets that have games, by position, and a word on the others."""
+    there = played.games > 0
+    busy, used = np.asarray(there.any(axis=0)), np.asarray(there.any(axis=1))
+    if used.sum() < LEAST_DATASETS:
+        raise InputError(
+            f"Games are played on {counted(int(used.sum()), 'data set')}, but to choose and to "
+            f"judge takes at least {LEAST_DATASETS}. Give one column a data set, with scores of "
+            "at least two respondents."
+        )
+    counting = set(judged.tolist())
+    idle = [table.respondents[k] for k in judged[~busy]]
+    empty = [table.items[k] for k in np.flatnonzero(~used)]
+    others = [name for k, name in enumerate(table.respondents) if k not in counting]
+    lists = (
+        ("Left out, since they play no game", idle, "respondent"),
+        ("Left out, since fewer than two have scores", empty, "data set"),
+        ("Not counted in the ranking", others, "respondent"),
+    )
+    notes = tuple(f"{why}: {listed(names, noun)}." for why, names, noun in lists if names)
+    return judged[busy], np.flatnonzero(used), notes
+
+
+def _wanted(size: float | None, n: int) -> tuple[tuple[int, ...], int | None]:
+    """The sizes to look at, and the one that was asked for."""
+    if size is None:
+        return tuple(range(2, n)), None
+    if isinstance(size, bool) or not isinstance(size, int | float | np.integer | np.floating):
+        raise InputError(f"size is {size!r}, but it should be a number, a share or None.")
+    if isinstance(size, float | np.floating):
+        if not 0 < size < 1:
+            raise InputError(
+                f"size is {size}, but a share is between 0 and 1, such as 0.5. For a number of "
+                f"data sets, give a whole one from 1 to {n:,}."
+            )
+        size = max(1, math.floor(float(size) * n + 0.5))
+    if not 1 <= size <= n:
+        raise InputError(
+            f"size is {size:,}, but there are {counted(n, 'data set')} with games. Give a number "
+            f"from 1 to {n:,}, or a share such as 0.5."
+        )
+    return (int(size),), int(size)
+
+
+def _check_settings(keep: float, n_resamples: int) -> None:
+    if not 0 < keep <= 1:
+        raise InputError(f"keep is {keep}, but it must be above 0 and at most 1, such as 0.95.")
+    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
+        raise InputError(f"n_resamples is {n_resamples}, but it must be 1 or more; 200 is usual.")
+
+
+def _in_order(datasets: tuple[str, ...], steps: NDArray[np.intp]) -> tuple[str, ...]:
+    places = np.argsort(steps, kind="stable")[np.count_nonzero(steps == 0) :]
+    return tuple(datasets[k] for k in places)
+
+
+def _on_splits(n_datasets: int, n_respondents: int, n_resamples: int) -> tuple[str, ...]:
+    ways = math.comb(n_datasets, n_datasets // 2)
+    rough = f"{n_datasets:,} data sets split in {ways:,} ways only, so that ranges are rough."
+    known = (
+        f"{n_respondents:,} respondents are too few to hold some out: agreement is that of "
+        "respondents whose scores were looked at when choosing, and too good for others."
+    )
+    said = ((rough, ways < n_resamples), (known, n_respondents < LEAST_TO_SPLIT))
+    return tuple(note for note, holds in said if holds)
+
+
+def _span(sizes: tuple[int, ...]) -> str:
+    return f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+
+
+def _ranged(name: str, values: Floats) -> dict[str, Floats]:
+    low, high = np.quantile(values, RANGE, axis=1)
+    return {name: values.mean(axis=1), f"{name}_low": low, f"{name}_high": high}

@@ -1,0 +1,216 @@
+"""Whether what is known of a data set beforehand goes with the parameters of its items.
+
+Intervals are by Fisher's transformation; for ranks with the variance of Bonett and Wright (2000).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.diagnostics.subject import adjusted
+from itemwise.errors import InputError
+from itemwise.numerics.agreement import correlation_interval
+from itemwise.numerics.arrays import Floats
+from itemwise.results import Finding
+from itemwise.studies.benchmarks.matching import Metadata, matched
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+PARAMETERS = ("difficulty", "discrimination", "guessing", "slip")
+SUMMARIES = ("mean", "median", "deviation")
+FEWEST = 4  # data sets; with three, no interval exists
+MOST_PERMUTED = 8  # data sets up to which every order of them is tried
+LEVEL = 0.05  # chance of a false alarm among the relations that are said to hold
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetadataRelations(Finding):
+    """How metadata of data sets go with the parameters of their items.
+
+    `correlation` runs from `low` to `high` with 95 % confidence. `p` tests each one alone;
+    `p_adjusted` (Benjamini and Hochberg) holds the share of false alarms over all of them.
+    """
+
+    metadata: tuple[str, ...]
+    parameters: tuple[str, ...]
+    n: NDArray[np.intp]  # (n_metadata, n_parameters), as all that follow; data sets with both
+    correlation: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+    p_adjusted: Floats
+    method: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """The strongest relation that is more than chance, or that there is none."""
+        tested = int(np.isfinite(self.p).sum())
+        if not tested:
+            return "No relation can be tested: no pair has two columns that vary."
+        holds = self.p_adjusted < LEVEL
+        among = "between metadata and item parameters"
+        if not holds.any():
+            strongest = self._said(np.isfinite(self.p))
+            if tested == 1:
+                return f"The one relation {among} is no more than chance: {strongest}."
+            return (
+                f"None of {tested:,} relations {among} is more than chance, once it counts that so "
+                f"many were tried (the strongest: {strongest})."
+            )
+        return (
+            f"{int(holds.sum()):,} of {counted(tested, 'relation')} {among} "
+            f"{'is' if holds.sum() == 1 else 'are'} more than chance; the strongest: "
+            f"{self._said(holds)}."
+        )
+
+    def _said(self, among: NDArray[np.bool_]) -> str:
+        strength = np.where(among, np.abs(self.correlation), -1.0)
+        at = np.unravel_index(int(np.argmax(strength)), strength.shape)
+        reach = f" ({self.low[at]:.2f} to {self.high[at]:.2f})" if np.isfinite(self.low[at]) else ""
+        return (
+            f"{self.metadata[at[0]]} with {self.parameters[at[1]]}, {self.correlation[at]:.2f}"
+            f"{reach}, over {counted(int(self.n[at]), 'data set')}"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a pair of a metadatum and a parameter."""
+        import pandas as pd
+
+        pairs = list(product(self.metadata, self.parameters))
+        columns: dict[str, Any] = {
+            "metadatum": [one for one, _ in pairs],
+            "parameter": [other for _, other in pairs],
+        }
+        for name in ("n", "correlation", "low", "high", "p", "p_adjusted"):
+            columns[name] = getattr(self, name).reshape(-1)
+        return pd.DataFrame(columns)
+
+    def matrix(self, value: str = "correlation") -> pd.DataFrame:
+        """Metadata × parameters: the correlations, or another column of the frame."""
+        import pandas as pd
+
+        if value not in (known := ("correlation", "low", "high", "p", "p_adjusted", "n")):
+            raise InputError(f"value is {value!r}, but it should be one of: {', '.join(known)}.")
+        return pd.DataFrame(
+            getattr(self, value),
+            index=pd.Index(self.metadata, name="metadatum"),
+            columns=pd.Index(self.parameters, name="item parameter"),
+        )
+
+    def plot(self, **kw: Any) -> Display:
+        """A heat map of the correlations."""
+        from itemwise.displays import HeatMapDisplay
+
+        return HeatMapDisplay(self.matrix(), low=-1.0, high=1.0).plot(**kw)
+
+
+def relate_metadata(
+    datasets: pd.DataFrame, metadata: Metadata, *, method: str = "spearman"
+) -> MetadataRelations:
+    """Correlate metadata of data sets with mean, median and deviation of their item parameters.
+
+    `datasets` has a row a data set with columns such as `difficulty_mean` (that of a decoding);
+    `metadata` a row for the same ones, by name, or for each what `itemwise.datasets.metadata`
+    says of it. `method` is "spearman" (of ranks: far values count no more than others) or
+    "pearson". Over few data sets Spearman's test tries every order of them.
+    """
+    if method not in ("spearman", "pearson"):
+        raise InputError(f"method is {method!r}, but it should be 'spearman' or 'pearson'.")
+    found, known, notes = matched(datasets, metadata, FEWEST)
+    wanted = [f"{name}_{part}" for name in PARAMETERS for part in SUMMARIES]
+    parameters = [name for name in wanted if name in found.columns]
+    if not parameters:
+        raise InputError(
+            "datasets has none of the columns that can be related: "
+            f"{', '.join(wanted[:3])}, ... Give the data sets of a decoding."
+        )
+    if not known.shape[1]:
+        raise InputError("metadata has no column of numbers. Give at least one.")
+    cells = np.array(
+        [
+            [
+                _related(known[one].to_numpy(), found[other].to_numpy(), method)
+                for other in parameters
+            ]
+            for one in known.columns
+        ]
+    )
+    return MetadataRelations(
+        metadata=tuple(known.columns),
+        parameters=tuple(parameters),
+        n=cells[..., 0].astype(np.intp),
+        correlation=cells[..., 1],
+        low=cells[..., 2],
+        high=cells[..., 3],
+        p=cells[..., 4],
+        p_adjusted=adjusted(cells[..., 4].reshape(-1)).reshape(cells.shape[:2]),
+        method=method,
+        notes=(*notes, *_notes(known, found[parameters], cells)),
+    )
+
+
+def _related(x: Floats, y: Floats, method: str) -> tuple[float, ...]:
+    """Number of pairs, correlation, its 95 % interval and its p-value; NaN where there is none."""
+    from scipy.stats import pearsonr, rankdata
+
+    there = np.isfinite(x) & np.isfinite(y)
+    n, x, y = int(there.sum()), x[there], y[there]
+    if n < FEWEST or _constant(x) or _constant(y):
+        return n, np.nan, np.nan, np.nan, np.nan
+    ranks = method == "spearman"
+    if ranks:
+        x, y = rankdata(x), rankdata(y)
+    test = pearsonr(x, y)
+    r = float(test.statistic)
+    p = _exact_p(x, y) if ranks and n <= MOST_PERMUTED else float(test.pvalue)
+    return n, r, *correlation_interval(r, n, ranks=ranks), p
+
+
+def _exact_p(x: Floats, y: Floats) -> float:
+    """Share of all orders of the data sets that correlate at least as strongly."""
+    x = x - x.mean()
+    every = np.abs(y[_orders(len(y))] @ x)
+    return float((every >= abs(y @ x) - 1e-9).mean())
+
+
+@lru_cache(maxsize=MOST_PERMUTED)
+def _orders(n: int) -> NDArray[np.intp]:
+    return np.array(list(permutations(range(n))), dtype=np.intp)
+
+
+def _constant(values: Floats) -> bool:
+    """Whether all values are the same, but for rounding."""
+    return bool(np.ptp(values) <= 1e-13 * np.abs(values).max())
+
+
+def _notes(known: pd.DataFrame, found: pd.DataFrame, cells: Floats) -> tuple[str, ...]:
+    notes = []
+    columns = {
+        str(name): table[name].dropna().to_numpy() for table in (known, found) for name in table
+    }
+    few = [name for name, values in columns.items() if len(values) < FEWEST]
+    constant = [name for name in columns if name not in few and _constant(columns[name])]
+    if constant:
+        notes.append(
+            f"No correlation, since all values are the same: {listed(constant, 'column')}."
+        )
+    if few:
+        notes.append(
+            f"No correlation, since fewer than {FEWEST} data sets have a number: "
+            f"{listed(few, 'column')}."
+        )
+    perfect = int((np.isfinite(cells[..., 1]) & np.isnan(cells[..., 2])).sum())
+    if perfect:
+        notes.append(f"Without an interval, since perfect: {counted(perfect, 'correlation')}.")
+    return tuple(notes)

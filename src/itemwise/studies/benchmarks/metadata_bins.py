@@ -1,0 +1,214 @@
+"""How likely classifiers are right on data sets from one end of a metadatum to the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from itemwise.displays.base import tidy
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.results import Finding
+from itemwise.studies.benchmarks.matching import Metadata, matched
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+Parts: TypeAlias = tuple[tuple[str, ...], ...]  # data sets by bin
+
+SUMMARIES = ("difficulty_mean", "discrimination_mean", "guessing_mean")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetadataBins(Finding):
+    """Probability of a right answer, by bins of data sets in the order of a metadatum.
+
+    Each bin holds equally many data sets. `probability` is the mean over those of a bin on which
+    the respondent was scored; the interval from `low` to `high` says what other data sets of the
+    kind would bring (Student's t at `level`), and is missing where there is but one.
+    """
+
+    metadatum: str
+    respondents: tuple[str, ...]
+    datasets: Parts
+    n: Floats  # (n_respondents, n_bins), as all that follow; data sets with a score
+    probability: Floats
+    low: Floats
+    high: Floats
+    summary: pd.DataFrame  # one row a bin: its values, and mean parameters of its data sets
+    level: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """How the probability moves from the first bin to the last."""
+        first, last = (float(np.nanmean(self.probability[:, k])) for k in (0, -1))
+        ends = self.probability[:, -1] - self.probability[:, 0]
+        text = (
+            f"From the {len(self.datasets[0]):,} data sets of lowest {self.metadatum} to the "
+            f"{len(self.datasets[-1]):,} of highest, the probability of a right answer goes from "
+            f"{first:.2f} to {last:.2f}, the mean of {counted(len(self.respondents), 'respondent')}"
+        )
+        if len(self.respondents) == 1 or not np.isfinite(ends).any():
+            return f"{text}."
+        most = int(np.nanargmax(np.abs(ends)))
+        apart = self.low[most, -1] > self.high[most, 0] or self.high[most, -1] < self.low[most, 0]
+        return (
+            f"{text}; it moves most for {self.respondents[most]}, {ends[most]:+.2f}"
+            f"{'' if apart else ', and even there the intervals of both ends overlap'}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a respondent and bin, in the order of the metadatum."""
+        import pandas as pd
+
+        count, n_bins = self.probability.shape
+        columns = {
+            "respondent": np.repeat(np.array(self.respondents, dtype=object), n_bins),
+            "bin": np.tile(np.arange(1, n_bins + 1), count),
+            "value": np.tile(self.summary["value"].to_numpy(), count),
+            "n": self.n.reshape(-1).astype(np.intp),
+            "probability": self.probability.reshape(-1),
+            "low": self.low.reshape(-1),
+            "high": self.high.reshape(-1),
+        }
+        return pd.DataFrame(columns)
+
+    def plot(self, **kw: Any) -> Display:
+        """A line a respondent over the bins."""
+        from itemwise.displays import CharacteristicDisplay
+
+        by = f"bin of {self.metadatum}, lowest first"
+        frame = self.to_frame().rename(columns={"bin": by, "probability": "share"})
+        display = CharacteristicDisplay(frame, by=by).plot(**kw)
+        display.ax_.set_ylabel("probability of a right answer")
+        return display
+
+
+def probability_by_metadata(
+    datasets: pd.DataFrame,
+    classifiers: pd.DataFrame,
+    metadata: Metadata,
+    metadatum: str,
+    *,
+    bins: int = 6,
+    level: float = 0.95,
+) -> MetadataBins:
+    """Put data sets in order of a metadatum, and see how likely classifiers are right bin by bin.
+
+    `datasets` and `classifiers` are those of a decoding: a row a data set with its number of
+    `items`, and a row a `dataset` and `respondent` with its `true_score`. `metadata` has a row
+    a data set, by name. The bins are equally large; equal values stay in the order of `datasets`.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}, but it must be between 0 and 1, such as 0.95.")
+    if bins < 1:
+        raise InputError(f"bins is {bins}, but there must be at least one.")
+    found, known, notes = matched(datasets, metadata, bins)
+    value = _ordered(known, metadatum, bins)
+    if len(value) < len(known):
+        lost = [name for name in known.index if name not in value.index]
+        notes = (*notes, f"Left out, without {metadatum}: {listed(lost, 'data set')}.")
+    parts = tuple(tuple(part) for part in np.array_split(value.index.to_numpy(), bins))
+    chance = _probabilities(found, classifiers)
+    mean, low, high, n = _averages(chance, parts, level)
+    return MetadataBins(
+        metadatum=metadatum,
+        respondents=tuple(str(name) for name in chance.index),
+        datasets=parts,
+        n=n,
+        probability=mean,
+        low=low,
+        high=high,
+        summary=_summary(found, value, parts),
+        level=level,
+        notes=(*notes, *_ties(value, parts)),
+    )
+
+
+def _ordered(known: pd.DataFrame, metadatum: str, bins: int) -> pd.Series[float]:
+    """The metadatum of each data set, lowest first."""
+    if metadatum not in known.columns:
+        raise InputError(
+            f"metadata has no column of numbers {metadatum!r}. It has: "
+            f"{', '.join(str(name) for name in known.columns[:10]) or 'none'}."
+        )
+    value = known[metadatum].dropna().sort_values(kind="stable")
+    if len(value) < bins:
+        raise InputError(
+            f"{counted(len(value), 'data set')} with {metadatum} cannot fill {bins} bins. "
+            "Give fewer bins, or more data sets."
+        )
+    return value
+
+
+def _probabilities(datasets: pd.DataFrame, classifiers: pd.DataFrame) -> pd.DataFrame:
+    """Mean probability of a right answer: respondents × data sets, NaN where not scored."""
+    owner = "probability_by_metadata"
+    rows = tidy(classifiers, owner, ("true_score",), ("dataset", "respondent"))
+    tidy(datasets, owner, ("items",))
+    rows = rows.assign(dataset=rows["dataset"].astype(str))
+    doubled = rows.duplicated(["dataset", "respondent"])
+    if doubled.any():
+        row = rows[doubled].iloc[0]
+        raise InputError(
+            f"classifiers has {str(row['respondent'])[:60]!r} twice on {row['dataset'][:60]!r}. "
+            "Give one row a data set and respondent."
+        )
+    order = list(dict.fromkeys(rows["respondent"]))
+    wide = rows.pivot_table(index="respondent", columns="dataset", values="true_score")
+    chance = wide.reindex(index=order, columns=list(datasets.index)) / datasets["items"]
+    if not np.isfinite(chance.to_numpy()).any():
+        raise InputError(
+            "classifiers has no true score on any data set of the other tables. Its column "
+            "'dataset' must name them as their index does."
+        )
+    return chance
+
+
+def _averages(
+    chance: pd.DataFrame, parts: Parts, level: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Mean, both ends of its interval, and the number of data sets: respondents × bins each."""
+    from scipy.stats import t
+
+    cells = [chance[list(part)] for part in parts]
+    n = np.stack([part.notna().sum(axis=1).to_numpy(float) for part in cells], axis=1)
+    mean = np.stack([part.mean(axis=1).to_numpy() for part in cells], axis=1)
+    spread = np.stack([part.std(axis=1, ddof=1).to_numpy() for part in cells], axis=1)
+    several = np.where(n > 1, n, np.nan)
+    reach = t.ppf(0.5 + level / 2, several - 1) * spread / np.sqrt(several)
+    return mean, np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0), n
+
+
+def _summary(datasets: pd.DataFrame, value: pd.Series[float], parts: Parts) -> pd.DataFrame:
+    """What the data sets of each bin are like: means, with standard errors over data sets."""
+    import pandas as pd
+
+    names = [name for name in SUMMARIES if name in datasets.columns]
+    rows = []
+    for part in parts:
+        here, among = value.loc[list(part)], datasets.loc[list(part), names]
+        row: dict[str, Any] = {"datasets": len(part), "value": here.mean()}
+        row |= {"lowest": here.min(), "highest": here.max()}
+        for name in names:
+            row |= {name: among[name].mean(), f"{name}_se": among[name].sem()}
+        rows.append(row)
+    return pd.DataFrame(rows, index=pd.RangeIndex(1, len(parts) + 1, name="bin"))
+
+
+def _ties(value: pd.Series[float], parts: Parts) -> tuple[str, ...]:
+    """A word where the border of two bins is arbitrary."""
+    ends = [(value[one[-1]], value[other[0]]) for one, other in pairwise(parts)]
+    parted = sum(left == right for left, right in ends)
+    note = (
+        f"{counted(parted, 'border')} between bins run through data sets of equal {value.name}, so "
+        "that chance decides on which side these lie."
+    )
+    return (note,) if parted else ()

@@ -1,0 +1,265 @@
+"""Six ways through a benchmark: two orders of all data sets, and four halves of them.
+
+They are those of the paper that joins item parameters to Glicko-2: a rating forgets, so that the
+order counts, and data sets whose instances vary less may rank more steadily.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import InputError
+from itemwise.numerics.agreement import kendall, spearman
+from itemwise.numerics.arrays import Floats
+from itemwise.pools.artificial import is_artificial, misplaced
+from itemwise.ratings import Ratings, play, ranks
+from itemwise.ratings.points import points
+from itemwise.responses import Responses, Table
+from itemwise.responses.rivals import rivals
+from itemwise.results import Finding
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+# By name: the column that orders the data sets, and which of them are played.
+ORDERS = {
+    "by difficulty": ("difficulty_mean", "all"),
+    "by discrimination": ("discrimination_mean", "all"),
+    "even difficulty": ("difficulty_deviation", "lower half"),
+    "mixed difficulty": ("difficulty_deviation", "upper half"),
+    "even discrimination": ("discrimination_deviation", "lower half"),
+    "mixed discrimination": ("discrimination_deviation", "upper half"),
+}
+REFERENCE = "share of points"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SubsetComparison(Finding):
+    """How orders and halves of a benchmark rank respondents.
+
+    The reference is the ranking by the share of points in all games on all data sets (a game
+    won 1, drawn 0.5), which needs no order. `kendall` and `spearman` say how well the ratings of
+    each order agree with it, over respondents that are not artificial: those are in place on
+    almost any data set. `told_apart` is the share of all pairs whose 95 % ranges do not overlap.
+    """
+
+    respondents: tuple[str, ...]
+    orders: tuple[str, ...]
+    datasets: tuple[tuple[str, ...], ...]  # of each order, in the order of play
+    points: Floats  # (n_respondents,); share of points on all data sets
+    rating: Floats  # (n_orders, n_respondents), as the next
+    deviation: Floats
+    kendall: Floats  # (n_orders,), as the next two
+    spearman: Floats
+    told_apart: Floats
+    misplaced: tuple[tuple[str, ...] | None, ...]  # artificial respondents, where there are any
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ratings(self) -> pd.DataFrame:
+        """Ratings, a row a respondent and a column an order, the best by points first."""
+        return self._frame(self.rating)
+
+    @property
+    def deviations(self) -> pd.DataFrame:
+        """Rating deviations; the 95 % range is two of them each way."""
+        return self._frame(self.deviation)
+
+    @property
+    def ranks(self) -> pd.DataFrame:
+        """Rank 1 is best; the first column is that of the share of points."""
+        found = np.array([ranks(row) for row in (self.points, *self.rating)])
+        return self._frame(found, (REFERENCE, *self.orders))
+
+    @property
+    def meaning(self) -> str:
+        """Which order agrees best with the whole, and whether halves keep up."""
+        best = int(np.argmax(np.round(self.kendall, 9)))
+        halves = [k for k, name in enumerate(self.orders) if ORDERS[name][1] != "all"]
+        half = halves[int(np.argmax(np.round(self.kendall[halves], 9)))]
+        text = (
+            f"The order {self.orders[best]!r} agrees best with the share of points on all "
+            f"{counted(len(self.datasets[0]), 'data set')} (Kendall {self.kendall[best]:.2f})"
+        )
+        if half != best:
+            text += (
+                f", and of the halves {self.orders[half]!r} ({self.kendall[half]:.2f}, "
+                f"{counted(len(self.datasets[half]), 'data set')})"
+            )
+        if self.misplaced[0] is None:
+            return f"{text}."
+        right = [name for name, wrong in zip(self.orders, self.misplaced, strict=True) if not wrong]
+        place = f"in {listed(right, 'order')}" if right else "in none of the orders"
+        return f"{text}; the artificial respondents stand in their places {place}."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an order."""
+        import pandas as pd
+
+        wrong = self.misplaced
+        columns = {
+            "sorted_by": [ORDERS[name][0] for name in self.orders],
+            "part": [ORDERS[name][1] for name in self.orders],
+            "datasets": [len(names) for names in self.datasets],
+            "kendall": self.kendall,
+            "spearman": self.spearman,
+            "told_apart": self.told_apart,
+            "artificial_in_place": pd.array(
+                [None if names is None else not names for names in wrong], dtype="boolean"
+            ),
+            "misplaced": [None if names is None else ", ".join(names) for names in wrong],
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.orders, name="order"))
+
+    def plot(self, **kw: Any) -> Display:
+        """Ranks of the respondents in every order."""
+        from itemwise.displays import DISPLAYS
+
+        places = self.ranks
+        frame = places.melt(var_name="item", value_name="rank", ignore_index=False).reset_index()
+        frame["period"] = frame["item"].map({name: k for k, name in enumerate(places.columns)})
+        shown = DISPLAYS["bump"](frame).plot(**kw)
+        shown.ax_.set_xlabel("order of the data sets")
+        return shown
+
+    def _frame(self, values: NDArray[Any], columns: tuple[str, ...] | None = None) -> pd.DataFrame:
+        import pandas as pd
+
+        names = pd.Index(self.respondents, name="respondent")
+        frame = pd.DataFrame(values.T, index=names, columns=list(columns or self.orders))
+        return frame.iloc[np.argsort(-self.points, kind="stable")]
+
+
+def compare_subsets(
+    scores: Table, datasets: pd.DataFrame, *, tolerance: float = 0.0, tau: float = 0.5
+) -> SubsetComparison:
+    """Play a Glicko-2 tournament over six orders and halves of a benchmark, and compare them.
+
+    `scores` has a row a respondent and a column a data set; the higher score wins a game, scores
+    at most `tolerance` apart draw, and who has none (NaN) does not play. `datasets` has a row a
+    data set, named as in the scores, with its difficulty_mean, discrimination_mean,
+    difficulty_deviation and discrimination_deviation. All data sets are played by rising
+    difficulty, then by rising discrimination; then the half with the least ("even") and the half
+    with the greatest ("mixed") deviation of each, by rising deviation. A half of an odd number
+    is rounded up. `tau` bounds how fast volatility changes.
+    """
+    table = rivals(scores, "compare_subsets")
+    keys = _keys(datasets, table.items)
+    values = table.cells.T
+    places = [_order(keys[column], part) for column, part in ORDERS.values()]
+    played = points(values, tolerance)
+    final = [
+        play(
+            values[order],
+            table.respondents,
+            [table.items[k] for k in order],
+            tolerance=tolerance,
+            tau=tau,
+        ).final
+        for order in places
+    ]
+    counting, notes = _counting(table)
+    rating = np.array([each.rating for each in final])
+    whole = np.broadcast_to(played.share[counting], (len(final), counting.size))
+    settled = np.round(rating[:, counting], 6)  # sums end in rounding; who is level stays level
+    return SubsetComparison(
+        respondents=table.respondents,
+        orders=tuple(ORDERS),
+        datasets=tuple(tuple(table.items[k] for k in order) for order in places),
+        points=played.share,
+        rating=rating,
+        deviation=np.array([each.deviation for each in final]),
+        kendall=kendall(settled, whole),
+        spearman=spearman(settled, whole),
+        told_apart=np.array([_told_apart(each) for each in final]),
+        misplaced=tuple(misplaced(table.respondents, np.round(row, 6)) for row in rating),
+        notes=notes,
+    )
+
+
+def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
+    """Each column by which data sets are sorted, in the order of the scores."""
+    import pandas as pd
+
+    if not isinstance(datasets, pd.DataFrame):
+        raise InputError(
+            f"datasets is a {type(datasets).__name__}, but it should be a frame with a row a data "
+            "set, such as decode_benchmark(...).datasets."
+        )
+    needed = list(dict.fromkeys(column for column, _ in ORDERS.values()))
+    missing = [name for name in needed if name not in datasets.columns]
+    if missing:
+        has = ", ".join(str(name) for name in datasets.columns[:10]) or "none"
+        raise InputError(
+            f"datasets lacks the columns {', '.join(missing)}. It has: {has}. Rename them, or "
+            "give decode_benchmark(...).datasets."
+        )
+    names = [str(name) for name in datasets.index]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"datasets has {twice!r:.80} more than once. Give one row a data set.")
+    _check_same(names, items)
+    frame = datasets[needed].set_axis(names, axis=0).loc[list(items)]
+    return {name: _numbers(frame[name], name) for name in needed}
+
+
+def _check_same(names: list[str], items: tuple[str, ...]) -> None:
+    if len(items) < 2:
+        raise InputError("compare_subsets takes halves, but there is one data set. Give more.")
+    known, scored = set(names), set(items)
+    without_row = [name for name in items if name not in known]
+    without_scores = [name for name in names if name not in scored]
+    if without_row:
+        raise InputError(
+            f"datasets has no row for {listed(without_row, 'data set')} of the scores. The index "
+            "of the frame names data sets as the columns of the scores do."
+        )
+    if without_scores:
+        raise InputError(
+            f"scores has no column for {listed(without_scores, 'data set')} of datasets, but "
+            "halves are taken of the whole. Give datasets.loc[scores.columns], or more scores."
+        )
+
+
+def _numbers(column: pd.Series[Any], name: str) -> Floats:
+    try:
+        values = column.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"datasets[{name!r}] should hold numbers, but: {error}.") from error
+    bad = [str(label) for label in column.index[np.isnan(values)]]
+    if bad:
+        raise InputError(
+            f"datasets[{name!r}] is NaN for {listed(bad, 'data set')}, which then has no place. "
+            "Leave it out of both frames."
+        )
+    return values
+
+
+def _order(keys: Floats, part: str) -> NDArray[np.intp]:
+    """Positions of the data sets to play, lowest key first."""
+    rising = np.argsort(keys, kind="stable")
+    half = (len(rising) + 1) // 2
+    return {"all": rising, "lower half": rising[:half], "upper half": rising[-half:]}[part]
+
+
+def _counting(table: Responses) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Whose ranking agreement is measured on: the real ones, where there are two."""
+    artificial = is_artificial(table.respondents)
+    if not artificial.any() or (~artificial).sum() < 2:
+        return np.arange(artificial.size), ()
+    names = [table.respondents[k] for k in np.flatnonzero(artificial)]
+    note = f"Not counted in the agreement: {listed(names, 'artificial respondent')}."
+    return np.flatnonzero(~artificial), (note,)
+
+
+def _told_apart(final: Ratings) -> float:
+    """Share of all pairs whose 95 % ranges do not overlap."""
+    n = final.rating.size
+    return float((final.low[:, None] > final.high).sum() / (n * (n - 1) / 2))

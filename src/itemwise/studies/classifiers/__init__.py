@@ -1,0 +1,1 @@
+"""Classifiers on one data set: the confusion matrix opened, rankings by every measure."""

@@ -1,0 +1,346 @@
+"""Compare classifiers on one data set, from the file to the item curves in each cell.
+
+The whole of Cardoso et al. (2024): a pool of random classifiers calibrates the test instances, and
+the classifiers that one would choose from are read by all measures, with and without the instances
+of negative discrimination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.datasets import Dataset, Split, load_dataset, split_dataset
+from itemwise.datasets.labels import label_text
+from itemwise.diagnostics import RankComparison, compare_ranks
+from itemwise.diagnostics.usable import upright_items
+from itemwise.errors import InputError
+from itemwise.estimation import calibrate
+from itemwise.models import MeasurementModel
+from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
+from itemwise.pools.clock import Clock, Progress, telling
+from itemwise.responses.aligning import row_name
+from itemwise.results import Finding
+from itemwise.studies.classifiers.confusion import ConfusionCurves, enrich_confusion, positive_code
+from itemwise.studies.classifiers.measures import MEASURES
+from itemwise.studies.classifiers.predictions import read_predictions
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+    from itemwise.files import PathLike
+
+TUNED = "tuned"
+FILTERED = "_filtered"  # ending of what leaves out items of negative discrimination
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassifierComparison(Finding):
+    """Classifiers on one data set, by every measure, with and without doubtful items.
+
+    `curves` holds the confusion matrices with all items, `filtered` those without items of
+    negative discrimination. `ranks` is the test of the paper: which measures differ in level over
+    the classifiers; `curves.agreement()` says which rank them alike. `remarks` says of a
+    classifier how it was tuned, `failures` and `pool_failures` who failed, and why.
+    """
+
+    dataset: str
+    source: str
+    preprocessing: str
+    curves: ConfusionCurves
+    filtered: ConfusionCurves | None  # None where no item would be left
+    ranks: RankComparison | None  # None with fewer than two classifiers
+    remarks: Mapping[str, str]
+    failures: Mapping[str, str]
+    pool_failures: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a classifier, the most accurate first.
+
+        What ends in _filtered is without items of negative discrimination.
+        """
+        names = ["ability", "ability_se"]
+        for measure in MEASURES:
+            names += [f"{measure}{ending}" for ending in ("", "_low", "_high")]
+            names += [f"{measure}_rank{ending}" for ending in ("", "_low", "_high")]
+        frame = self.curves.to_frame()[names]
+        if self.filtered is not None:
+            frame = frame.join(self.filtered.measures[names].add_suffix(FILTERED))
+        return frame.assign(remarks=[self.remarks.get(str(name), "") for name in frame.index])
+
+    def plot(self, kind: str = "cells", model: str | None = None, **kw: Any) -> Display:
+        """The curves in each cell of one classifier, or another figure of `ConfusionCurves`.
+
+        "measures" shows how likely differences in level of two measures are by chance; with
+        `filtered=True`, items of negative discrimination are left out.
+        """
+        if kind == "measures":
+            if self.ranks is None:
+                raise InputError("One classifier has no rank. Give at least two.")
+            return self.ranks.plot(kind="pairs", **kw)
+        filtered = kw.pop("filtered", False)
+        if filtered and self.filtered is None:
+            raise InputError("All items discriminate negatively, so that none would be left.")
+        chosen = self.filtered if filtered and self.filtered is not None else self.curves
+        if kind == "cells" and model is None:
+            model = str(self.curves.to_frame().index[0])
+        return chosen.plot(kind, model, **kw)
+
+    @property
+    def meaning(self) -> str:
+        """Who wins under which reading."""
+        left_out = ~upright_items(self.curves.calibration)
+        if not left_out.any() or self.filtered is None:
+            return self.curves.meaning
+        items = self.curves.calibration.items[left_out]
+        surely = int((items["discrimination"] + 1.96 * items["discrimination_se"] < 0).sum())
+        said = self.filtered.meaning
+        return (
+            f"{self.curves.meaning} {counted(len(items), 'item')} discriminate"
+            f"{'s' if len(items) == 1 else ''} negatively, {surely:,} of them surely; without "
+            f"{'it' if len(items) == 1 else 'them'}, {said[0].lower()}{said[1:]}"
+        )
+
+    def sentences(self) -> list[str]:
+        """The meaning, whether the total score says something new, and notes."""
+        said = [self.meaning, *self.notes]
+        if self.ranks is not None:
+            said.insert(1, self._something_new())
+        return said
+
+    def _something_new(self) -> str:
+        """How the ranking by total score agrees with the others."""
+        frame = self.curves.agreement()
+        pairs = frame[frame["other"] == "total_score"].set_index("measure")
+        told = ", ".join(
+            f"{name} {row['kendall']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+            for name, row in pairs.iterrows()
+        )
+        return f"The ranking by total score agrees with that by (Kendall, 95 % of draws): {told}."
+
+
+def compare_classifiers(
+    dataset: Any,
+    models: Any = None,
+    pool: Any = "random-200",
+    *,
+    target: str | None = None,
+    positive: object = None,
+    scores: Any = None,
+    model: str | MeasurementModel = "3pl",
+    test_share: float = 0.3,
+    most_test: int | None = None,
+    time_limit: float | None = None,
+    folder: PathLike | None = None,
+    cache: PathLike | None = None,
+    n_jobs: int | None = None,
+    n_resamples: int = 1000,
+    random_state: int = 0,
+    progress: Progress | bool = True,
+) -> ClassifierComparison:
+    """Split a data set, calibrate its test part by a pool, and compare classifiers on it.
+
+    Parameters
+    ----------
+    dataset
+        As `load_dataset` takes it; `target` names the column of the class.
+    models
+        What to choose from: None for ten classifiers tuned by grid search; a list of scikit-learn
+        classifiers or a mapping from names to them. They are fitted on the training part, unless
+        they are fitted already: then they are asked the columns of the data set as they are, and
+        must not have seen the test part, `split_dataset(load_dataset(...)).test`. Or predictions
+        made elsewhere: a frame with a column a model and a row a test instance, whose index is its
+        place in the data set (83, or row_83), or in the order of the test part. A mapping may
+        hold lists of labels beside classifiers.
+    pool
+        Who calibrates: 20 random configurations of each of ten algorithms, another pool by name,
+        or your own classifiers.
+    positive
+        Of two classes the one that is looked for; left out, the last in order.
+    scores
+        Probabilities of the positive class, a column a model, for the area under the ROC curve;
+        left out, it is that of the labels alone, the mean of recall and specificity.
+    folder
+        Where finished classifiers are kept, so that a run that was stopped goes on.
+    n_resamples
+        Draws of the test instances behind ranges and ranks.
+    """
+    loaded = load_dataset(dataset, target, cache=cache)
+    split = split_dataset(
+        loaded, test_share=test_share, most_test=most_test, random_state=random_state
+    )
+    calibrating, (chosen, elsewhere) = find_pool(pool), _sorted_out(models, loaded, split)
+    truth = np.array(split.classes, dtype=object)[split.y_test]
+    positive_code(positive, split.classes)
+    if elsewhere:  # wrong tables are refused before anything is trained
+        read_predictions([row_name(k) for k in split.test], truth, elsewhere, split.classes)
+    with telling(progress) as tell:
+        clock = Clock(len(calibrating.members) + len(chosen.members if chosen else ()), tell)
+        runner = _Runner(split, folder, time_limit, n_jobs, random_state, clock)
+        told = runner.run(calibrating, "pool")
+        found = None if chosen is None else runner.run(chosen, "models")
+    labels = {**({} if found is None else _labels(found, split)), **elsewhere}
+    if not labels:
+        name, reason = next(iter(found.failures.items())) if found else ("", "")
+        raise InputError(f"Every model failed, so there is nothing to compare. '{name}': {reason}")
+    calibration = calibrate(told.responses(split.y_test, calibrating.calibrating), model)
+    curves = enrich_confusion(
+        calibration,
+        truth,
+        labels,
+        positive=positive,
+        classes={label_text(label) for row in labels.values() for label in row},
+        scores=scores,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    filtered = curves.without_negative() if upright_items(calibration).any() else None
+    several = len(curves.models) > 1
+    return ClassifierComparison(
+        dataset=loaded.name,
+        source=loaded.source,
+        preprocessing=split.preprocessing,
+        curves=curves,
+        filtered=filtered,
+        ranks=compare_ranks(curves.scores()) if several else None,
+        remarks={} if found is None else found.remarks,
+        failures={} if found is None else found.failures,
+        pool_failures=told.failures,
+        notes=(*split.notes, *_notes(told, found, curves, filtered)),
+    )
+
+
+def _notes(
+    told: Answers, found: Answers | None, curves: ConfusionCurves, filtered: ConfusionCurves | None
+) -> Iterator[str]:
+    """What the runs, the calibration and both readings have to say, and who says it."""
+    yield from (f"Pool: {note}" for note in told.notes)
+    yield from (f"Models: {note}" for note in (() if found is None else found.notes))
+    yield from curves.calibration.notes
+    yield from curves.notes
+    if filtered is not None:
+        yield from (f"Filtered: {note}" for note in filtered.notes if note not in curves.notes)
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """Runs pools on one split, each in its own folder."""
+
+    split: Split
+    folder: PathLike | None
+    time_limit: float | None
+    n_jobs: int | None
+    random_state: int
+    clock: Clock
+
+    def run(self, pool: Pool, name: str) -> Answers:
+        return run_pool(
+            self.split,
+            pool,
+            folder=None if self.folder is None else Path(self.folder) / name,
+            folds=0,
+            time_limit=self.time_limit,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            progress=self.clock.of(name, len(pool.members)),
+        )
+
+
+def _sorted_out(models: Any, dataset: Dataset, split: Split) -> tuple[Pool | None, dict[str, Any]]:
+    """Classifiers that have to be fitted, as a pool; and labels of all others by name."""
+    if models is None:
+        return find_pool(TUNED), {}
+    if isinstance(models, str | Pool):
+        return find_pool(models), {}
+    if hasattr(models, "columns"):
+        frame = _by_place(models, split)
+        return None, {str(name): frame.iloc[:, k] for k, name in enumerate(frame.columns)}
+    given = _named(models)
+    fitted = {name: one for name, one in given.items() if _is_fitted(one)}
+    unfitted = {
+        name: one
+        for name, one in given.items()
+        if name not in fitted and (hasattr(one, "predict") or isinstance(one, Member))
+    }
+    labels = {name: one for name, one in given.items() if name not in (*fitted, *unfitted)}
+    asked = {name: _predicted(name, one, dataset, split) for name, one in fitted.items()}
+    pool = find_pool(list(unfitted.items())) if unfitted else None
+    return pool, {**asked, **labels}
+
+
+def _by_place(frame: Any, split: Split) -> Any:
+    """Rows that are numbered by their place in the data set get the names of the items."""
+    numbers = set(frame.index)
+    if numbers == set(split.test.tolist()) and numbers != set(range(len(frame))):
+        return frame.rename(index=row_name)
+    return frame
+
+
+def _named(models: Any) -> dict[str, Any]:
+    """Classifiers or lists of labels by name, each name once."""
+    if isinstance(models, Mapping):
+        pairs = [(str(name), one) for name, one in models.items()]
+    elif hasattr(models, "predict"):
+        pairs = [(type(models).__name__, models)]
+    elif isinstance(models, list | tuple) and any(map(_is_model, models)):
+        pairs = [one if isinstance(one, tuple) else (_text(one), one) for one in models]
+    else:
+        pairs = [("model", models)]  # the labels of one model
+    named = dict(pairs)
+    if not named:
+        raise InputError("models is empty. Give at least one classifier, or None for tuned ones.")
+    if len(named) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"Two models are called '{twice:.60}'. Give a mapping with a different name for each."
+        )
+    return named
+
+
+def _is_model(entry: Any) -> bool:
+    return hasattr(entry, "predict") or isinstance(entry, Member | tuple)
+
+
+def _text(model: Any) -> str:
+    return model.name if isinstance(model, Member) else " ".join(repr(model).split())
+
+
+def _is_fitted(model: Any) -> bool:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    if not hasattr(model, "predict"):
+        return False
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):
+        return False
+    return True
+
+
+def _predicted(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
+    """What a fitted classifier says of the test part."""
+    try:
+        return model.predict(dataset.features.iloc[split.test])
+    except Exception as error:  # whatever a foreign classifier raises
+        raise InputError(
+            f"{name!r:.60} is fitted already, but cannot predict from the columns of "
+            f"'{dataset.name}': {type(error).__name__}, {str(error).splitlines()[0]:.200}. "
+            "Give a pipeline that takes them as they are, or an unfitted classifier."
+        ) from error
+
+
+def _labels(answers: Answers, split: Split) -> dict[str, Any]:
+    """What each model predicts, by class; those that failed are left out."""
+    classes = np.array(split.classes, dtype=object)
+    places = {name: row for row, name in enumerate(answers.members)}
+    names = [name for name in answers.members if name not in answers.failures]
+    return {name: classes[answers.predictions[places[name]]] for name in names}

@@ -1,0 +1,398 @@
+"""Open the confusion matrix: which items lie in each of its cells, and whether they deserve trust.
+
+Two models of equal accuracy may have earned it on different items: on items that able models get
+right, or on items that they miss. The scores are those of Cardoso et al. (2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.diagnostics.usable import informative, upright_items
+from itemwise.errors import InputError
+from itemwise.numerics.agreement import kendall
+from itemwise.numerics.arrays import Floats
+from itemwise.responses import Responses
+from itemwise.results import Finding
+from itemwise.scoring.scores import total_scores, true_scores
+from itemwise.studies.classifiers.cells import Cells
+from itemwise.studies.classifiers.measures import MEASURES, RANGE, Measured, measure
+from itemwise.studies.classifiers.predictions import Predictions, read_predictions
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from itemwise.displays import Display
+
+CURVE_POINTS = 61
+CURVE_REACH = 4.0  # population deviations
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfusionCurves(Finding):
+    """Models beside each other, and the items in each cell of their confusion matrices.
+
+    `measures` has a row a model, `cells` a row a model and cell, `items` a row an item. Ranges
+    cover 95 % of what tests of other items of the kind would bring: items are drawn anew, and
+    ability is estimated anew; item parameters stay.
+    """
+
+    calibration: Calibration
+    predictions: Predictions
+    positive: int | None  # the code of the class that is looked for, where there are two
+    ability: Floats  # (n_models,), as all that follow
+    ability_se: Floats
+    true_score: Floats
+    total_score: Floats
+    measured: Measured
+    n_resamples: int
+    random_state: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return self.predictions.models
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes."""
+        return self.predictions.classes
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """One row a model: ability, scores and metrics, each with its range and its rank."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {"ability": self.ability, "ability_se": self.ability_se}
+        for name in ("true_score", "total_score"):
+            columns[f"{name}_sum"] = getattr(self, name)
+        for k, name in enumerate(MEASURES):
+            columns[name] = self.measured.value[k]
+            for ending in ("low", "high", "rank", "rank_low", "rank_high"):
+                columns[f"{name}_{ending}"] = getattr(self.measured, ending)[k]
+        return pd.DataFrame(columns, index=pd.Index(self.models, name="model"))
+
+    def scores(self) -> pd.DataFrame:
+        """Metrics and scores × models, in the form that `compare_ranks` takes."""
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            self.measured.value, index=pd.Index(MEASURES, name="measure"), columns=list(self.models)
+        )
+        return frame.dropna()
+
+    def agreement(self) -> pd.DataFrame:
+        """How alike two measures rank the models: Kendall's tau-b and its range over the draws."""
+        import pandas as pd
+
+        there = np.flatnonzero(~np.isnan(self.measured.value).any(axis=1))
+        drawn = self.measured.drawn[~np.isnan(self.measured.drawn[:, there]).any(axis=(1, 2))]
+        rows = []
+        for one, other in combinations(there, 2):
+            low, high = np.quantile(kendall(drawn[:, one], drawn[:, other]), RANGE)
+            tau = kendall(self.measured.value[one], self.measured.value[other])
+            names = {"measure": MEASURES[one], "other": MEASURES[other]}
+            rows.append({**names, "kendall": float(tau), "low": low, "high": high})
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """One row an item: its class, whether that is the larger one, and its parameters."""
+        counts = np.bincount(self.predictions.true, minlength=len(self.classes))
+        largest = counts == counts.max()
+        true = self.predictions.true
+        names = np.array(self.classes, dtype=object)
+        frame = self.calibration.items
+        frame.insert(0, "class", names[true])
+        frame.insert(1, "size", np.where(largest[true], "majority", "minority"))
+        return frame
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row a model and cell: how many items, what they are like, what they earned.
+
+        Parameters, information and the share of negative discrimination are over items that tell
+        of ability (`informative`); `chance` is the model's own to be right, over all.
+        """
+        import pandas as pd
+
+        cells = Cells(self.calibration, self.predictions, self.positive)
+        rows = [row for k, ability in enumerate(self.ability) for row in cells.of(k, ability)]
+        return pd.DataFrame(rows)
+
+    def without_negative(self) -> ConfusionCurves:
+        """The same without items of negative discrimination; ability is estimated without them.
+
+        Items on which all of the pool agree stay.
+        """
+        keep = np.flatnonzero(upright_items(self.calibration))
+        if not keep.size:
+            raise InputError("All items discriminate negatively, so that none would be left.")
+        names = [self.predictions.items[k] for k in keep]
+        return _enriched(
+            self.calibration.of_items(names),
+            self.predictions.of_items(keep),
+            self.positive,
+            self.n_resamples,
+            self.random_state,
+        )
+
+    def one_vs_rest(self, label: object, scores: Any = None) -> ConfusionCurves:
+        """One class against all others as two: TP, FP, FN and TN of this class.
+
+        Being right, and with it ability and scores, is still about all classes. `scores` are of
+        this class, in the form of predictions, for the area under its ROC curve.
+        """
+        given = self.predictions.against_the_rest(_code_of(label, self.classes), scores)
+        return _enriched(self.calibration, given, 1, self.n_resamples, self.random_state)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The models, the most accurate first."""
+        return self.measures.sort_values("accuracy", ascending=False, kind="stable")
+
+    def plot(self, kind: str = "cells", model: str | None = None, **kw: Any) -> Display:
+        """The curves of the items in each cell of one model, or another figure.
+
+        "scores" shows the models by total score; "histogram" a parameter of the items by class
+        (`value="difficulty"`); "items" their parameters against each other, with `space="3d"` in
+        three dimensions.
+        """
+        from itemwise.displays import DISPLAYS
+
+        make: Any = DISPLAYS
+        display: Display
+        if kind == "cells":
+            display = self._cell_display(self._known(model))
+        elif kind == "scores":
+            spread = (self.measured.high[-1] - self.measured.low[-1]) / (2 * 1.96)
+            frame = self.measures.assign(**{"standard error over items": spread})
+            settings = {"estimate": "total_score", "se": "standard error over items"}
+            display = make["ranking"](frame, **settings)
+        elif kind == "histogram":
+            value = kw.pop("value", "difficulty")
+            display = make["histogram"](self._told(), value=value, group="class")
+        elif kind == "items":
+            space = kw.pop("space", "projections")
+            display = make["item_space"](self._told(), group="class", kind=space)
+        else:
+            raise InputError(
+                f"kind is {kind!r}, but it should be 'cells', 'scores', 'histogram' or 'items'."
+            )
+        return display.plot(**kw)
+
+    def _told(self) -> pd.DataFrame:
+        """Items that tell something of ability: those of the others mean nothing."""
+        return self.items[informative(self.calibration)]
+
+    def curves_of(self, model: str | None = None) -> pd.DataFrame:
+        """One row an item and ability: the curve of each item, and the cell it lies in."""
+        import pandas as pd
+
+        k = self._known(model)
+        bank, coords = self.calibration.model, self.calibration.coords
+        axis = np.linspace(*self.calibration.population.reach(CURVE_REACH), CURVE_POINTS)
+        n_items = len(self.predictions.items)
+        each = np.repeat(np.arange(n_items), CURVE_POINTS)
+        label = {"true": self.predictions.true, "predicted": self.predictions.predicted[k]}
+        order, place = self._positive_first()
+        slope = bank.parameters(coords)["discrimination"]
+        slope = np.where(informative(self.calibration), slope, np.nan)  # of others it means nothing
+        return pd.DataFrame(
+            {
+                **{
+                    name: pd.Categorical.from_codes(place[codes][each], pd.Index(order))
+                    for name, codes in label.items()
+                },
+                "item": pd.Categorical.from_codes(each, pd.Index(self.predictions.items)),
+                "ability": np.tile(axis, n_items),
+                "expected": bank.expected(coords, axis).ravel(),
+                "discrimination": slope[each],
+            }
+        )
+
+    def _positive_first(self) -> tuple[list[str], NDArray[np.intp]]:
+        """Classes in the order of the figure, and the place of each code in it."""
+        codes = np.arange(len(self.classes))
+        first = -1 if self.positive is None else self.positive
+        order = np.argsort(codes != first, kind="stable")
+        return [self.classes[code] for code in order], np.argsort(order)
+
+    def _cell_display(self, model: int) -> Display:
+        from itemwise.displays import DISPLAYS
+
+        make: Any = DISPLAYS["cell_curves"]
+        name = self.models[model]
+        display: Display = make(
+            self.curves_of(name),
+            ability=float(self.ability[model]),
+            ability_se=float(self.ability_se[model]),
+            cells=self.cells[self.cells["model"] == name],
+        )
+        return display
+
+    def _known(self, model: str | None) -> int:
+        if model is None and len(self.models) == 1:
+            return 0
+        if model not in self.models:
+            raise InputError(
+                f"There is no model {model!r}. Choose one of: {', '.join(self.models[:12])}."
+            )
+        return self.models.index(str(model))
+
+    @property
+    def meaning(self) -> str:
+        """Who leads by accuracy and by total score, and who might."""
+        items = counted(len(self.predictions.items), "item")
+        return (
+            f"On {items}, by accuracy {self._leaders('accuracy')}; by total score "
+            f"{self._leaders('total_score')}."
+        )
+
+    def _leaders(self, name: str) -> str:
+        """Who is first, and who is first in some of the drawn tests."""
+        k = MEASURES.index(name)
+        first = [m for m, r in zip(self.models, self.measured.rank[k], strict=True) if r == 1]
+        near = [
+            m
+            for m, r in zip(self.models, self.measured.rank_low[k], strict=True)
+            if r == 1 and m not in first
+        ]
+        value = float(np.nanmax(self.measured.value[k]))
+        lead = f"{first[0]} leads" if len(first) == 1 else f"{listed(first, 'model')} lead"
+        others = f"; {counted(len(near), 'other')} might on other items" if near else ""
+        return f"{lead} ({value:.3f}{others})"
+
+
+def enrich_confusion(
+    calibration: Calibration,
+    y_true: Any,
+    predictions: Any,
+    *,
+    positive: object = None,
+    classes: Iterable[object] | None = None,
+    scores: Any = None,
+    n_resamples: int = 1000,
+    random_state: int = 0,
+) -> ConfusionCurves:
+    """Put the items of a calibration into the cells of the confusion matrix of each model.
+
+    Parameters
+    ----------
+    calibration
+        Items on a scale, by responses of a pool of models: `calibrate`.
+    y_true
+        The class of each item: a list in their order, or a Series whose index names them.
+    predictions
+        What each model predicts: a mapping from names to lists or Series, a frame with a column a
+        model, or the labels of one model.
+    positive
+        Of two classes the one that is looked for; left out, the last in order of number or
+        alphabet (1, "yes", "present"). With more classes, metrics are means over classes, each
+        against the rest.
+    classes
+        Labels that may occur beside those in `y_true`.
+    scores
+        Probabilities or decision values of the positive class, in the form of `predictions`, for
+        the area under the ROC curve. Left out, it is that of the labels alone.
+    n_resamples
+        Draws of the items behind ranges of metrics and ranks.
+    """
+    if calibration.model.kind != "binary":
+        raise InputError(
+            f"The calibration is of the {calibration.model.name} model, but a confusion matrix is "
+            "about right and wrong. Calibrate responses of 0 and 1."
+        )
+    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
+        raise InputError(f"n_resamples is {n_resamples}, but it should be 1 or more.")
+    given = read_predictions(calibration.item_names, y_true, predictions, classes, scores)
+    code = positive_code(positive, given.classes)
+    if scores is not None and code is None:
+        raise InputError(
+            f"scores are of one positive class, but there are {len(given.classes)} classes. Leave "
+            "them out, and give them to one_vs_rest(label, scores) of the result."
+        )
+    return _enriched(calibration, given, code, n_resamples, random_state)
+
+
+def _enriched(
+    calibration: Calibration,
+    given: Predictions,
+    positive: int | None,
+    n_resamples: int,
+    random_state: int,
+) -> ConfusionCurves:
+    """All that is computed."""
+    responses = Responses.from_codes(given.right, list(given.models), list(given.items), "binary")
+    scored = calibration.score(responses)
+    ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
+    model, coords = calibration.model, calibration.coords
+    expected = true_scores(model, coords, ability, se)
+    earned = total_scores(given.right, model, coords, ability, se)
+    measured = measure(
+        given,
+        calibration,
+        ability,
+        se,
+        exact=np.stack([expected.total, earned.total]) / len(given.items),
+        positive=positive,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    return ConfusionCurves(
+        calibration=calibration,
+        predictions=given,
+        positive=positive,
+        ability=ability,
+        ability_se=se,
+        true_score=expected.total,
+        total_score=earned.total,
+        measured=measured,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        notes=tuple(_notes(given)),
+    )
+
+
+def positive_code(positive: object, classes: tuple[str, ...]) -> int | None:
+    """The class that is looked for: the one named, or the last of two."""
+    if positive is not None:
+        code = _code_of(positive, classes)
+        if len(classes) > 2:
+            raise InputError(
+                f"positive is {positive!r}, but there are {len(classes)} classes. Use "
+                f"one_vs_rest({positive!r}) of the result."
+            )
+        return code
+    return 1 if len(classes) == 2 else None
+
+
+def _code_of(label: object, classes: tuple[str, ...]) -> int:
+    from itemwise.datasets.labels import label_text
+
+    text = label_text(label)
+    if text not in classes:
+        raise InputError(
+            f"There is no class {text!r:.60}. Choose one of: {', '.join(classes[:12])}."
+        )
+    return classes.index(text)
+
+
+def _notes(given: Predictions) -> Iterable[str]:
+    present = np.bincount(given.true, minlength=len(given.classes)) > 0
+    if absent := [name for name, there in zip(given.classes, present, strict=True) if not there]:
+        yield f"No item is of the class {', '.join(absent)}: metrics of it do not exist."
+    for model, predicted, right in zip(given.models, given.predicted, given.right, strict=True):
+        if np.ptp(predicted) == 0:
+            yield f"{model} predicts {given.classes[predicted[0]]!r:.40} for every item."
+        elif right.all():
+            yield f"{model} is right on every item, so that draws of these items cannot vary it."

@@ -1,0 +1,1 @@
+"""Difficulty of items: learnt from features, explained, watched over."""

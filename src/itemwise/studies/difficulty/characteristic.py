@@ -1,0 +1,196 @@
+"""Characteristic curves of respondents: how often each is right, from easy items to hard ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.binning import sums_by_bin, wilson
+from itemwise.responses import Responses, Table, as_responses
+from itemwise.results import Finding
+from itemwise.studies.difficulty.along_difficulty import (
+    Difficulty,
+    along,
+    check_level,
+    difficulty_values,
+    known_difficulty,
+    shares,
+)
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CharacteristicCurves(Finding):
+    """Share of right responses of each respondent, bin by bin from easy items to hard ones.
+
+    Intervals are those of Wilson at `level`: what another draw of items of the same difficulty
+    would bring. Where a respondent was asked nothing in a bin, there is no share.
+    """
+
+    respondents: tuple[str, ...]
+    edges: Floats  # of the bins, (n_bins + 1,)
+    difficulty: Floats  # (n_bins,); median of the items in a bin, since some lie far out
+    items: NDArray[np.intp]  # (n_bins,); how many there are
+    n: Floats  # (n_respondents, n_bins), as all that follow; responses in the bin
+    share: Floats
+    low: Floats
+    high: Floats
+    expected: Floats | None  # by the calibration, where one was given
+    level: float
+    notes: tuple[str, ...] = ()
+    years: Floats | None = None  # (n_respondents,), where given
+
+    @property
+    def leaders(self) -> tuple[str, ...]:
+        """The respondent of the highest share in each bin, from easy to hard."""
+        best = np.argmax(np.where(np.isnan(self.share), -1.0, self.share), axis=0)
+        return tuple(self.respondents[k] for k in best)
+
+    @property
+    def meaning(self) -> str:
+        """Who leads overall, and where somebody else does."""
+        overall = np.nansum(self.share * self.n, axis=1) / np.maximum(self.n.sum(axis=1), 1.0)
+        best = int(np.argmax(overall))
+        name = self.respondents[best]
+        if len(self.respondents) == 1:
+            return f"{name} {self._course(best)}."
+        top = np.nanmax(np.where(self.n > 0, self.share, -1.0), axis=0)
+        behind = np.flatnonzero(self.share[best] < top)
+        text = f"{name} is right most often, {overall[best]:.2f} of all responses"
+        if not behind.size:
+            return f"{text}, and nobody is ahead of it in any {_bins_said(len(top))}."
+        k = int(behind[-1])
+        rival = int(np.argmax(np.where(self.n[:, k] > 0, self.share[:, k], -1.0)))
+        sure = self.low[rival, k] > self.high[best, k]
+        return (
+            f"{text}, but others are ahead in {behind.size} of {counted(len(top), 'bin')} of "
+            f"difficulty: around {self.difficulty[k]:.2f} it is {self.respondents[rival]}, "
+            f"{self.share[rival, k]:.2f} to {self.share[best, k]:.2f}"
+            f"{', beyond chance' if sure else '; the intervals overlap'}."
+        )
+
+    def _course(self, row: int) -> str:
+        asked = np.flatnonzero(self.n[row] > 0)
+        if not asked.size:
+            return "was asked nothing"
+        first, last = asked[0], asked[-1]
+        said = (
+            f"in {self.share[row, k]:.2f} of the {word} items "
+            f"({self.low[row, k]:.2f} to {self.high[row, k]:.2f})"
+            for k, word in ((first, "easiest"), (last, "hardest"))
+        )
+        return f"is right {' and '.join(said)}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a respondent and bin, from easy to hard."""
+        import pandas as pd
+
+        count, n_bins = self.share.shape
+        columns: dict[str, Any] = {
+            "respondent": np.repeat(np.array(self.respondents, dtype=object), n_bins),
+            "bin": np.tile(np.arange(1, n_bins + 1), count),
+            "difficulty": np.tile(self.difficulty, count),
+            "n": self.n.reshape(-1).astype(np.intp),
+            "share": self.share.reshape(-1),
+            "low": self.low.reshape(-1),
+            "high": self.high.reshape(-1),
+        }
+        if self.expected is not None:
+            columns["expected"] = self.expected.reshape(-1)
+        if self.years is not None:
+            columns["year"] = np.repeat(self.years, n_bins)
+        return pd.DataFrame(columns)
+
+    def plot(self, **kw: Any) -> Display:
+        """A line a respondent, with its interval."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["characteristic"](self.to_frame()).plot(**kw)
+
+
+def characteristic_curves(
+    responses: Table,
+    difficulty: Difficulty | None = None,
+    *,
+    calibration: Calibration | None = None,
+    bins: int | Sequence[float] = 10,
+    by: str = "quantile",
+    level: float = 0.95,
+    years: Mapping[str, float] | None = None,
+) -> CharacteristicCurves:
+    """How often each respondent is right, by bins of item difficulty.
+
+    `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item, by
+    name; instead, `calibration` has it, and also says what share each respondent was expected to
+    get. `bins` is their number, or their edges; `by` makes them hold equally many items
+    ("quantile") or equally wide ("width"). `level` is that of the intervals. `years` says when
+    each respondent appeared: the figure then shows progress, from early to late.
+    """
+    check_level(level)
+    table = as_responses(responses, "binary")
+    source = known_difficulty(difficulty, calibration, "characteristic_curves")
+    bins_found = along(difficulty_values(source, table.items), table.items, bins, by)
+    place, n_bins = bins_found.place, bins_found.items.size
+    cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
+    n, right = sums_by_bin(cells, place, n_bins)
+    low, high = wilson(right, n, level)
+    expected = None if calibration is None else _expected(calibration, table, cells, place, n)
+    return CharacteristicCurves(
+        respondents=table.respondents,
+        edges=bins_found.edges,
+        difficulty=bins_found.difficulty,
+        items=bins_found.items,
+        n=n,
+        share=shares(right, n),
+        low=low,
+        high=high,
+        expected=expected,
+        level=level,
+        notes=bins_found.notes,
+        years=None if years is None else _years(years, table.respondents),
+    )
+
+
+def _years(years: Any, respondents: tuple[str, ...]) -> Floats:
+    """The year of each respondent; NaN where none is given."""
+    if not (hasattr(years, "items") and callable(years.items)):
+        raise InputError(
+            f"years should map names of respondents to years, but it is a {type(years).__name__}."
+        )
+    try:
+        known = {str(name): float(year) for name, year in years.items()}
+    except (TypeError, ValueError) as error:
+        raise InputError(f"years should give numbers, such as 2019, but: {error}.") from error
+    if not any(name in known for name in respondents):
+        raise InputError("years names none of the respondents. Their names must be the same.")
+    return np.array([known.get(name, np.nan) for name in respondents])
+
+
+def _expected(
+    calibration: Calibration,
+    table: Responses,
+    cells: Floats,
+    place: NDArray[np.intp],
+    n: Floats,
+) -> Floats:
+    """Mean probability to be right, at each respondent's ability, over the items it was asked."""
+    ability = calibration.score(table)["ability"]
+    chance = calibration.probability(ability).reindex(columns=list(table.items)).to_numpy()
+    _, sums = sums_by_bin(np.where(np.isnan(cells), np.nan, chance), place, n.shape[1])
+    return shares(sums, n)
+
+
+def _bins_said(count: int) -> str:
+    return "bin of difficulty" if count > 1 else "item"

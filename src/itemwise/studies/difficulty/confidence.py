@@ -1,0 +1,308 @@
+"""A model's own confidence along the difficulty: where it is sure, and whether it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.arguments import as_number, whole_number
+from itemwise.errors import InputError
+from itemwise.learning.targets import difficulty_of
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.binning import wilson
+from itemwise.numerics.calibration_error import (
+    calibration_error,
+    confidence_bins,
+    error_by_chance,
+    error_interval,
+    mean_interval,
+)
+from itemwise.responses.aligning import is_numbered, row_name
+from itemwise.results import Finding
+from itemwise.studies.difficulty.along_difficulty import along, check_level
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+FEWEST_DRAWS = 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidenceByDifficulty(Finding):
+    """Confidence and accuracy of a model, bin by bin from easy items to hard ones.
+
+    `gap` is confidence less accuracy: above 0, the model is too sure. `calibration_error` is the
+    usual one (ECE): the mean distance of confidence and accuracy over ten bins of confidence.
+    Chance alone makes it greater than 0; `calibration_error_by_chance` says how large it would be
+    on average if the confidence were right. `error_by_difficulty` is the same distance over the
+    bins of difficulty.
+    """
+
+    items: tuple[str, ...]
+    edges: Floats  # of the bins of difficulty, (n_bins + 1,)
+    difficulty: Floats  # (n_bins,), as all up to `gap_high`
+    n: NDArray[np.intp]
+    confidence: Floats
+    confidence_low: Floats
+    confidence_high: Floats
+    accuracy: Floats
+    accuracy_low: Floats
+    accuracy_high: Floats
+    gap: Floats
+    gap_low: Floats
+    gap_high: Floats
+    calibration_error: float
+    calibration_error_low: float
+    calibration_error_high: float
+    calibration_error_by_chance: float
+    error_by_difficulty: float
+    error_by_difficulty_low: float
+    error_by_difficulty_high: float
+    sure_and_wrong: pd.DataFrame  # index item: difficulty, confidence; the easiest first
+    sure: float
+    level: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """Where confidence and accuracy part, and how often the model is sure and wrong."""
+        beyond = (self.gap_low > 0) | (self.gap_high < 0)
+        text = f"Of {counted(len(self.items), 'item')}, {len(self.sure_and_wrong):,}"
+        text += f" were answered wrong with a confidence of {self.sure:g} or more"
+        if not beyond.any():
+            return f"{text}; in no bin of difficulty do confidence and accuracy part beyond chance."
+        k = int(np.argmax(np.where(beyond, np.abs(self.gap), -1.0)))
+        word = "too sure" if self.gap[k] > 0 else "not sure enough"
+        return (
+            f"{text}; the model is most clearly {word} around a difficulty of "
+            f"{self.difficulty[k]:.2f}, where its confidence is {self.confidence[k]:.2f} and "
+            f"{self.accuracy[k]:.2f} of its responses are right."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a bin, from easy to hard."""
+        import pandas as pd
+
+        names = [
+            *("difficulty", "n", "confidence", "confidence_low", "confidence_high"),
+            *("accuracy", "accuracy_low", "accuracy_high", "gap", "gap_low", "gap_high"),
+        ]
+        columns: dict[str, Any] = {"from": self.edges[:-1], "to": self.edges[1:]}
+        columns |= {name: getattr(self, name) for name in names}
+        return pd.DataFrame(columns, index=pd.Index(np.arange(1, self.n.size + 1), name="bin"))
+
+    def plot(self, **kw: Any) -> Display:
+        """Confidence and accuracy against difficulty, with their intervals."""
+        import pandas as pd
+
+        from itemwise.displays import DISPLAYS
+
+        parts = [
+            pd.DataFrame(
+                {
+                    "respondent": name,
+                    "difficulty": self.difficulty,
+                    "share": getattr(self, name),
+                    "low": getattr(self, f"{name}_low"),
+                    "high": getattr(self, f"{name}_high"),
+                }
+            )
+            for name in ("confidence", "accuracy")
+        ]
+        display: Any = DISPLAYS["characteristic"]
+        drawn: Display = display(
+            pd.concat(parts, ignore_index=True), height="mean confidence and share of right"
+        )
+        return drawn.plot(**kw)
+
+
+def confidence_by_difficulty(
+    confidence: Any,
+    right: Any,
+    difficulty: Any,
+    *,
+    bins: int | Sequence[float] = 10,
+    by: str = "quantile",
+    sure: float = 0.9,
+    level: float = 0.95,
+    draws: int = 500,
+    random_state: int = 0,
+) -> ConfidenceByDifficulty:
+    """A model's confidence and accuracy by difficulty, and the items where it is sure and wrong.
+
+    `confidence` is the probability that the model gives to its own response, `right` whether that
+    was right (0 or 1), `difficulty` how hard the item is: one value an item each, in the same
+    order; or Series, matched by their index, where rows that are only numbered are known as row_0,
+    row_1, ... `difficulty` may be what `difficulty_targets` found. Items without one of the three
+    are left out. `sure` is
+    the confidence from which a wrong response is listed. Intervals of calibration errors come from
+    `draws` of the items.
+    """
+    check_level(level)
+    if not 0 <= as_number(sure) <= 1:
+        raise InputError(f"sure is {sure!r}, but it should be a confidence between 0 and 1.")
+    whole_number(draws, "draws", FEWEST_DRAWS)
+    whole_number(random_state, "random_state", 0)
+    given = {"confidence": confidence, "right": right, "difficulty": difficulty_of(difficulty)}
+    names, columns, absent = _matched(given)
+    known: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(columns))
+    if not known.any():
+        raise InputError("No item has a confidence, a right or wrong, and a finite difficulty.")
+    items = tuple(name for name, there in zip(names, known, strict=True) if there)
+    sureness, hit, value = columns[:, known]
+    _check_values(sureness, hit)
+    found = along(value, items, bins, by)
+    inside = found.place >= 0
+    by_bin = _by_bin(sureness, hit, found.place, found.items.size, level)
+    random = np.random.default_rng(random_state)
+    coarse = confidence_bins(sureness)
+    usual = error_interval(sureness, hit, coarse, level, int(draws), random)
+    along_bins = error_interval(
+        sureness[inside], hit[inside], found.place[inside], level, int(draws), random
+    )
+    lost = int((~known).sum())
+    return ConfidenceByDifficulty(
+        items=items,
+        edges=found.edges,
+        difficulty=found.difficulty,
+        n=found.items,
+        **by_bin,
+        calibration_error=calibration_error(sureness, hit, coarse),
+        calibration_error_low=usual[0],
+        calibration_error_high=usual[1],
+        calibration_error_by_chance=error_by_chance(sureness, coarse, int(draws), random),
+        error_by_difficulty=calibration_error(sureness[inside], hit[inside], found.place[inside]),
+        error_by_difficulty_low=along_bins[0],
+        error_by_difficulty_high=along_bins[1],
+        sure_and_wrong=_sure_and_wrong(items, sureness, hit, value, sure),
+        sure=float(sure),
+        level=level,
+        notes=(
+            *absent,
+            *((f"Left out, without a number: {counted(lost, 'item')}.",) if lost else ()),
+            *found.notes,
+        ),
+    )
+
+
+def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
+    """Names of the items, the three columns, and a note of items that one of them lacks.
+
+    Matched by index where all have one, else by place.
+    """
+    import pandas as pd
+
+    absent: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    given = _named_alike(given)
+    if all(isinstance(column, pd.Series) for column in given.values()):
+        given, absent = _shared(given)
+        names = tuple(given["confidence"].index)
+    columns = []
+    for name, column in given.items():
+        try:
+            columns.append(np.asarray(column, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} should give numbers, but: {error}.") from error
+    shapes = {column.shape for column in columns}
+    if len(shapes) > 1 or columns[0].ndim != 1 or not columns[0].size:
+        said = ", ".join(f"{n}: {c.shape}" for n, c in zip(given, columns, strict=True))
+        raise InputError(f"One value an item is needed in each, but shapes are {said}.")
+    names = names or tuple(f"item_{k + 1}" for k in range(columns[0].size))
+    return names, np.stack(columns), absent
+
+
+def _named_alike(given: dict[str, Any]) -> dict[str, Any]:
+    """Series that are only numbered get names where others have them: row_0, row_1, ..."""
+    import pandas as pd
+
+    series = {name: column for name, column in given.items() if isinstance(column, pd.Series)}
+    plain = {name: column for name, column in series.items() if is_numbered(column.index)}
+    if len(plain) == len(series):
+        return given
+    called = {name: column.rename(index=row_name) for name, column in plain.items()}
+    rows = {item for column in called.values() for item in column.index}
+    strangers = [name for name, column in series.items() if name not in plain]
+    known = all(rows.intersection(series[name].index) for name in strangers)
+    if len(series) < len(given) or (plain and not known):
+        raise InputError(
+            "Some of confidence, right and difficulty name their items, and some do not, so that "
+            "their order is not known. Give Series with one index, or arrays: .to_numpy()."
+        )
+    return {**given, **called}
+
+
+def _shared(given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The items that all three have, in the order of the first, and a note of the others."""
+    series = {name: column.rename(index=str) for name, column in given.items()}
+    for name, column in series.items():
+        if column.index.has_duplicates:
+            raise InputError(f"{name} gives an item more than one value. Give one an item.")
+    every = dict.fromkeys(item for column in series.values() for item in column.index)
+    shared = [item for item in every if all(item in column.index for column in series.values())]
+    if not shared:
+        raise InputError(
+            "confidence, right and difficulty share no item. Their index names the items."
+        )
+    there = set(shared)
+    lost = [item for item in every if item not in there]
+    note = f"Left out, not in all of confidence, right and difficulty: {listed(lost, 'item')}."
+    return {name: column.loc[shared] for name, column in series.items()}, (note,) if lost else ()
+
+
+def _check_values(confidence: Floats, right: Floats) -> None:
+    if confidence.min() < 0 or confidence.max() > 1:
+        raise InputError(
+            f"confidence runs from {confidence.min():.3g} to {confidence.max():.3g}, but it is a "
+            "probability, from 0 to 1."
+        )
+    if not np.isin(right, (0.0, 1.0)).all():
+        strange = right[~np.isin(right, (0.0, 1.0))][0]
+        raise InputError(f"right holds {strange:g}, but it should be 1 (right) or 0 (wrong).")
+
+
+def _by_bin(
+    confidence: Floats, right: Floats, place: NDArray[np.intp], n_bins: int, level: float
+) -> dict[str, Floats]:
+    """Mean confidence, accuracy and their difference in each bin, with intervals."""
+    parts = [place == k for k in range(n_bins)]
+    n = np.array([part.sum() for part in parts], dtype=np.float64)
+    hits = np.array([right[part].sum() for part in parts])
+    low, high = wilson(hits, n, level)
+    means = np.array([mean_interval(confidence[part], level, 0.0, 1.0) for part in parts])
+    gaps = np.array(
+        [mean_interval(confidence[part] - right[part], level, -1.0, 1.0) for part in parts]
+    )
+    return {
+        "confidence": means[:, 0],
+        "confidence_low": means[:, 1],
+        "confidence_high": means[:, 2],
+        "accuracy": hits / n,
+        "accuracy_low": low,
+        "accuracy_high": high,
+        "gap": gaps[:, 0],
+        "gap_low": gaps[:, 1],
+        "gap_high": gaps[:, 2],
+    }
+
+
+def _sure_and_wrong(
+    items: tuple[str, ...], confidence: Floats, right: Floats, value: Floats, sure: float
+) -> pd.DataFrame:
+    """Wrong responses given with confidence, on the easiest items first; of equals, the surest."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {"difficulty": value, "confidence": confidence}, index=pd.Index(items, name="item")
+    )
+    wrong: pd.DataFrame = frame[(right == 0) & (confidence >= sure)].sort_values(
+        ["difficulty", "confidence"], ascending=[True, False], kind="stable"
+    )
+    return wrong

@@ -1,0 +1,390 @@
+"""How well difficulty can be predicted from features, by which regressor, for which target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.arguments import whole_number
+from itemwise.diagnostics.subject import adjusted
+from itemwise.errors import InputError
+from itemwise.learning.pipelines import pipeline_of
+from itemwise.learning.presets import PRESETS, checked_name, regressor_of, unwrapped
+from itemwise.learning.rows import Rows
+from itemwise.learning.targets import PREDICTED, DifficultyTargets, equally_hard
+from itemwise.numerics.agreement import correlation_interval, prediction_figures
+from itemwise.numerics.arrays import Floats
+from itemwise.results import Finding
+from itemwise.studies.difficulty.item_rows import (
+    columns_of_items,
+    feature_rows,
+    labels_of_items,
+    negative_items,
+)
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+    from itemwise.learning.columns import Plan
+
+ALL = "all items"
+WITHOUT_NEGATIVE = "without negative"  # all items but those of negative discrimination
+FEWEST = 4  # items in a test part: with fewer, ranks say nothing
+FEWEST_DIFFERENCES = 6  # between folds, below which no signed rank is significant
+LEVEL = 0.05
+KEYS = ["target", "training", "regressor"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DifficultyEvaluation(Finding):
+    """How well regressors predict the difficulty of items that they never saw.
+
+    NRMSE is the root mean squared error over the standard deviation of the target, both in the test
+    part of a fold: 1 is no better than the mean of these very items, and 1 − NRMSE² is R². `nrmse`
+    is the mean over folds, `nrmse_sd` the deviation. `spearman` is the mean over folds of the rank
+    correlation of predicted and true difficulty; its 95 % interval counts every item once, however
+    often folds are drawn anew.
+
+    `p` compares a regressor with the best one for the same target and training items, by Wilcoxon's
+    signed-rank test over folds; `p_adjusted` (Benjamini and Hochberg) allows for so many
+    comparisons. Folds share training items and the best is chosen by the same figures, so that both
+    are too small: take them as a guide.
+    """
+
+    folds: pd.DataFrame  # a row a fold: target, training, regressor, repeat, fold, n, nrmse, ...
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """Which regressor is best, how good it is, and whether others are as good."""
+        frame = self.to_frame()
+        best = frame[frame["best"]]
+        if best.empty:
+            return "In every target all items are equally hard: there is nothing to judge."
+        top = best.iloc[int(best["spearman"].argmax())]
+        if len(best) == 1:
+            rivals = frame[~frame["best"] & (frame["p_adjusted"] >= LEVEL)]["regressor"].tolist()
+            tail = f"; {listed(rivals, 'other')} cannot be told apart from it" if rivals else ""
+            return f"{_said(top)}{tail}."
+        wins = best["regressor"].value_counts()
+        lead = "the best order of items: " if top["nrmse"] < 1 else ""
+        return (
+            f"{wins.index[0]} has the smallest error in {wins.iloc[0]} of {len(best)} tables; "
+            f"{lead}{_said(top)}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a target, choice of training items, and regressor."""
+        import pandas as pd
+
+        found = [
+            _summary(dict(zip(KEYS, names, strict=True)), part)
+            for names, part in self.folds.groupby(KEYS, sort=False)
+        ]
+        frame = pd.DataFrame(found)
+        return pd.concat(
+            [
+                _compared(part, self.folds)
+                for _, part in frame.groupby(["target", "training"], sort=False)
+            ],
+            ignore_index=True,
+        )
+
+    def table(self) -> pd.DataFrame:
+        """The same in the form of printed tables: NRMSE ± deviation and Spearman side by side."""
+        import pandas as pd
+
+        rows = {
+            names: {
+                (row.regressor, column): text
+                for row in part.itertuples()
+                for column, text in (
+                    ("NRMSE", _shown(row.nrmse, f"{row.nrmse:.2f} ± {row.nrmse_sd:.2f}")),
+                    ("Spearman", _shown(row.spearman, f"{row.spearman:.2f}")),
+                )
+            }
+            for names, part in self.to_frame().groupby(["target", "training"], sort=False)
+        }
+        index = pd.MultiIndex.from_tuples(rows, names=["target", "training"])
+        wide = pd.DataFrame(list(rows.values()), index=index)
+        heads = list(next(iter(rows.values())))
+        return wide.set_axis(pd.MultiIndex.from_tuples(heads, names=["regressor", None]), axis=1)
+
+    def plot(self, kind: str = "spearman", **kw: Any) -> Display:
+        """Spearman with its uncertainty, or with "nrmse" a heat map of the errors."""
+        from itemwise.displays import DISPLAYS, RankingDisplay
+
+        frame = self.to_frame()
+        if not frame["best"].any():
+            raise InputError(f"There is nothing to draw. {self.meaning}")
+        parts = [name for name in ("target", "training") if len(frame[name].unique()) > 1]
+        where = [", ".join(row) for row in frame[parts].itertuples(index=False)]
+        if kind == "nrmse":
+            rows = frame.assign(row=where if parts else frame["target"])
+            return DISPLAYS["heat_map"](_matrix(rows)).plot(**kw)
+        if kind != "spearman":
+            raise InputError(f"kind is {kind!r}, but it should be 'spearman' or 'nrmse'.")
+        names = frame["regressor"] + [f" ({place})" if place else "" for place in where]
+        error = (frame["spearman_high"] - frame["spearman_low"]) / (2 * 1.959963984540054)
+        shown = frame[["spearman"]].assign(**{"standard errors": error}).set_index(names)
+        return RankingDisplay(shown, estimate="spearman", se="standard errors").plot(**kw)
+
+
+class _Job(NamedTuple):
+    """One regressor, learnt on some items and judged on others."""
+
+    target: str
+    training: str
+    regressor: str
+    repeat: int
+    fold: int
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+def evaluate_difficulty(
+    features: Any,
+    targets: Any,
+    *,
+    regressors: Sequence[str] | Mapping[str, Any] | None = None,
+    folds: int = 5,
+    repeats: int = 2,
+    negative: Any = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> DifficultyEvaluation:
+    """Predict difficulty in repeated cross-validation, with several regressors and targets.
+
+    `features` has a row an item: a frame, whose columns may be categories and have gaps, or an
+    array. `targets` is what `difficulty_targets` found, each of its methods a target; or the
+    difficulty of each item, or a frame with a column a target; items without a finite value are
+    left out, and where all are equally hard there is no figure (NaN). `regressors` are names
+    of presets (all, left out) or a mapping from a name to a preset or a scikit-learn regressor; of
+    a DifficultyRegressor, the regressor inside is judged. `negative` marks items of negative
+    discrimination: all is then done a second time with these left out of training, never of tests.
+    Left out itself, what `difficulty_targets` found says which they are; `negative=False` does
+    without.
+
+    >>> import numpy as np
+    >>> hard = np.arange(40.0)
+    >>> found = evaluate_difficulty(hard[:, None], hard, regressors=["stepwise"], repeats=1)
+    >>> found.to_frame()[["regressor", "n"]].values.tolist()
+    [['stepwise', 40]]
+    """
+    _check_numbers(folds, repeats, random_state, n_jobs)
+    rows, plan, _ = feature_rows(features)
+    values = columns_of_items(targets, rows, "targets")
+    chosen = _chosen(regressors)
+    keep = _kept(negative, targets, rows)
+    splits = _splits(values, folds, repeats, random_state)
+    jobs = [
+        _Job(target, training, name, repeat, fold, train[kept[train]], test)
+        for target, parts in splits.items()
+        for training, kept in keep.items()
+        for name in chosen
+        for repeat, fold, train, test in parts
+    ]
+    _check_jobs(jobs, folds)
+    found = _run(jobs, rows, plan, values, chosen, random_state, n_jobs)
+    return DifficultyEvaluation(folds=found, notes=_notes(values, plan, keep))
+
+
+def _chosen(regressors: Any) -> dict[str, Any]:
+    """A regressor for each name; those of a wrapper, since intervals are not judged here."""
+    if regressors is None:
+        regressors = tuple(PRESETS)
+    if isinstance(regressors, str):
+        regressors = (regressors,)
+    if not isinstance(regressors, Mapping):
+        regressors = {checked_name(str(name)): name for name in regressors}
+    if not regressors:
+        raise InputError(f"regressors is empty. Name at least one of: {', '.join(PRESETS)}.")
+    found = {str(name): unwrapped(given) for name, given in regressors.items()}
+    for given in found.values():
+        regressor_of(given, FEWEST, 0)  # refused now rather than after minutes
+    return found
+
+
+def _check_numbers(folds: int, repeats: int, random_state: int, n_jobs: int | None) -> None:
+    whole_number(folds, "folds", 2)
+    whole_number(repeats, "repeats", 1)
+    whole_number(random_state, "random_state", 0)
+    if n_jobs not in (None, -1):
+        whole_number(n_jobs, "n_jobs", 1)
+
+
+def _kept(negative: Any, targets: Any, rows: Rows) -> dict[str, NDArray[np.bool_]]:
+    """Which items may be learnt from, under each name of a choice."""
+    everything = {ALL: np.ones(len(rows), dtype=bool)}
+    if negative is None and isinstance(targets, DifficultyTargets):
+        found = negative_items(targets, rows)
+        return {**everything, WITHOUT_NEGATIVE: ~found} if found.any() else everything
+    if negative is None or negative is False:
+        return everything
+    mask = labels_of_items(negative, rows, "negative")
+    if mask.dtype != bool:
+        raise InputError(
+            f"negative holds {mask.dtype}, but it should hold True for items of negative "
+            "discrimination and False for the others: items['discrimination'] < 0."
+        )
+    return {**everything, WITHOUT_NEGATIVE: ~mask}
+
+
+def _splits(
+    values: Mapping[str, Floats], folds: int, repeats: int, seed: int
+) -> dict[str, list[tuple[int, int, Any, Any]]]:
+    """Repeat, fold, training items and test items, for the items that each target knows."""
+    from sklearn.model_selection import KFold
+
+    found = {}
+    for target, column in values.items():
+        known = np.flatnonzero(np.isfinite(column))
+        if len(known) < FEWEST * folds:
+            raise InputError(
+                f"The target '{target}' is known for {counted(len(known), 'item')}, but {folds} "
+                f"folds need at least {FEWEST * folds}, {FEWEST} in each test part. Give more "
+                "items, or fewer folds."
+            )
+        found[target] = [
+            (repeat, fold, known[train], known[test])
+            for repeat in range(repeats)
+            for fold, (train, test) in enumerate(
+                KFold(folds, shuffle=True, random_state=seed + repeat).split(known)
+            )
+        ]
+    return found
+
+
+def _check_jobs(jobs: Sequence[_Job], folds: int) -> None:
+    if min(len(job.train) for job in jobs) < FEWEST:
+        raise InputError(
+            "Without the items of negative discrimination fewer than "
+            f"{FEWEST} are left to learn from in one of {folds} folds. Give negative=False."
+        )
+
+
+def _run(
+    jobs: Sequence[_Job],
+    rows: Rows,
+    plan: Plan | None,
+    values: Mapping[str, Floats],
+    regressors: Mapping[str, Any],
+    seed: int,
+    n_jobs: int | None,
+) -> pd.DataFrame:
+    import pandas as pd
+    from joblib import Parallel, delayed
+
+    done = Parallel(n_jobs=n_jobs)(
+        delayed(_judged)(job, rows, plan, values[job.target], regressors[job.regressor], seed)
+        for job in jobs
+    )
+    named = [(*job[:5], len(job.test), *scores) for job, scores in zip(jobs, done, strict=True)]
+    return pd.DataFrame(named, columns=[*KEYS, "repeat", "fold", "n", "nrmse", "spearman"])
+
+
+def _judged(
+    job: _Job, rows: Rows, plan: Plan | None, value: Floats, regressor: Any, seed: int
+) -> tuple[float, float]:
+    """NRMSE and Spearman on the test part."""
+    from sklearn.utils import _safe_indexing
+
+    made = pipeline_of(regressor, plan, value[job.train], seed)
+    made.fit(_safe_indexing(rows, job.train), value[job.train])
+    found = np.asarray(made.predict(_safe_indexing(rows, job.test)), dtype=float).reshape(-1)
+    figures = prediction_figures(found, value[job.test])
+    return figures["nrmse"], figures["spearman"]
+
+
+def _summary(names: dict[str, Any], part: pd.DataFrame) -> dict[str, Any]:
+    once = part[part["repeat"] == 0]
+    mean = float(part["spearman"].mean())
+    low, high = correlation_interval(mean, float((once["n"] - 3).sum() + 3), ranks=True)
+    return {
+        **names,
+        "n": int(once["n"].sum()),
+        "nrmse": part["nrmse"].mean(),
+        "nrmse_sd": part["nrmse"].std(),
+        "spearman": mean,
+        "spearman_low": low,
+        "spearman_high": high,
+    }
+
+
+def _compared(rows: pd.DataFrame, folds: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one table with the best one marked, and every other held against it."""
+    if rows["nrmse"].isna().all():
+        return rows.assign(p=np.nan, p_adjusted=np.nan, best=False)
+    first = rows.iloc[0]
+    part = folds[(folds["target"] == first["target"]) & (folds["training"] == first["training"])]
+    errors = {name: own["nrmse"].to_numpy() for name, own in part.groupby("regressor")}
+    best = rows["nrmse"].argmin()
+    winner = rows["regressor"].iloc[best]
+    p = np.array(
+        [
+            np.nan if name == winner else _signed_rank(errors[name] - errors[winner])
+            for name in rows["regressor"]
+        ]
+    )
+    return rows.assign(p=p, p_adjusted=adjusted(p), best=np.arange(len(rows)) == best)
+
+
+def _signed_rank(differences: Floats) -> float:
+    from scipy.stats import wilcoxon
+
+    there = differences[np.isfinite(differences) & (differences != 0)]
+    if 0 < there.size < FEWEST_DIFFERENCES:
+        return np.nan  # the test could not find any difference
+    return float(wilcoxon(there).pvalue) if there.size else 1.0
+
+
+def _matrix(rows: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    cells = {
+        name: dict(zip(part["regressor"], part["nrmse"], strict=True))
+        for name, part in rows.groupby("row", sort=False)
+    }
+    return pd.DataFrame.from_dict(cells, orient="index").rename_axis(columns="NRMSE by regressor")
+
+
+def _shown(number: Any, text: str) -> str:
+    return text if np.isfinite(number) else "–"
+
+
+def _said(row: pd.Series) -> str:
+    if not row["nrmse"] < 1:
+        return (
+            f"no regressor predicts {row['target']} better than its mean does (the best, "
+            f"{row['regressor']}: NRMSE {row['nrmse']:.2f} ± {row['nrmse_sd']:.2f})"
+        )
+    return (
+        f"{row['regressor']} predicts {row['target']} with an error of {row['nrmse']:.2f} ± "
+        f"{row['nrmse_sd']:.2f} of its spread, and orders {counted(row['n'], 'item')} with a "
+        f"Spearman correlation of {row['spearman']:.2f} ({row['spearman_low']:.2f} to "
+        f"{row['spearman_high']:.2f})"
+    )
+
+
+def _notes(
+    values: Mapping[str, Floats], plan: Plan | None, keep: Mapping[str, NDArray[np.bool_]]
+) -> tuple[str, ...]:
+    notes = []
+    for target, column in values.items():
+        if lost := int(np.isnan(column).sum()):
+            notes.append(f"{target}: left out, without a finite value: {counted(lost, 'item')}.")
+        if alike := equally_hard(column):
+            notes.append(f"{target}: {alike}, {PREDICTED}.")
+    if plan is not None and plan.left_out:
+        notes.append(f"Features: {plan.losses}.")
+    if WITHOUT_NEGATIVE in keep:
+        negative = int((~keep[WITHOUT_NEGATIVE]).sum())
+        notes.append(f"Of negative discrimination: {counted(negative, 'item')}.")
+    notes.append("Folds share training items, so that p-values are too small; they are a guide.")
+    return tuple(notes)

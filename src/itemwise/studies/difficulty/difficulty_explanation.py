@@ -1,0 +1,326 @@
+"""Why items are hard: which features tell difficulty, beside those that tell the class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.arguments import checked_share, whole_number
+from itemwise.datasets.labels import label_text
+from itemwise.errors import InputError
+from itemwise.learning.pipelines import pipeline_of
+from itemwise.learning.presets import TREES, unwrapped
+from itemwise.learning.rows import Rows, coder_of, is_frame, owners_of
+from itemwise.learning.targets import equally_hard
+from itemwise.numerics.agreement import spearman
+from itemwise.numerics.arrays import Floats
+from itemwise.responses.aligning import place_of
+from itemwise.results import Finding
+from itemwise.studies.difficulty.item_rows import feature_rows, labels_of_items, values_of_items
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+    from itemwise.learning.columns import Plan
+
+FEWEST = 20  # items
+LEAST = 1e-9  # importance; less is rounding
+FEWEST_TO_RANK = 3  # features, below which their orders agree by chance
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DifficultyExplanation(Finding):
+    """Which features tell how hard an item is, and which tell its class.
+
+    `permutation` is what the score on held-out items loses when a feature is shuffled among them:
+    R² of difficulty, accuracy of the class; mean and deviation over shuffles. A feature whose
+    information another one repeats may show none. `impurity` is the share of the spread that
+    splits on a feature took away in training, for models that are made of trees (Breiman, 2001); it
+    favours features of many values.
+    """
+
+    features: tuple[str, ...]
+    permutation: Floats  # (n_features,), as all that follow; of the difficulty model
+    permutation_sd: Floats
+    impurity: Floats  # NaN where the model has none
+    task_permutation: Floats  # of the classifier; NaN without labels
+    task_permutation_sd: Floats
+    task_impurity: Floats
+    score: float  # R² of the difficulty model on held-out items
+    task_score: float  # accuracy of the classifier on them
+    held_out: NDArray[np.intp]  # places of the items that no model has learnt from
+    model: Any  # the fitted difficulty model
+    rows: Any  # the features of all items
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """The feature that matters most for difficulty, and for the class."""
+        top = int(np.argmax(self.permutation))
+        if not self.score > 0:
+            return (
+                f"The features do not tell how hard items are: on "
+                f"{counted(len(self.held_out), 'held-out item')} R² is {self.score:.2f}."
+            )
+        text = (
+            f"How hard an item is shows most in {self.features[top]}: shuffled, it costs "
+            f"{self.permutation[top]:.2f} ± {self.permutation_sd[top]:.2f} of R² "
+            f"{self.score:.2f}"
+        )
+        return text + ("." if np.isnan(self.task_score) else f"; {self._task_said(top)}.")
+
+    def _task_said(self, top: int) -> str:
+        """Where the class shows, beside the feature that matters most for difficulty."""
+        first = int(np.argmax(self.task_permutation))
+        score = f"(accuracy {self.task_score:.2f})"
+        if not self.task_permutation[first] > LEAST:
+            return f"its class shows in no feature {score}"
+        same = "the same feature" if first == top else self.features[first]
+        text = f"its class shows most in {same} {score}"
+        if len(self.features) < FEWEST_TO_RANK:
+            return text
+        agree = float(spearman(self.permutation, self.task_permutation))
+        return (
+            f"{text}, and the two orders of {counted(len(self.features), 'feature')} agree with a "
+            f"Spearman correlation of {agree:.2f}"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a feature, what matters most for difficulty first."""
+        import pandas as pd
+
+        names = ("permutation", "permutation_sd", "impurity")
+        columns = {name: getattr(self, name) for name in names}
+        if not np.isnan(self.task_score):
+            columns |= {f"task_{name}": getattr(self, f"task_{name}") for name in names}
+        frame = pd.DataFrame(columns, index=pd.Index(self.features, name="feature"))
+        return frame.sort_values("permutation", ascending=False, kind="stable")
+
+    def of_item(self, item: Any) -> pd.DataFrame:
+        """What makes one item hard: for each feature, how far its value pushes the prediction.
+
+        `push` is the predicted difficulty less what it would be with the `usual` value of that
+        feature, its median or most frequent category, all others as they are: above 0 it makes the
+        item harder. Pushes need not add up, since features act together. `item` is a place, or a
+        name in the index of the features; rows that are only numbered are called row_0, row_1, ...
+        """
+        import pandas as pd
+
+        place = self._place(item)
+        rows = self.rows if is_frame(self.rows) else pd.DataFrame(self.rows)
+        rows = rows.set_axis(list(self.features), axis=1)
+        usual = [_usual(rows[name]) for name in self.features]
+        changed = pd.concat([rows.iloc[[place]]] * (len(usual) + 1), ignore_index=True)
+        for k, (name, value) in enumerate(zip(self.features, usual, strict=True), start=1):
+            changed.loc[k, name] = value
+        cells = changed if is_frame(self.rows) else changed.to_numpy()
+        found = np.asarray(self.model.predict(cells), dtype=float)
+        value = [changed.loc[0, name] for name in self.features]
+        columns = {"value": value, "usual": usual, "push": found[0] - found[1:]}
+        frame = pd.DataFrame(columns, index=pd.Index(self.features, name="feature"))
+        return frame.sort_values("push", key=np.abs, ascending=False, kind="stable")
+
+    def _place(self, item: Any) -> int:
+        import pandas as pd
+
+        index = self.rows.index if is_frame(self.rows) else pd.RangeIndex(len(self.rows))
+        place = place_of(item, index)
+        if place is not None:
+            return place
+        whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
+        if whole and 0 <= item < len(self.rows):
+            return int(item)
+        raise InputError(
+            f"There is no item {item!r:.40}. Give a place from 0 to {len(self.rows) - 1:,}, or a "
+            "name in the index of the features."
+        )
+
+    def plot(self, kind: str = "permutation", **kw: Any) -> Display:
+        """Importance for difficulty and for the class side by side, or that by "impurity".
+
+        Bars are shares of the sum over features, so that both models can be compared.
+        """
+        import pandas as pd
+
+        from itemwise.displays import DISPLAYS
+
+        if kind not in ("permutation", "impurity"):
+            raise InputError(f"kind is {kind!r}, but it should be 'permutation' or 'impurity'.")
+        columns: dict[str, Floats] = {}
+        for name, start in (("difficulty", ""), ("task", "task_")):
+            value = getattr(self, f"{start}{kind}")
+            error = getattr(self, f"{start}permutation_sd") if kind == "permutation" else 0 * value
+            total = np.maximum(value, 0.0).sum()
+            if np.isfinite(total):
+                columns |= {name: value / (total or 1.0), f"{name}_sd": error / (total or 1.0)}
+        if "difficulty" not in columns:
+            raise InputError("This model is not made of trees: it has no impurity to show.")
+        frame = pd.DataFrame(columns, index=list(self.features))
+        return DISPLAYS["importance"](frame).plot(**kw)
+
+
+def explain_difficulty(
+    regressor: Any,
+    features: Any,
+    difficulty: Any,
+    labels: Any = None,
+    *,
+    test_share: float = 0.3,
+    shuffles: int = 10,
+    random_state: int = 0,
+) -> DifficultyExplanation:
+    """Say which features make items hard, beside those that tell their class.
+
+    `regressor` is a preset ("rf") or a scikit-learn regressor, of which a copy is fitted.
+    `features` has a row an item, `difficulty` a number and `labels`, where given, the class of each
+    item; a random forest learns these, from items that have one. `difficulty` may be what
+    `difficulty_targets` found, of which the first method is taken. A share `test_share` of the
+    items is held out, and each feature shuffled `shuffles` times among them. Items without a finite
+    difficulty are left out.
+    """
+    checked_share(test_share, "test_share", 0.3)
+    whole_number(shuffles, "shuffles", 2)
+    whole_number(random_state, "random_state", 0)
+    rows, plan, names = feature_rows(features)
+    value = values_of_items(difficulty, rows, "difficulty")
+    train, test = _parts(value, test_share, random_state)
+    model = pipeline_of(unwrapped(regressor), plan, value[train], random_state)
+    settings = (plan, names, shuffles, random_state)
+    own = _importance(model, value, "r2", rows, train, test, *settings)
+    classes, remarks = _classes(labels, rows, train, test)
+    if classes is None:
+        task = (np.full((3, len(names)), np.nan), np.nan)
+    else:
+        known, forest = _known(classes), _classifier(plan, random_state)
+        learnt, held = train[known[train]], test[known[test]]
+        task = _importance(forest, classes, "accuracy", rows, learnt, held, *settings)
+    return DifficultyExplanation(
+        features=names,
+        permutation=own[0][0],
+        permutation_sd=own[0][1],
+        impurity=own[0][2],
+        task_permutation=task[0][0],
+        task_permutation_sd=task[0][1],
+        task_impurity=task[0][2],
+        score=own[1],
+        task_score=task[1],
+        held_out=test,
+        model=model,
+        rows=rows,
+        notes=(*_notes(value, plan, own[0][2]), *remarks),
+    )
+
+
+def _parts(
+    value: Floats, test_share: float, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Training and held-out places, among items whose difficulty is known."""
+    known = np.flatnonzero(np.isfinite(value))
+    if len(known) < FEWEST:
+        raise InputError(
+            f"The difficulty of {counted(len(known), 'item')} is known, but at least {FEWEST} are "
+            "needed to learn and to test. Give more."
+        )
+    if alike := equally_hard(value):
+        raise InputError(f"{alike[0].upper()}{alike[1:]}: there is nothing to explain.")
+    order = np.random.default_rng(seed).permutation(known)
+    held = min(max(round(test_share * len(known)), 2), len(known) - 2)
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def _known(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    import pandas as pd
+
+    return np.asarray(pd.notna(labels), dtype=bool)
+
+
+def _classes(
+    labels: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp]
+) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
+    """The class of each item as text, empty ones as None; no classes where there is no task."""
+    if labels is None:
+        return None, ()
+    if isinstance(labels, list | tuple):
+        labels = np.array(labels, dtype=object)  # else NaN among words would become a word
+    given = labels_of_items(labels, rows, "labels")
+    known = _known(given)
+    classes = np.array([label_text(label) for label in given], dtype=object)
+    classes[~known] = None
+    without = int((~known[train]).sum() + (~known[test]).sum())
+    remark = f"Left out for the class, without a label: {counted(without, 'item')}."
+    remarks = (remark,) if without else ()
+    learnt = set(classes[train][known[train]])
+    if len(learnt) < 2 or not known[test].any():
+        return None, (*remarks, "Class not explained: two or more are needed to learn them.")
+    return classes, remarks
+
+
+def _classifier(plan: Plan | None, seed: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(coder_of(plan), RandomForestClassifier(TREES, random_state=seed))
+
+
+def _importance(
+    model: Any,
+    target: Any,
+    scoring: str,
+    rows: Rows,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    plan: Plan | None,
+    names: tuple[str, ...],
+    shuffles: int,
+    seed: int,
+) -> tuple[Floats, float]:
+    """By permutation, its deviation, and by impurity, (3, n_features); the held-out score."""
+    from sklearn.inspection import permutation_importance
+    from sklearn.metrics import get_scorer
+    from sklearn.utils import _safe_indexing
+
+    model.fit(_safe_indexing(rows, train), target[train])
+    held = _safe_indexing(rows, test)
+    found = permutation_importance(
+        model, held, target[test], scoring=scoring, n_repeats=shuffles, random_state=seed
+    )
+    impurity = _impurity(model, plan, names)
+    spread = found.importances.std(axis=1, ddof=1)
+    score = float(get_scorer(scoring)(model, held, target[test]))
+    return np.array([found.importances_mean, spread, impurity]), score
+
+
+def _impurity(model: Any, plan: Plan | None, names: tuple[str, ...]) -> Floats:
+    """Importance by impurity of each feature, over all columns that were made of it."""
+    coder, last = model[0], model[-1]
+    if not hasattr(last, "feature_importances_"):
+        return np.full(len(names), np.nan)
+    made = last.feature_importances_
+    owners = list(names) if plan is None else owners_of(coder, plan)
+    found = dict.fromkeys(names, 0.0)
+    for owner, part in zip(owners, made, strict=True):
+        found[owner] += float(part)
+    return np.array(list(found.values()))
+
+
+def _usual(column: pd.Series) -> Any:
+    if column.dtype == np.float64:
+        return float(column.median())
+    modes = column.mode()
+    return modes.iloc[0] if len(modes) else np.nan
+
+
+def _notes(value: Floats, plan: Plan | None, impurity: Floats) -> tuple[str, ...]:
+    notes = []
+    if lost := int(np.isnan(value).sum()):
+        notes.append(f"Left out, without a finite difficulty: {counted(lost, 'item')}.")
+    if plan is not None and plan.left_out:
+        notes.append(f"Features: {plan.losses}.")
+    if np.isnan(impurity).all():
+        notes.append("The difficulty model is not made of trees: it has no impurity.")
+    return tuple(notes)

@@ -1,0 +1,240 @@
+"""Generality: whether a respondent is good at all easy items and bad at all hard ones.
+
+Martínez-Plumed and Hernández-Orallo (2020) pair it with ability, as discrimination is paired with
+difficulty.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.arguments import whole_number
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.logistic_regression import logistic_curves
+from itemwise.responses import Table, as_responses
+from itemwise.results import Finding
+from itemwise.studies.difficulty.along_difficulty import (
+    Difficulty,
+    difficulty_values,
+    known_difficulty,
+)
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+# A logistic distribution of unit scale has this deviation.
+DEVIATION = math.pi / math.sqrt(3.0)
+FEWEST_DRAWS = 20
+LEAST_FALL = 1e-6  # of log-odds, by a deviation of difficulty; less is rounding
+RIGHT, WRONG, FLAT, FEW = "right everywhere", "wrong everywhere", "does not fall", "too few items"
+STEP = "falls at once"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Generality(Finding):
+    """Over how narrow a stretch of difficulty each respondent turns from right to wrong.
+
+    Success of a respondent falls with difficulty h along the curve σ(-s (h - m)). What it loses at
+    each h, -dσ/dh, is a density around m of deviation π / (√3 s): the `spread`. Generality is
+    1 / spread. Where success does not fall at all, the spread is infinite and generality is 0. Who
+    is right (or wrong) everywhere falls beyond the items, nobody knows how fast: it is NaN. Who is
+    right up to a difficulty and wrong from there on falls at once, between two items: any higher
+    generality fits as well, and the one given is cautious (Jeffreys' prior).
+    """
+
+    respondents: tuple[str, ...]
+    generality: Floats  # (n_respondents,), as all that follow
+    generality_se: Floats  # over draws of the items
+    spread: Floats
+    middle: Floats  # difficulty at which half of the items are solved; NaN where there is none
+    share: Floats  # of right responses
+    n: Floats  # responses
+    flags: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """Who is the most regular, and what that means."""
+        known = np.flatnonzero(np.isfinite(self.generality))
+        if not known.size:
+            return "No respondent turns from right to wrong on these items: generality is unknown."
+        order = known[np.argsort(-self.generality[known], kind="stable")]
+        best = order[0]
+        if self.generality[best] == 0:
+            names = listed([self.respondents[row] for row in known], "respondent")
+            return (
+                f"Success of {names} does not fall with difficulty: generality is 0. The "
+                "difficulties may be those of other items."
+            )
+        value, reach = self.generality[best], 1.96 * self.generality_se[best]
+        text = (
+            f"{self.respondents[best]} is the most general, {value:.2f} ± {reach:.2f}: "
+            f"{self._fall(best)}"
+        )
+        if order.size < 2:
+            return f"{text}."
+        last = order[-1]
+        apart = self.generality[best] - self.generality[last]
+        reach = 1.96 * math.hypot(self.generality_se[best], self.generality_se[last])
+        sure = "" if apart > reach else ", which may be chance"
+        return (
+            f"{text}; the least general, {self.respondents[last]} "
+            f"({self.generality[last]:.2f}), fails easy items and solves hard ones "
+            f"more often{sure}."
+        )
+
+    def _fall(self, row: int) -> str:
+        if self.flags[row] == STEP:
+            return (
+                f"it is right on every item up to a difficulty of about {self.middle[row]:.2f} and "
+                "wrong on every harder one, so that it may be more general still"
+            )
+        return (
+            f"it turns from right to wrong within a spread of difficulty of {self.spread[row]:.2f}"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a respondent."""
+        import pandas as pd
+
+        columns = {
+            "generality": self.generality,
+            "generality_se": self.generality_se,
+            "spread": self.spread,
+            "middle": self.middle,
+            "share": self.share,
+            "n": self.n.astype(np.intp),
+            "flag": self.flags,
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
+
+    def plot(self, **kw: Any) -> Display:
+        """Respondents by generality."""
+        from itemwise.displays import DISPLAYS
+
+        display: Any = DISPLAYS["ranking"]
+        drawn: Display = display(self.to_frame(), estimate="generality", se="generality_se")
+        return drawn.plot(**kw)
+
+
+def generality(
+    responses: Table,
+    difficulty: Difficulty | None = None,
+    *,
+    calibration: Calibration | None = None,
+    draws: int = 200,
+    random_state: int = 0,
+) -> Generality:
+    """Generality of each respondent: 1 / spread of difficulty over which its success falls.
+
+    `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item, by
+    name; instead, `calibration` has it. Values far out pull the curves: `difficulty_targets` can
+    clip or drop them. Standard errors come from `draws` of the items with replacement.
+    """
+    whole_number(draws, "draws", FEWEST_DRAWS)
+    whole_number(random_state, "random_state", 0)
+    table = as_responses(responses, "binary")
+    value = difficulty_values(known_difficulty(difficulty, calibration, "generality"), table.items)
+    known = np.isfinite(value)
+    if np.unique(value[known]).size < 2:
+        raise InputError(
+            "Generality needs items of at least two different, finite difficulties. The names of "
+            "the items must be the same in responses and difficulty."
+        )
+    cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))[:, known]
+    curves = logistic_curves(cells, value[known])
+    drawn = _drawn_slopes(cells, value[known], curves, int(draws), random_state)
+    unknown = [name for name, there in zip(table.items, known, strict=True) if not there]
+    return _found(table.respondents, cells, value[known], curves, drawn, unknown)
+
+
+def _drawn_slopes(
+    cells: Floats, value: Floats, curves: Floats, draws: int, random_state: int
+) -> Floats:
+    """How fast success falls in each draw of the items, (n_draws, n_respondents)."""
+    random = np.random.default_rng(random_state)
+    even = np.full(value.size, 1 / value.size)
+    found = []
+    for _ in range(draws):
+        weights = random.multinomial(value.size, even).astype(np.float64)
+        used = weights > 0
+        found.append(
+            logistic_curves(cells[:, used], value[used], weights[used], start=curves)[:, 1]
+        )
+    return np.maximum(-np.array(found), 0.0)
+
+
+def _found(
+    respondents: tuple[str, ...],
+    cells: Floats,
+    value: Floats,
+    curves: Floats,
+    drawn: Floats,
+    unknown: list[str],
+) -> Generality:
+    """Slopes as generality, with what is to be said of each respondent."""
+    slope = np.where(curves[:, 1] * value.std() > -LEAST_FALL, 0.0, curves[:, 1])
+    flags = _flags(cells, value, slope)
+    lost = np.array([flag in (RIGHT, WRONG, FEW) for flag in flags])
+    fall = np.where(lost, np.nan, np.abs(slope))
+    found = fall / DEVIATION
+    with np.errstate(divide="ignore"):
+        spread = 1.0 / found
+    falls = fall > 0
+    middle = np.divide(curves[:, 0], fall, out=np.full(fall.shape, np.nan), where=falls)
+    n = (~np.isnan(cells)).sum(axis=1).astype(np.float64)
+    return Generality(
+        respondents=respondents,
+        generality=found,
+        generality_se=np.where(lost, np.nan, drawn.std(axis=0, ddof=1) / DEVIATION),
+        spread=spread,
+        middle=middle,
+        share=np.divide(np.nansum(cells, axis=1), n, out=np.full(n.shape, np.nan), where=n > 0),
+        n=n,
+        flags=flags,
+        notes=_notes(respondents, flags, unknown),
+    )
+
+
+def _flags(cells: Floats, value: Floats, slope: Floats) -> tuple[str, ...]:
+    found = []
+    for row, rise in zip(cells, slope, strict=True):
+        there = ~np.isnan(row)
+        if np.unique(value[there]).size < 2:
+            found.append(FEW)
+        elif (row[there] == 1).all():
+            found.append(RIGHT)
+        elif (row[there] == 0).all():
+            found.append(WRONG)
+        else:
+            at_once = value[row == 1].max() < value[row == 0].min()
+            found.append(FLAT if rise >= 0 else STEP if at_once else "")
+    return tuple(found)
+
+
+def _notes(
+    respondents: tuple[str, ...], flags: tuple[str, ...], unknown: list[str]
+) -> tuple[str, ...]:
+    said = {
+        RIGHT: "its fall lies beyond these items; generality is unknown.",
+        WRONG: "its fall lies before these items; generality is unknown.",
+        FEW: "asked items of one difficulty at most; generality is unknown.",
+        FLAT: "success does not fall with difficulty; generality is 0.",
+        STEP: "right up to a difficulty, wrong from there on; generality may be higher.",
+    }
+    notes = []
+    for flag, text in said.items():
+        if names := [name for name, given in zip(respondents, flags, strict=True) if given == flag]:
+            notes.append(f"{listed(names, 'respondent')} {flag}: {text}")
+    if unknown:
+        notes.append(f"Left out, without a finite difficulty: {counted(len(unknown), 'item')}.")
+    return tuple(notes)

@@ -1,0 +1,311 @@
+"""Which model for which item: the best by difficulty, and whether choosing by it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from itemwise.arguments import whole_number
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.learning.targets import DifficultyTargets, difficulty_of
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.binning import sums_by_bin, wilson
+from itemwise.numerics.paired import mcnemar, paired_difference
+from itemwise.responses import Table, as_responses
+from itemwise.results import Finding
+from itemwise.studies.difficulty.along_difficulty import (
+    Bins,
+    Difficulty,
+    along,
+    check_level,
+    difficulty_values,
+    known_difficulty,
+    shares,
+)
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+FEWEST_MODELS = 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelSelection(Finding):
+    """The best model in each bin of difficulty, and what choosing by it gains on other items.
+
+    `tied` holds, for each bin, models that are not beyond chance behind its best (McNemar's exact
+    test at `level`, bin by bin). The gain is that over the single best model, on items that neither
+    was chosen on; its interval is paired, and as wide as cross-validation makes it (Nadeau and
+    Bengio, 2003).
+    """
+
+    respondents: tuple[str, ...]
+    single: str  # the single best model
+    edges: Floats  # of the bins, (n_bins + 1,)
+    difficulty: Floats  # (n_bins,); median of the items in a bin
+    items: NDArray[np.intp]  # (n_bins,)
+    best: tuple[str, ...]  # of each bin
+    tied: tuple[tuple[str, ...], ...]  # of each bin
+    n: Floats  # (n_respondents, n_bins), as the three that follow
+    share: Floats
+    low: Floats
+    high: Floats
+    gain: float  # on held-out items, as all that follow
+    gain_low: float
+    gain_high: float
+    share_chosen: float
+    share_single: float
+    share_any: float  # where at least one model is right: no choice could do better
+    judged: int  # items
+    level: float
+    notes: tuple[str, ...] = ()
+
+    def choose(self, difficulty: ArrayLike | DifficultyTargets) -> list[str]:
+        """The model for each item of these difficulties.
+
+        Beyond the easiest and the hardest item, the outer bins go on; the single best model where a
+        difficulty is NaN.
+        """
+        try:
+            value = np.atleast_1d(np.asarray(difficulty_of(difficulty), dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"difficulty should give numbers, but: {error}.") from error
+        place = np.searchsorted(self.edges[1:-1], value, side="right")
+        return [
+            self.single if np.isnan(number) else self.best[k]
+            for number, k in zip(value, place, strict=True)
+        ]
+
+    @property
+    def meaning(self) -> str:
+        """Whether choosing by difficulty is worth it, and who is best where."""
+        interval = f"{self.gain_low:+.3f} to {self.gain_high:+.3f}"
+        shares_said = (
+            f"right on {self.share_chosen:.3f} of held-out items, the single best model, "
+            f"{self.single}, on {self.share_single:.3f}"
+        )
+        if self.gain_low > 0:
+            return (
+                f"Choosing the model by difficulty pays: it is {shares_said}, a gain of "
+                f"{self.gain:+.3f} ({interval}). Best are {self._regions_said()}."
+            )
+        if self.gain_high < 0:
+            return (
+                f"Choosing the model by difficulty does harm: it is {shares_said}, "
+                f"{self.gain:+.3f} ({interval}). Use {self.single} for all."
+            )
+        return (
+            f"Choosing the model by difficulty shows no gain beyond chance: it is {shares_said}, "
+            f"{self.gain:+.3f} ({interval}). Nothing speaks against {self.single} for all."
+        )
+
+    def _regions_said(self, most: int = 4) -> str:
+        """Neighbouring bins of the same model as one stretch: A up to -1.2, B beyond."""
+        stretches = [
+            (name, [k for k, _ in run])
+            for name, run in groupby(enumerate(self.best), key=lambda entry: entry[1])
+        ]
+        said = [f"{name} up to {self.edges[ks[-1] + 1]:.2f}" for name, ks in stretches[:-1]]
+        said.append(f"{stretches[-1][0]} beyond" if said else f"{stretches[-1][0]} everywhere")
+        if len(said) > most:
+            return f"{', '.join(said[:most])}, and so on, with {len(said)} stretches in all"
+        return ", ".join(said)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a bin, from easy to hard: who is best there, and who is as good."""
+        import pandas as pd
+
+        row = [self.respondents.index(name) for name in self.best]
+        bins = np.arange(len(self.best))
+        columns = {
+            "from": self.edges[:-1],
+            "to": self.edges[1:],
+            "difficulty": self.difficulty,
+            "items": self.items,
+            "best": self.best,
+            "share": self.share[row, bins],
+            "low": self.low[row, bins],
+            "high": self.high[row, bins],
+            "share_single": self.share[self.respondents.index(self.single)],
+            "tied": [", ".join(names) for names in self.tied],
+        }
+        return pd.DataFrame(columns, index=pd.Index(bins + 1, name="bin"))
+
+    def plot(self, **kw: Any) -> Display:
+        """Share of right responses of each model along the difficulty."""
+        import pandas as pd
+
+        from itemwise.displays import DISPLAYS
+
+        count, n_bins = self.share.shape
+        columns = {
+            "respondent": np.repeat(np.array(self.respondents, dtype=object), n_bins),
+            "difficulty": np.tile(self.difficulty, count),
+            "share": self.share.reshape(-1),
+            "low": self.low.reshape(-1),
+            "high": self.high.reshape(-1),
+        }
+        return DISPLAYS["characteristic"](pd.DataFrame(columns)).plot(**kw)
+
+
+def select_models(
+    responses: Table,
+    difficulty: Difficulty | None = None,
+    *,
+    calibration: Calibration | None = None,
+    bins: int | Sequence[float] = 10,
+    by: str = "quantile",
+    folds: int = 5,
+    level: float = 0.95,
+    random_state: int = 0,
+) -> ModelSelection:
+    """The best model in each bin of difficulty, and what choosing by difficulty gains.
+
+    `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item,
+    observed or predicted; instead, `calibration` has it. Best without these models' own responses:
+    a difficulty that they had a part in tells who was right, and the gain looks too large. `bins`
+    and `by` are those of `characteristic_curves`. The gain is measured over `folds` of the items:
+    bins, their best models and the single best are found on the others.
+    """
+    check_level(level)
+    whole_number(folds, "folds", 2)
+    whole_number(random_state, "random_state", 0)
+    table = as_responses(responses, "binary")
+    if table.n_respondents < FEWEST_MODELS:
+        raise InputError("There is one respondent only. Give two or more to choose from.")
+    value = difficulty_values(
+        known_difficulty(difficulty, calibration, "select_models"), table.items
+    )
+    found = along(value, table.items, bins, by)
+    cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
+    n, right = sums_by_bin(cells, found.place, found.items.size)
+    low, high = wilson(right, n, level)
+    single, best = _best(n, right)
+    used = np.flatnonzero(found.place >= 0)
+    held = _held_out(cells[:, used], value[used], bins, by, folds, random_state)
+    names = np.array(table.respondents, dtype=object)
+    lost = int(used.size - held.n)
+    unjudged = (f"{counted(lost, 'item')} not judged: a model was never asked there.",)
+    # Folds share most of what they learn from, so that their errors do too.
+    inflation = 1.0 + folds / (folds - 1.0)
+    gain_low, gain_high = paired_difference(held.better, held.worse, held.n, level, inflation)
+    return ModelSelection(
+        respondents=table.respondents,
+        single=names[single],
+        edges=found.edges,
+        difficulty=found.difficulty,
+        items=found.items,
+        best=tuple(names[best]),
+        tied=_tied(cells, found, best, level, table.respondents),
+        n=n,
+        share=shares(right, n),
+        low=low,
+        high=high,
+        gain=(held.better - held.worse) / held.n,
+        gain_low=gain_low,
+        gain_high=gain_high,
+        share_chosen=held.chosen / held.n,
+        share_single=held.single / held.n,
+        share_any=held.anybody / held.n,
+        judged=held.n,
+        level=level,
+        notes=(*found.notes, *(unjudged if lost else ())),
+    )
+
+
+def _best(n: Floats, right: Floats) -> tuple[int, NDArray[np.intp]]:
+    """The single best row over all bins, and the best in each; equals go to the single best."""
+    overall = shares(right.sum(axis=1), n.sum(axis=1))
+    single = int(np.argmax(np.where(np.isnan(overall), -1.0, overall)))
+    share = np.where(n > 0, shares(right, n), -1.0)
+    best = np.argmax(share, axis=0)
+    return single, np.where(share[single] >= share.max(axis=0), single, best)
+
+
+def _tied(
+    cells: Floats,
+    found: Bins,
+    best: NDArray[np.intp],
+    level: float,
+    respondents: tuple[str, ...],
+) -> tuple[tuple[str, ...], ...]:
+    """For each bin, who is not beyond chance behind its best, on the items that both were asked."""
+    tied = []
+    for k, leader in enumerate(best):
+        part = cells[:, found.place == k]
+        both = ~np.isnan(part) & ~np.isnan(part[leader])
+        ahead = (both & (part[leader] > part)).sum(axis=1).astype(np.float64)
+        behind = (both & (part[leader] < part)).sum(axis=1).astype(np.float64)
+        alike = mcnemar(ahead, behind) >= 1 - level
+        tied.append(
+            tuple(
+                name
+                for row, name in enumerate(respondents)
+                if alike[row] and row != leader and both[row].any()
+            )
+        )
+    return tuple(tied)
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """Counts over items that neither bins nor models were chosen on."""
+
+    n: int
+    chosen: int
+    single: int
+    better: int  # chosen right, single wrong
+    worse: int
+    anybody: int
+
+
+def _held_out(
+    cells: Floats,
+    value: Floats,
+    bins: int | Sequence[float],
+    by: str,
+    folds: int,
+    random_state: int,
+) -> _HeldOut:
+    """Right and wrong of the chosen and of the single best model, fold by fold."""
+    n_items = value.size
+    if folds > n_items:
+        raise InputError(
+            f"folds is {folds}, but there are {counted(n_items, 'item')} with a difficulty. "
+            "Give fewer folds, or more items."
+        )
+    fold = np.random.default_rng(random_state).permutation(n_items) % folds
+    chosen, single = np.full(n_items, np.nan), np.full(n_items, np.nan)
+    names = ("",) * n_items
+    for k in range(folds):
+        test, train = fold == k, fold != k
+        learnt = along(value[train], names[: int(train.sum())], bins, by)
+        leader, best = _best(*sums_by_bin(cells[:, train], learnt.place, learnt.items.size))
+        place = np.searchsorted(learnt.edges[1:-1], value[test], side="right")
+        columns = np.flatnonzero(test)
+        chosen[columns] = cells[best[place], columns]
+        single[columns] = cells[leader, columns]
+    judged = ~np.isnan(chosen) & ~np.isnan(single)
+    if not judged.any():
+        raise InputError(
+            "No held-out item was asked of both the chosen and the single best model, so that "
+            "nothing can be compared. Give responses of models that were asked the same items."
+        )
+    one, other = chosen[judged], single[judged]
+    return _HeldOut(
+        n=int(judged.sum()),
+        chosen=int(one.sum()),
+        single=int(other.sum()),
+        better=int((one > other).sum()),
+        worse=int((one < other).sum()),
+        anybody=int((np.nan_to_num(cells[:, judged]) > 0).any(axis=0).sum()),
+    )

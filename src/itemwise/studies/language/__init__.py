@@ -1,0 +1,1 @@
+"""Language models: leaderboards, items, short and adaptive benchmarks, scales that last."""

@@ -1,0 +1,162 @@
+"""The course of an adaptive evaluation: what to ask next, and what was answered so far."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from itemwise.adaptive import AdaptiveTest, Budget, Selector
+from itemwise.adaptive.parts import refuse_unless_number
+from itemwise.arguments import checked_share, whole_number
+from itemwise.calibration import Calibration
+from itemwise.errors import FileError, InputError
+from itemwise.files import PathLike
+from itemwise.studies.language.answer_journal import AnswerJournal
+from itemwise.studies.language.score_intervals import as_real_error
+from itemwise.words import counted
+
+
+class Course:
+    """One respondent under evaluation: a session, what could not be answered, and a journal.
+
+    Items that could not be answered count towards the budget: they were asked.
+    """
+
+    def __init__(
+        self,
+        bank: Calibration,
+        *,
+        budget: int = 25,
+        se: float | None = None,
+        selector: Selector | str = "score",
+        batch_size: int = 1,
+        journal: PathLike | None = None,
+        error: Any = None,
+        confidence: float = 0.95,
+        respondent: str = "model",
+        random_state: int = 0,
+    ) -> None:
+        whole_number(budget, "budget", 1)
+        self.batch_size = whole_number(batch_size, "batch_size", 1)
+        if se is not None:
+            refuse_unless_number(se, "se", 0, np.inf)
+        self.bank, self.se = bank, se
+        self.confidence = checked_share(confidence, "confidence", 0.95)
+        self.respondent = str(respondent)
+        # What is no bank, or has no items, is refused by the test.
+        most = len(bank.item_names) if isinstance(bank, Calibration) else budget
+        self.budget = min(budget, max(most, 1))
+        test = AdaptiveTest(
+            bank, selector=selector, stopper=Budget(self.budget), random_state=random_state
+        )
+        self.error = as_real_error(error)
+        if self.error is not None:
+            self.error.refuse_unless_for(bank.item_names, repr(test.parts.selector))
+        self.session = test.start()
+        self.recovered = 0
+        self._path = journal
+        self._journal: AnswerJournal | None = None
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        if self._path is not None:
+            self._journal = self._stack.enter_context(AnswerJournal(self._path, self._settings()))
+            with ExitStack() as on_failure:
+                on_failure.callback(self._stack.close)
+                self._recover(self._journal)
+                on_failure.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None and self._path is not None:
+            error.add_note(
+                f"What was asked so far, {counted(self.asked, 'item')}, is safe in "
+                f"'{self._path}'; the same call goes on from there."
+            )
+        self._stack.close()
+
+    @property
+    def asked(self) -> int:
+        """Items that were asked, with or without success."""
+        return len(self.session.answered) + len(self.session.skipped)
+
+    @property
+    def reason(self) -> str:
+        """Why it is over; empty while it goes on."""
+        if self.se is not None and self.session.se <= self.se:
+            return "standard error reached"
+        if self.asked >= self.budget:
+            return "budget spent"
+        return self.session.reason
+
+    def next_items(self) -> list[str]:
+        """What to ask now; nothing when it is over."""
+        if self.reason:
+            return []
+        return self.session.next_items(min(self.batch_size, self.budget - self.asked))
+
+    def take(self, items: list[str], responses: list[Any]) -> None:
+        """Keep all responses that can be used, then say what is wrong with the others."""
+        wrong: list[InputError] = []
+        for item, response in zip(items, responses, strict=True):
+            try:
+                number = self._checked(item, response)
+            except InputError as error:
+                wrong.append(error)
+                continue
+            if self._journal is not None:
+                self._journal.add(item, number)
+            self._count(item, number)
+        if wrong:
+            raise wrong[0]
+
+    def _checked(self, item: str, response: Any) -> float | None:
+        """The response as a number; None for what could not be answered."""
+        if response is None:
+            return None
+        if isinstance(response, str | bytes):
+            raise InputError(
+                f"The response to {item!r} is the text {response!r:.60}. ask() should judge what "
+                "the model wrote, and return a number: 1 for right and 0 for wrong, or a score."
+            )
+        bank = self.session.test.items
+        bank.read(bank.place(item), response)
+        number = float(response)
+        return number if self.bank.model.kind == "continuous" else int(number)
+
+    def _count(self, item: str, number: float | None) -> None:
+        if number is None:
+            self.session.skip(item)
+        else:
+            self.session.answer(item, number)
+
+    def _settings(self) -> dict[str, Any]:
+        """What an evaluation must share with its journal; when to stop may change."""
+        test, bank = self.session.test, self.bank
+        extent = [np.asarray(end).tolist() for end in bank.model.extent()]
+        known = bank.model.name, extent, bank.item_names, bank.population.reach()
+        digest = hashlib.sha256(repr(known).encode() + bank.coords.tobytes()).hexdigest()
+        return {
+            "bank": digest[:16],
+            "selector": repr(test.parts.selector),
+            "random_state": test.random_state,
+            "respondent": self.respondent,
+        }
+
+    def _recover(self, journal: AnswerJournal) -> None:
+        """Count what the journal holds, up to the budget."""
+        for item, number in journal.answers[: self.budget]:
+            try:
+                self._count(item, self._checked(item, number))
+            except InputError as error:
+                raise FileError(f"'{journal.path}': {error}") from error
+        self.recovered = self.asked

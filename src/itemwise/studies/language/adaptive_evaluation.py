@@ -1,0 +1,245 @@
+"""Evaluating a model with few items: each is chosen by what the responses so far leave open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.adaptive import Selector
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.files import PathLike
+from itemwise.responses import Responses
+from itemwise.results import Finding
+from itemwise.studies.language.adaptive_course import Course
+from itemwise.studies.language.asking import Ask, Waiter, ask_later, ask_now
+from itemwise.studies.language.score_intervals import normal_reach, possible_scores
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdaptiveEvaluation(Finding):
+    """What a few items say of a model, and what all of them would.
+
+    `trace` has one row a response: step, item, response, and as known after it `ability` with
+    `se`, and the `score` on all items with `score_se` and its interval from `low` to `high`.
+    """
+
+    respondent: str
+    trace: pd.DataFrame
+    ability: float
+    se: float
+    score: float  # mean response over all items of the bank: for right and wrong, the accuracy
+    score_se: float
+    score_low: float
+    score_high: float
+    confidence: float
+    skipped: tuple[str, ...]  # items that could not be answered
+    reason: str
+    n_items: int
+    word: str  # what the score is called
+    notes: tuple[str, ...] = ()
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """Items that were answered, in the order in which they were asked."""
+        return tuple(self.trace["item"])
+
+    @property
+    def saved(self) -> int:
+        """Items of the bank that did not have to be asked."""
+        return self.n_items - len(self.trace) - len(self.skipped)
+
+    @property
+    def meaning(self) -> str:
+        """One sentence on what is known, and what it took."""
+        return (
+            f"{self.respondent} answered {len(self.trace):,} of {counted(self.n_items, 'item')} "
+            f"({self.reason}): its {self.word} on all of them would be {self.score:.3f} "
+            f"({self.confidence:.0%} interval {self.score_low:.3f} to {self.score_high:.3f}), its "
+            f"ability is {self.ability:.2f} ± {1.96 * self.se:.2f}, and "
+            f"{counted(self.saved, 'item')} did not have to be asked."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a response."""
+        return self.trace.copy()
+
+    def plot(self, **kw: Any) -> Display:
+        """Predicted score and ability, as they became known."""
+        import pandas as pd
+
+        from itemwise.displays import DISPLAYS
+
+        if self.trace.empty:
+            raise InputError("Nothing was answered, so that there is no trace to draw.")
+        trace, reach = self.trace, normal_reach(self.confidence)
+        parts = [
+            pd.DataFrame({"estimate": trace["score"], "low": trace["low"], "high": trace["high"]}),
+            pd.DataFrame(
+                {
+                    "estimate": trace["ability"],
+                    "low": trace["ability"] - reach * trace["se"],
+                    "high": trace["ability"] + reach * trace["se"],
+                }
+            ),
+        ]
+        names = (f"predicted {self.word}", "ability")
+        frame = pd.concat(
+            [
+                part.assign(panel=name, series=self.respondent, x=trace["step"])
+                for name, part in zip(names, parts, strict=True)
+            ]
+        )
+        bands: Any = DISPLAYS["bands"]
+        display: Display = bands(frame, across="items answered")
+        return display.plot(**kw)
+
+
+def evaluate_adaptively(
+    bank: Calibration,
+    ask: Ask,
+    *,
+    budget: int = 25,
+    se: float | None = None,
+    selector: Selector | str = "score",
+    batch_size: int = 1,
+    journal: PathLike | None = None,
+    error: Any = None,
+    confidence: float = 0.95,
+    respondent: str = "model",
+    random_state: int = 0,
+) -> AdaptiveEvaluation:
+    """Ask a model the items that tell most, and foretell its score on all items of the bank.
+
+    `ask(item)` puts the item of that name to the model and returns its response: 1 or 0, a grade
+    or a score, as the bank's model has it; None for what could not be answered, which is not
+    asked again. With a `batch_size` above 1 it is given a list of items, and returns a list of
+    responses in the same order, or a mapping from item to response. It may be async; where an
+    event loop is running, it then runs in a thread (or await `evaluate_adaptively_async`).
+
+    It is over when `budget` items were asked, or the standard error of the ability is at most
+    `se`. The `selector` "score" looks for the items after which the score on all items is known
+    best, "information" for those that tell most of the ability; see `AdaptiveTest`.
+
+    With a `journal`, each response is on disk before it counts: after a crash the same call goes
+    on, and asks nothing twice. A larger budget goes on, too.
+
+    Intervals of the score are the model's own, which are too narrow where a benchmark is not one
+    scale; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
+
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate("2pl", 300, 60, random_state=0)
+    >>> bank = iw.calibrate(drawn.responses)
+    >>> found = iw.evaluate_adaptively(bank, lambda item: int(item < "item_4"), budget=10)
+    >>> len(found.items), found.saved, found.reason
+    (10, 50, 'budget spent')
+    """
+    course = Course(
+        bank,
+        budget=budget,
+        se=se,
+        selector=selector,
+        batch_size=batch_size,
+        journal=journal,
+        error=error,
+        confidence=confidence,
+        respondent=respondent,
+        random_state=random_state,
+    )
+    _refuse_unless_callable(ask)
+    with course, Waiter() as waiter:
+        while items := course.next_items():
+            course.take(items, ask_now(ask, items, waiter, batched=batch_size > 1))
+    return _result(course)
+
+
+async def evaluate_adaptively_async(
+    bank: Calibration, ask: Ask, **settings: Any
+) -> AdaptiveEvaluation:
+    """As `evaluate_adaptively`, with the same settings, in the event loop that is running.
+
+    `ask` may be async or not; an async one can use clients that belong to this loop.
+    """
+    course = Course(bank, **settings)
+    _refuse_unless_callable(ask)
+    with course:
+        while items := course.next_items():
+            course.take(items, await ask_later(ask, items, batched=course.batch_size > 1))
+    return _result(course)
+
+
+def _refuse_unless_callable(ask: Any) -> None:
+    if not callable(ask):
+        raise InputError(
+            f"ask is {ask!r:.60}; give a function that takes an item and returns the response."
+        )
+
+
+def _result(course: Course) -> AdaptiveEvaluation:
+    """What is known at the end, and how it became known."""
+    bank, session = course.bank, course.session
+    trace = session.trace
+    scores = _scores(course, trace)
+    last = scores.iloc[-1]
+    steps = scores.iloc[1:].reset_index(drop=True)
+    return AdaptiveEvaluation(
+        respondent=course.respondent,
+        trace=trace.assign(**{str(name): steps[name] for name in steps}),
+        ability=session.ability,
+        se=session.se,
+        score=float(last["score"]),
+        score_se=float(last["score_se"]),
+        score_low=float(last["low"]),
+        score_high=float(last["high"]),
+        confidence=course.confidence,
+        skipped=session.skipped,
+        reason=course.reason,
+        n_items=len(bank.item_names),
+        word="accuracy" if bank.model.kind == "binary" else "mean response",
+        notes=_notes(course),
+    )
+
+
+def _scores(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
+    """Score on all items, with its interval, after 0, 1, ... responses."""
+    bank, count = course.bank, len(trace)
+    given = trace["response"].to_numpy(dtype=float)
+    seen = np.tril(np.ones((count + 1, count), dtype=bool), -1)
+    asked = list(trace["item"]) or [bank.item_names[0]]
+    values = np.where(seen, given, np.nan) if count else np.full((1, 1), np.nan)
+    known = Responses(values, items=asked, kind=bank.model.kind)
+    found = bank.completed_scores(known).drop(columns="asked").reset_index(drop=True)
+    reach = np.full(count + 1, normal_reach(course.confidence))
+    if course.error is not None:
+        reach[:] = [course.error.reach(k, course.confidence) for k in range(count + 1)]
+    places = np.array([course.session.test.items.place_of[name] for name in trace["item"]], int)
+    least, most = zip(
+        *(possible_scores(bank, places[:k], given[:k]) for k in range(count + 1)), strict=True
+    )
+    half = reach * found["score_se"]
+    return found.assign(
+        low=np.maximum(found["score"] - half, least), high=np.minimum(found["score"] + half, most)
+    )
+
+
+def _notes(course: Course) -> tuple[str, ...]:
+    notes = []
+    if course.session.skipped:
+        lost = listed(course.session.skipped, "item")
+        notes.append(f"{lost} could not be answered: they count as asked, not as wrong.")
+    if course.recovered:
+        notes.append(f"{counted(course.recovered, 'item')} had been asked before, by the journal.")
+    if course.error is None:
+        notes.append(
+            "The interval of the score is the model's own, too narrow where the benchmark is not "
+            "one scale; error=replay_adaptively(...) makes it as wide as errors really are."
+        )
+    return tuple(notes)

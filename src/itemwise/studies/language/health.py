@@ -1,0 +1,313 @@
+"""Item health: which items of a benchmark are worth keeping, and how much it still tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.diagnostics import label_trouble, local_dependence
+from itemwise.diagnostics.subject import adjusted, checked_calibration
+from itemwise.diagnostics.usable import informative
+from itemwise.errors import InputError
+from itemwise.estimation import calibrate
+from itemwise.numerics.arrays import Floats
+from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.cells import as_floats
+from itemwise.results import Finding
+from itemwise.studies.language.duplicate_items import (
+    DuplicateItems,
+    duplicate_items,
+    effective_share,
+)
+from itemwise.studies.language.health_words import (
+    duplicate_notes,
+    hint_said,
+    problems_said,
+    said_of_saturation,
+)
+from itemwise.studies.language.saturation import information_along, saturation_frame
+from itemwise.studies.language.surprising_respondents import group_frame, respondent_frame
+from itemwise.words import counted, joined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+LEVEL = 0.05  # of false discoveries among the items called negative
+SAME_Q3 = 0.8  # residuals of grades and scores that go together so far are near-duplicates
+MOST_PAIRS = 1000  # of those that are listed
+FIGURES = ("items", "saturation", "respondents")
+CURVE_POINTS = 161
+CAUSES = (
+    "A hint is no proof: related training data, another prompt or answer format, a key that is "
+    "wrong in the same way, or items in common with training can all cause it."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemHealth(Finding):
+    """Which items need a look, how much is left at the top, and who is right against the odds.
+
+    `items` has one row an item, `duplicates` one a pair of items answered alike, `saturation` one
+    for all items and one a group, `respondents` one a respondent. `groups`, empty without `by`, has
+    one a respondent and group: how it did there, against its ability on all other items.
+    """
+
+    items: pd.DataFrame
+    duplicates: pd.DataFrame
+    saturation: pd.DataFrame
+    respondents: pd.DataFrame
+    groups: pd.DataFrame
+    calibration: Calibration
+    responses: Responses
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an item."""
+        return self.items
+
+    @property
+    def troubled(self) -> tuple[str, ...]:
+        """Items with a problem, in the order of the table."""
+        return tuple(self.items.index[self.items["problems"] != ""])
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Respondents right on hard items, or in a group, beyond their ability; clearest first."""
+        frame = self.respondents
+        if "hint" not in frame:
+            return ()
+        found = frame[frame["hint"] | (frame["too_good_on"] != "")]
+        return tuple(found.sort_values("excess_p", kind="stable").index)
+
+    @property
+    def meaning(self) -> str:
+        """How many items need a look, and why."""
+        items = self.items
+        counts = {
+            "solved by all": (items["solved_by"] == "all").sum(),
+            "solved by none": (items["solved_by"] == "none").sum(),
+            "with negative discrimination": items["negative"].sum(),
+            "with a suspected wrong key": items["suspect_key"].sum(),
+            "near-duplicates of another": (items["duplicate_of"] != "").sum(),
+            "never asked": (items["n"] == 0).sum(),
+        }
+        total, told = counted(len(items), "item"), len(self.troubled)
+        if not told:
+            return f"None of {total} needs a look: no item has a problem that these responses show."
+        said = [f"{int(count):,} {words}" for words, count in counts.items() if count]
+        need = "needs" if told == 1 else "need"
+        return f"{told:,} of {total} {need} a look: {joined(said)}."
+
+    @property
+    def said_of_saturation(self) -> str:
+        """Whether the best respondents can still be told apart."""
+        return said_of_saturation(self.saturation)
+
+    @property
+    def said_of_respondents(self) -> str:
+        """Who is right where its ability does not say so; a hint, with what else may cause it."""
+        frame, hints = self.respondents, self.hints
+        if "hint" not in frame:
+            return ""
+        total = counted(len(frame), "respondent")
+        if not hints:
+            return f"None of {total} is right on hard items beyond what its ability allows."
+        verb = "does" if len(hints) == 1 else "do"
+        first = hint_said(hints[0], frame.loc[[hints[0]]].iloc[0])
+        return f"{len(hints):,} of {total} {verb} better than ability allows: {first}. {CAUSES}"
+
+    def sentences(self) -> list[str]:
+        """What is said below the table."""
+        said = [self.meaning, self.said_of_saturation, self.said_of_respondents, *self.notes]
+        return [text for text in said if text]
+
+    @property
+    def information(self) -> pd.DataFrame:
+        """Information and standard error of all items along the scale."""
+        import pandas as pd
+
+        ability = self.respondents["ability"].to_numpy()
+        reach = max(float(np.ptp(ability)), self.calibration.population.sd)
+        low, high = float(ability.min()) - 0.25 * reach, float(ability.max()) + 0.25 * reach
+        grid = np.linspace(low, high, CURVE_POINTS)
+        information = information_along(self.calibration, grid)
+        se = np.divide(
+            1, np.sqrt(information), out=np.full(len(grid), np.inf), where=information > 0
+        )
+        return pd.DataFrame({"ability": grid, "information": information, "se": se})
+
+    def plot(self, kind: str = "items", **kw: Any) -> Display:
+        """A figure: "items", "saturation" or "respondents"."""
+        import pandas as pd
+
+        from itemwise.displays import DISPLAYS
+
+        if kind not in FIGURES:
+            raise InputError(f"There is no figure {kind!r}; choose one of {', '.join(FIGURES)}.")
+        if kind == "items":
+            return DISPLAYS["item_health"](self.items).plot(**kw)
+        if kind == "saturation":
+            people = self.respondents[["ability", "se"]].rename_axis("respondent").reset_index()
+            frame = pd.concat([self.information, people], ignore_index=True)
+            return DISPLAYS["saturation"](frame).plot(**kw)
+        if "excess_z" not in self.respondents:
+            return DISPLAYS["person_fit"](self.respondents).plot(**kw)
+        return DISPLAYS["excess"](self.respondents).plot(**kw)
+
+
+def item_health(
+    responses: Table, calibration: Calibration | None = None, *, by: object = None
+) -> ItemHealth:
+    """Say which items of a benchmark need a look, how much it still tells, and of whom to wonder.
+
+    Parameters
+    ----------
+    responses
+        Respondents × items. Of grades and scores, keys and hard items are not judged.
+    calibration
+        Of these items; made here if left out.
+    by
+        Groups of items, such as tasks: the name of a fact of the items, a mapping or a list.
+
+    Items that nobody or everybody solves, that discriminate negatively beyond chance (5 % false
+    discoveries), whose key looks wrong (`label_trouble`) or that are answered as another item is,
+    beyond what abilities explain. Benchmarks/health.py prints how often each is found.
+
+    >>> import itemwise as iw
+    >>> responses = iw.simulate("2pl", 100, 20, random_state=0).responses
+    >>> health = iw.item_health(responses)
+    >>> health.items.shape
+    (20, 15)
+    """
+    table = as_responses(responses)
+    if not table.observed.any():
+        raise InputError("No response was observed, so nothing tells of the items.")
+    groups = None if by is None else table.item_groups(by)
+    if calibration is None:
+        calibration = calibrate(table)
+    checked_calibration(calibration, "item_health")
+    table = table.of_kind(calibration.model.kind)
+    if calibration.item_names != table.items:
+        calibration = calibration.of_items(table.items)
+    binary = calibration.model.kind == "binary"
+    people = respondent_frame(calibration, table)
+    items = _described(calibration, table, groups)
+    duplicates, notes = (_of_right_or_wrong if binary else _of_grades)(
+        calibration, table, people["ability"].to_numpy(), items
+    )
+    items["problems"] = problems_said(items)
+    of_groups = group_frame(calibration, table, groups or ())
+    if binary:
+        people["too_good_on"] = _too_good(of_groups, table.respondents)
+    return ItemHealth(
+        items=items,
+        duplicates=duplicates,
+        saturation=saturation_frame(calibration, table, groups),
+        respondents=people,
+        groups=of_groups,
+        calibration=calibration,
+        responses=table,
+        notes=(*notes, *_few(table)),
+    )
+
+
+def _described(
+    calibration: Calibration, table: Responses, groups: Sequence[str] | None
+) -> pd.DataFrame:
+    """What holds for every kind of responses."""
+    import pandas as pd
+
+    known = calibration.items[
+        ["difficulty", "difficulty_se", "discrimination", "discrimination_se"]
+    ]
+    low, high = calibration.model.extent()
+    places = (as_floats(table.cells) - low) / (np.asarray(high) - low)
+    n = np.count_nonzero(~np.isnan(places), axis=0)
+    count = np.where(n > 0, n, np.nan)
+    mean = np.nansum(places, axis=0) / count
+    spread = np.sqrt(np.maximum(np.nansum(places**2, axis=0) / count - mean**2, 0.0))
+    negative_p = _negative(calibration)
+    columns = {
+        "share_right": mean,
+        "share_right_se": spread / np.sqrt(count),
+        "n": n,
+        "solved_by": np.where(mean == 1, "all", np.where(mean == 0, "none", "")).astype(object),
+        "negative": negative_p < LEVEL,
+        "negative_p": negative_p,
+        "suspect_key": False,
+        "evidence": np.nan,
+        "duplicate_of": "",
+        "group": list(groups) if groups is not None else "",
+    }
+    return pd.concat([known, pd.DataFrame(columns, index=known.index)], axis=1)
+
+
+def _negative(calibration: Calibration) -> Floats:
+    """How likely a discrimination so low is were it not below 0, adjusted over all items."""
+    from scipy.special import ndtr
+
+    items = calibration.items
+    slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
+    sure = informative(calibration) & (se > 0)
+    z = np.divide(slope, se, out=np.full(len(slope), np.nan), where=sure)
+    return adjusted(ndtr(z))
+
+
+def _of_right_or_wrong(
+    calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
+) -> tuple[pd.DataFrame, list[str]]:
+    """Keys and duplicates, written into `items`; the pairs, and what to say of them."""
+    trouble = label_trouble(calibration, table)
+    frame = trouble.to_frame().loc[list(table.items)]
+    items["suspect_key"] = frame["suspect"].to_numpy(bool)
+    items["evidence"] = frame["evidence"].to_numpy(float)
+    share = effective_share(calibration, table, ability)
+    found: DuplicateItems = duplicate_items(calibration, table, ability, share)
+    items["duplicate_of"] = list(found.original)
+    return found.pairs, duplicate_notes(found, table.n_respondents, share)
+
+
+def _of_grades(
+    calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
+) -> tuple[pd.DataFrame, list[str]]:
+    """Duplicates by their residuals; keys and hard items are not judged, and why."""
+    import pandas as pd
+
+    del ability
+    note = (
+        f"Responses are {table.kind}, so that no key can be told to be wrong and no item is hard "
+        "or easy to solve: keys and hard items are not judged. For these, make each response 1 "
+        "where it is good enough, else 0."
+    )
+    found = local_dependence(calibration, table, most=MOST_PAIRS).to_frame()
+    same = found[found["dependent"] & (found["q3"] >= SAME_Q3)]
+    place = {name: k for k, name in enumerate(table.items)}
+    original: dict[str, str] = {}
+    for item, other in zip(same["item"], same["other"], strict=True):
+        first, second = sorted((item, other), key=place.__getitem__)
+        original[second] = original.get(first, first)
+    items["duplicate_of"] = [original.get(name, "") for name in table.items]
+    kept = same[["item", "other", "n", "q3", "p", "p_adjusted"]].reset_index(drop=True)
+    return pd.DataFrame(kept), [note]
+
+
+def _too_good(of_groups: pd.DataFrame, respondents: Sequence[str]) -> list[str]:
+    """The groups in which each respondent does better than elsewhere, in words."""
+    found: dict[str, list[str]] = {}
+    hints = of_groups[of_groups["hint"].astype(bool)]
+    for name, group in zip(hints["respondent"], hints["group"], strict=True):
+        found.setdefault(name, []).append(group)
+    return [", ".join(found.get(name, [])) for name in respondents]
+
+
+def _few(table: Responses) -> list[str]:
+    if table.n_respondents >= 30:
+        return []
+    who = counted(table.n_respondents, "respondent")
+    return [f"Only {who}: read every figure with its standard error; many problems stay unseen."]

@@ -1,0 +1,271 @@
+"""Who leads, and how sure is that? Accuracy, ability and rank, each with its interval.
+
+Items are seen as a sample of all that might have been asked: intervals and tests say what would
+hold on other items of the kind (Miller, 2024).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.arguments import checked_share
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.models import MeasurementModel
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.multiplicity import CORRECTIONS
+from itemwise.responses import Table, as_responses
+from itemwise.results import Finding
+from itemwise.studies.language.leaderboard_board import AVERAGES, DOCUMENT, TASK, Board, answered
+from itemwise.studies.language.leaderboard_pairs import Pairs, rank_limits
+from itemwise.studies.language.leaderboard_scores import Reached, ability_scale
+from itemwise.words import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
+
+FIGURES = ("ranks", "pairs", "tasks")
+BETTER, WORSE, TIED, APART = "better", "worse", "cannot be told apart", "no shared items"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaderboard(Finding):
+    """Respondents by accuracy, with intervals of accuracy, ability and rank.
+
+    Accuracy is the mean response, over items or over tasks. Everything is in the order of the
+    board, the best first; `pairs` and `tasks` are frames of their own.
+    """
+
+    respondents: tuple[str, ...]
+    rank: NDArray[np.intp]  # (n_respondents,); equals share the best
+    rank_low: NDArray[np.intp]
+    rank_high: NDArray[np.intp]
+    reached: Reached
+    ability: Floats  # (n_respondents,); NaN where there is no scale
+    ability_se: Floats
+    tests: Pairs
+    by_task: dict[str, Reached]
+    n_items: int
+    calibration: Calibration | None
+    average: str
+    confidence: float
+    alpha: float
+    correction: str
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def told_apart(self) -> NDArray[np.bool_]:
+        """Whether each is really better or worse than each other: a symmetric table."""
+        n = len(self.respondents)
+        found = np.zeros((n, n), dtype=bool)
+        found[np.triu_indices(n, 1)] = self.tests.p_adjusted <= self.alpha
+        return found | found.T
+
+    @property
+    def leaders(self) -> tuple[str, ...]:
+        """The first of the board, and all that cannot be told apart from it."""
+        return tuple(np.array(self.respondents, dtype=object)[~self.told_apart[0]])
+
+    @property
+    def meaning(self) -> str:
+        """Who leads, and who may as well."""
+        best, others = self.respondents[0], self.leaders[1:]
+        found = self.reached
+        mean, low, high = (f"{each[0]:.3f}" for each in (found.mean, found.low, found.high))
+        asked = f"on {counted(self.n_items, 'item')}"
+        count = len(self.respondents)
+        if count == 1:
+            return f"{best} has an accuracy of {mean} ({low} to {high}) {asked}."
+        tested = int(np.isfinite(self.tests.p).sum())
+        apart = int((self.tests.p_adjusted <= self.alpha).sum())
+        tail = (
+            f"{listed(others, 'other')} cannot be told apart from it"
+            if others
+            else f"it is really better than {'all others' if count > 2 else 'the other'}"
+        )
+        return (
+            f"{best} has the highest accuracy {asked}, {mean} ({low} to {high}), and {tail}. "
+            f"Told apart: {apart:,} of {counted(tested, 'pair')}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a respondent, the best first; `tied_with` names who cannot be told from it."""
+        import pandas as pd
+        from scipy.special import ndtri
+
+        names = np.array(self.respondents, dtype=object)
+        alike = ~self.told_apart & ~np.eye(len(names), dtype=bool)
+        width = float(ndtri(0.5 + self.confidence / 2)) * self.ability_se
+        columns = {
+            "rank": self.rank,
+            "rank_low": self.rank_low,
+            "rank_high": self.rank_high,
+            "accuracy": self.reached.mean,
+            "accuracy_low": self.reached.low,
+            "accuracy_high": self.reached.high,
+            "ability": self.ability,
+            "ability_se": self.ability_se,
+            "ability_low": self.ability - width,
+            "ability_high": self.ability + width,
+            "n_items": self.reached.n,
+            "tied_with": [", ".join(names[row]) for row in alike],
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """One row a pair: by how much the first is ahead on shared items, and whether really.
+
+        `p_adjusted` is over all pairs, and the verdict goes by it; the interval is of one pair.
+        """
+        import pandas as pd
+
+        first, second = np.triu_indices(len(self.respondents), 1)
+        names, tests = np.array(self.respondents, dtype=object), self.tests
+        sure = tests.p_adjusted <= self.alpha
+        verdict = np.where(sure, np.where(tests.difference > 0, BETTER, WORSE), TIED)
+        columns = {
+            "respondent": names[first],
+            "other": names[second],
+            "difference": tests.difference,
+            "se": tests.se,
+            "low": tests.low,
+            "high": tests.high,
+            "p": tests.p,
+            "p_adjusted": tests.p_adjusted,
+            "verdict": np.where(tests.shared == 0, APART, verdict),
+            "n_shared": tests.shared,
+            "ability_difference": self.ability[first] - self.ability[second],
+            "ability_difference_se": np.hypot(self.ability_se[first], self.ability_se[second]),
+        }
+        return pd.DataFrame(columns)
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """One row a task and respondent: accuracy with its interval, and items answered."""
+        import pandas as pd
+
+        parts = []
+        for task, found in self.by_task.items():
+            columns = {"accuracy": found.mean, "low": found.low, "high": found.high}
+            names = {"task": task, "respondent": self.respondents}
+            parts.append(pd.DataFrame({**names, **columns, "n_items": found.n}))
+        return pd.concat(parts, ignore_index=True)
+
+    def plot(self, kind: str = "ranks", **kw: Any) -> Display:
+        """Accuracy and rank with their intervals; "pairs" for who is better, "tasks" for where."""
+        from itemwise.displays import DISPLAYS
+
+        if kind == "ranks":
+            leading = ~self.told_apart[0]
+            return DISPLAYS["leaderboard"](self.to_frame().assign(leading=leading)).plot(**kw)
+        if kind == "pairs":
+            apart = self.pairs["verdict"].isin((BETTER, WORSE))
+            return DISPLAYS["differences"](self.pairs.assign(told_apart=apart)).plot(**kw)
+        if kind == "tasks":
+            return self._task_map().plot(**kw)
+        raise InputError(f"kind is {kind!r}, but it should be one of: {', '.join(FIGURES)}.")
+
+    def _task_map(self) -> Display:
+        from itemwise.displays import DISPLAYS
+
+        frame = self.tasks.pivot_table(
+            index="respondent", columns="task", values="accuracy", sort=False, dropna=False
+        )
+        wide = float(((self.tasks["high"] - self.tasks["low"]) / 2).max())
+        said = f"task (intervals: up to ±{wide:.2f})"
+        return DISPLAYS["heat_map"](frame.rename_axis(said, axis=1))
+
+
+def leaderboard(
+    responses: Table,
+    by: object = TASK,
+    *,
+    cluster: object = DOCUMENT,
+    average: str = "items",
+    model: str | MeasurementModel | None = None,
+    confidence: float = 0.95,
+    alpha: float = 0.05,
+    correction: str = "bh",
+) -> Leaderboard:
+    """Rank respondents by accuracy, and say which of the differences are real.
+
+    Parameters
+    ----------
+    responses
+        Respondents × items; right or wrong, grades, or scores. Who was not asked all items is
+        ranked by what all would have brought, by the model, so that easy items favour nobody.
+    by
+        The task of each item: the name of a fact, a mapping from item to task, a list, or None
+        for a single task. Without the fact "task" all items are one task.
+    cluster
+        Which items belong together, questions on one document for instance, in the form of `by`:
+        standard errors then count documents, not questions. None for unrelated items.
+    average
+        "items" weighs every item alike, "tasks" every task.
+    model
+        Response function of the items. Left out, "1pl" for fewer than 100 respondents that are
+        right or wrong, since items that few answered tell no discrimination; else "auto".
+    confidence
+        Of all intervals. Those of ranks hold together, for all respondents at once.
+    alpha, correction
+        Share of pairs wrongly told apart: "bh" (Benjamini and Hochberg), or "by" however tests
+        hang together; with "holm" the chance of any such pair.
+
+    Examples
+    --------
+    >>> import itemwise as iw
+    >>> board = iw.leaderboard(iw.simulate("2pl", 4, 300, random_state=1).responses)
+    >>> board.to_frame()["rank"].tolist()
+    [1, 2, 3, 4]
+    """
+    confidence = checked_share(confidence, "confidence", 0.95)
+    alpha = checked_share(alpha, "alpha", 0.05)
+    for value, name, known in (
+        (average, "average", AVERAGES),
+        (correction, "correction", tuple(CORRECTIONS)),
+    ):
+        if value not in known:
+            raise InputError(f"{name} is {value!r}, but it should be one of: {', '.join(known)}.")
+    table, notes = answered(as_responses(responses))
+    scale, said = ability_scale(table, model)
+    board = Board.of(table, by, cluster, scale, average=average, level=confidence)
+    return _found(board, alpha, correction, (*notes, *said))
+
+
+def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) -> Leaderboard:
+    """What is told of a board, in its own order."""
+    tests = board.pairs(correction)
+    rank = board.ranks()
+    low, high = rank_limits(tests, rank.size, board.level)
+    ability, ability_se = board.abilities()
+    return Leaderboard(
+        respondents=board.table.respondents,
+        rank=rank,
+        rank_low=np.minimum(low, rank),
+        rank_high=np.maximum(high, rank),
+        reached=board.reached,
+        ability=ability,
+        ability_se=ability_se,
+        tests=tests,
+        by_task=board.by_task(),
+        n_items=board.table.n_items,
+        calibration=board.scale,
+        average=board.average,
+        confidence=board.level,
+        alpha=alpha,
+        correction=correction,
+        notes=(*notes, *board.remarks(), *_untested(tests)),
+    )
+
+
+def _untested(tests: Pairs) -> list[str]:
+    apart = int((tests.shared == 0).sum())
+    return [f"Not tested, since no item is shared: {counted(apart, 'pair')}."] if apart else []

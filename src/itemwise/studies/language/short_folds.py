@@ -1,0 +1,242 @@
+"""How well short forms predict respondents that had no say in them: cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.learning.conformal import rank_needed
+from itemwise.models import MeasurementModel
+from itemwise.numerics.agreement import spearman
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.blocks import workers
+from itemwise.responses import Responses
+from itemwise.studies.language.respondent_folds import Ints, copies, grouped_folds
+from itemwise.studies.language.short_choosers import CHOOSERS, Candidates, Choice
+from itemwise.studies.language.short_predictors import PREDICTORS, Known
+
+DRAWS = 20  # random forms a fold, whose errors are averaged
+LEAST_KINDS = 4  # respondents that differ, fewer of which cannot be split and learned from
+BASELINE = ("random", "plain mean")
+
+Way = tuple[str, str]  # how items are chosen, and how the score is predicted
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What each way predicts of respondents that it never saw."""
+
+    score: Floats  # (n_respondents,); on all items
+    fold: Ints
+    group: Ints  # respondents with the same responses
+    predicted: dict[Way, Floats]
+    unsure: dict[str, Floats]  # by way to choose: standard error of the completed score
+    random: Floats  # (DRAWS, n_respondents); plain mean of items drawn by lot
+
+    def mean_error(self, way: Way, rows: NDArray[np.bool_] | slice = slice(None)) -> float:
+        """Mean absolute error of a way."""
+        return float(np.abs(self.predicted[way] - self.score)[rows].mean())
+
+    def best(self, rows: NDArray[np.bool_] | slice = slice(None)) -> Way:
+        """The way with the smallest error on some of the respondents."""
+        return min(self.predicted, key=lambda way: self.mean_error(way, rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is asked of every fold."""
+
+    table: Responses
+    model: MeasurementModel
+    score: Floats  # (n_respondents,)
+    fold: Ints
+    size: int
+    methods: tuple[str, ...]
+    groups: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """How wide intervals are: `factor` times (standard error of the completed score + `floor`)."""
+
+    factor: float  # infinite where respondents are too few to promise anything
+    floor: float
+
+    def reach(self, unsure: Floats) -> Floats:
+        """Half the width of each interval."""
+        found: Floats = self.factor * (unsure + self.floor)
+        return found
+
+
+def full_cells(bank: Calibration, table: Responses) -> Floats:
+    """Responses as numbers; what was never asked as ability makes expect it."""
+    values = table.values
+    if table.complete:
+        return values
+    part = bank if bank.item_names == table.items else bank.of_items(table.items)
+    ability = bank.score(table)["ability"].to_numpy()
+    return np.where(np.isnan(values), part.model.expected(part.coords, ability).T, values)
+
+
+def known_of(bank: Calibration, short: Responses, weights: Floats) -> tuple[Known, Floats]:
+    """What a short form tells, and the standard error of the completed score."""
+    scored = bank.completed_scores(short)
+    known = Known(full_cells(bank, short), scored["score"].to_numpy(), weights)
+    return known, scored["score_se"].to_numpy()
+
+
+def hold_out(
+    table: Responses,
+    whole: Calibration,
+    size: int,
+    methods: Sequence[str],
+    groups: tuple[str, ...] | None,
+    folds: int,
+    seed: int,
+) -> HeldOut:
+    """Calibrate, choose and learn without each fold in turn, and predict it."""
+    group = copies(table)
+    kinds = int(group.max()) + 1
+    if kinds < LEAST_KINDS:
+        raise InputError(
+            f"{kinds} of {table.n_respondents} respondents differ in their responses, but to "
+            f"learn from some and to judge by others takes at least {LEAST_KINDS}. Give more."
+        )
+    fold = grouped_folds(group, min(folds, kinds), seed)
+    plan = Plan(table, whole.model, full_scores(whole, table), fold, size, tuple(methods), groups)
+    seeds = np.random.SeedSequence(seed).spawn(int(fold.max()) + 1)
+    n = table.n_respondents
+    predicted = {(method, name): np.empty(n) for method in methods for name in PREDICTORS}
+    unsure = {method: np.empty(n) for method in methods}
+    by_lot = np.empty((DRAWS, n))
+    with workers() as run:
+        found = list(run(lambda job: _judged(plan, *job), list(enumerate(seeds))))
+    for test, told, error, drawn in found:
+        for way, values in told.items():
+            predicted[way][test] = values
+        for method, values in error.items():
+            unsure[method][test] = values
+        by_lot[:, test] = drawn
+    return HeldOut(plan.score, fold, group, predicted, unsure, by_lot)
+
+
+def _judged(
+    plan: Plan, held: int, seed: np.random.SeedSequence
+) -> tuple[NDArray[np.intp], dict[Way, Floats], dict[str, Floats], Floats]:
+    """What is learned without one fold, and said of it."""
+    from itemwise.estimation import calibrate
+
+    random = np.random.default_rng(seed)
+    train, test = np.flatnonzero(plan.fold != held), np.flatnonzero(plan.fold == held)
+    learned, judged = (plan.table.select(respondents=rows) for rows in (train, test))
+    bank = calibrate(learned, plan.model)
+    candidates = Candidates(bank, full_cells(bank, learned), plan.groups)
+    told: dict[Way, Floats] = {}
+    unsure = {}
+    for method in plan.methods:
+        choice = CHOOSERS[method](candidates, plan.size, random)
+        said, unsure[method] = _predictions(bank, learned, judged, choice, plan.score[train])
+        told.update({(method, name): values for name, values in said.items()})
+    return test, told, unsure, _drawn(full_cells(bank, judged), plan.size, random)
+
+
+def full_scores(bank: Calibration, table: Responses) -> Floats:
+    """Mean response over all items; where some were never asked, completed."""
+    if table.complete:
+        return np.asarray(table.values.mean(axis=1))
+    return np.asarray(bank.completed_scores(table)["score"].to_numpy())
+
+
+def _predictions(
+    bank: Calibration, learned: Responses, judged: Responses, choice: Choice, score: Floats
+) -> tuple[dict[str, Floats], Floats]:
+    """What every predictor says of the respondents to judge by."""
+    names = [bank.item_names[k] for k in choice.places]
+    known, _ = known_of(bank, learned.select(items=names), choice.weights)
+    asked, unsure = known_of(bank, judged.select(items=names), choice.weights)
+    low, high = bounds(bank)
+    told = {
+        name: np.clip(p.predict(p.fit(known, score), asked), low, high)
+        for name, p in PREDICTORS.items()
+    }
+    return told, unsure
+
+
+def bounds(bank: Calibration) -> tuple[float, float]:
+    """The worst and the best mean response over all items."""
+    n = len(bank.item_names)
+    low, high = (float(np.broadcast_to(end, n).mean()) for end in bank.model.extent())
+    return low, high
+
+
+def _drawn(cells: Floats, size: int, random: np.random.Generator) -> Floats:
+    """Plain means of items drawn by lot, (DRAWS, n_respondents)."""
+    places = [random.choice(cells.shape[1], size, replace=False) for _ in range(DRAWS)]
+    return np.stack([cells[:, chosen].mean(axis=1) for chosen in places])
+
+
+def margin(error: Floats, unsure: Floats, coverage: float) -> Margin:
+    """Intervals that hold for the share `coverage` of respondents like these.
+
+    Errors count in units of the standard error of the completed score, plus its mean: alone, it
+    would promise too much where a respondent solves all or nothing.
+    """
+    floor = max(float(unsure.mean()), 1e-12)
+    ratio = np.sort(np.abs(error) / (unsure + floor))
+    needed = rank_needed(len(ratio), coverage)
+    return Margin(float(ratio[needed - 1]) if needed <= len(ratio) else np.inf, floor)
+
+
+def chosen_ways(held: HeldOut) -> list[Way]:
+    """For each fold the way that is best on all others: no fold judges a way that it chose."""
+    return [held.best(held.fold != fold) for fold in range(int(held.fold.max()) + 1)]
+
+
+def chosen_predictions(held: HeldOut, ways: Sequence[Way]) -> tuple[Floats, Floats]:
+    """Predictions of each fold by its own way, and the standard errors of completed scores."""
+    rows = np.arange(len(held.score))
+    found = np.array([held.predicted[ways[f]][k] for k, f in zip(rows, held.fold, strict=True)])
+    unsure = np.array([held.unsure[ways[f][0]][k] for k, f in zip(rows, held.fold, strict=True)])
+    return found, unsure
+
+
+def cross_reach(held: HeldOut, predicted: Floats, unsure: Floats, coverage: float) -> Floats:
+    """Half the width of each interval, learned from the other folds."""
+    reach = np.empty(len(predicted))
+    for fold in range(int(held.fold.max()) + 1):
+        inside = held.fold == fold
+        learned = margin((predicted - held.score)[~inside], unsure[~inside], coverage)
+        reach[inside] = learned.reach(unsure[inside])
+    return reach
+
+
+def figures(held: HeldOut, predicted: Floats, reach: Floats | None = None) -> dict[str, Any]:
+    """Error, agreement of ranks, and how often intervals hold."""
+    from scipy.stats import kendalltau
+
+    error = predicted - held.score
+    off = np.abs(error)
+    by_group = np.bincount(held.group, off - off.mean())
+    varied = np.ptp(predicted) > 0 and np.ptp(held.score) > 0
+    return {
+        "mae": float(off.mean()),
+        "mae_se": float(np.sqrt((by_group**2).sum()) / len(off)),
+        "rmse": float(np.sqrt((error**2).mean())),
+        "bias": float(error.mean()),
+        "kendall": float(kendalltau(predicted, held.score)[0]) if varied else np.nan,
+        "spearman": float(spearman(predicted, held.score)) if varied else np.nan,
+        "coverage": np.nan if reach is None else float((off <= reach).mean()),
+        "width": np.nan if reach is None else float(2 * reach.mean()),
+    }
+
+
+def random_figures(held: HeldOut) -> dict[str, Any]:
+    """The mean over the random forms of what they are off."""
+    each = [figures(held, drawn) for drawn in held.random]
+    return {name: float(np.mean([row[name] for row in each])) for name in each[0]}

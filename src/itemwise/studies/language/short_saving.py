@@ -1,0 +1,185 @@
+"""A short benchmark as a file: JSON that scores a new respondent; never a pickle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.calibration.bank import calibration_from, document_of
+from itemwise.errors import FileError, InputError, ItemwiseError
+from itemwise.files import PathLike, read_json, require_keys, write_json
+from itemwise.learning.conformal import checked_coverage
+from itemwise.numerics.arrays import Floats
+from itemwise.studies.language.short_choosers import CHOOSERS
+from itemwise.studies.language.short_folds import BASELINE, Margin
+from itemwise.studies.language.short_predictors import PREDICTORS
+
+if TYPE_CHECKING:
+    from itemwise.studies.language.short_benchmark import ShortBenchmark
+
+KIND, VERSION = "short-benchmark", 1
+TEXTS = ("items", "estimate", "part")
+FIGURES = ("mae", "mae_se", "rmse", "bias", "kendall", "spearman", "coverage", "width")
+HELD_OUT = ("score", "predicted", "low", "high")
+KEYS = (
+    "items",
+    "weights",
+    "groups",
+    "method",
+    "predictor",
+    "numbers",
+    "calibration",
+    "margin",
+    "coverage",
+    "errors",
+    "held_out",
+    "notes",
+)
+LARGEST = 1e12
+_DAMAGED = (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError)
+
+
+def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
+    """Write the short form, with the bank of all items that it predicts the score on."""
+    factor = short.margin.factor
+    held = {name: getattr(short, name).tolist() for name in HELD_OUT}
+    document = {
+        "items": list(short.items),
+        "weights": short.weights.tolist(),
+        "groups": None if short.groups is None else list(short.groups),
+        "method": short.method,
+        "predictor": short.predictor,
+        "numbers": {name: values.tolist() for name, values in short.numbers.items()},
+        "calibration": document_of(short.calibration),
+        "margin": {
+            "factor": None if math.isinf(factor) else factor,
+            "floor": short.margin.floor,
+        },
+        "coverage": short.coverage,
+        "errors": {name: [_told(cell) for cell in column] for name, column in short.errors.items()},
+        "held_out": {"respondent": list(short.respondents), **held},
+        "notes": list(short.notes),
+    }
+    write_json(path, KIND, VERSION, document)
+    return Path(path)
+
+
+def load_short_benchmark(path: PathLike) -> ShortBenchmark:
+    """Read a short benchmark that `ShortBenchmark.save` wrote; it predicts as the saved one did.
+
+    Nothing in the file is executed. Refused are files of another kind or a newer format, and
+    those whose parts do not fit together.
+    """
+    document = read_json(path, KIND, VERSION)
+    require_keys(path, document, KEYS)
+    try:
+        return _restored(document)
+    except _DAMAGED as error:
+        why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        raise FileError(
+            f"'{path}' is not a short benchmark that this Itemwise can use: {why.rstrip('.')}. "
+            "If it was edited, restore a copy or save it anew."
+        ) from error
+
+
+def _restored(document: Mapping[str, Any]) -> ShortBenchmark:
+    from itemwise.studies.language.short_benchmark import ShortBenchmark
+
+    calibration = calibration_from(document["calibration"])
+    items = _texts(document["items"], "items")
+    size = len(items)
+    if not items or len(set(items)) < size or not set(items) <= set(calibration.item_names):
+        raise InputError("its items are not different items of its calibration")
+    groups = document["groups"]
+    held = document["held_out"]
+    respondents = _texts(held["respondent"], "respondents")
+    predictor = _one_of(document["predictor"], PREDICTORS, "predictor")
+    return ShortBenchmark(
+        items=items,
+        weights=_array(document["weights"], "weights", (size,)),
+        groups=None if groups is None else _texts(groups, "groups", size),
+        method=_one_of(document["method"], CHOOSERS, "method"),
+        predictor=predictor,
+        numbers=_numbers(predictor, document["numbers"], size),
+        calibration=calibration,
+        margin=_margin(document["margin"]),
+        coverage=checked_coverage(document["coverage"]),
+        errors=_errors(document["errors"]),
+        respondents=respondents,
+        **{name: _array(held[name], name, (len(respondents),)) for name in HELD_OUT},
+        notes=_texts(document["notes"], "notes"),
+    )
+
+
+def _numbers(predictor: str, written: Mapping[str, Any], size: int) -> dict[str, Floats]:
+    """What the predictor has learned, in the shapes that it needs."""
+    found = {str(name): _array(values, str(name)) for name, values in written.items()}
+    shapes = PREDICTORS[predictor].shapes(size, found)
+    if {name: values.shape for name, values in found.items()} != shapes:
+        raise InputError(f"the numbers of the predictor {predictor!r} do not fit its items")
+    if "spread" in found and not (found["spread"] > 0).all():
+        raise InputError("the spread is not above 0")
+    return found
+
+
+def _margin(written: Mapping[str, Any]) -> Margin:
+    factor = math.inf if written["factor"] is None else _number(written["factor"], "factor")
+    floor = _number(written["floor"], "floor")
+    if not (factor >= 0 and floor > 0):
+        raise InputError("its margin is negative")
+    return Margin(factor, floor)
+
+
+def _errors(written: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    names = [_texts(written[name], name) for name in TEXTS]
+    rows = len(names[0])
+    found: dict[str, tuple[Any, ...]] = dict(zip(TEXTS, names, strict=True))
+    for name in FIGURES:
+        cells = written[name]
+        if not isinstance(cells, list):
+            raise InputError(f"{name} is not a list")
+        found[name] = tuple(math.nan if c is None else _number(c, name) for c in cells)
+    if any(len(column) != rows for column in found.values()):
+        raise InputError("the columns of errors have different lengths")
+    if BASELINE not in zip(found["items"], found["estimate"], strict=True):
+        raise InputError("the errors lack items drawn by lot")
+    return found
+
+
+def _told(cell: Any) -> Any:
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST:
+        raise InputError(f"{name} is {value!r:.40}, not a number that can be there")
+    return float(value)
+
+
+def _array(values: Any, name: str, shape: tuple[int, ...] | None = None) -> Floats:
+    """A list of numbers, or a list of such lists, as an array."""
+    if not isinstance(values, list) or not values:
+        raise InputError(f"{name} is not a list of numbers")
+    rows = [_array(row, name) for row in values] if isinstance(values[0], list) else None
+    found = np.array([_number(v, name) for v in values]) if rows is None else np.stack(rows)
+    if shape is not None and found.shape != shape:
+        raise InputError(f"{name} has shape {found.shape}, but should have {shape}")
+    return found
+
+
+def _texts(values: Any, name: str, n: int | None = None) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise InputError(f"{name} is not a list of texts")
+    if n is not None and len(values) != n:
+        raise InputError(f"{name} has {len(values)} entries, but should have {n}")
+    return tuple(values)
+
+
+def _one_of(value: Any, known: Mapping[str, Any], name: str) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"its {name} is {value!r:.40}, which is unknown here")
+    return value

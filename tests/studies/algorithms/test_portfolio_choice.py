@@ -1,0 +1,143 @@
+"""Which algorithms are kept, by each method."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.displays import Display
+from itemwise.numerics.shapley import virtual_best_shapley
+from itemwise.numerics.splines import fit_splines
+from itemwise.studies import ChosenPortfolio
+from itemwise.studies.algorithms.portfolio_choice import AXES, METHODS, Candidates, choose, ranked
+
+NAMES = pd.Index(["falling", "rising", "near", "low"], name="algorithm")
+DIFFICULTY = np.linspace(-1, 1, 101)
+VALUES = np.column_stack(
+    [
+        0.5 - 0.4 * DIFFICULTY,
+        0.4 + 0.4 * DIFFICULTY,
+        0.48 - 0.4 * DIFFICULTY,  # just below the first everywhere
+        0.0 * DIFFICULTY,
+    ]
+)
+
+
+def candidates(values=VALUES, **settings):
+    splines = fit_splines(DIFFICULTY[: len(values)], values)
+    return Candidates(values, 0.0, DIFFICULTY[: len(values)], splines, **settings)
+
+
+def kept(method="airt", epsilon=0.0, size=None, given=None):
+    return choose(given or candidates(), NAMES, method=method, epsilon=epsilon, size=size)
+
+
+def test_airt_keeps_those_that_lead_somewhere():
+    found = kept()
+    assert found.algorithms == ("falling", "rising")
+    assert found.left_out == 2
+    assert found.frame["rank"].tolist() == [1, 2]
+    np.testing.assert_allclose(found.frame["value"], [57 / 101, 44 / 101], atol=0.011)
+    np.testing.assert_allclose(found.frame["mean_performance"], [0.5, 0.4])
+
+
+def test_a_larger_epsilon_keeps_those_that_are_close():
+    assert set(kept(epsilon=0.03).algorithms) == {"falling", "rising", "near"}
+    assert len(kept(epsilon=2.0).algorithms) == 4
+
+
+def test_beyond_the_strong_ones_the_nearest_come_first_and_it_is_said():
+    found = kept(size=4)
+    assert found.algorithms == ("falling", "rising", "near", "low")
+    assert found.notes == (
+        "near, low: never within epsilon = 0 of the best curve; ordered by how near they come.",
+    )
+    assert kept(size=2).notes == ()
+
+
+def test_topset_counts_wins_and_shares_ties():
+    values = np.array([[1.0, 1.0, 0.0, 0.0], [0.5, 0.2, 0.0, 0.0], [0.1, 0.9, 0.0, np.nan]])
+    found = kept("topset", size=4, given=candidates(values))
+    value = found.frame["value"]
+    assert value["falling"] == pytest.approx(1.5 / 3)
+    assert value["rising"] == pytest.approx(1.5 / 3)
+    assert value["low"] == 0
+    assert found.algorithms[0] == "rising"  # equal wins: the better mean first
+
+
+def test_the_published_topset_gives_a_tie_to_the_first_column():
+    values = np.array([[1.0, 1.0, 0.0, 0.0], [0.5, 0.2, 0.0, 0.0], [0.1, 0.9, 0.0, np.nan]])
+    given = candidates(values, first_wins=True)
+    found = kept("topset", size=4, given=given)
+    np.testing.assert_allclose(found.frame["value"], [2 / 3, 1 / 3, 0, 0])
+    assert found.algorithms == ("falling", "rising", "near", "low")
+
+
+def test_shapley_ranks_by_shapley_values():
+    found = kept("shapley", size=4)
+    expected = pd.Series(virtual_best_shapley(VALUES, 0.0), NAMES).sort_values(ascending=False)
+    assert found.algorithms == tuple(expected.index)
+    np.testing.assert_allclose(found.frame["value"], expected)
+
+
+def test_errors_of_wins_and_shapley_values_are_of_their_mean_over_problems():
+    wins = kept("topset", size=1).frame
+    share = wins["value"].iloc[0]
+    assert wins["value_se"].iloc[0] == pytest.approx(np.sqrt(share * (1 - share) / 100))
+    random = np.random.default_rng(0).random((400, 4))
+    splines = fit_splines(np.linspace(0, 1, 400), random)
+    given = Candidates(random, 0.0, np.linspace(0, 1, 400), splines)
+    found = choose(given, NAMES, method="shapley", epsilon=0.0, size=4).frame
+    bootstrap = [
+        virtual_best_shapley(random[np.random.default_rng(k).integers(0, 400, 400)], 0.0)
+        for k in range(200)
+    ]
+    spread = pd.Series(np.std(bootstrap, axis=0), NAMES)[found.index]
+    np.testing.assert_allclose(found["value_se"], spread, rtol=0.2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_orders_all_algorithms_once(method):
+    order, value = ranked(candidates(), method, 0.01)
+    assert sorted(order) == [0, 1, 2, 3]
+    assert (np.diff(np.round(value[order], 12)) <= 0).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_algorithm_without_a_run_comes_last(method):
+    values = VALUES.copy()
+    values[:, 0] = np.nan
+    order, _ = ranked(candidates(values), method, 0.0)
+    assert order[-1] == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_portfolio_chooses_by_each_method_and_shows_it(method):
+    import matplotlib.pyplot as plt
+
+    table = pd.DataFrame(VALUES, columns=NAMES) + np.random.default_rng(0).normal(0, 0.05, (101, 4))
+    found = iw.portfolio(table).select(size=2, method=method)
+    assert isinstance(found, ChosenPortfolio)
+    assert set(found.algorithms) <= {"falling", "rising", "near"}
+    assert "rising" in found.algorithms
+    assert found.meaning.startswith(f"Keep {found.algorithms[0]}, {found.algorithms[1]}: 2 of 4")
+    assert (found.frame["value_se"] > 0).all()
+    assert found.to_frame() is found.frame
+    drawn = found.plot()
+    assert isinstance(drawn, Display)
+    assert drawn.ax_.get_xlabel() == f"{AXES[method]} (bar: ±1.96 standard errors)"
+    plt.close(drawn.figure_)
+
+
+def test_a_missing_run_adds_to_a_portfolio_what_the_worst_one_adds():
+    values = np.array([[0.9, 0.6, 0.6, np.nan], [0.8, 0.2, 0.4, 0.3], [0.5, 0.5, 0.9, 0.1]])
+    filled = np.where(np.isnan(values), 0.6, values)
+    found = ranked(candidates(values), "shapley", 0.0)[1]
+    np.testing.assert_allclose(found, virtual_best_shapley(filled, 0.0))
+
+
+def test_keeping_all_is_no_advice_and_says_what_to_do():
+    assert kept(epsilon=2.0).meaning == (
+        "All 4 algorithms are kept, falling first, by share of problems at which it is close to "
+        "the best curve. To keep fewer, ask for a size or a smaller epsilon."
+    )

@@ -1,0 +1,147 @@
+"""Regions and occupancy against direct evaluation of curves."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from itemwise.numerics.splines import fit_splines
+from itemwise.studies.algorithms.strengths import entering_epsilon, occupancy, regions, within
+
+DIFFICULTY = np.linspace(-1, 1, 101)
+NAMES = pd.Index(["falling", "rising", "low"], name="algorithm")
+
+
+@pytest.fixture(scope="module")
+def splines():
+    """Two lines that cross in the middle, and one below both."""
+    series = np.column_stack([0.5 - 0.4 * DIFFICULTY, 0.5 + 0.4 * DIFFICULTY, 0 * DIFFICULTY])
+    return fit_splines(DIFFICULTY, series)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    random = np.random.default_rng(0)
+    difficulty = random.normal(size=150)
+    slopes = np.array([-1.0, -0.5, 0.2, -0.8])
+    series = 0.5 + 0.2 * difficulty[:, None] * slopes + random.normal(0, 0.15, (150, 4))
+    return fit_splines(difficulty, series), difficulty, pd.Index(list("abcd"), name="algorithm")
+
+
+def shares(splines, difficulty, names, epsilon, **settings):
+    return occupancy(splines, difficulty, names, epsilon, **{"level": 0.95, **settings})
+
+
+def test_each_line_is_strong_on_its_side(splines):
+    found = regions(splines, DIFFICULTY, NAMES, 0.0, best=True).set_index("algorithm")
+    assert list(found.index) == ["falling", "rising"]
+    assert found.loc["falling", "start"] == -1
+    assert found.loc["rising", "end"] == 1
+    assert found.loc["falling", "end"] == pytest.approx(0, abs=0.003)
+    assert found.loc["rising", "start"] == pytest.approx(0, abs=0.003)
+
+
+def test_epsilon_reaches_as_far_past_the_crossing_as_the_gap_is_small(splines):
+    """The lines are 0.8 of the difficulty apart: 0.2 at a quarter."""
+    found = regions(splines, DIFFICULTY, NAMES, 0.2, best=True).set_index("algorithm")
+    assert found.loc["falling", "end"] == pytest.approx(0.25, abs=0.003)
+    assert found.loc["falling", "problems"] == ((DIFFICULTY <= 0.25).sum())
+    assert found.loc["falling", "share"] == pytest.approx(63 / 101)
+
+
+def test_the_lowest_line_is_the_weakness_everywhere(splines):
+    found = regions(splines, DIFFICULTY, NAMES, 0.0, best=False)
+    assert found["algorithm"].tolist() == ["low"]
+    assert found["share"].tolist() == [1.0]
+
+
+def test_a_region_that_is_left_and_entered_again_is_two():
+    places = np.linspace(0, 2 * np.pi, 200)
+    splines = fit_splines(places, np.column_stack([np.cos(places), np.zeros(200)]))
+    found = regions(splines, places, pd.Index(["wave", "flat"]), 0.0, best=True)
+    assert found["algorithm"].tolist() == ["wave", "wave", "flat"]
+    wave = found[found["algorithm"] == "wave"]
+    np.testing.assert_allclose(wave["end"].iloc[0], np.pi / 2, atol=0.05)
+    np.testing.assert_allclose(wave["start"].iloc[1], 3 * np.pi / 2, atol=0.05)
+
+
+def test_occupancy_counts_the_problems_whose_difficulty_lies_in_a_strength(noisy):
+    splines, difficulty, names = noisy
+    for epsilon in (0.0, 0.05):
+        curves = splines.at(difficulty)
+        expected = (curves >= curves.max(axis=1, keepdims=True) - epsilon).mean(axis=0)
+        found = shares(splines, difficulty, names, epsilon, random_state=0)
+        np.testing.assert_array_equal(found["occupancy"], expected)
+        by_region = regions(splines, difficulty, names, epsilon, best=True)
+        total = by_region.groupby("algorithm")["share"].sum().reindex(names, fill_value=0)
+        np.testing.assert_allclose(total, expected, atol=2 / 150)
+
+
+def test_without_epsilon_occupancies_add_up_to_one(noisy):
+    splines, difficulty, names = noisy
+    assert shares(splines, difficulty, names, 0.0, random_state=0)["occupancy"].sum() == 1.0
+
+
+def test_a_larger_epsilon_never_takes_occupancy_away(noisy):
+    splines, difficulty, names = noisy
+    columns = [
+        shares(splines, difficulty, names, e, random_state=0)["occupancy"]
+        for e in (0.0, 0.01, 0.1, 2.0)
+    ]
+    assert (np.diff(columns, axis=0) >= 0).all()
+    assert (columns[-1] == 1).all()
+
+
+def test_intervals_hold_the_estimate_and_widen_with_the_level(noisy):
+    splines, difficulty, names = noisy
+    narrow, wide = (
+        shares(splines, difficulty, names, 0.0, level=level, random_state=0)
+        for level in (0.01, 0.99)  # the first is next to nothing around the middle of the draws
+    )
+    for frame in (narrow, wide):
+        assert (frame["occupancy_low"] <= frame["occupancy"]).all()
+        assert (frame["occupancy"] <= frame["occupancy_high"]).all()
+        assert ((frame >= 0) & (frame <= 1)).all(axis=None)
+    assert (wide["occupancy_low"] <= narrow["occupancy_low"]).all()
+    assert (wide["occupancy_high"] >= narrow["occupancy_high"]).all()
+    assert (wide["occupancy_high"] - wide["occupancy_low"]).max() > 0.1
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_one_another(noisy):
+    splines, difficulty, names = noisy
+    one, two, other = (
+        shares(splines, difficulty, names, 0.0, random_state=seed) for seed in (1, 1, 2)
+    )
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
+    assert not one.equals(other)
+
+
+def test_curves_that_are_known_exactly_leave_no_doubt():
+    series = np.column_stack([np.full(101, 0.3), np.full(101, 0.2), np.full(101, 0.1)])
+    found = shares(fit_splines(DIFFICULTY, series), DIFFICULTY, NAMES, 0.0, random_state=0)
+    assert found["occupancy_low"].tolist() == found["occupancy_high"].tolist() == [1.0, 0.0, 0.0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(float, (5, 4), elements=st.floats(0, 1)))
+def test_a_curve_is_strong_somewhere_just_from_its_entering_epsilon(curves):
+    entering = entering_epsilon(curves)
+    for k, epsilon in enumerate(entering):
+        assert within(curves, epsilon + 1e-12)[:, k].any()
+        assert epsilon < 1e-9 or not within(curves, epsilon * (1 - 1e-6))[:, k].any()
+
+
+def test_a_curve_that_nobody_knows_is_never_strong():
+    curves = np.array([[0.2, np.nan], [0.3, np.nan]])
+    assert entering_epsilon(curves).tolist() == [0.0, np.inf]
+    assert within(curves, 1.0).tolist() == [[True, False], [True, False]]
+
+
+def test_problems_that_are_all_alike_are_one_place():
+    same = np.zeros(6)
+    splines = fit_splines(same, np.tile([0.1, 0.3, 0.2], (6, 1)))
+    found = regions(splines, same, NAMES, 0.0, best=True)
+    assert found["algorithm"].tolist() == ["rising"]
+    assert found["problems"].tolist() == [6]

@@ -1,0 +1,213 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from itemwise import compare_classifiers, split_dataset
+from itemwise.datasets import load_dataset
+from itemwise.displays import Display
+from itemwise.errors import InputError
+from itemwise.studies import ClassifierComparison
+from itemwise.studies.classifiers.measures import MEASURES
+
+POOL = {
+    **{f"tree of {n}": DecisionTreeClassifier(max_depth=n) for n in range(1, 9)},
+    **{f"{n} neighbours": KNeighborsClassifier(n) for n in range(1, 25, 2)},
+    **{f"bayes {n}": GaussianNB(var_smoothing=10.0**-n) for n in range(1, 9)},
+    **{f"guess {n}": DummyClassifier(strategy="stratified", random_state=n) for n in range(4)},
+}
+MODELS = {"logistic": LogisticRegression(), "tree": DecisionTreeClassifier(), "bayes": GaussianNB()}
+
+
+@pytest.fixture(scope="module")
+def sick():
+    """Two classes that overlap, some of them called by text."""
+    random = np.random.default_rng(0)
+    ill = random.random(240) < 0.4
+    columns = random.normal(size=(240, 4)) + 0.9 * ill[:, None]
+    frame = pd.DataFrame(columns, columns=list("abcd"))
+    return frame.assign(label=np.where(ill, "present", "absent"))
+
+
+def compare(frame, models=MODELS, **given):
+    settings = {"target": "label", "model": "2pl", "n_resamples": 100, **given}
+    return compare_classifiers(frame, models, POOL, **settings)
+
+
+@pytest.fixture(scope="module")
+def comparison(sick):
+    return compare(sick)
+
+
+def test_all_models_are_read_with_and_without_doubtful_items(comparison):
+    assert isinstance(comparison, ClassifierComparison)
+    frame = comparison.to_frame()
+    assert set(frame.index) == set(MODELS)
+    assert frame["accuracy"].is_monotonic_decreasing
+    for measure in MEASURES:
+        assert {measure, f"{measure}_rank_low", f"{measure}_filtered"} <= set(frame.columns)
+    assert comparison.curves.predictions.classes == ("absent", "present")
+    assert comparison.curves.positive == 1
+
+
+def test_items_are_the_instances_of_the_test_part(comparison, sick):
+    test = split_dataset(load_dataset(sick, "label")).test
+    assert comparison.curves.predictions.items == tuple(f"row_{k}" for k in test)
+    labels = sick["label"].iloc[test].tolist()
+    assert comparison.curves.items["class"].tolist() == labels
+    assert len(comparison.curves.calibration.responses.respondents) == len(POOL)
+
+
+def test_fitted_classifiers_are_asked_and_not_fitted_again(sick):
+    split = split_dataset(load_dataset(sick, "label"))
+    train = sick.iloc[split.train]
+    fitted = make_pipeline(StandardScaler(), LogisticRegression()).fit(
+        train.drop(columns="label"), train["label"]
+    )
+    found = compare(sick, {"mine": fitted})
+    predicted = fitted.predict(sick.drop(columns="label").iloc[split.test])
+    expected = np.mean(predicted == sick["label"].iloc[split.test])
+    assert found.curves.measures.loc["mine", "accuracy"] == pytest.approx(expected)
+    assert found.ranks is None
+
+
+def test_fitted_classifiers_of_one_kind_are_all_kept(sick):
+    split = split_dataset(load_dataset(sick, "label"))
+    train = sick.iloc[split.train]
+    few, many = (
+        DecisionTreeClassifier(max_depth=n).fit(train.drop(columns="label"), train["label"])
+        for n in (1, 6)
+    )
+    found = compare(sick, [few, many])
+    assert len(found.curves.models) == 2
+    with pytest.raises(InputError, match="Two models are called 'DecisionTreeClassifier"):
+        compare(sick, [few, few])
+
+
+def test_fitted_and_unfitted_classifiers_and_labels_may_be_mixed(sick):
+    split = split_dataset(load_dataset(sick, "label"))
+    features, labels = sick.drop(columns="label"), sick["label"]
+    few = split.train[:12]
+    stump = DecisionTreeClassifier(max_depth=1).fit(features.iloc[few], labels.iloc[few])
+    expected = np.mean(stump.predict(features.iloc[split.test]) == labels.iloc[split.test])
+    oracle = labels.iloc[split.test].to_numpy()
+    found = compare(sick, {"stump": stump, "bayes": GaussianNB(), "oracle": oracle})
+    accuracy = found.curves.measures["accuracy"]
+    assert accuracy["stump"] == pytest.approx(expected)
+    assert accuracy["oracle"] == 1
+    assert set(accuracy.index) == {"stump", "bayes", "oracle"}
+
+
+def test_rows_may_be_numbered_by_their_place_in_the_data_set(sick):
+    split = split_dataset(load_dataset(sick, "label"))
+    labels = sick["label"].iloc[split.test]
+    found = compare(sick, pd.DataFrame({"oracle": labels}).sample(frac=1, random_state=0))
+    assert found.curves.measures.loc["oracle", "accuracy"] == 1
+
+
+def test_notes_of_the_calibration_reach_the_reader(sick):
+    pool = {"one": GaussianNB(), "two": DecisionTreeClassifier(max_depth=1)}
+    found = compare_classifiers(
+        sick, GaussianNB(), pool, target="label", model="2pl", n_resamples=10
+    )
+    assert any("Only 2 respondents" in note for note in found.notes)
+    assert found.curves.models == ("GaussianNB",)
+
+
+def test_an_empty_list_is_explained(sick):
+    with pytest.raises(InputError, match="models is empty"):
+        compare(sick, {})
+
+
+def test_predictions_from_elsewhere_are_taken_as_they_are(sick, comparison):
+    given = comparison.curves.predictions
+    classes = np.array(given.classes, dtype=object)
+    frame = pd.DataFrame(
+        {name: classes[row] for name, row in zip(given.models, given.predicted, strict=True)},
+        index=list(given.items),
+    )
+    found = compare(sick, frame.sample(frac=1, random_state=0))
+    pd.testing.assert_frame_equal(found.to_frame(), comparison.to_frame())
+
+
+def test_a_run_that_goes_on_ends_as_one_that_never_stopped(sick, comparison, tmp_path):
+    def stop(done, _total, _running, _left):
+        if done == len(POOL) + 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(sick, folder=tmp_path, progress=stop)
+    assert len(list((tmp_path / "pool").glob("*.json"))) == len(POOL)
+    assert len(list((tmp_path / "models").glob("*.json"))) == 1
+    told = []
+    again = compare(sick, folder=tmp_path, progress=lambda done, *_: told.append(done))
+    assert told[0] == len(POOL)
+    pd.testing.assert_frame_equal(again.to_frame(), comparison.to_frame())
+
+
+def test_progress_runs_over_pool_and_models(sick):
+    told = []
+    compare(sick, progress=lambda *state: told.append(state))
+    total = len(POOL) + len(MODELS)
+    assert told[-1][:2] == (total, total)
+    assert any(word.startswith("pool: ") for _, _, word, _ in told)
+    assert any(word.startswith("models: ") for _, _, word, _ in told)
+
+
+def test_the_meaning_says_who_wins_under_which_reading(comparison):
+    assert comparison.meaning.startswith("On 72 items, by accuracy ")
+    assert "discriminate" in comparison.meaning
+    assert "without them, on " in comparison.meaning
+    assert comparison.sentences()[1].startswith("The ranking by total score agrees with that by")
+    best = comparison.curves.measures["accuracy"].idxmax()
+    assert f"by accuracy {best} leads" in comparison.meaning
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("cells", {}),
+        ("cells", {"model": "tree", "filtered": True}),
+        ("measures", {}),
+        ("items", {"space": "3d"}),
+        ("histogram", {"value": "guessing"}),
+    ],
+)
+def test_every_figure_is_drawn(comparison, kind, settings):
+    assert isinstance(comparison.plot(kind, **settings), Display)
+
+
+def test_a_failing_model_is_left_out_with_its_reason(sick):
+    found = compare(sick, {**MODELS, "wide": KNeighborsClassifier(10_000)})
+    assert "wide" not in found.curves.models
+    assert found.failures["wide"].startswith("ValueError")
+
+
+def test_nothing_to_compare_is_an_error(sick):
+    with pytest.raises(InputError, match=r"Every model failed, .* 'wide': ValueError"):
+        compare(sick, {"wide": KNeighborsClassifier(10_000)})
+
+
+def test_a_fitted_classifier_of_other_columns_is_explained(sick):
+    other = LogisticRegression().fit(np.eye(2), [0, 1])
+    with pytest.raises(InputError, match="'m' is fitted already, but cannot predict from the col"):
+        compare(sick, {"m": other})
+
+
+def test_wrong_predictions_are_refused_before_anything_is_trained(sick, tmp_path):
+    with pytest.raises(InputError, match="prediction of 'm' holds 3 labels, but there are 72"):
+        compare(sick, pd.DataFrame({"m": ["absent"] * 3}), folder=tmp_path / "new")
+    with pytest.raises(InputError, match="no class 'maybe'"):
+        compare(sick, positive="maybe", folder=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_unknown_name_of_models_is_explained(sick):
+    with pytest.raises(InputError, match=r"There is no pool 'tunned'.*Did you mean 'tuned'"):
+        compare(sick, "tunned")

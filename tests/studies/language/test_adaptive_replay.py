@@ -1,0 +1,202 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.errors import InputError
+from itemwise.studies.language.adaptive_replay import ADAPTIVE, COMPLETED, PLAIN
+from itemwise.studies.language.respondent_folds import copies, grouped_folds
+from itemwise.studies.language.score_intervals import miss_quantile
+
+
+@pytest.fixture(scope="module")
+def table():
+    return iw.simulate("2pl", 300, 40, random_state=3).responses
+
+
+@pytest.fixture(scope="module")
+def replay(table):
+    return iw.replay_adaptively(table, sizes=[5, 10, 20], folds=2, model="2pl")
+
+
+def test_every_prediction_is_that_of_an_evaluation_with_the_same_bank(table):
+    bank = iw.calibrate(table.select(respondents=slice(0, 200)), "2pl")
+    others = table.select(respondents=slice(200, 300))
+    found = iw.replay_adaptively(bank, others, sizes=[4, 9])
+    rows = found.predictions
+    for k in (0, 50, 99):
+        answers = dict(zip(others.items, others.cells[k], strict=True))
+        for size in (4, 9):
+            wanted = iw.evaluate_adaptively(bank, answers.get, budget=size)
+            who = rows["respondent"] == others.respondents[k]
+            (row,) = rows[who & (rows["items"] == size) & (rows["method"] == ADAPTIVE)].itertuples()
+            assert row.score == pytest.approx(wanted.score, abs=1e-9)
+            assert row.se == pytest.approx(wanted.score_se, abs=1e-9)
+            assert row.truth == pytest.approx(others.cells[k].mean())
+
+
+def test_figures_are_those_of_the_predictions(replay):
+    for row in replay.figures.itertuples():
+        part = replay.predictions
+        part = part[(part["method"] == row.method) & (part["items"] == row.items)]
+        error = part["score"] - part["truth"]
+        assert row.mae == pytest.approx(error.abs().mean())
+        assert row.rmse == pytest.approx(np.sqrt((error**2).mean()))
+        assert row.bias == pytest.approx(error.mean())
+        assert row.coverage == pytest.approx((error.abs() <= 1.959964 * part["se"]).mean())
+        assert row.mae_se == pytest.approx(error.abs().std() / np.sqrt(len(part)), rel=1e-6)
+        rank = part["score"].corr(part["truth"], method="spearman")
+        assert row.rank_correlation == pytest.approx(rank)
+
+
+def test_adaptive_items_beat_random_ones_and_the_model_beats_the_plain_mean(replay):
+    mae = replay.figures.set_index(["items", "method"])["mae"].unstack()  # noqa: PD010
+    assert (mae[ADAPTIVE] < mae[COMPLETED]).all()
+    assert (mae[COMPLETED] < mae[PLAIN]).all()
+    assert mae[ADAPTIVE].is_monotonic_decreasing
+
+
+def test_intervals_hold_what_they_promise_where_the_model_is_true(replay):
+    rows = replay.figures.set_index("method").loc[[ADAPTIVE, COMPLETED]]
+    assert ((rows["coverage"] - 0.95).abs() < 4 * 0.0126).all()  # √(0.95 × 0.05 / 300)
+
+
+def two_scales(n=600, seed=0):
+    """Items of two scales that are hardly related, which one scale cannot explain."""
+    random = np.random.default_rng(seed)
+    ability = random.multivariate_normal([0, 0], [[1, 0.2], [0.2, 1]], n)
+    scale = np.arange(60) % 2
+    slope = random.uniform(1.5, 2.5, 60)
+    logit = slope * (ability[:, scale] - random.normal(0, 1, 60))
+    return iw.Responses((random.random((n, 60)) < 1 / (1 + np.exp(-logit))).astype(int))
+
+
+def test_where_a_benchmark_is_two_scales_the_real_error_makes_intervals_honest():
+    table = two_scales()
+    replay = iw.replay_adaptively(table, sizes=[15], folds=2, model="2pl")
+    row = replay.figures.set_index("method").loc[ADAPTIVE]
+    assert row["coverage"] < 0.9
+    assert row["coverage_widened"] == pytest.approx(0.95, abs=0.03)
+    bank = iw.calibrate(table, "2pl")
+    answers = dict(zip(table.items, table.cells[0], strict=True))
+    plain = iw.evaluate_adaptively(bank, answers.get, budget=15)
+    widened = iw.evaluate_adaptively(bank, answers.get, budget=15, error=replay)
+    assert widened.score == plain.score
+    reach = replay.real_error.reach(15, 0.95)
+    assert reach > 2.2
+    assert widened.score_high - widened.score == pytest.approx(reach * plain.score_se)
+
+
+def test_the_real_error_of_another_bank_or_selector_is_refused(replay, table):
+    answer = lambda _: 1  # noqa: E731
+    bank = iw.calibrate(table, "2pl")
+    with pytest.raises(InputError, match="other items"):
+        iw.evaluate_adaptively(bank.of_items(bank.item_names[:30]), answer, error=replay)
+    with pytest.raises(InputError, match="same selector"):
+        iw.evaluate_adaptively(bank, answer, error=replay, selector="information")
+
+
+def test_between_two_sizes_the_reach_lies_between(replay):
+    error = replay.real_error
+    ends = sorted([error.reach(5, 0.9), error.reach(10, 0.9)])
+    assert ends[0] <= error.reach(7, 0.9) <= ends[1]
+    assert error.reach(1, 0.9) == error.reach(5, 0.9)
+
+
+def test_the_quantile_of_misses_is_that_of_conformal_prediction():
+    misses = np.arange(1.0, 20.0)
+    assert miss_quantile(misses, 0.9) == 18.0  # the 18th of 19: (19 + 1) × 0.9
+    assert miss_quantile(misses, 0.99) == 19.0
+
+
+def test_a_bank_from_one_table_is_tested_on_another(table):
+    one, other = table.select(respondents=slice(0, 200)), table.select(respondents=slice(200, 300))
+    found = iw.replay_adaptively(one, other, sizes=[5], model="2pl")
+    bank = iw.calibrate(one, "2pl")
+    wanted = iw.replay_adaptively(bank, other, sizes=[5])
+    pd.testing.assert_frame_equal(found.figures, wanted.figures)
+    assert found.n_respondents == 100
+
+
+def test_the_same_seed_gives_the_same_and_another_seed_other_random_items(table):
+    some = table.select(respondents=slice(0, 120))
+    one, two, other = (
+        iw.replay_adaptively(some, sizes=[5], folds=2, random_state=seed).figures
+        for seed in (0, 0, 1)
+    )
+    pd.testing.assert_frame_equal(one, two)
+    assert one["mae"].iloc[-1] != other["mae"].iloc[-1]
+
+
+def test_copies_stay_in_one_fold_and_folds_are_of_about_equal_size():
+    values = np.random.default_rng(0).integers(0, 2, (40, 8))
+    doubled = iw.Responses(np.vstack([values, values, values[:10]]))
+    groups = copies(doubled)
+    fold = grouped_folds(groups, 4, 0)
+    assert all(len(set(fold[groups == group])) == 1 for group in set(groups))
+    assert np.ptp(np.bincount(fold)) <= 3
+    with pytest.raises(InputError, match="too few for folds=4"):
+        grouped_folds(np.zeros(10, dtype=int), 4, 0)
+
+
+def test_copies_are_told_and_make_standard_errors_no_smaller(table):
+    some = table.select(respondents=slice(0, 120))
+    twice = iw.Responses(np.vstack([some.cells, some.cells]), items=some.items, kind="binary")
+    bank = iw.calibrate(table, "2pl")
+    once, doubled = (iw.replay_adaptively(bank, part, sizes=[5]) for part in (some, twice))
+    adaptive = [found.figures["mae_se"].iloc[0] for found in (once, doubled)]
+    assert adaptive[0] == pytest.approx(adaptive[1], rel=1e-6)
+    assert "120 respondents responded exactly" in " ".join(doubled.notes)
+
+
+def test_respondents_with_too_few_responses_are_left_out_and_counted(table):
+    values = table.cells[:100].astype(float)
+    values[:10, 5:] = np.nan
+    values[20, 30:] = np.nan
+    gaps = iw.Responses(values, items=table.items, kind="binary")
+    found = iw.replay_adaptively(iw.calibrate(table), gaps, sizes=[8])
+    assert found.n_respondents == 90
+    assert "10 respondents with fewer than 8" in " ".join(found.notes)
+    assert "completed" in " ".join(found.notes)
+    assert found.predictions["score"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"sizes": [40]}, "nothing is left"),
+        ({"sizes": 5}, "a list of numbers"),
+        ({"sizes": [0]}, "sizes"),
+        ({"folds": 1}, "folds"),
+        ({"confidence": 2}, "confidence"),
+        ({"batch_size": 0}, "batch_size"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(table, change, complaint):
+    with pytest.raises(InputError, match=complaint):
+        iw.replay_adaptively(table, **change)
+
+
+def test_a_bank_alone_is_refused(table):
+    with pytest.raises(InputError, match="A bank alone"):
+        iw.replay_adaptively(iw.calibrate(table))
+
+
+def test_it_is_drawn_and_says_what_it_means(replay, tmp_path):
+    for what in ("mae", "coverage"):
+        assert replay.plot(what).save(tmp_path / f"{what}.png").stat().st_size > 5_000
+    assert replay.meaning.startswith("After 20 items of 40")
+    with pytest.raises(InputError, match="choose one of"):
+        replay.plot("speed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["arc_2pl", "mmlu_3pl"])
+def test_25_adaptive_items_have_at_most_half_the_error_of_25_random_ones(shared, name):
+    path = shared / "data" / "llm" / f"metabench_{name}_responses.csv.gz"
+    whole = iw.Responses.from_frame(pd.read_csv(path, index_col="respondent"))
+    fold = grouped_folds(copies(whole), 5, 0)
+    bank, unseen = whole.select(respondents=fold > 0), whole.select(respondents=fold == 0)
+    mae = iw.replay_adaptively(bank, unseen, sizes=[25]).figures.set_index("method")["mae"]
+    assert mae[ADAPTIVE] < 0.5 * mae[PLAIN]
+    assert mae[ADAPTIVE] < 0.7 * mae[COMPLETED]

@@ -1,0 +1,264 @@
+"""Item health: tables done by hand, planted truth, and what other diagnostics say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import itemwise as iw
+from itemwise.diagnostics import label_trouble, person_fit
+from itemwise.errors import InputError
+from itemwise.studies.language.duplicate_items import _log_chance, duplicate_items
+from itemwise.studies.language.saturation import ALL_ITEMS, best_of
+from itemwise.studies.language.surprising_respondents import _among_others, _as_normal
+
+N, M = 200, 40
+WRONG, COPY, OF, EASY, HARD = 0, 11, 21, 5, 6
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """A wrong key, a copy of an item with 3 % changed, an item for all and one for none."""
+    values = iw.simulate("2pl", N, M, random_state=1).responses.to_frame().to_numpy(copy=True)
+    random = np.random.default_rng(0)
+    values[:, WRONG] = 1 - values[:, WRONG]
+    values[:, COPY] = np.where(random.random(N) < 0.03, 1 - values[:, OF], values[:, OF])
+    values[:, EASY], values[:, HARD] = 1, 0
+    table = iw.Responses(values)
+    return table.described(items={"task": ["sums" if k % 2 else "verbs" for k in range(M)]})
+
+
+@pytest.fixture(scope="module")
+def health(planted):
+    return iw.item_health(planted, by="task")
+
+
+def test_planted_problems_are_found_and_said(health):
+    items = health.items
+    assert items["solved_by"].iloc[EASY] == "all"
+    assert items["solved_by"].iloc[HARD] == "none"
+    assert items["negative"].to_numpy().nonzero()[0].tolist() == [WRONG]
+    assert items["suspect_key"].iloc[WRONG]
+    assert items["duplicate_of"].iloc[OF] == items.index[COPY]
+    assert (items["duplicate_of"] != "").sum() == 1
+    assert items["problems"].iloc[WRONG] == "negative discrimination; suspected wrong key"
+    assert items["problems"].iloc[OF] == f"near-duplicate of {items.index[COPY]}"
+    assert set(health.troubled) == {items.index[k] for k in (WRONG, OF, EASY, HARD)}
+    assert "4 of 40 items need a look: 1 solved by all, 1 solved by none" in health.meaning
+
+
+def test_figures_are_those_of_other_diagnostics(health, planted):
+    trouble = label_trouble(health.calibration).to_frame().loc[list(planted.items)]
+    np.testing.assert_array_equal(health.items["evidence"], trouble["evidence"])
+    np.testing.assert_array_equal(health.items["suspect_key"], trouble["suspect"])
+    np.testing.assert_allclose(health.items["share_right"], planted.cells.mean(axis=0))
+    fit = person_fit(health.calibration).to_frame()
+    np.testing.assert_allclose(health.respondents["zh"], fit["zh"])
+
+
+def test_agreement_of_a_pair_is_counted(health, planted):
+    pair = health.duplicates.iloc[0]
+    same = (planted.cells[:, COPY] == planted.cells[:, OF]).mean()
+    assert pair["agreement"] == pytest.approx(same)
+    ability = health.respondents["ability"].to_numpy()
+    chance = health.calibration.probability(ability).to_numpy()[:, [COPY, OF]]
+    expected = (chance.prod(axis=1) + (1 - chance).prod(axis=1)).mean()
+    assert pair["expected_agreement"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_saturation_of_a_table_done_by_hand(bank):
+    easy, hard = [-3.0] * 6, [2.0] * 2
+    cal = bank(discrimination=[1.0] * 8, difficulty=easy + hard)
+    rows = [[1] * 8, [1] * 7 + [0], [1] * 6 + [0, 0], [1] * 5 + [0, 0, 0], [0] * 8]
+    found = iw.item_health(iw.Responses(rows), cal).saturation.loc[ALL_ITEMS]
+    assert found["best"] == 2
+    assert (found["first"], found["second"]) == ("respondent_1", "respondent_2")
+    assert (found["solved_by_best"], found["separate_two"], found["separate_best"]) == (7, 1, 1)
+    assert found["solved_share"] == 7 / 8
+    at = 1 / (1 + np.exp(-(found["ability_top"] - np.array(easy + hard))))
+    assert found["information_top"] == pytest.approx((at * (1 - at)).sum())
+    assert found["se_top"] == pytest.approx((at * (1 - at)).sum() ** -0.5)
+
+
+def test_a_benchmark_that_all_of_the_best_solve_is_saturated():
+    items = {"discrimination": np.full(60, 1.5), "difficulty": np.linspace(-4, -1, 60)}
+    found = iw.item_health(iw.simulate("2pl", 80, items=items, random_state=0).responses)
+    assert found.saturation.loc[ALL_ITEMS, "state"] == "saturated"
+    assert found.said_of_saturation.startswith("Saturated: ")
+    items["difficulty"] = np.linspace(-2, 3, 60)
+    found = iw.item_health(iw.simulate("2pl", 80, items=items, random_state=0).responses)
+    assert found.saturation.loc[ALL_ITEMS, "state"] == "open"
+
+
+def test_groups_have_a_row_each_and_leave_themselves_out(health, planted):
+    assert list(health.saturation.index) == [ALL_ITEMS, "verbs", "sums"]
+    assert health.saturation["items"].tolist() == [40, 20, 20]
+    row = health.groups.iloc[0]
+    others = [name for k, name in enumerate(planted.items) if k % 2]
+    elsewhere = health.calibration.of_items(others).score(planted.select(items=others))
+    ability = elsewhere["ability"].iloc[[0]].to_numpy()
+    chance = health.calibration.probability(ability).to_numpy()[0, ::2]
+    assert (row["group"], row["n"]) == ("verbs", 20)
+    assert row["expected"] == pytest.approx(chance.mean())
+    assert row["share_right"] == pytest.approx(planted.cells[0, ::2].mean())
+
+
+def test_a_respondent_that_knows_hard_items_is_hinted_at_and_not_accused():
+    made = iw.simulate("2pl", 40, 400, random_state=3)
+    values = made.responses.to_frame().to_numpy(copy=True)
+    who = int(np.argsort(made.truth.abilities["ability"].to_numpy())[20])
+    hard = made.truth.items["difficulty"].to_numpy() > 1
+    values[who, hard & (np.random.default_rng(0).random(400) < 0.5)] = 1
+    found = iw.item_health(iw.Responses(values))
+    assert found.hints == (f"respondent_{who + 1}",)
+    row = found.respondents.iloc[who]
+    assert row["right_on_hard"] > row["expected_on_hard"] + 3 * row["expected_on_hard_se"]
+    assert "A hint is no proof" in found.said_of_respondents
+
+
+def test_a_respondent_too_good_on_one_task_is_hinted_at():
+    made = iw.simulate("2pl", 40, 120, random_state=4)
+    values = made.responses.to_frame().to_numpy(copy=True)
+    who = int(np.argsort(made.truth.abilities["ability"].to_numpy())[5])
+    values[who, :30] = 1
+    by = ["leaked" if k < 30 else f"task {k % 3}" for k in range(120)]
+    found = iw.item_health(iw.Responses(values), by=by)
+    assert found.respondents["too_good_on"].iloc[who] == "leaked"
+    assert found.hints[0] == f"respondent_{who + 1}"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 60), st.floats(0.05, 0.95), st.integers(0, 15))
+def test_the_chance_of_few_differences_is_never_too_small(n, chance, seen):
+    seen = min(seen, n)
+    found = _log_chance(np.full((1, n), chance), np.array([float(seen)]))[0]
+    exact = binom.logcdf(seen, n, chance)
+    assert found >= exact - 1e-9
+    if seen == 0:
+        assert found == pytest.approx(exact)
+
+
+def test_twelve_respondents_are_too_few_to_tell_duplicates_and_it_is_said():
+    table = iw.simulate("2pl", 12, 60, random_state=0).responses
+    found = iw.item_health(table)
+    assert found.duplicates.empty
+    assert any("cannot tell near-duplicates among" in note for note in found.notes)
+
+
+def test_expected_coincidences_are_those_of_all_pairs():
+    table = iw.simulate("2pl", 8, 30, random_state=2).responses
+    cal = iw.calibrate(table)
+    ability = cal.abilities()["ability"].to_numpy()
+    found = duplicate_items(cal, table, ability, 1.0).coincidences
+    values = table.cells
+    kept = np.flatnonzero((values.min(axis=0) == 0) & (values.max(axis=0) == 1))
+    chance = cal.probability(ability).to_numpy()
+    expected, seen = 0.0, 0
+    for a, i in enumerate(kept):
+        for j in kept[a + 1 :]:
+            same = chance[:, i] * chance[:, j] + (1 - chance[:, i]) * (1 - chance[:, j])
+            expected += same.prod()
+            seen += (values[:, i] == values[:, j]).all()
+    assert found.seen == seen
+    assert found.expected == pytest.approx(expected, rel=1e-5)
+
+
+def test_deviates_of_a_skewed_count_are_those_of_its_distribution():
+    n, chance, count = 200, 0.1, 33  # counts from 33 on: the middle of the step before
+    sd = np.sqrt(n * chance * (1 - chance))
+    skew = np.array([(1 - 2 * chance) / sd])
+    z = _as_normal(np.array([(count - 0.5 - n * chance) / sd]), skew)
+    from scipy.stats import norm
+
+    assert norm.sf(z[0]) == pytest.approx(binom.sf(count - 1, n, chance), rel=0.1)
+
+
+def test_scatter_is_allowed_for_only_where_it_is_more_than_expected():
+    z = np.linspace(-1, 1, 41)
+    np.testing.assert_allclose(_among_others(z), z, atol=1e-12)
+    assert np.ptp(_among_others(10 * z)) < 5
+    np.testing.assert_array_equal(_among_others(10 * z[:10]), 10 * z[:10])
+
+
+def test_the_best_are_one_in_four_of_those_who_were_asked():
+    ability = np.array([0.0, 3.0, 1.0, 2.0])
+    asked = np.array([True, False, True, True])
+    assert best_of(ability, asked).tolist() == [3, 2]
+    assert len(best_of(np.arange(100.0), np.ones(100, bool))) == 5
+
+
+@pytest.mark.parametrize("model", ["graded", "continuous"])
+def test_grades_and_scores_are_judged_as_far_as_they_can_be(model):
+    table = iw.simulate(model, 60, 20, random_state=0).responses
+    values = table.to_frame().to_numpy(copy=True)
+    values[:, 9] = values[:, 2]
+    found = iw.item_health(iw.Responses(values, kind=table.kind))
+    assert found.items["duplicate_of"].iloc[9] == "item_3"
+    assert not found.items["suspect_key"].any()
+    assert any("keys and hard items are not judged" in note for note in found.notes)
+    assert found.hints == ()
+    assert np.isfinite(found.saturation["information_top"]).all()
+    assert found.plot("respondents").ax_.has_data()
+
+
+def test_missing_cells_and_items_never_asked_have_a_result():
+    values = (
+        iw.simulate("2pl", 50, 15, missing=0.3, random_state=0)
+        .responses.to_frame()
+        .to_numpy(copy=True)
+    )
+    values[:, 4] = np.nan
+    values[7] = np.nan
+    found = iw.item_health(values)
+    assert found.items["problems"].iloc[4] == "never asked"
+    assert found.respondents["n"].iloc[7] == 0
+    assert np.isfinite(found.saturation["information_top"]).all()
+
+
+def test_one_respondent_and_a_constant_table_are_normal_input():
+    assert len(iw.item_health([[1, 0, 1]]).items) == 3
+    found = iw.item_health(np.ones((6, 4)))
+    assert (found.items["solved_by"] == "all").all()
+    assert "4 of 4 items need a look: 4 solved by all" in found.meaning
+
+
+def test_a_bank_of_more_items_serves_in_any_order(planted):
+    cal = iw.calibrate(planted)
+    part = planted.select(items=list(range(30))[::-1])
+    found = iw.item_health(part, cal)
+    assert tuple(found.items.index) == part.items
+    wanted = cal.items.loc[list(part.items), "difficulty"]
+    np.testing.assert_array_equal(found.items["difficulty"], wanted)
+
+
+def test_the_same_table_gives_the_same_result(planted, health):
+    again = iw.item_health(planted, by="task")
+    pd.testing.assert_frame_equal(again.items, health.items)
+    pd.testing.assert_frame_equal(again.respondents, health.respondents)
+
+
+@pytest.mark.parametrize("kind", ["items", "saturation", "respondents"])
+def test_every_figure_is_drawn(health, kind):
+    assert health.plot(kind).ax_.has_data()
+
+
+def test_unknown_figures_and_what_is_no_calibration_are_refused(health, planted):
+    with pytest.raises(InputError, match="choose one of items, saturation, respondents"):
+        health.plot("pie")
+    with pytest.raises(InputError, match="item_health needs a calibration"):
+        iw.item_health(planted, "2pl")
+    with pytest.raises(InputError, match="no fact"):
+        iw.item_health(planted, by="subject")
+    with pytest.raises(InputError, match="No response was observed"):
+        iw.item_health(np.full((3, 3), np.nan))
+
+
+@pytest.mark.slow
+def test_two_keys_of_arc_are_suspect_and_the_best_solve_the_rest(shared):
+    frame = pd.read_csv(shared / "data" / "llm" / "metabench_arc_2pl_responses.csv.gz")
+    found = iw.item_health(iw.Responses.from_frame(frame.drop(columns="respondent")))
+    assert set(found.troubled) == {"i660", "i1067"}
+    assert found.saturation.loc[ALL_ITEMS, "solved_by_best"] == 98
+    assert found.saturation.loc[ALL_ITEMS, "state"] == "saturated"

@@ -1,0 +1,326 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+from scipy.stats import binomtest, false_discovery_control, kendalltau, ttest_rel
+
+import itemwise as iw
+from itemwise.errors import InputError
+from itemwise.studies import Leaderboard
+from itemwise.studies.language.leaderboards import TIED
+
+NAN = np.nan
+
+
+def board_of(abilities, n_items=300, seed=0, **settings):
+    return iw.leaderboard(responses_of(abilities, n_items, seed), **settings)
+
+
+def responses_of(abilities, n_items=300, seed=0):
+    random = np.random.default_rng(seed)
+    chance = expit(np.asarray(abilities)[:, None] - random.normal(size=n_items))
+    names = [f"m{k}" for k in range(len(abilities))]
+    return iw.Responses((random.random(chance.shape) < chance).astype(float), respondents=names)
+
+
+@pytest.fixture(scope="module")
+def table():
+    responses = responses_of([1.5, 0.1, 0.0, -1.5, -0.1])
+    tasks = ["sums"] * 250 + ["verbs"] * 50
+    return responses.described(items={"task": tasks, "page": np.arange(300) // 5})
+
+
+@pytest.fixture(scope="module")
+def board(table):
+    return iw.leaderboard(table)
+
+
+def test_the_best_is_first_and_ties_are_shown_as_ties(board):
+    frame = board.to_frame()
+    assert isinstance(board, Leaderboard)
+    assert frame.index[0] == "m0"
+    assert frame.index[-1] == "m3"
+    assert frame["rank"].tolist() == [1, 2, 3, 4, 5]
+    assert frame.loc["m0", ["rank_low", "rank_high"]].tolist() == [1, 1]
+    assert frame.loc["m1", ["rank_low", "rank_high"]].tolist() == [2, 4]
+    assert set(frame.loc["m1", "tied_with"].split(", ")) == {"m2", "m4"}
+    assert board.leaders == ("m0",)
+    assert "m0 has the highest accuracy on 300 items" in board.meaning
+    assert "really better than all others. Told apart: 7 of 10 pairs." in board.meaning
+
+
+def test_who_cannot_be_told_from_the_first_leads_with_it():
+    board = board_of([1.0, 1.0, 1.0, -1.0])
+    assert set(board.leaders) == {"m0", "m1", "m2"}
+    assert "2 others" in board.meaning
+    assert "cannot be told apart from it" in board.meaning
+
+
+def test_accuracy_is_the_mean_response_with_an_interval_around_it(board, table):
+    frame = board.to_frame()
+    wanted = table.to_frame().mean(axis=1)
+    np.testing.assert_allclose(frame["accuracy"], wanted[frame.index])
+    assert (frame["accuracy_low"] < frame["accuracy"]).all()
+    assert (frame["accuracy"] < frame["accuracy_high"]).all()
+    narrow = iw.leaderboard(table, confidence=0.5).to_frame()
+    assert (narrow["accuracy_low"] > frame["accuracy_low"]).all()
+    assert (narrow["ability_high"] < frame["ability_high"]).all()
+    ranks = narrow["rank_high"] - narrow["rank_low"]
+    assert (ranks <= frame["rank_high"] - frame["rank_low"]).all()
+
+
+def test_pairs_are_tested_exactly_on_right_and_wrong(board, table):
+    values = dict(zip(table.respondents, table.values, strict=True))
+    for pair in board.pairs.itertuples():
+        difference = values[pair.respondent] - values[pair.other]
+        better, worse = int((difference > 0).sum()), int((difference < 0).sum())
+        assert pair.p == pytest.approx(binomtest(better, better + worse).pvalue)
+        assert pair.difference == pytest.approx(difference.mean())
+        assert pair.se == pytest.approx(difference.std(ddof=1) / np.sqrt(300))
+        assert pair.low < pair.difference < pair.high
+    adjusted = false_discovery_control(board.pairs["p"])
+    np.testing.assert_allclose(board.pairs["p_adjusted"], adjusted)
+    told = np.where(adjusted <= 0.05, "better", TIED)
+    assert board.pairs["verdict"].tolist() == told.tolist()
+
+
+def test_scores_are_compared_by_the_paired_t_test():
+    scores = np.random.default_rng(1).beta(2, 2, size=(3, 40))
+    scores[0] = 0.3 + 0.7 * scores[0]
+    board = iw.leaderboard(iw.Responses(scores))
+    values = dict(zip(("respondent_1", "respondent_2", "respondent_3"), scores, strict=True))
+    for pair in board.pairs.itertuples():
+        one, other = (values[name] for name in (pair.respondent, pair.other))
+        wanted = ttest_rel(one, other)
+        assert pair.p == pytest.approx(wanted.pvalue)
+        low, high = wanted.confidence_interval(0.95)
+        assert (pair.low, pair.high) == pytest.approx((low, high))
+
+
+def test_grades_are_ranked_by_their_mean():
+    board = iw.leaderboard(iw.simulate("graded", 5, 60, random_state=2).responses)
+    assert board.calibration.model.name == "graded"
+    assert (np.diff(board.reached.mean) <= 0).all()
+    assert np.isfinite(board.ability).all()
+
+
+def test_documents_make_standard_errors_larger_where_their_items_are_alike():
+    random = np.random.default_rng(3)
+    document = np.repeat(np.arange(30), 10)
+    chance = expit(2.0 * random.normal(size=(4, 30)))[:, document]
+    table = iw.Responses((random.random(chance.shape) < chance).astype(float))
+    told = iw.leaderboard(table.described(items={"document": document}))
+    naive = iw.leaderboard(table)
+    assert (told.pairs["se"] > 1.5 * naive.pairs["se"]).all()
+    assert (told.reached.se > 1.5 * naive.reached.se).all()
+    assert any("30 clusters" in note for note in told.notes)
+
+
+def test_items_whose_document_is_not_known_stand_alone(table):
+    nobody = [None] * table.n_items
+    one = iw.leaderboard(table.described(items={"document": nobody}))
+    pd.testing.assert_frame_equal(one.pairs, iw.leaderboard(table, cluster=None).pairs)
+
+
+def test_clusters_may_be_a_fact_of_any_name(table):
+    by_name = iw.leaderboard(table, cluster="page")
+    by_list = iw.leaderboard(table, cluster=(np.arange(300) // 5).tolist())
+    pd.testing.assert_frame_equal(by_name.pairs, by_list.pairs)
+
+
+def test_tasks_may_be_weighed_alike(table):
+    board = iw.leaderboard(table, average="tasks")
+    frame = table.to_frame().loc[list(board.respondents)]
+    parts = frame.iloc[:, :250].mean(axis=1), frame.iloc[:, 250:].mean(axis=1)
+    np.testing.assert_allclose(board.reached.mean, (parts[0] + parts[1]) / 2)
+    assert "Accuracy is the mean over 2 tasks." in board.notes
+
+
+def test_tasks_have_accuracies_of_their_own(board, table):
+    tasks = board.tasks.set_index(["task", "respondent"])
+    assert tasks.loc[("verbs", "m0"), "accuracy"] == table.to_frame().loc["m0"].iloc[250:].mean()
+    assert tasks.loc[("sums", "m0"), "n_items"] == 250
+    width = tasks["high"] - tasks["low"]
+    assert width["verbs"].min() > width["sums"].max()
+
+
+def test_without_known_tasks_all_items_are_one():
+    board = board_of([1.0, 0.0, -1.0])
+    assert board.tasks["task"].unique().tolist() == ["all items"]
+    assert list(board_of([1.0, 0.0, -1.0], by=None).by_task) == ["all items"]
+    with pytest.raises(InputError, match="no fact 'topic'"):
+        board_of([1.0, 0.0], by="topic")
+
+
+@pytest.fixture(scope="module")
+def halves():
+    """The able ones are asked mostly hard items, the others mostly easy ones."""
+    random = np.random.default_rng(5)
+    ability = np.linspace(1.5, -1.5, 30)
+    hard = np.linspace(-3.0, 3.0, 600)
+    whole = (random.random((30, 600)) < expit(ability[:, None] - hard)).astype(float)
+    asked = expit(np.where(ability[:, None] > 0, 1.0, -1.0) * 2.0 * hard)
+    return whole, np.where(random.random(whole.shape) < asked, whole, NAN)
+
+
+def test_easy_items_favour_nobody(halves):
+    whole, sparse = halves
+    board = iw.leaderboard(sparse)
+    frame = board.to_frame().loc[[f"respondent_{k}" for k in range(1, 31)]]
+    plain, wanted = np.nanmean(sparse, axis=1), whole.mean(axis=1)
+    assert plain[:15].mean() < plain[15:].mean()  # who was asked easy items seems better
+    assert kendalltau(plain, wanted).statistic < 0.2
+    assert kendalltau(frame["accuracy"], wanted).statistic > 0.9
+    assert np.abs(frame["accuracy"] - wanted).mean() < np.abs(plain - wanted).mean() / 10
+    inside = (frame["accuracy_low"] <= wanted) & (wanted <= frame["accuracy_high"])
+    assert inside.mean() > 0.95
+    assert any("by the 1pl model" in note for note in board.notes)
+
+
+def test_a_gap_more_leaves_less_to_know(halves):
+    whole = halves[0][::5]
+    complete = iw.leaderboard(iw.Responses(whole))
+    gaps = np.where(np.random.default_rng(1).random(whole.shape) < 0.5, NAN, whole)
+    part = iw.leaderboard(iw.Responses(gaps))
+    assert part.reached.se.mean() > complete.reached.se.mean()
+    assert part.pairs["n_shared"].between(80, 230).all()
+
+
+def test_pairs_without_a_shared_item_are_not_tested():
+    board = iw.leaderboard([[1, 0, 1, NAN, NAN], [NAN, NAN, NAN, 1, 1], [1, 1, 0, 1, 0]])
+    pairs = board.pairs[board.pairs["n_shared"] == 0]
+    assert pairs["verdict"].tolist() == ["no shared items"]
+    assert pairs["p"].isna().all()
+    assert pairs["ability_difference_se"].notna().all()
+    assert "Not tested, since no item is shared: 1 pair." in board.notes
+
+
+@pytest.mark.parametrize("average", ["items", "tasks"])
+@pytest.mark.parametrize("cluster", [None, [0, 0, 1, 1]])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1, 0, 1, 1]],
+        [[1, 0, 1, 1], [1, 0, 1, 1]],
+        [[1, 1, 1, 1]] * 3,
+        [[0, 0, 0, 0], [1, 1, 1, 1], [NAN, NAN, NAN, 1]],
+        [[0.5, 0.5, 0.5, 0.5], [0.2, 0.5, 1.0, 0.0]],
+        [[0, 3, 2, 1], [2, 2, 2, 2], [NAN, 1, NAN, 0]],
+        [[-1.5, 20.25, 3.0, 0.0], [1.0, 2.0, 3.0, 4.5]],
+    ],
+)
+def test_odd_tables_have_a_board(rows, cluster, average):
+    board = iw.leaderboard(rows, by=["a", "a", "a", "b"], cluster=cluster, average=average)
+    frame = board.to_frame()
+    assert frame["accuracy"].notna().all()
+    assert (frame["rank_low"] <= frame["rank"]).all()
+    assert (frame["rank"] <= frame["rank_high"]).all()
+    assert not (board.tests.p_adjusted <= 0.05).any()  # four items tell nobody apart
+    assert repr(board)
+    assert board.plot().ax_.has_data()
+
+
+def test_one_item_and_one_respondent_are_enough():
+    board = iw.leaderboard([[1]])
+    assert board.to_frame()["accuracy_low"].iloc[0] < 0.1
+    assert "respondent_1 has an accuracy of 1.000" in board.meaning
+    assert board.pairs.empty
+
+
+def test_two_respondents_have_no_ability_and_it_is_said():
+    board = board_of([1.0, -1.0])
+    assert np.isnan(board.ability).all()
+    assert any("Abilities are not estimated" in note for note in board.notes)
+    assert board.pairs["verdict"].tolist() == ["better"]
+
+
+def test_who_answered_nothing_is_left_out_and_named():
+    board = iw.leaderboard([[1, 0, NAN], [NAN, NAN, NAN], [0, 1, NAN]])
+    assert board.respondents == ("respondent_1", "respondent_3")
+    assert "Left out, without a response: 1 respondent (respondent_2)." in board.notes
+    assert "Left out, without a response: 1 item (item_3)." in board.notes
+    with pytest.raises(InputError, match="nothing to rank"):
+        iw.leaderboard([[NAN, NAN]])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"average": "models"}, "average is 'models'.*items, tasks"),
+        ({"correction": "sidak"}, "correction is 'sidak'.*bh, by, holm"),
+        ({"confidence": 95}, "confidence is 95"),
+        ({"alpha": 0}, "alpha is 0"),
+    ],
+)
+def test_bad_settings_are_explained(settings, message):
+    with pytest.raises(InputError, match=message):
+        board_of([1.0, 0.0], **settings)
+
+
+def test_too_many_respondents_are_refused():
+    with pytest.raises(InputError, match=r"2,001 respondents.*at most 2,000"):
+        iw.leaderboard(np.ones((2001, 2)))
+
+
+def test_stricter_corrections_tell_fewer_apart():
+    abilities = np.linspace(-0.7, 0.7, 8)
+    told = [
+        (board_of(abilities, correction=name).pairs["verdict"] != TIED).sum()
+        for name in ("bh", "by", "holm")
+    ]
+    assert told[0] > told[1]
+    assert told[0] > told[2]
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10_000))
+def test_the_order_of_rows_and_columns_does_not_matter(seed):
+    random = np.random.default_rng(seed)
+    table = responses_of([1.0, 0.5, -0.5, -1.0], 60, seed)
+    mixed = table.select(random.permutation(4), random.permutation(60))
+    columns = ["rank", "rank_low", "rank_high", "accuracy", "accuracy_low"]
+    one, other = (iw.leaderboard(each).to_frame()[columns] for each in (table, mixed))
+    pd.testing.assert_frame_equal(one.sort_index(), other.sort_index())
+
+
+@pytest.mark.parametrize("kind", ["ranks", "pairs", "tasks"])
+def test_every_figure_names_all(board, kind):
+    ax = board.plot(kind).ax_
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(board.respondents)
+
+
+def test_an_unknown_figure_is_refused(board):
+    with pytest.raises(InputError, match="one of: ranks, pairs, tasks"):
+        board.plot("scatter")
+
+
+def test_thirty_language_models_are_told_apart(shared):
+    frame = pd.read_csv(shared / "data" / "llm" / "helm_lite_binary_responses.csv.gz")
+    values = frame.drop(columns=["scenario", "item"])
+    responses = iw.Responses(values.to_numpy().T, respondents=values.columns)
+    board = iw.leaderboard(responses, by=frame["scenario"].tolist())
+    assert board.respondents[0] == "openai_gpt-4-0613"
+    assert (board.rank_high - board.rank_low + 1).mean() < 4
+    assert len(board.by_task) == 20
+
+
+@pytest.mark.slow
+def test_false_discoveries_and_rank_intervals_keep_what_they_promise():
+    abilities = np.array([0.6, *[0.0] * 7])
+    false_share, held = [], []
+    for seed in range(150):
+        random = np.random.default_rng(seed)
+        chance = expit(abilities[:, None] - random.normal(size=(8, 300)))
+        board = iw.leaderboard((random.random(chance.shape) < chance).astype(float))
+        best = np.array([name == "respondent_1" for name in board.respondents])
+        pairs = board.pairs
+        told = pairs["verdict"] != TIED
+        equal = (pairs[["respondent", "other"]] != "respondent_1").all(axis=1)
+        false_share.append((told & equal).sum() / max(told.sum(), 1))
+        held.append(
+            ((board.rank_low <= 2 - best) & (board.rank_high >= np.where(best, 1, 8))).all()
+        )
+    assert np.mean(false_share) < 0.05 + 2 * np.std(false_share) / np.sqrt(150)
+    assert np.mean(held) > 0.95 - 2 * np.sqrt(0.05 * 0.95 / 150)

@@ -1,0 +1,369 @@
+"""Short benchmarks: what they choose, what they predict, and what they say of their own error."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import itemwise as iw
+from itemwise.displays import Display
+from itemwise.errors import FileError, InputError
+from itemwise.studies.language.respondent_folds import copies, grouped_folds
+from itemwise.studies.language.short_choosers import CHOOSERS, Candidates, _Covariance, shares
+from itemwise.studies.language.short_folds import full_cells, known_of, margin
+from itemwise.studies.language.short_predictors import PREDICTORS, Known
+
+
+def simulated(n=240, m=30, seed=1, model="2pl", **settings):
+    return iw.simulate(model, n, m, random_state=seed, **settings).responses
+
+
+def mean_scores(responses):
+    return responses.to_frame().mean(axis=1).to_numpy()
+
+
+@pytest.fixture(scope="module")
+def table():
+    part = simulated(640).select(respondents=slice(240))
+    return part.described(items={"task": ["sums"] * 20 + ["verbs"] * 10})
+
+
+@pytest.fixture(scope="module")
+def short(table):
+    return iw.shorten(table, 8)
+
+
+@pytest.fixture(scope="module")
+def candidates(table):
+    return Candidates(iw.calibrate(table), table.to_frame().to_numpy())
+
+
+def test_the_short_form_has_the_size_asked_for_and_beats_lots(short, table):
+    assert len(set(short.items)) == 8
+    assert set(short.items) <= set(table.items)
+    own, lot = short.error.iloc[0], short.error.iloc[-1]
+    assert (lot["items"], lot["estimate"]) == ("random", "plain mean")
+    assert own["mae"] < 0.8 * lot["mae"]
+    assert own["kendall"] > lot["kendall"]
+    assert "8 of 30 items" in short.meaning
+
+
+def test_the_error_is_that_of_the_predictions_held_out(short, table):
+    held, own = short.held_out, short.error.iloc[0]
+    np.testing.assert_allclose(held["score"], mean_scores(table))
+    off = held["predicted"] - held["score"]
+    assert own["mae"] == pytest.approx(off.abs().mean())
+    assert own["rmse"] == pytest.approx(np.sqrt((off**2).mean()))
+    assert own["bias"] == pytest.approx(off.mean())
+    inside = (held["score"] >= held["low"]) & (held["score"] <= held["high"])
+    assert own["coverage"] == pytest.approx(inside.mean())
+
+
+def test_new_respondents_of_the_same_population_are_off_as_far_as_promised(short):
+    others = simulated(640).select(respondents=slice(240, None))
+    told, truth = short.predict(others), mean_scores(others)
+    off = np.abs(told["accuracy"] - truth)
+    own = short.error.iloc[0]
+    noise = np.hypot(own["mae_se"], off.std() / 20)
+    assert abs(off.mean() - own["mae"]) < 3 * noise
+    assert ((truth >= told["low"]) & (truth <= told["high"])).mean() > 0.85
+
+
+def test_same_seed_same_result_and_predictions_of_the_chosen_items_alone(short, table):
+    again = iw.shorten(table, 8)
+    assert again.items == short.items
+    pd.testing.assert_frame_equal(again.error, short.error)
+    alone = table.select(items=list(short.items)[::-1])
+    pd.testing.assert_frame_equal(again.predict(alone), short.predict(table))
+
+
+@pytest.mark.parametrize("method", CHOOSERS)
+def test_every_chooser_takes_different_items_whose_weights_sum_to_one(candidates, method):
+    for size in (1, 7, 29):
+        found = CHOOSERS[method](candidates, size, np.random.default_rng(0))
+        assert len(set(found.places.tolist())) == size
+        assert found.weights.sum() == pytest.approx(1.0)
+        assert (found.weights >= 0).all()
+
+
+@pytest.mark.parametrize("method", CHOOSERS)
+def test_groups_get_their_share_of_every_chooser(candidates, table, method):
+    by_task = Candidates(candidates.bank, candidates.cells, table.item_groups("task"))
+    found = CHOOSERS[method](by_task, 9, np.random.default_rng(0))
+    assert sorted(by_task.groups[k] for k in found.places) == ["sums"] * 6 + ["verbs"] * 3
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=40), st.data())
+def test_shares_sum_to_the_size_and_never_exceed_a_group(groups, data):
+    size = data.draw(st.integers(1, len(groups)))
+    found = shares(groups, size)
+    assert sum(found.values()) == size
+    assert all(found[name] <= groups.count(name) for name in found)
+
+
+def test_information_leaves_less_variance_than_any_single_exchange(candidates):
+    chosen = CHOOSERS["information"](candidates, 4, np.random.default_rng(0)).places.tolist()
+    covariance = _Covariance(candidates)
+    dense = np.stack([covariance.column(k) for k in range(30)])
+
+    def explained(items):
+        pull = dense[items].sum(axis=1) / 30
+        return pull @ np.linalg.solve(dense[np.ix_(items, items)], pull)
+
+    best = explained(chosen)
+    for k in range(4):
+        for other in set(range(30)) - set(chosen):
+            assert explained([*chosen[:k], other, *chosen[k + 1 :]]) <= best * (1 + 1e-6)
+
+
+def test_the_covariance_by_columns_is_the_shrunken_one(candidates):
+    covariance = _Covariance(candidates)
+    dense = np.stack([covariance.column(k) for k in range(30)])
+    observed = np.cov(candidates.cells.T)
+    trust = 1000 / 1240
+    implied = (dense - (1 - trust) * observed) / trust
+    bank = candidates.bank
+    abilities, mass = np.polynomial.hermite_e.hermegauss(99)
+    expected = bank.model.expected(bank.coords, abilities)
+    wanted = np.cov(expected, aweights=mass, ddof=0)
+    off = ~np.eye(30, dtype=bool)
+    np.testing.assert_allclose(implied[off], wanted[off], atol=1e-3)
+    np.testing.assert_allclose(covariance.with_score, dense.mean(axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_every_predictor_learns_numbers_of_the_shapes_it_states(candidates, table, name):
+    part = table.select(items=[0, 3, 5])
+    known, unsure = known_of(candidates.bank, part, np.full(3, 1 / 3))
+    predictor, score = PREDICTORS[name], mean_scores(table)
+    numbers = predictor.fit(known, score)
+    assert {key: value.shape for key, value in numbers.items()} == predictor.shapes(3, numbers)
+    found = predictor.predict(numbers, known)
+    assert found.shape == (240,)
+    plain = np.abs(known.mean - score).mean()
+    assert np.abs(found - score).mean() < plain or name == "mean"
+    assert (unsure > 0).all()
+
+
+def test_ridge_and_kernel_find_a_score_that_is_a_line_of_the_responses():
+    random = np.random.default_rng(0)
+    rows = random.integers(0, 2, size=(400, 5)).astype(float)
+    score = 0.2 + rows @ np.array([0.1, 0.3, 0.05, 0.2, 0.1])
+    known = Known(rows, rows.mean(axis=1), np.full(5, 0.2))
+    for name, near in (("ridge", 1e-4), ("kernel", 5e-3)):
+        found = PREDICTORS[name].predict(PREDICTORS[name].fit(known, score), known)
+        assert np.abs(found - score).mean() < near
+
+
+def test_the_blend_finds_the_share_that_the_score_was_made_with():
+    random = np.random.default_rng(0)
+    known = Known(random.random((50, 4)), random.random(50), np.full(4, 0.25))
+    score = 0.3 * known.mean + 0.7 * known.completed
+    assert PREDICTORS["blend"].fit(known, score)["share"][0] == pytest.approx(0.3)
+
+
+def test_respondents_with_the_same_responses_are_held_out_together():
+    values = np.repeat(np.random.default_rng(0).integers(0, 2, (20, 6)), 3, axis=0)
+    group = copies(iw.Responses(values))
+    fold = grouped_folds(group, 4, 0)
+    assert set(np.bincount(fold)) <= {12, 15, 18}
+    for k in range(group.max() + 1):
+        assert len(set(fold[group == k])) == 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(20, 200), st.integers(0, 10))
+def test_a_margin_holds_for_the_share_of_errors_it_promises(n, seed):
+    random = np.random.default_rng(seed)
+    error, unsure = random.normal(size=n), random.random(n)
+    found = margin(error, unsure, 0.9)
+    assert (np.abs(error) <= found.reach(unsure) + 1e-12).mean() >= 0.9
+
+
+def test_auto_considers_every_chooser_but_lots():
+    found = iw.shorten(simulated(80, 12), 4, method="auto", folds=2)
+    considered = found.error[found.error["part"] == "considered"]
+    assert set(considered["items"]) == set(CHOOSERS) - {"random"}
+    assert found.method == considered["items"].iloc[0]
+
+
+def test_missing_cells_are_completed_and_the_note_says_so(table):
+    holes = np.random.default_rng(0).random(table.shape) < 0.2
+    gaps = iw.Responses.from_frame(table.to_frame().mask(holes))
+    found = iw.shorten(gaps, 8, folds=2)
+    assert any("never asked" in note for note in found.notes)
+    complete = mean_scores(table)
+    assert np.corrcoef(found.score, complete)[0, 1] > 0.95
+    partly = gaps.select(items=list(found.items[:3]))
+    told, whole = found.predict(partly), found.predict(gaps)
+    assert (told["asked"] <= 3).all()
+    widths = told["high"] - told["low"], whole["high"] - whole["low"]
+    assert widths[0].mean() > widths[1].mean()
+
+
+@pytest.mark.parametrize("model", ["graded", "continuous"])
+def test_grades_and_scores_are_shortened_too(model):
+    found = iw.shorten(simulated(120, 12, model=model), 4, folds=2)
+    np.testing.assert_allclose(found.score, mean_scores(simulated(120, 12, model=model)))
+    assert found.error["mae"][0] < found.error["mae"].iloc[-1]
+
+
+def test_few_respondents_get_notes_and_intervals_that_promise_nothing():
+    found = iw.shorten(simulated(6, 20), 5)
+    assert any("rough guess" in note for note in found.notes)
+    assert any("span all scores" in note for note in found.notes)
+    assert (found.low == 0).all()
+    assert (found.high == 1).all()
+
+
+def test_respondents_that_hardly_differ_are_refused():
+    with pytest.raises(InputError, match=r"2 of 9 respondents differ.*at least 4"):
+        iw.shorten(np.array([[1, 0, 1], [0, 1, 1], [1, 0, 1]] * 3), 2)
+
+
+def test_copies_of_items_do_not_stop_any_chooser():
+    values = simulated(60, 6).to_frame().to_numpy()
+    copied = iw.Responses(np.concatenate([values, values], axis=1))
+    candidates = Candidates(iw.calibrate(copied), np.concatenate([values, values], axis=1))
+    for choose in CHOOSERS.values():
+        found = choose(candidates, 9, np.random.default_rng(0))
+        assert len(set(found.places.tolist())) == 9
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"size": 0}, "size is 0"),
+        ({"size": 30}, "from 1 to 29"),
+        ({"method": "best"}, "one of auto, information"),
+        ({"folds": 1}, "folds is 1"),
+        ({"coverage": 1.0}, "coverage is 1.0"),
+        ({"by": "colour"}, "no fact 'colour'"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(table, given, match):
+    with pytest.raises(InputError, match=match):
+        iw.shorten(table, **{"size": 5, **given})
+
+
+def test_responses_without_any_of_the_items_are_refused(short):
+    with pytest.raises(InputError, match="None of the 8 items"):
+        short.predict(iw.Responses([[1, 0]], items=["x", "y"]))
+
+
+def test_frames_and_figures_are_drawn(table):
+    found = iw.shorten(table, 6, by="task", folds=2)
+    frame = found.to_frame()
+    assert list(frame.columns[:4]) == ["weight", "group", "discrimination", "difficulty"]
+    assert list(frame["group"]).count("verbs") == 2
+    assert isinstance(found.plot(), Display)
+    assert isinstance(found.plot("items"), Display)
+    with pytest.raises(InputError, match="'prediction' or 'items'"):
+        found.plot("colours")
+    assert found.bank.item_names == found.items
+
+
+def test_saved_and_loaded_it_predicts_the_same(short, table, tmp_path):
+    loaded = iw.load_short_benchmark(short.save(tmp_path / "short.json"))
+    pd.testing.assert_frame_equal(loaded.predict(table), short.predict(table))
+    pd.testing.assert_frame_equal(loaded.error, short.error)
+    pd.testing.assert_frame_equal(loaded.to_frame(), short.to_frame())
+    assert loaded.meaning == short.meaning
+    assert short.save(tmp_path / "items.csv").read_text().startswith("item,weight")
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_every_predictor_survives_its_file(short, table, tmp_path, name):
+    from dataclasses import replace
+
+    known, _ = known_of(short.calibration, table.select(items=short.items), short.weights)
+    other = replace(short, predictor=name, numbers=PREDICTORS[name].fit(known, short.score))
+    loaded = iw.load_short_benchmark(other.save(tmp_path / "short.json"))
+    pd.testing.assert_frame_equal(loaded.predict(table), other.predict(table))
+
+
+def _set(document, path, value):
+    for key in path[:-1]:
+        document = document[key]
+    document[path[-1]] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["items"], ["item_1"] * 8),
+        (["items", 0], "nowhere"),
+        (["items"], []),
+        (["weights"], [0.1]),
+        (["weights", 0], "much"),
+        (["weights", 0], True),
+        (["predictor"], "oracle"),
+        (["method"], ["information"]),
+        (["numbers"], {"slope": [1.0]}),
+        (["numbers"], {"pull": [[[1.0]]]}),
+        (["numbers"], None),
+        (["margin", "floor"], 0),
+        (["margin", "factor"], -1.0),
+        (["margin"], []),
+        (["coverage"], 2.0),
+        (["errors", "mae"], [0.1]),
+        (["errors", "items"], ["x"]),
+        (["held_out", "score"], [1e300]),
+        (["held_out"], {}),
+        (["calibration", "items"], None),
+        (["notes"], "none"),
+        (["groups"], ["a"]),
+    ],
+)
+def test_a_file_whose_parts_do_not_fit_is_refused(short, tmp_path, path, value):
+    file = short.save(tmp_path / "short.json")
+    document = json.loads(file.read_text())
+    _set(document, path, value)
+    file.write_text(json.dumps(document))
+    with pytest.raises(FileError, match="is not a short benchmark that this Itemwise can use"):
+        iw.load_short_benchmark(file)
+
+
+def test_files_of_another_kind_and_half_files_are_refused(short, tmp_path):
+    file = short.save(tmp_path / "short.json")
+    with pytest.raises(FileError, match="'itemwise/short-benchmark' is needed"):
+        iw.load_short_benchmark(short.bank.save(tmp_path / "bank.json"))
+    file.write_text(file.read_text()[:1000])
+    with pytest.raises(FileError, match="not valid JSON"):
+        iw.load_short_benchmark(file)
+
+
+def test_gaps_are_filled_with_what_ability_makes_expect(candidates, table):
+    values = table.to_frame().to_numpy().copy()
+    values[:, 0] = np.nan
+    gaps = iw.Responses(values, items=table.items, kind="binary")
+    filled = full_cells(candidates.bank, gaps)
+    ability = candidates.bank.score(gaps)["ability"]
+    expected = candidates.bank.probability(ability.to_numpy()).to_numpy()
+    np.testing.assert_allclose(filled[:, 0], expected[:, 0])
+    np.testing.assert_array_equal(filled[:, 1:], values[:, 1:])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["arc_2pl", "mmlu_3pl"])
+def test_twenty_five_items_halve_the_error_of_lots_and_beat_anchor_points(shared, name):
+    path = shared / "data" / "llm" / f"metabench_{name}_responses.csv.gz"
+    table = iw.read_responses(path)
+    fold = grouped_folds(copies(table), 5, 0)
+    learned, judged = (
+        table.select(respondents=np.flatnonzero(part)) for part in (fold != 0, fold == 0)
+    )
+    truth, cells = mean_scores(judged), judged.to_frame().to_numpy()
+    off = np.abs(iw.shorten(learned, 25).predict(judged)["accuracy"] - truth).mean()
+    random = np.random.default_rng(0)
+    lots = [random.choice(table.n_items, 25, replace=False) for _ in range(100)]
+    plain = np.mean([np.abs(cells[:, lot].mean(axis=1) - truth).mean() for lot in lots])
+    assert off <= plain / 2
+    found = CHOOSERS["anchors"](
+        Candidates(iw.calibrate(learned), learned.to_frame().to_numpy()), 25, random
+    )
+    assert off <= np.abs(cells[:, found.places] @ found.weights - truth).mean()
