@@ -35,6 +35,13 @@ def mmlu(shared):
     return Benchmark(shared / "data" / "llm", "mmlu", "3pl")
 
 
+def test_items_that_grow_steep_on_the_way_get_finer_nodes(mmlu):
+    found = calibrate(mmlu.responses, "2pl")
+    assert found.converged
+    assert found.iterations < 60  # on the nodes of the start it never ended
+    assert found.items["discrimination"].max() > 15
+
+
 def test_arc_is_fitted_at_least_as_well(arc):
     assert arc.cal.converged
     assert arc.cal.log_likelihood >= -120279.18  # mirt's, as published

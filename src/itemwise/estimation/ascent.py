@@ -42,6 +42,7 @@ from itemwise.scoring.population import STANDARD, Population
 EDGE_MASS = 1e-6  # posterior mass at an end node that calls for a wider range
 WIDENING = 1.5
 COARSENING = 1.4  # sums over posteriors are then right to a thousandth
+LOOK = 8  # iterations after which, far from the end, nodes are looked at again
 NEAR = 1.0  # nats left to gain at which nodes are planned for good
 NEARLY_THERE = 1e-2  # nats left to gain at which single precision no longer does
 PATIENCE = 4  # iterations far from where it had been, after which it goes on from the best point
@@ -202,7 +203,10 @@ def ascend(task: Task, begin: Array, *, tolerance: float, most: int) -> Ascent:
             coords = course.step(last, damping)
             continue
         arrived = move.decrement <= tolerance and reading is data
-        if arrived or (far and is_near(model, move, last, NEAR)):
+        blurred = (
+            iteration % LOOK == 0 and move.decrement > NEAR and too_coarse(task, coords, nodes)
+        )
+        if arrived or blurred or (far and is_near(model, move, last, NEAR)):
             far = False
             better = replan_nodes(task, coords, nodes, found)
             if better is not nodes:  # what was seen on the old nodes does not compare
@@ -346,6 +350,11 @@ def _climb(
 
     (found,) = by_items(run, coords, tables[0].shape[0], climb)
     return found
+
+
+def too_coarse(task: Task, coords: Array, nodes: Nodes) -> bool:
+    """Whether items have become so steep that most of what is seen on these nodes is noise."""
+    return task.plan(coords, (float(nodes.fine[0]), float(nodes.fine[-1]))).step < nodes.step / 2
 
 
 def replan_nodes(task: Task, coords: Array, nodes: Nodes, found: Expectation) -> Nodes:
