@@ -31,6 +31,7 @@ SCRIPTS = [
     "choices.py",
     "labels.py",
     "linking.py",
+    "report.py",
     "witnesses.py",
     "logs.py",
 ]

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from itemwise.models import TwoPL as TwoPL
     from itemwise.pools import dataset_responses as dataset_responses
     from itemwise.pools import run_pool as run_pool
+    from itemwise.report import write_report as write_report
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_logs as read_logs
     from itemwise.responses import read_responses as read_responses
@@ -178,6 +179,7 @@ _HOMES = {
     "ThreePL": "models",
     "tournament": "studies",
     "TwoPL": "models",
+    "write_report": "report",
 }
 
 __all__ = [*_HOMES, "__version__"]

@@ -7,6 +7,7 @@ found.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ class Demonstration:
 
     decoding: BenchmarkDecoding
     changed: tuple[str, ...]
+    datasets: Mapping[str, Dataset]
 
     @property
     def suspects(self) -> pd.DataFrame:
@@ -67,7 +69,7 @@ def demonstrate(
         random_state=random_state,
         progress=progress,
     )
-    return Demonstration(decoding, changed)
+    return Demonstration(decoding, changed, datasets)
 
 
 def mislabelled(dataset: Dataset, random_state: int) -> tuple[Dataset, tuple[str, ...]]:

@@ -16,6 +16,12 @@ def run(tmp_path, monkeypatch):
     return invoke
 
 
+@pytest.fixture(autouse=True)
+def pages_without_figures(monkeypatch):
+    """Figures of pages are tested where pages are; here they would be drawn twice."""
+    monkeypatch.setattr("itemwise.report.sections._drawn", lambda *_: ([], []))
+
+
 @pytest.fixture
 def scores(tmp_path):
     path = tmp_path / "scores.csv"

@@ -42,6 +42,7 @@ def test_tables_figures_banks_and_answers_are_left_in_the_folder(run, files, tmp
     assert iw.load(folder / "banks" / "set1.json").converged
     assert {path.name for path in (folder / "answers").iterdir()} == {"set0", "set1", "set2"}
     assert "is the hardest" in done.stdout
+    assert "is the hardest" in (folder / "report.html").read_text("utf-8")
     assert "metadata: none. It needs at least 4 data sets" in done.stdout
     assert "only 12 classifiers calibrate it" in done.stdout
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.console import Console
+from itemwise.cli.console import Console, typed
 from itemwise.cli.decode import Binary, Target, TestShare, TimeLimit, resumable
 from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.files import REPORT
 from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed
 from itemwise.files import make_folder
 from itemwise.pools.clock import on_one_line
@@ -63,7 +64,8 @@ def confusion(
     the folder: the same command goes on where it was stopped.
     """
     folder = make_folder(out)
-    from itemwise.report import write_comparison
+    from itemwise.datasets import load_dataset
+    from itemwise.report import write_comparison, write_report
     from itemwise.studies import compare_classifiers
 
     console = Console(quiet, json)
@@ -86,12 +88,22 @@ def confusion(
         )
     with console.progress("Drawing"):
         files = write_comparison(found, folder)
+        page = write_report(
+            folder / REPORT,
+            {found.dataset: found},
+            title=f"Classifiers on {found.dataset}",
+            instances=load_dataset(dataset, target),
+            settings={"models": models, "pool": pool, "model": model, "seed": seed},
+            command=typed(),
+        )
     frame = found.to_frame()
     console.show(frame[[name for name in COLUMNS if name in frame]].round(3))
     for sentence in found.sentences():
         console.say(sentence)
     console.say(f"Tables and figures: {folder}")
-    content: dict[str, Any] = {"out": folder, "files": files, "meaning": found.sentences()}
+    console.say(f"Report: {page}")
+    content: dict[str, Any] = {"out": folder, "files": [*files, page]}
+    content["meaning"] = found.sentences()
     console.document({**content, "failures": found.failures, "models": frame})
     if not found.curves.calibration.converged:
         raise typer.Exit(NOT_CONVERGED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -84,3 +85,8 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "to_json"):  # NaN and infinity, which JSON lacks, become null
         return json.loads(value.reset_index().to_json(orient="records", double_precision=15))
     return str(value)
+
+
+def typed() -> str:
+    """The command as it was typed, for whoever wants to repeat it."""
+    return shlex.join(["itemwise", *sys.argv[1:]])

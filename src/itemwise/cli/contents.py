@@ -57,7 +57,9 @@ CONTENTS: dict[str, dict[str, str]] = {
         "serve": "Serve a gate over HTTP: which cases the model may decide, and which go to a "
         "person.",
     },
-    "Begin here": {
+    "Show it": {
+        "report": "Make one page of results that opens anywhere: headline, tables, figures, item "
+        "explorer.",
         "demo": "Decode the data sets of scikit-learn, some of their labels changed on purpose.",
     },
 }

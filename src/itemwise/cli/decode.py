@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.console import Console
+from itemwise.cli.console import Console, typed
 from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.files import REPORT
 from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed, choice
 from itemwise.errors import InputError
 from itemwise.files import make_folder
@@ -20,6 +21,7 @@ from itemwise.scoring import METHODS
 from itemwise.studies.benchmarks.orders import ORDERS, SCORES
 
 if TYPE_CHECKING:
+    from itemwise.datasets import Dataset
     from itemwise.report import Chapters
     from itemwise.studies import BenchmarkDecoding, Limits
 
@@ -34,7 +36,10 @@ Sources = Annotated[
     ),
 ]
 Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Folder for tables, figures, banks and answers.")
+    Path,
+    typer.Option(
+        "--out", "-o", help="Folder for tables, figures, banks, answers and a page of all."
+    ),
 ]
 Target = Annotated[
     str | None, typer.Option(help="Column of the class, if all files call it alike.")
@@ -117,7 +122,7 @@ def decode(
     in the folder: the same command goes on where it was stopped.
     """
     wanted, folder = _count_or_share(size), make_folder(out)
-    from itemwise.report import read_benchmark, write_benchmark
+    from itemwise.report import read_benchmark, write_benchmark, write_report
     from itemwise.studies import Limits, decode_benchmark
 
     console = Console(quiet, json)
@@ -147,7 +152,18 @@ def decode(
             found, order=order, score=score, tolerance=tolerance, size=wanted, random_state=seed
         )
         files = write_benchmark(chapters, folder)
+        files.append(
+            write_report(
+                folder / REPORT,
+                chapters,
+                title="Decoded benchmark",
+                instances=None if responses else _instances(datasets, target),
+                settings={"pool": None if responses else pool, "model": model, "seed": seed},
+                command=typed(),
+            )
+        )
     show_decoding(console, chapters, folder)
+    console.say(f"Report: {folder / REPORT}")
     finished(console, chapters, folder, files)
 
 
@@ -201,6 +217,13 @@ def _decode_tables(
         tables = [read_responses(path, kind="binary") for path in paths]
         named = dict(zip(names, tables, strict=True))
         return decode_responses(named, model=model, method=method, limits=limits)
+
+
+def _instances(sources: list[str], target: str | None) -> dict[str, Dataset]:
+    """The data sets once more, for the rows behind their items."""
+    from itemwise.datasets import load_datasets
+
+    return {one.name: one for one in load_datasets(sources, target)}
 
 
 def _count_or_share(size: float | None) -> float | None:

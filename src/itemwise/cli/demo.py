@@ -9,6 +9,7 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.decode import finished, resumable, show_decoding
+from itemwise.cli.files import REPORT
 from itemwise.cli.options import Json, Quiet
 from itemwise.files import make_folder
 from itemwise.pools.clock import on_one_line
@@ -25,13 +26,13 @@ def demo(
 ) -> None:
     """Decode the data sets of scikit-learn, some of their labels changed on purpose.
 
-    Trains 132 classifiers on each of seven data sets, and writes tables, figures and item banks:
-    which data sets are hard, which labels look wrong, who is strongest, which data sets would do.
-    Takes about a minute and needs no network.
+    Trains 132 classifiers on each of seven data sets, and writes tables, figures, item banks and
+    one page that shows it all: which data sets are hard, which labels look wrong, who is
+    strongest, which data sets would do. Takes about a minute and needs no network.
     """
     folder = make_folder(out)
     from itemwise.demo import demonstrate
-    from itemwise.report import read_benchmark, write_benchmark
+    from itemwise.report import read_benchmark, write_benchmark, write_report
 
     console = Console(quiet, json)
     with console.progress("Running classifiers") as report, resumable(console):
@@ -39,7 +40,16 @@ def demo(
     with console.progress("Comparing and drawing"):
         chapters = read_benchmark(found.decoding)
         files = write_benchmark(chapters, folder)
+        page = write_report(
+            folder / REPORT,
+            chapters,
+            title="Itemwise demonstration",
+            instances=found.datasets,
+            settings={"labels changed on purpose": len(found.changed), "seed": 0},
+            command=f"itemwise demo --out {out}",
+        )
     show_decoding(console, chapters, folder)
     console.say(f"\n{found.meaning} Strong and weak classifiers are right on them this often:")
     console.show(found.suspects.head(ROWS).round(2))
-    finished(console, chapters, folder, files, changed=found.changed)
+    console.say(f"\nReport: {page}")
+    finished(console, chapters, folder, [*files, page], changed=found.changed)

@@ -17,6 +17,7 @@ _WRITERS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {
     ".parquet": lambda frame: frame.reset_index().to_parquet(index=False),
 }
 
+REPORT = "report.html"  # what commands call their page
 FIGURE = (".png", ".svg", ".pdf")
 BANK = (".json", ".parquet")
 TABLE = tuple(_WRITERS)

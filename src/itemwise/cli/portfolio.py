@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
-from itemwise.cli.console import Console
+from itemwise.cli.console import Console, typed
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import report_folder
+from itemwise.cli.files import REPORT, report_folder
 from itemwise.cli.options import Json, Layout, Quiet, Seed, choice
 from itemwise.datasets.aslib_description import Better as BetterName
 from itemwise.errors import InputError
@@ -301,10 +301,10 @@ def _compared(
 
 
 def _write(console: Console, told: Told, folder: Path, size: int | None) -> list[Path]:
-    from itemwise.report import write_portfolio
+    from itemwise.report import write_portfolio, write_report
 
     with console.progress("Drawing"):
-        return write_portfolio(
+        files = write_portfolio(
             told.found,
             told.compared,
             folder,
@@ -313,6 +313,14 @@ def _write(console: Console, told: Told, folder: Path, size: int | None) -> list
             random_state=told.seed,
             notes=told.missing,
         )
+        page = write_report(
+            folder / REPORT,
+            told.findings,
+            title="Portfolio of algorithms",
+            settings={"epsilons": told.epsilons, "seed": told.seed},
+            command=typed(),
+        )
+    return [*files, page]
 
 
 def _show(console: Console, told: Told, folder: Path | None) -> None:
@@ -333,3 +341,4 @@ def _show(console: Console, told: Told, folder: Path | None) -> None:
         speak(text)
     if folder is not None:
         speak(f"Tables and figures: {folder}")
+        speak(f"Report: {folder / REPORT}")

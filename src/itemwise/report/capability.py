@@ -41,7 +41,7 @@ def write_capability(
         _write_figures(report, one, f"_{file_name_of(model)}" if len(models) > 1 else "")
     if len(models) > 1:
         for rule in first.classes["rule"].unique():
-            report.figure(f"plane{_of_rule(first, rule)}", partial(_plane, models, str(rule)))
+            report.figure(f"plane{_of_rule(first, rule)}", partial(plane, models, str(rule)))
     said = {model: one.sentences() for model, one in models.items()}
     return report.finish({"sentences": said})
 
@@ -100,7 +100,8 @@ def _of_rule(one: Capability, rule: Any) -> str:
     return f"_{rule}" if len(set(one.classes["rule"])) > 1 else ""
 
 
-def _plane(models: Mapping[str, Capability], rule: str) -> Display:
+def plane(models: Mapping[str, Capability], rule: str) -> Display:
+    """The limits of all models in the two largest classes."""
     from itemwise.displays import DISPLAYS
 
     displays: Any = DISPLAYS

@@ -1,0 +1,90 @@
+"""`itemwise report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from itemwise.cli.console import Console, typed
+from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.files import check_targets
+from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet
+from itemwise.estimation.choosing import AUTO
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAGE = (".html", ".htm")
+
+Sources = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Responses (.csv, .tsv, .parquet, .jsonl), an item bank, or a folder that decode, "
+        "confusion, portfolio, capability or demo wrote."
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Page to write, .html.")]
+Title = Annotated[str | None, typer.Option(help="Of the page.", show_default="the file names")]
+Instances = Annotated[
+    Path | None,
+    typer.Option(
+        help="What is behind the items, to be shown beside them: a table (.csv, .tsv, .parquet) "
+        "whose first column names items."
+    ),
+]
+
+
+def report(
+    sources: Sources,
+    out: Out = Path("report.html"),
+    title: Title = None,
+    instances: Instances = None,
+    model: ModelOrAuto = AUTO,
+    layout: Layout = "auto",
+    kind: Kind = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Make one page of results that opens anywhere: headline, tables, figures, item explorer.
+
+    A file of responses is calibrated and looked at from every side first.
+    """
+    check_targets({"--out": (out, PAGE)}, sources=[*sources, *([instances] if instances else [])])
+    from itemwise.report import write_report
+    from itemwise.report.reading import analysed, read_source
+    from itemwise.responses import read_responses
+
+    console = Console(quiet, json)
+    results: list[Any] = []
+    with console.progress("Reading", len(sources)) as told:
+        behind = None if instances is None else _instances(instances)
+        for done, source in enumerate(sources):
+            told(done, source.name)
+            results += read_source(
+                source,
+                lambda path: analysed(read_responses(path, layout=layout, kind=kind), model),
+            )
+    with console.progress("Writing the page"):
+        names = ", ".join(source.name for source in sources)
+        write_report(
+            out,
+            results,
+            title=title or names,
+            instances=behind,
+            command=typed(),
+            settings={"model": model, "sources": names},
+        )
+    console.say(f"Report: {out}")
+    console.document({"out": out, "bytes": out.stat().st_size})
+    if not all(getattr(each, "converged", True) for each in results):
+        raise typer.Exit(NOT_CONVERGED)
+
+
+def _instances(path: Path) -> pd.DataFrame:
+    """Rows by the name of their item."""
+    from itemwise.datasets.files import read_table
+
+    frame = read_table(str(path))
+    return frame.set_index(frame.columns[0])

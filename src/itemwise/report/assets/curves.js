@@ -1,0 +1,104 @@
+// The curve of one item, and the respondents on it.
+
+const PLOT = { width: 420, height: 240, left: 42, right: 10, top: 10, bottom: 34 };
+const SVG = "http://www.w3.org/2000/svg";
+
+function drawn(name, attributes, words = null) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (words !== null) made.textContent = words;
+  return made;
+}
+
+// Expected response of an item at an ability.
+function expectedAt(scale, row, ability) {
+  const { curve, parameters } = scale;
+  if (curve.kind === "logistic") {
+    const at = (name) => (parameters[name] ? parameters[name][row] ?? 0 : 0);
+    const rise = 1 / (1 + Math.exp(-at("discrimination") * (ability - at("difficulty"))));
+    return at("guessing") + (1 - at("slip") - at("guessing")) * rise;
+  }
+  const place = ((ability - curve.from) / (curve.to - curve.from)) * (curve.points - 1);
+  const k = Math.min(Math.max(Math.floor(place), 0), curve.points - 2);
+  const share = Math.min(Math.max(place - k, 0), 1);
+  const sample = (j) => curve.bytes[row * curve.points + j];
+  const level = ((1 - share) * sample(k) + share * sample(k + 1)) / 255;
+  return curve.low + level * (curve.high - curve.low);
+}
+
+// Responses to an item, the strongest respondent first; null where it was never asked.
+function answersTo(scale, row) {
+  const { answers } = scale;
+  if (!answers) return [];
+  const count = answers.respondents.length;
+  if (answers.kind === "bits") {
+    const width = Math.ceil(count / 8);
+    const bit = (bytes, k) => (bytes[row * width + (k >> 3)] >> (7 - (k & 7))) & 1;
+    return Array.from({ length: count }, (_, k) => (
+      answers.neverBytes && bit(answers.neverBytes, k) ? null : bit(answers.rightBytes, k)));
+  }
+  return Array.from({ length: count }, (_, k) => {
+    const code = answers.bytes[row * count + k];
+    return code === 255 ? null : answers.low + (code / 254) * (answers.high - answers.low);
+  });
+}
+
+function curvePicture(scale, row, name) {
+  const { curve } = scale;
+  const places = axes(curve);
+  const picture = drawn("svg", { viewBox: `0 0 ${PLOT.width} ${PLOT.height}`, role: "img" });
+  picture.setAttribute("aria-label", `Expected response to ${name} along ability`);
+  drawAxes(picture, curve, places);
+  const points = Array.from({ length: 81 }, (_, k) => curve.from + (k / 80) * (curve.to - curve.from));
+  const line = points.map((ability, k) => (
+    `${k ? "L" : "M"}${places.x(ability).toFixed(1)} ${places.y(expectedAt(scale, row, ability)).toFixed(1)}`));
+  const negative = scale.parameters.discrimination[row] < 0 ? " negative" : "";
+  drawAnswers(picture, scale, row, places);
+  picture.append(drawn("path", { class: `curve${negative}`, d: line.join("") }));
+  return picture;
+}
+
+function axes(curve) {
+  const { width, height, left, right, top, bottom } = PLOT;
+  const clamp = (share) => Math.min(Math.max(share, 0), 1);
+  return {
+    x: (ability) => left + clamp((ability - curve.from) / (curve.to - curve.from)) * (width - left - right),
+    y: (value) => height - bottom - clamp((value - curve.low) / (curve.high - curve.low)) * (height - top - bottom),
+  };
+}
+
+function drawAxes(picture, curve, places) {
+  for (const value of ticks(curve.low, curve.high, 4)) {
+    picture.append(drawn("path", { class: "grid", d: `M${PLOT.left} ${places.y(value)}H${PLOT.width - PLOT.right}` }));
+    const at = { x: PLOT.left - 5, y: places.y(value) + 4, "text-anchor": "end" };
+    picture.append(drawn("text", at, shownNumber(value)));
+  }
+  const floor = PLOT.height - PLOT.bottom;
+  picture.append(drawn("path", { class: "axis", d: `M${PLOT.left} ${floor}H${PLOT.width - PLOT.right}` }));
+  for (const value of ticks(curve.from, curve.to, 6)) {
+    const at = { x: places.x(value), y: floor + 14, "text-anchor": "middle" };
+    picture.append(drawn("text", at, shownNumber(value)));
+  }
+  const middle = { x: (PLOT.left + PLOT.width - PLOT.right) / 2, y: PLOT.height - 4, "text-anchor": "middle" };
+  picture.append(drawn("text", middle, "ability"));
+}
+
+function drawAnswers(picture, scale, row, places) {
+  answersTo(scale, row).forEach((answer, k) => {
+    if (answer === null) return;
+    const jitter = ((k * 7919) % 11) - 5; // equal answers would hide each other
+    const y = Math.min(Math.max(places.y(answer) + jitter, PLOT.top + 3), PLOT.height - PLOT.bottom - 3);
+    picture.append(drawn("circle", { class: "answer", cx: places.x(scale.answers.ability[k]), cy: y, r: 2.4 }));
+  });
+}
+
+// Round numbers inside a range, about as many as wanted.
+function ticks(from, to, wanted) {
+  const span = to - from;
+  if (!(span > 0)) return [from];
+  const power = 10 ** Math.floor(Math.log10(span / wanted));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => span / size <= wanted + 0.5);
+  const first = Math.ceil(from / step - 1e-9);
+  const last = Math.floor(to / step + 1e-9);
+  return Array.from({ length: Math.max(last - first + 1, 0) }, (_, k) => Number(((first + k) * step).toPrecision(12)));
+}

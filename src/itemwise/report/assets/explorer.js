@@ -1,0 +1,354 @@
+// The item explorer: filters, a map, a table that holds the same, and the item that was chosen.
+
+const MOST_NAMES = 60;
+const RANGES = ["difficulty-from", "difficulty-to", "discrimination-from", "discrimination-to"];
+
+function makeExplorer(scales) {
+  const state = { scales: scales.map(preparedScale), at: 0, shown: [], chosen: null, groups: [] };
+  state.chart = makeChart(byId("explorer-chart"), byId("explorer-chart").firstElementChild);
+  fillScales(state);
+  listen(state);
+  useScale(state, mostDoubtful(state.scales));
+  items.known = (name, scale) => scaleOf(state, name, scale) !== null;
+  items.open = (name, scale) => openItem(state, name, scale);
+  return state;
+}
+
+// The scale with the most suspects is where to begin.
+function mostDoubtful(scales) {
+  const counts = scales.map((scale) => (scale.suspects ?? []).filter(Boolean).length);
+  return counts.indexOf(Math.max(...counts));
+}
+
+function preparedScale(content) {
+  const table = DATA.tables[content.table];
+  const numbers = table.columns.filter((column) => column.kind === "number");
+  const parameters = Object.fromEntries(numbers.map((column) => (
+    [column.name, Float64Array.from(column.values, (value) => (value === null ? NaN : Number(value)))])));
+  const names = columnOf(table, "item").values;
+  const places = new Map(names.map((name, row) => [name, row]));
+  const suspects = columnOf(table, "suspect")?.values ?? null;
+  const scale = { ...content, content: table, parameters, names, places, suspects };
+  if (content.curve.values) scale.curve = { ...content.curve, bytes: bytesOf(content.curve.values) };
+  if (content.answers) scale.answers = preparedAnswers(content.answers);
+  return scale;
+}
+
+function preparedAnswers(answers) {
+  if (answers.kind === "scores") return { ...answers, bytes: bytesOf(answers.values) };
+  const neverBytes = answers.never ? bytesOf(answers.never) : null;
+  return { ...answers, rightBytes: bytesOf(answers.right), neverBytes };
+}
+
+function fillScales(state) {
+  const options = state.scales.map((scale, k) => element("option", { value: String(k), textContent: scale.name }));
+  byId("explorer-scale").replaceChildren(...options);
+  byId("explorer-scale-label").hidden = state.scales.length < 2;
+}
+
+function listen(state) {
+  byId("explorer-scale").addEventListener("change", (event) => useScale(state, Number(event.target.value)));
+  for (const id of ["search", "sign", "suspects", ...RANGES]) {
+    byId(`explorer-${id}`).addEventListener("input", () => filter(state));
+  }
+  byId("explorer-clear").addEventListener("click", () => clearFilters(state));
+  byId("explorer-previous").addEventListener("click", () => step(state, "difficulty", -1));
+  byId("explorer-next").addEventListener("click", () => step(state, "difficulty", 1));
+  byId("explorer-suspect").addEventListener("click", () => nextSuspect(state));
+  const chart = byId("explorer-chart");
+  chart.addEventListener("keydown", (event) => onKey(state, event));
+  chart.addEventListener("click", (event) => onClick(state, event));
+  chart.addEventListener("mousemove", (event) => onMove(state, event));
+}
+
+function useScale(state, at) {
+  state.at = at;
+  state.scale = state.scales[at];
+  state.chosen = null;
+  byId("explorer-scale").value = String(at);
+  byId("explorer-suspect").hidden = !state.scale.suspects;
+  byId("explorer-suspects-label").hidden = !state.scale.suspects;
+  byId("explorer-suspects").checked = false;
+  fillGroups(state);
+  fillLegend(state.scale);
+  state.table = makeTable(byId("explorer-table"), state.scale.content, {
+    scale: state.scale.name,
+    chosenRows: () => state.shown,
+    marked: (row) => row === state.chosen,
+  });
+  filter(state);
+  if (state.shown.length) choose(state, firstRow(state));
+  else showNothing();
+}
+
+// The strongest suspect, or else the first item.
+function firstRow(state) {
+  return suspectRows(state)[0] ?? state.shown[0];
+}
+
+function fillGroups(state) {
+  state.groups = state.scale.groups.map((name) => {
+    const column = columnOf(state.scale.content, name);
+    const levels = [...new Set(column.values.map((_, row) => valueAt(column, row)))].sort();
+    const options = levels.map((level) => element("option", { value: level, textContent: level || "unknown" }));
+    const select = element("select", {}, [element("option", { value: "", textContent: "any" }), ...options]);
+    select.addEventListener("input", () => filter(state));
+    return { column, select, label: element("label", {}, [`${name} `, select]) };
+  });
+  byId("explorer-groups").replaceChildren(...state.groups.map((group) => group.label));
+}
+
+function fillLegend(scale) {
+  const marks = markOf(scale);
+  const kinds = new Set(scale.names.map((_, row) => marks(row)));
+  const words = { plain: ["●", "item"], negative: ["▼", "negative discrimination"], suspect: ["◆", "suspect label"] };
+  const entries = Object.entries(words).filter(([kind]) => kinds.has(kind)).map(([kind, [mark, text]]) => (
+    element("span", { className: kind, textContent: text, "data-mark": mark })));
+  byId("explorer-legend").replaceChildren(...entries);
+}
+
+function markOf(scale) {
+  return (row) => {
+    if (scale.suspects?.[row]) return "suspect";
+    return scale.parameters.discrimination[row] < 0 ? "negative" : "plain";
+  };
+}
+
+function clearFilters(state) {
+  for (const id of ["search", "sign", ...RANGES]) byId(`explorer-${id}`).value = "";
+  byId("explorer-suspects").checked = false;
+  for (const { select } of state.groups) select.value = "";
+  filter(state);
+}
+
+function filter(state) {
+  const { scale } = state;
+  const tests = [...rangeTests(scale), ...wordTests(scale), ...groupTests(state)];
+  state.shown = scale.names.map((_, row) => row).filter((row) => tests.every((test) => test(row)));
+  const { difficulty, discrimination } = scale.parameters;
+  placeItems(state.chart, state.shown, difficulty, discrimination, state.shown.map(markOf(scale)));
+  state.table.state.page = 0;
+  state.table.show();
+  sayCount(state);
+}
+
+function rangeTests(scale) {
+  return RANGES.filter((id) => byId(`explorer-${id}`).value !== "").map((id) => {
+    const [name, end] = id.split("-");
+    const limit = Number(byId(`explorer-${id}`).value);
+    const values = scale.parameters[name];
+    return end === "from" ? (row) => values[row] >= limit : (row) => values[row] <= limit;
+  });
+}
+
+function wordTests(scale) {
+  const tests = [];
+  const words = byId("explorer-search").value.trim().toLowerCase();
+  const sign = byId("explorer-sign").value;
+  if (words) tests.push((row) => wordsOf(scale, row).includes(words));
+  if (sign) tests.push((row) => (scale.parameters.discrimination[row] < 0) === (sign === "negative"));
+  if (byId("explorer-suspects").checked) tests.push((row) => scale.suspects[row]);
+  return tests;
+}
+
+function groupTests(state) {
+  return state.groups.filter(({ select }) => select.selectedIndex > 0).map(({ column, select }) => (
+    (row) => valueAt(column, row) === select.value));
+}
+
+// Name, text and facts of an item, for the search.
+function wordsOf(scale, row) {
+  scale.words ??= [];
+  scale.words[row] ??= [
+    scale.names[row],
+    scale.instances?.texts?.[row] ?? "",
+    ...scale.facts.map((column) => valueAt(column, row) ?? ""),
+  ].join("\n").toLowerCase();
+  return scale.words[row];
+}
+
+function sayCount(state) {
+  const { shown, scale } = state;
+  const doubtful = scale.suspects ? shown.filter((row) => scale.suspects[row]).length : 0;
+  const suspects = scale.suspects ? `, ${counted(doubtful, "suspect label")}` : "";
+  const all = scale.names.length === shown.length ? "" : ` of ${scale.names.length.toLocaleString("en")}`;
+  byId("explorer-status").textContent = `${shown.length.toLocaleString("en")}${all} items shown${suspects}.`;
+}
+
+function onKey(state, event) {
+  const moves = {
+    ArrowRight: () => step(state, "difficulty", 1),
+    ArrowLeft: () => step(state, "difficulty", -1),
+    ArrowUp: () => step(state, "discrimination", 1),
+    ArrowDown: () => step(state, "discrimination", -1),
+    Home: () => step(state, "difficulty", -Infinity),
+    End: () => step(state, "difficulty", Infinity),
+    n: () => nextSuspect(state),
+    N: () => nextSuspect(state),
+    Enter: () => byId("explorer-item").focus(),
+  };
+  if (!moves[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  moves[event.key]();
+}
+
+function itemUnder(state, event) {
+  const box = byId("explorer-chart").getBoundingClientRect();
+  return itemNear(state.chart, event.clientX - box.left, event.clientY - box.top);
+}
+
+function onClick(state, event) {
+  const row = itemUnder(state, event);
+  if (row !== null) choose(state, row);
+}
+
+function onMove(state, event) {
+  const row = itemUnder(state, event);
+  const place = byId("explorer-chart");
+  place.style.cursor = row === null ? "default" : "pointer";
+  place.title = row === null ? "" : state.scale.names[row];
+}
+
+// The neighbour along a parameter, among the items shown.
+function step(state, name, by) {
+  const values = state.scale.parameters[name];
+  const order = state.shown.filter((row) => Number.isFinite(values[row]))
+    .sort((a, b) => values[a] - values[b] || a - b);
+  if (!order.length) return;
+  const at = order.indexOf(state.chosen);
+  const next = at < 0 ? 0 : Math.min(Math.max(at + by, 0), order.length - 1);
+  choose(state, order[next]);
+}
+
+function suspectRows(state) {
+  const { suspects, parameters } = state.scale;
+  if (!suspects) return [];
+  const evidence = parameters.evidence;
+  return state.shown.filter((row) => suspects[row]).sort((a, b) => evidence[b] - evidence[a] || a - b);
+}
+
+function nextSuspect(state) {
+  const rows = suspectRows(state);
+  if (!rows.length) return;
+  choose(state, rows[(rows.indexOf(state.chosen) + 1) % rows.length]);
+}
+
+function scaleOf(state, name, scale) {
+  const found = state.scales.findIndex((one) => (
+    (scale === null || one.name === scale || state.scales.length === 1) && one.places.has(name)));
+  return found < 0 ? null : found;
+}
+
+function openItem(state, name, scale) {
+  const at = scaleOf(state, name, scale);
+  if (at !== state.at) useScale(state, at);
+  const row = state.scale.places.get(name);
+  if (!state.shown.includes(row)) clearFilters(state);
+  choose(state, row);
+  byId("explorer-item").focus({ preventScroll: true });
+  byId("explorer-chart").scrollIntoView({ block: "center" });
+}
+
+function choose(state, row) {
+  state.chosen = row;
+  state.chart.chosen = row;
+  drawChart(state.chart);
+  const at = state.table.state.rows.indexOf(row);
+  if (at >= 0) state.table.state.page = Math.floor(at / ROWS_ON_A_PAGE);
+  fillRows(state.table.state, state.table.parts);
+  byId("explorer-item").replaceChildren(...partsOfItem(state.scale, row));
+  byId("explorer-status").textContent = saidOfItem(state.scale, row);
+}
+
+function showNothing() {
+  byId("explorer-item").replaceChildren(element("p", { textContent: "No item." }));
+}
+
+function saidOfItem(scale, row) {
+  const at = (name) => shownNumber(scale.parameters[name][row]);
+  const suspect = scale.suspects?.[row] ? "; its label is suspect" : "";
+  return `${scale.names[row]}: difficulty ${at("difficulty")}, discrimination ${at("discrimination")}${suspect}.`;
+}
+
+function partsOfItem(scale, row) {
+  const parts = [element("h3", { textContent: scale.names[row] })];
+  if (scale.suspects?.[row]) {
+    const sure = `${Math.round(100 * scale.parameters.evidence[row])} %`;
+    parts.push(element("p", { className: "badge", textContent: `Suspect: the label is wrong with probability ${sure}` }));
+  }
+  parts.push(...instanceParts(scale, row));
+  parts.push(element("h4", { textContent: "Expected response" }), curvePicture(scale, row, scale.names[row]));
+  parts.push(parameterList(scale, row), element("div", { className: "answers" }, answerParts(scale, row)));
+  return parts;
+}
+
+// Parameters with their standard errors, and the rest of the row.
+function parameterList(scale, row) {
+  const { columns } = scale.content;
+  const errors = new Map(columns.filter((column) => column.name.endsWith("_se")).map((column) => [column.name, column]));
+  const rows = columns.filter((column) => column.name !== "item" && !errors.has(column.name)).map((column) => {
+    const error = errors.get(`${column.name}_se`);
+    const spread = error && valueAt(error, row) !== null ? ` ± ${shownNumber(valueAt(error, row))}` : "";
+    return definition(column.name.replaceAll("_", " "), `${shownValue(column, row)}${spread}`);
+  });
+  return element("dl", { className: "facts" }, rows);
+}
+
+function definition(name, value) {
+  return element("div", {}, [element("dt", { textContent: name }), element("dd", { textContent: value })]);
+}
+
+// What is behind the item: picture, text, feature row, facts.
+function instanceParts(scale, row) {
+  const { rows = [], texts, pictures } = scale.instances ?? {};
+  const parts = [];
+  if (pictures?.[row]) parts.push(element("img", { src: pictures[row], alt: `Picture of ${scale.names[row]}` }));
+  if (texts?.[row]) parts.push(words(texts[row], "Text"));
+  const facts = [...scale.facts, ...rows].filter((column) => ![null, ""].includes(valueAt(column, row)));
+  const long = facts.filter((column) => column.kind === "text" && valueAt(column, row).length > 60);
+  for (const column of long) parts.push(element("h4", { textContent: column.name }), words(valueAt(column, row), column.name));
+  const short = facts.filter((column) => !long.includes(column));
+  const list = short.map((column) => definition(column.name, shownValue(column, row)));
+  if (list.length) parts.push(element("dl", { className: "facts" }, list));
+  return parts.length ? [element("h4", { textContent: "The instance" }), ...parts] : [];
+}
+
+function words(text, name) {
+  const place = element("div", { className: "words", textContent: text, tabIndex: 0, role: "group" });
+  place.setAttribute("aria-label", name);
+  return place;
+}
+
+function answerParts(scale, row) {
+  const { answers } = scale;
+  if (!answers) return [];
+  const given = answersTo(scale, row);
+  const groups = answers.kind === "bits"
+    ? [["Right", (answer) => answer === 1], ["Wrong", (answer) => answer === 0]]
+    : [["Responses", (answer) => answer !== null]];
+  const parts = groups.flatMap(([title, belongs]) => {
+    const places = given.map((_, k) => k).filter((k) => belongs(given[k]));
+    const heading = element("h4", { textContent: `${title} (${places.length.toLocaleString("en")}), the strongest first` });
+    return [heading, ...nameList(answers, places, answers.kind === "bits" ? null : given)];
+  });
+  if (answers.left_out) {
+    const note = `${counted(answers.left_out, "respondent")} between these are left out of this page.`;
+    parts.push(element("p", { className: "about", textContent: note }));
+  }
+  return parts;
+}
+
+function nameList(answers, places, given) {
+  const entry = (k) => element("li", {}, [
+    `${answers.respondents[k]} `,
+    element("span", { textContent: shownNumber(given ? given[k] : answers.ability[k]) }),
+  ]);
+  const list = element("ul", { className: "names" }, places.slice(0, MOST_NAMES).map(entry));
+  if (places.length <= MOST_NAMES) return [list];
+  const more = element("button", { type: "button", textContent: `Show ${counted(places.length - MOST_NAMES, "more name")}` });
+  more.addEventListener("click", () => {
+    list.append(...places.slice(MOST_NAMES).map(entry));
+    more.remove();
+  });
+  return [list, more];
+}

@@ -1,0 +1,149 @@
+// Tables: sorted by their headings, searched, leafed through, and saved as CSV.
+
+const ROWS_ON_A_PAGE = 12;
+const SHORT = 28; // signs that a cell keeps on one line
+
+// What happens to the names of items in tables; the explorer sets both.
+const items = { known: () => false, open: () => {} };
+
+function makeTable(place, table, options = {}) {
+  const state = { table, sort: null, down: false, words: "", page: 0, rows: [], ...options };
+  const parts = tableParts(state);
+  place.replaceChildren(parts.tools, parts.scroll, parts.pager);
+  const show = () => {
+    state.rows = orderedRows(state);
+    fillRows(state, parts);
+  };
+  parts.search.addEventListener("input", () => {
+    state.words = parts.search.value.trim().toLowerCase();
+    state.page = 0;
+    show();
+  });
+  parts.csv.addEventListener("click", () => saveCsv(state));
+  parts.before.addEventListener("click", () => turn(state, parts, -1));
+  parts.after.addEventListener("click", () => turn(state, parts, 1));
+  parts.heads.forEach((head, k) => head.firstChild.addEventListener("click", () => {
+    sortBy(state, parts, k);
+    show();
+  }));
+  show();
+  return { show, state, parts };
+}
+
+function tableParts(state) {
+  const { caption } = state.table;
+  const search = element("input", { type: "search", autocomplete: "off" });
+  search.setAttribute("aria-label", `Search in ${caption}`);
+  search.placeholder = "Search";
+  const csv = element("button", { type: "button", textContent: "CSV" });
+  csv.setAttribute("aria-label", `Save ${caption} as CSV`);
+  const count = element("p", { className: "count", role: "status" });
+  const heads = state.table.columns.map((column) => element(
+    "th",
+    { scope: "col", className: column.kind === "number" ? "number" : "" },
+    [element("button", { type: "button", textContent: column.name.replaceAll("_", " ") })],
+  ));
+  const body = element("tbody");
+  const grid = element("table", {}, [element("thead", {}, [element("tr", {}, heads)]), body]);
+  grid.setAttribute("aria-label", caption);
+  const scroll = element("div", { className: "scroll", tabIndex: 0, role: "group" }, [grid]);
+  scroll.setAttribute("aria-label", `${caption}, table`);
+  const before = element("button", { type: "button", textContent: "Back" });
+  const after = element("button", { type: "button", textContent: "On" });
+  before.setAttribute("aria-label", `Earlier rows of ${caption}`);
+  after.setAttribute("aria-label", `Further rows of ${caption}`);
+  const where = element("span");
+  const pager = element("div", { className: "pager" }, [before, where, after]);
+  const title = element("strong", { textContent: caption });
+  const tools = element("div", { className: "tools" }, [title, search, csv, count]);
+  return { tools, scroll, pager, search, csv, count, heads, body, before, after, where };
+}
+
+function orderedRows(state) {
+  const all = state.chosenRows ? state.chosenRows() : [...Array(rowsOf(state.table)).keys()];
+  const found = state.words ? all.filter((row) => textOfRow(state, row).includes(state.words)) : [...all];
+  if (state.sort === null) return found;
+  const column = state.table.columns[state.sort];
+  const sign = state.down ? -1 : 1;
+  return found.sort((a, b) => compared(valueAt(column, a), valueAt(column, b), sign) || a - b);
+}
+
+// What is missing comes last, whichever way the rest is sorted.
+function compared(one, other, sign) {
+  const lacking = (value) => value === null || value === "" || Number.isNaN(value);
+  if (lacking(one) || lacking(other)) return lacking(one) - lacking(other);
+  if (typeof one === "string") return sign * one.localeCompare(other, "en", { numeric: true });
+  return sign * (one - other);
+}
+
+function textOfRow(state, row) {
+  state.texts ??= [];
+  state.texts[row] ??= state.table.columns.map((column) => shownValue(column, row)).join("\n").toLowerCase();
+  return state.texts[row];
+}
+
+function sortBy(state, parts, k) {
+  const number = state.table.columns[k].kind !== "text";
+  state.down = state.sort === k ? !state.down : number;
+  state.sort = k;
+  state.page = 0;
+  parts.heads.forEach((head) => head.removeAttribute("aria-sort"));
+  parts.heads[k].setAttribute("aria-sort", state.down ? "descending" : "ascending");
+}
+
+function turn(state, parts, step) {
+  state.page += step;
+  fillRows(state, parts);
+}
+
+function fillRows(state, parts) {
+  const pages = Math.max(1, Math.ceil(state.rows.length / ROWS_ON_A_PAGE));
+  state.page = Math.min(Math.max(state.page, 0), pages - 1);
+  const from = state.page * ROWS_ON_A_PAGE;
+  const shown = state.rows.slice(from, from + ROWS_ON_A_PAGE);
+  parts.body.replaceChildren(...shown.map((row) => madeRow(state, row)));
+  const whole = rowsOf(state.table);
+  const some = state.rows.length === whole ? "" : ` of ${whole.toLocaleString("en")}`;
+  parts.count.textContent = `${state.rows.length.toLocaleString("en")}${some} ${whole === 1 ? "row" : "rows"}`;
+  parts.pager.hidden = pages === 1;
+  parts.where.textContent = `Page ${(state.page + 1).toLocaleString("en")} of ${pages.toLocaleString("en")}`;
+  parts.before.disabled = state.page === 0;
+  parts.after.disabled = state.page === pages - 1;
+}
+
+function madeRow(state, row) {
+  const cells = state.table.columns.map((column) => {
+    const shown = shownValue(column, row);
+    const look = shown.length <= SHORT ? "short" : "";
+    const cell = element("td", { className: column.kind === "number" ? "number" : look });
+    cell.append(column.name === "item" ? itemCell(state, column, row) : shown);
+    return cell;
+  });
+  return element("tr", { className: state.marked && state.marked(row) ? "chosen" : "" }, cells);
+}
+
+// The name of an item that the explorer knows leads there.
+function itemCell(state, column, row) {
+  const name = valueAt(column, row);
+  const dataset = columnOf(state.table, "dataset");
+  const scale = state.scale ?? (dataset ? valueAt(dataset, row) : null);
+  if (!items.known(name, scale)) return shownValue(column, row);
+  const link = element("button", { type: "button", className: "link", textContent: name });
+  link.addEventListener("click", () => items.open(name, scale));
+  return link;
+}
+
+function saveCsv(state) {
+  const quoted = (value) => {
+    const text = value === null || value === undefined ? "" : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = [state.table.columns.map((column) => quoted(column.name)).join(",")];
+  for (const row of state.rows) {
+    lines.push(state.table.columns.map((column) => quoted(valueAt(column, row))).join(","));
+  }
+  const address = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
+  const link = element("a", { href: address, download: state.table.file });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}

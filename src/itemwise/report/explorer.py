@@ -1,0 +1,218 @@
+"""What the item explorer of a page knows of each scale: items, curves, and who solved what."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.diagnostics import LabelTrouble
+from itemwise.models.logistic import Logistic
+from itemwise.report.columns import columns_of, rounded
+from itemwise.report.instances import instances_of, labels_of
+from itemwise.report.outlines import outline_of
+from itemwise.responses.cells import as_floats
+from itemwise.results import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.responses import Responses
+
+MOST_CELLS = 12_000_000  # responses kept for one scale; beyond, some respondents speak for all
+CURVE_POINTS = 41
+CURVE_REACH = 3.5  # population deviations
+MOST_LEVELS = 60  # of a fact by which one can filter
+LEVELS = 255  # of a score
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Items that stand on one scale: their table, and what else the explorer needs."""
+
+    name: str
+    items: pd.DataFrame
+    content: dict[str, Any]
+
+
+def scales_of(results: Mapping[str, Result], instances: Any) -> list[Scale]:
+    """Every calibration among the results, once; `instances` may be by the name of a scale."""
+    troubles = [each for each in results.values() if isinstance(each, LabelTrouble)]
+    found: dict[str, tuple[Calibration, Responses | None, LabelTrouble | None]] = {}
+    for title, result in results.items():
+        for name, calibration, responses, trouble in _calibrations(title, result):
+            if any(calibration is known for known, *_ in found.values()):
+                continue
+            known = trouble or _matching(calibration, troubles)
+            found[_free(name, found)] = (calibration, responses, known)
+    named = _instances_by_scale(instances, list(found))
+    return [_scale(name, *parts, named.get(name)) for name, parts in found.items()]
+
+
+def _calibrations(
+    title: str, result: Any
+) -> Iterator[tuple[str, Calibration, Responses | None, LabelTrouble | None]]:
+    """The calibrations of a result, with responses of who is evaluated and doubts about labels."""
+    if not outline_of(result).explored:
+        return
+    if isinstance(result, Calibration):
+        yield title, result, result.responses, None
+    several = getattr(result, "calibrations", None)
+    troubles = getattr(result, "label_troubles", {})
+    for name, calibration in (several if isinstance(several, Mapping) else {}).items():
+        evaluated = getattr(result, "responses", {}).get(name, calibration.responses)
+        yield str(name), calibration, evaluated, troubles.get(name)
+    for holder in (result, getattr(result, "curves", None)):
+        one = getattr(holder, "calibration", None)
+        if isinstance(one, Calibration):
+            yield title, one, one.responses, None
+
+
+def _matching(calibration: Calibration, troubles: list[LabelTrouble]) -> LabelTrouble | None:
+    names = set(calibration.item_names)
+    return next((each for each in troubles if set(each.items) == names), None)
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    wanted, k = name, 2
+    while wanted in taken:
+        wanted, k = f"{name} ({k})", k + 1
+    return wanted
+
+
+def _instances_by_scale(instances: Any, names: list[str]) -> dict[str, Any]:
+    if instances is None or not names:
+        return {}
+    if isinstance(instances, Mapping) and set(map(str, instances)) <= set(names):
+        return {str(name): value for name, value in instances.items()}
+    return {names[0]: instances}
+
+
+def _scale(
+    name: str,
+    calibration: Calibration,
+    responses: Responses | None,
+    trouble: LabelTrouble | None,
+    instances: Any,
+) -> Scale:
+    plain = _items(calibration, trouble)
+    items = _labelled(plain, instances)
+    suspects = list(items.index[items["suspect"]]) if "suspect" in items else []
+    own = calibration.responses
+    facts = None if own is None else _long_facts(own)
+    content: dict[str, Any] = {"name": name, "model": calibration.model.name}
+    content["curve"] = _curves(calibration)
+    content["groups"] = _groups(plain, own) + [str(c) for c in items if c not in plain]
+    content["answers"] = None if responses is None else _answers(calibration, responses)
+    content["facts"] = [] if facts is None else columns_of(facts)
+    if instances is not None:
+        content["instances"] = instances_of(instances, calibration.item_names, suspects)
+    return Scale(name, items, content)
+
+
+def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFrame:
+    """One row an item: parameters with errors, what is doubtful, and short facts."""
+    frame, responses = calibration.items, calibration.responses
+    idle = [name for name in ("guessing", "slip") if name in frame and not frame[name].any()]
+    frame = frame.drop(columns=[*idle, *(f"{name}_se" for name in idle)])
+    if not frame["flag"].any():
+        frame = frame.drop(columns="flag")
+    if responses is not None:
+        cells = as_floats(calibration.placed(responses))
+        asked = np.maximum(np.isfinite(cells).sum(axis=0), 1)
+        frame["mean_response"] = np.nansum(cells, axis=0) / asked
+        facts = responses.item_facts
+        short = [str(c) for c in facts if _few(facts[c]) and c not in frame]
+        frame = frame.join(facts[short].astype(str).where(facts[short].notna(), ""))
+    if trouble is not None:
+        doubts = trouble.to_frame()[["evidence", "suspect"]]
+        frame = frame.join(doubts).assign(suspect=lambda f: f["suspect"].fillna(False).astype(bool))
+    return frame
+
+
+def _labelled(items: pd.DataFrame, instances: Any) -> pd.DataFrame:
+    """The items with the classes of their instances, by which one can filter."""
+    found = labels_of(instances, list(items.index))
+    if found is None:
+        return items
+    few = [c for c in found if _few(found[c]) and c not in items]
+    texts = found[few].astype(str).where(found[few].notna(), "")
+    return items.join(texts.set_axis(items.index))
+
+
+def _few(values: pd.Series[Any]) -> bool:
+    """Whether one can filter by a fact."""
+    return 1 < values.nunique() <= min(MOST_LEVELS, max(2, len(values) // 2))
+
+
+def _long_facts(responses: Responses) -> pd.DataFrame:
+    """Facts by which one cannot filter, such as the text of a question."""
+    facts = responses.item_facts
+    return facts[[c for c in facts if not _few(facts[c])]].reset_index(drop=True)
+
+
+def _groups(items: pd.DataFrame, responses: Responses | None) -> list[str]:
+    known = set() if responses is None else set(responses.facts_of_items)
+    return [str(name) for name in items if name in known]
+
+
+def _curves(calibration: Calibration) -> dict[str, Any]:
+    """Where the scale reaches, and the curves of models that a page cannot compute itself."""
+    low, high = calibration.population.reach(CURVE_REACH)
+    content: dict[str, Any] = {"from": round(float(low), 3), "to": round(float(high), 3)}
+    bottom, top = (float(np.min(end)) for end in calibration.model.extent())
+    bottom, top = (end if np.isfinite(end) else 0.0 for end in (bottom, top))
+    if isinstance(calibration.model, Logistic):
+        return content | {"kind": "logistic", "low": 0.0, "high": 1.0}
+    grid = np.linspace(low, high, CURVE_POINTS)
+    expected = calibration.model.expected(calibration.coords, grid)
+    bottom, top = min(bottom, float(expected.min())), max(top, float(expected.max()))
+    coded = np.rint((expected - bottom) / max(top - bottom, 1e-12) * LEVELS).astype(np.uint8)
+    content |= {"kind": "sampled", "points": CURVE_POINTS, "values": _packed(coded)}
+    return content | {"low": bottom, "high": top}
+
+
+def _answers(calibration: Calibration, responses: Responses) -> dict[str, Any]:
+    """Respondents, the strongest first, and their responses item by item."""
+    abilities = calibration.score(responses)
+    order = np.argsort(-abilities["ability"].to_numpy(), kind="stable")
+    most = max(2, MOST_CELLS // max(1, len(calibration.item_names)))
+    if len(order) > most:
+        order = order[np.linspace(0, len(order) - 1, most).round().astype(int)]
+    ranked = abilities.iloc[order]
+    content: dict[str, Any] = {
+        "respondents": [str(name) for name in ranked.index],
+        "ability": rounded(ranked["ability"]),
+        "se": rounded(ranked["se"]),
+        "left_out": len(abilities) - len(order),
+    }
+    cells = calibration.placed(responses)[order].T  # items first: one is read at a time
+    return content | (_bits(cells) if responses.kind == "binary" else _scores(cells))
+
+
+def _bits(cells: np.ndarray) -> dict[str, Any]:
+    never = cells < 0
+    return {
+        "kind": "bits",
+        "right": _packed(np.packbits(cells == 1, axis=1)),
+        "never": _packed(np.packbits(never, axis=1)) if never.any() else None,
+    }
+
+
+def _scores(cells: np.ndarray) -> dict[str, Any]:
+    """Grades and scores as one byte each; 255 for never asked."""
+    values = cells.astype(float)
+    values[~np.isfinite(values) | ((values < 0) & (cells.dtype.kind == "i"))] = np.nan
+    low = float(np.nanmin(values)) if np.isfinite(values).any() else 0.0
+    high = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    coded = np.rint((values - low) / max(high - low, 1e-12) * (LEVELS - 1))
+    whole = np.where(np.isnan(coded), LEVELS, np.nan_to_num(coded)).astype(np.uint8)
+    return {"kind": "scores", "values": _packed(whole), "low": low, "high": high}
+
+
+def _packed(array: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")

@@ -1,0 +1,248 @@
+"""One self-contained HTML page from any results: it opens offline and runs no foreign text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from html import escape
+from importlib.resources import files
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from itemwise.files import PathLike, check_writable, write_bytes
+from itemwise.report.columns import as_json, columns_of
+from itemwise.report.explorer import Scale, scales_of
+from itemwise.report.gathering import Gathered, gather
+from itemwise.report.provenance import recipe, settings_of, versions, when
+from itemwise.report.sections import Section, sections_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCRIPTS = ("data.js", "tables.js", "curves.js", "chart.js", "explorer.js", "page.js")
+TITLE = "Itemwise report"
+
+
+def write_report(
+    path: PathLike,
+    results: Any,
+    *,
+    title: str | None = None,
+    instances: Any = None,
+    settings: Mapping[str, Any] | None = None,
+    command: str | Sequence[str] | None = None,
+    code: str | None = None,
+    date: datetime | str | None = None,
+) -> Path:
+    """Write one HTML file that shows results to a colleague: headline, tables, figures, explorer.
+
+    `results` is one result, a list, or a mapping from title to result; what `diagnose` and
+    `read_benchmark` give counts as several. Items of every calibration among them can be explored:
+    `instances` shows what is behind an item, from a frame of feature rows (its index names items),
+    a Dataset, or a mapping from item to text, picture (bytes) or pixels (array); for several
+    calibrations, a mapping from the title of each to such. `settings`, `command` and `code` say how
+    the results were made; `date` is now, unless given.
+
+    >>> import itemwise as iw, tempfile, pathlib
+    >>> cal = iw.calibrate(iw.simulate("2pl", 50, 10, random_state=0).responses)
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> iw.write_report(folder / "report.html", [cal, iw.label_trouble(cal)]).name
+    'report.html'
+    """
+    check_writable(path)
+    given = gather(results)
+    numbers = count(1)
+    sections = sections_of(given.results, lambda: f"figure{next(numbers)}")
+    known = {**given.results, **given.explored}
+    page = Page(title or TITLE, when(date))
+    page.add_results([*given.sections, *sections], scales_of(known, instances))
+    page.add_notes(given)
+    page.add_run(settings_of(sections, settings), recipe(given.results, command, code))
+    write_bytes(path, page.document().encode("utf-8", errors="backslashreplace"))
+    return Path(path)
+
+
+class Page:
+    """A page as it grows: parts of its body, their anchors, and the data that its script reads."""
+
+    def __init__(self, title: str, date: str) -> None:
+        self.title, self.date = title, date
+        self.tables: dict[str, dict[str, Any]] = {}
+        self.scales: list[dict[str, Any]] = []
+        self.parts: list[str] = []
+        self.anchors: dict[str, str] = {}
+        self.headlines: list[tuple[str, str, bool]] = []  # anchor, sentence, of first rank
+
+    def add_results(self, sections: Sequence[Section], scales: Sequence[Scale]) -> None:
+        """A part for each section, the explorer after the first, and above all the headline."""
+        kinds = Counter(section.about for section in sections)
+        for k, section in enumerate(sections):
+            self.parts.append(
+                self._section(section, alone=not section.about or kinds[section.about] == 1)
+            )
+            if k == 0 and scales:
+                self.parts.append(self._explorer(scales))
+        self.parts.insert(0, self._headline())
+
+    def add_notes(self, given: Gathered) -> None:
+        """What is missing, and why."""
+        if given.missing:
+            rows = "".join(
+                f"<li><strong>{text(name)}</strong>: {text(reason)}</li>"
+                for name, reason in given.missing.items()
+            )
+            body = f'<ul class="notes">{rows}</ul>'
+            self.parts.append(self._part("What is missing, and why", body))
+
+    def add_run(self, settings: Sequence[tuple[str, str, str]], lines: str) -> None:
+        """Versions, settings, and how to do it again."""
+        rows = [("date", self.date), *versions()]
+        body = _definitions(rows)
+        if settings:
+            body += self._table("settings", _settings_frame(settings), "what was run")
+        self.parts.append(self._part("What was run", body))
+        code = f'<pre class="code" tabindex="0"><code>{text(lines)}</code></pre>'
+        self.parts.append(self._part("How to reproduce it", code))
+
+    def document(self) -> str:
+        """The whole page."""
+        script = "\n".join(["'use strict';", "(() => {", *map(_asset, SCRIPTS), "})();"])
+        values = {
+            "policy": _policy(script),
+            "title": text(self.title),
+            "date": text(self.date),
+            "style": _asset("page.css"),
+            "contents": "".join(
+                f'<li><a href="#{anchor}">{text(_sentence(name))}</a></li>'
+                for anchor, name in self.anchors.items()
+            ),
+            "body": "\n".join(self.parts),
+            "data": as_json({"tables": self.tables, "scales": self.scales}),
+            "script": script,
+        }
+        return filled(_asset("page.html"), values)
+
+    def _headline(self) -> str:
+        """What all results say first, each with a way to its section; checks after findings."""
+        parts = []
+        for first, look in ((True, "headline"), (False, "headline lesser")):
+            rows = "".join(
+                f'<li>{text(said)} <a href="#{anchor}" '
+                f'aria-label="More: {text(self.anchors[anchor])}">more</a></li>'
+                for anchor, said, rank in self.headlines
+                if rank == first
+            )
+            parts.append(f'<ul class="{look}">{rows}</ul>' if rows else "")
+        return "".join(parts)
+
+    def _section(self, section: Section, *, alone: bool) -> str:
+        """A section; its headline is named where there are others of its kind."""
+        anchor = self._anchor(section.title)
+        if section.sentences:
+            said = section.sentences[0] if alone else f"{section.title}: {section.sentences[0]}"
+            self.headlines.append((anchor, said, section.leads))
+        body = f'<p class="about">{text(section.about)}</p>' if section.about else ""
+        body += "".join(f"<p>{text(said)}</p>" for said in section.sentences)
+        if section.notes:
+            notes = "".join(f"<li>{text(note)}</li>" for note in section.notes)
+            body += f'<ul class="notes" aria-label="Notes">{notes}</ul>'
+        figures = "".join(
+            f"<figure>{picture}<figcaption>{text(caption)}</figcaption></figure>"
+            for caption, picture in section.pictures
+        )
+        body += f'<div class="figures">{figures}</div>' if figures else ""
+        for caption, frame in section.tables:
+            body += self._table(caption or section.title, frame, section.title)
+        return _wrapped(anchor, section.title, body)
+
+    def _explorer(self, scales: Sequence[Scale]) -> str:
+        for scale in scales:
+            caption = f"items of {scale.name}" if len(scales) > 1 else "items"
+            known = self._known(caption, scale.items)
+            self.scales.append({**scale.content, "table": known})
+        return self._part("Item explorer", _asset("explorer.html"))
+
+    def _part(self, title: str, body: str) -> str:
+        return _wrapped(self._anchor(title), title, body)
+
+    def _table(self, caption: str, frame: pd.DataFrame, owner: str) -> str:
+        if not len(frame):
+            return f'<p class="about">{text(_sentence(caption))}: none.</p>'
+        known = self._known(caption, frame, owner)
+        return f'<div class="table" data-table="{known}"></div>'
+
+    def _known(self, caption: str, frame: pd.DataFrame, owner: str = "") -> str:
+        """Put a table among the data; its key."""
+        key = f"table{len(self.tables) + 1}"
+        name = _slug(f"{owner} {caption}" if owner and owner != caption else caption)
+        self.tables[key] = {
+            "caption": _sentence(caption),
+            "file": f"{name or 'table'}.csv",
+            "columns": columns_of(frame),
+        }
+        return key
+
+    def _anchor(self, title: str) -> str:
+        slug = _slug(title) or "section"
+        anchor, k = slug, 2
+        while anchor in self.anchors or anchor in ("top", "data", "content"):
+            anchor, k = f"{slug}-{k}", k + 1
+        self.anchors[anchor] = title
+        return anchor
+
+
+def text(value: object) -> str:
+    """Text as HTML shows it; signs that steer terminals or parsers are made visible."""
+    seen = "".join(
+        sign if sign.isprintable() or sign in "\n\t" else "\ufffd" for sign in str(value)
+    )
+    return escape(seen)
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """The template with every {{name}} replaced, in one pass: values are never searched."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+
+
+def _wrapped(anchor: str, title: str, body: str) -> str:
+    heading = f'<h2 id="{anchor}-title">{text(_sentence(title))}</h2>'
+    return (
+        f'<section id="{anchor}" aria-labelledby="{anchor}-title">\n{heading}\n{body}\n</section>'
+    )
+
+
+def _definitions(rows: Sequence[tuple[str, str]]) -> str:
+    pairs = "".join(f"<div><dt>{text(a)}</dt><dd>{text(b)}</dd></div>" for a, b in rows)
+    return f'<dl class="facts">{pairs}</dl>'
+
+
+def _settings_frame(settings: Sequence[tuple[str, str, str]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(list(settings), columns=["result", "setting", "value"])
+
+
+def _policy(script: str) -> str:
+    """Nothing is fetched, and no script runs but this one, known by its digest."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _asset(name: str) -> str:
+    return files("itemwise.report").joinpath("assets", name).read_text("utf-8").strip()
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _slug(words: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:60]

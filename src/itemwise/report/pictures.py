@@ -1,0 +1,142 @@
+"""Figures inside a page: displays as SVG of which several can stand in one document."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from itemwise.displays import Display
+
+MOST_MARKS = 1500  # of one artist; beyond, it is drawn as pixels inside the figure
+MOST_BYTES = 300_000  # beyond, the whole figure is pixels
+DOTS = 144  # per inch, of what is drawn as pixels
+
+# What matplotlib draws with; anything else has no business in a page.
+_ELEMENTS = {
+    *("svg", "g", "path", "text", "tspan", "use", "defs", "clipPath", "rect", "image", "circle"),
+    *("line", "ellipse", "polygon", "polyline", "linearGradient", "radialGradient", "stop"),
+}
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_FONTS = re.compile(r"font-family:[^;]*;?\s*")  # the style of the page names them once
+
+
+def picture_of(display: Display, caption: str, prefix: str) -> str:
+    """The figure as markup; `prefix` keeps its ids apart from those of other figures."""
+    if not hasattr(display, "figure_"):
+        display.plot()
+    figure = display.figure_
+    _rasterise(figure)
+    drawn = _saved(figure, "svg")
+    if len(drawn) > MOST_BYTES:
+        return image_of(_saved(figure, "png"), caption)
+    try:
+        root = ET.fromstring(drawn)  # noqa: S314 (matplotlib wrote it a moment ago)
+    except ET.ParseError:  # a name holds a sign that XML forbids
+        return image_of(_saved(figure, "png"), caption)
+    return _inline(root, caption, prefix)
+
+
+def image_of(png: bytes, caption: str) -> str:
+    """Pixels as markup."""
+    data = base64.b64encode(png).decode("ascii")
+    return f'<img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
+
+
+def _saved(figure: Figure, form: str) -> bytes:
+    import matplotlib as mpl
+
+    buffer = io.BytesIO()
+    settings: dict[Any, Any] = {"svg.hashsalt": "itemwise", "svg.fonttype": "none"}
+    metadata: dict[str, Any] = {"Date": None} if form == "svg" else {}
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        # A sign that the font lacks is drawn as a box; that is no reason to worry a reader.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        figure.savefig(buffer, format=form, dpi=DOTS, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _rasterise(figure: Figure) -> None:
+    for artist in figure.findobj():
+        if _marks(artist) > MOST_MARKS:
+            artist.set_rasterized(True)
+
+
+def _marks(artist: Any) -> int:
+    """How many marks an artist draws, as far as it says so."""
+    if hasattr(artist, "get_offsets"):
+        return max(len(artist.get_offsets()), len(artist.get_paths()))
+    if hasattr(artist, "get_xdata"):
+        return len(artist.get_xdata())
+    return 0
+
+
+def _inline(root: ET.Element, caption: str, prefix: str) -> str:
+    _clean(root)
+    used = set(_referenced(root))
+    for element in root.iter():
+        _rename(element, used, prefix)
+    width, height = root.attrib["viewBox"].split()[2:]
+    root.attrib = {
+        "viewBox": root.attrib["viewBox"],
+        "width": f"{float(width) * 4 / 3:.0f}",
+        "height": f"{float(height) * 4 / 3:.0f}",
+        "role": "img",
+        "aria-label": caption,
+    }
+    return ET.tostring(root, encoding="unicode")
+
+
+def _clean(element: ET.Element) -> None:
+    """Names without their spaces; neither metadata nor styles, which would reach the whole page."""
+    element.tag = _local(element.tag)
+    for child in list(element):
+        if _local(child.tag) in _ELEMENTS:
+            _clean(child)
+        else:
+            element.remove(child)
+    attributes = {_local(name): value for name, value in element.attrib.items()}
+    element.attrib = {
+        name: _FONTS.sub("", value) if name == "style" else " ".join(value.split())
+        for name, value in attributes.items()
+        if not name.lower().startswith("on")
+    }
+    if element.tag not in ("text", "tspan"):
+        element.text = None
+    element.tail = None
+
+
+def _local(name: Any) -> str:
+    return str(name).rpartition("}")[2]
+
+
+def _referenced(root: ET.Element) -> Iterator[str]:
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            if name == "href" and value.startswith("#"):
+                yield value[1:]
+            yield from _REFERENCE.findall(value)
+
+
+def _rename(element: ET.Element, used: set[str], prefix: str) -> None:
+    """Keep only ids that something refers to, each with the prefix of this figure."""
+    if (own := element.attrib.pop("id", None)) in used:
+        element.attrib["id"] = f"{prefix}-{own}"
+    for name, value in element.attrib.items():
+        if name == "href":
+            inside = value.startswith("#")
+            element.attrib[name] = f"#{prefix}-{value[1:]}" if inside else _only_pixels(value)
+        elif "url(#" in value:
+            element.attrib[name] = _REFERENCE.sub(rf"url(#{prefix}-\1)", value)
+
+
+def _only_pixels(address: str) -> str:
+    return address if address.startswith("data:image/png;base64,") else ""

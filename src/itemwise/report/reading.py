@@ -1,0 +1,149 @@
+"""What `itemwise report` can show: a folder that a command wrote, an item bank, or responses."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from itemwise.calibration import Calibration, load
+from itemwise.diagnostics import diagnose
+from itemwise.errors import FileError, InputError
+from itemwise.estimation import calibrate
+from itemwise.files import PathLike, file_name_of, read_json, readable_file
+from itemwise.report.folder import BANKS, FIGURES, FORMAT, KIND, SUMMARY
+from itemwise.report.gathering import Banks
+from itemwise.report.pictures import image_of
+from itemwise.report.sections import Section
+from itemwise.responses import Responses
+
+MOST_BYTES = 200 * 1024**2  # of a table
+FIGURE_BYTES = 20 * 1024**2
+WIDEST = 900  # pixels of a figure
+COLOURS = 96
+
+
+def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[Any]:
+    """Results behind a path, ready for `write_report`: a folder's, a bank's, or a new analysis."""
+    place = Path(path)
+    if place.is_dir():
+        return read_folder(place)
+    if _is_bank(place):
+        return [load(place)]
+    return analyse(place)
+
+
+def analysed(responses: Responses, model: str = "auto") -> list[Any]:
+    """Calibrate responses, and look at the calibration from every side."""
+    found = calibrate(responses, model)
+    return [found, diagnose(found)]
+
+
+def read_folder(folder: Path) -> list[Any]:
+    """The tables, figures and banks that a command left, with what it said of them."""
+    if not (folder / SUMMARY).is_file():
+        raise FileError(
+            f"'{folder}' holds no '{SUMMARY}': no command of Itemwise finished there. Give a "
+            "folder that decode, confusion, portfolio, capability or demo wrote, an item bank, or "
+            "a file of responses."
+        )
+    summary = read_json(folder / SUMMARY, KIND, FORMAT)
+    named = [str(name) for name in summary.get("files", []) if _is_inside(str(name))]
+    present = [folder / name for name in named if (folder / name).is_file()]
+    sections = [*_said(summary), *_of_files(present)]
+    banks = {path.stem: _bank(path) for path in present if path.parent.name == BANKS}
+    names = _names_of_datasets(folder / "datasets.csv")
+    known = {names.get(stem, stem): bank for stem, bank in banks.items() if bank is not None}
+    return [*sections, Banks(known)]
+
+
+def _names_of_datasets(path: Path) -> dict[str, str]:
+    """What the data sets are called whose banks have such file names."""
+    if not path.is_file():
+        return {}
+    return {file_name_of(str(name)): str(name) for name in _table(path).iloc[:, 0]}
+
+
+def _is_bank(path: Path) -> bool:
+    """Whether a file is an item bank; JSON always is meant as one."""
+    if path.suffix.lower() == ".json":
+        return True
+    if path.suffix.lower() != ".parquet":
+        return False
+    try:
+        load(path)
+    except (FileError, InputError):
+        return False
+    return True
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a name lies where reports put files: a summary may have been edited."""
+    parts = Path(name).parts
+    return not Path(name).is_absolute() and ".." not in parts and 1 <= len(parts) <= 2
+
+
+def _said(summary: dict[str, Any]) -> Iterable[Section]:
+    """A section for each chapter of which something is said."""
+    said = summary.get("sentences", {})
+    chapters = said if isinstance(said, dict) else {"findings": said}
+    for name, sentences in chapters.items():
+        texts = tuple(map(str, sentences)) if isinstance(sentences, list) else (str(sentences),)
+        yield Section(str(name).replace("_", " "), sentences=texts[:1], notes=texts[1:])
+    for title in ("missing", "failures", "pool_failures"):
+        reasons = summary.get(title)
+        if isinstance(reasons, dict) and reasons:
+            notes = tuple(f"{name}: {reason}" for name, reason in reasons.items())
+            yield Section(title.replace("_", " "), notes=notes)
+
+
+def _of_files(present: list[Path]) -> Iterable[Section]:
+    figures = [path for path in present if path.parent.name == FIGURES and path.suffix == ".png"]
+    tables = [path for path in present if path.suffix == ".csv"]
+    if figures:
+        pictures = tuple((_words(path.stem), _picture(path)) for path in figures)
+        yield Section("figures", pictures=pictures)
+    if tables:
+        yield Section("tables", tables=tuple((_words(path.stem), _table(path)) for path in tables))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").replace("-", " ")
+
+
+def _table(path: Path) -> Any:
+    import pandas as pd
+
+    try:
+        return pd.read_csv(readable_file(path, MOST_BYTES))
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame()
+    except (ValueError, pd.errors.ParserError) as error:
+        raise FileError(f"'{path}' cannot be read as a table: {error}.") from error
+
+
+def _bank(path: Path) -> Calibration | None:
+    """The bank, unless it is one that cannot be read; its tables tell of it all the same."""
+    try:
+        return load(path)
+    except FileError:
+        return None
+
+
+def _picture(path: Path) -> str:
+    """A figure as small as can be read: narrower, and of few colours."""
+    from PIL import Image
+
+    content = readable_file(path, FIGURE_BYTES)
+    try:
+        with Image.open(content, formats=["PNG"]) as picture:
+            whole = picture.convert("RGB")
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise FileError(f"'{path}' is no PNG figure: {error}.") from error
+    if whole.width > WIDEST:
+        height = round(whole.height * WIDEST / whole.width)
+        whole = whole.resize((WIDEST, height), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    whole.quantize(COLOURS).save(buffer, format="PNG", optimize=True)
+    return image_of(buffer.getvalue(), _words(path.stem))

@@ -1,0 +1,187 @@
+"""A report in a real browser."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import itemwise as iw
+
+CHOSEN = "#explorer-item h3"
+
+
+@pytest.fixture
+def page(visit, report):
+    return visit(report).page
+
+
+def table(page, caption):
+    """A table with its tools, by its caption."""
+    title = page.locator(".tools strong", has_text=caption)
+    return page.locator(".table").filter(has=title).first
+
+
+def test_no_error_and_no_request_leaves_the_page(visit, report):
+    opened = visit(report)
+    opened.page.click("#theme")
+    opened.page.click("#explorer-suspect")
+    assert opened.trouble == []
+    assert opened.outside() == []
+
+
+def test_no_text_of_the_data_runs(visit, hostile):
+    opened = visit(hostile)
+    page = opened.page
+    for _ in range(20):  # every item is shown once
+        page.click("#explorer-next")
+    page.fill("#explorer-search", "script")
+    page.hover("#explorer-chart")
+    for button in page.locator("th button").all()[:6]:
+        button.click()
+    assert page.evaluate("window.pwned") is None
+    assert opened.trouble == []
+    assert opened.outside() == []
+    assert page.locator("main script, img[src=x], svg[onload], [onfocus]").count() == 0
+
+
+def test_headings_sort_up_and_down(page):
+    respondents = table(page, "Respondents")
+    head = respondents.locator("th", has_text="ability")
+    first = respondents.locator("tbody td").nth(1)
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    high = float(first.inner_text().replace("−", "-"))
+    head.locator("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert float(first.inner_text().replace("−", "-")) < high
+
+
+def test_search_and_pages_show_the_rest(page):
+    respondents = table(page, "Respondents")
+    assert respondents.locator(".pager span").inner_text() == "Page 1 of 5"
+    before = respondents.locator("tbody").inner_text()
+    respondents.locator(".pager button").last.click()
+    assert respondents.locator("tbody").inner_text() != before
+    respondents.locator("input").fill("MODEL 57")
+    assert respondents.locator("tbody tr").count() == 1
+    assert respondents.locator(".count").inner_text() == "1 of 60 rows"
+
+
+def test_csv_holds_all_rows_with_all_digits(page, calibration):
+    with page.expect_download() as waiting:
+        table(page, "Respondents").locator("button", has_text="CSV").click()
+    assert waiting.value.suggested_filename == "calibration-respondents.csv"
+    with Path(waiting.value.path()).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 60
+    best = calibration.abilities()["ability"].max()
+    assert float(rows[0]["ability"]) == pytest.approx(best, rel=1e-5)
+
+
+def test_the_explorer_begins_with_the_strongest_suspect(page, calibration):
+    assert page.inner_text(CHOSEN) == iw.label_trouble(calibration).items[0]
+    assert "the label is wrong with probability" in page.inner_text(".badge")
+    assert page.locator("#explorer-item .curve.negative").count() == 1
+
+
+def test_who_was_right_is_told_by_name(page, responses):
+    name = page.inner_text(CHOSEN)
+    right = int(responses.cells[:, responses.items.index(name)].sum())
+    headings = page.locator("#explorer-item h4").all_inner_texts()
+    assert f"Right ({right}), the strongest first" in headings
+    assert f"Wrong ({60 - right}), the strongest first" in headings
+    assert page.locator("#explorer-item .names").first.locator("li").count() == right
+    assert "It is a longer question" in page.inner_text("#explorer-item .words")
+
+
+def test_a_click_on_the_map_chooses_the_item_there(page):
+    before = page.inner_text(CHOSEN)
+    page.locator("#explorer-chart").scroll_into_view_if_needed()
+    box = page.locator("#explorer-chart").bounding_box()
+    for height in (0.3, 0.45, 0.6):  # along lines through the cloud of items
+        for x in range(60, int(box["width"]) - 20, 20):
+            page.mouse.click(box["x"] + x, box["y"] + box["height"] * height)
+            if page.inner_text(CHOSEN) != before:
+                return
+    pytest.fail("no item was found along these lines")
+
+
+def test_keys_move_along_difficulty_and_discrimination(page, calibration):
+    items = calibration.items
+    page.focus("#explorer-chart")
+    page.keyboard.press("Home")
+    assert page.inner_text(CHOSEN) == items["difficulty"].idxmin()
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text(CHOSEN) == items["difficulty"].sort_values().index[1]
+    page.keyboard.press("End")
+    assert page.inner_text(CHOSEN) == items["difficulty"].idxmax()
+    for _ in range(len(items)):
+        page.keyboard.press("ArrowUp")
+    assert page.inner_text(CHOSEN) == items["discrimination"].idxmax()
+    page.keyboard.press("n")
+    assert page.locator("#explorer-item .badge").count() == 1
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "explorer-item"
+
+
+def test_next_suspect_goes_round_all_of_them(page):
+    first = page.inner_text(CHOSEN)
+    page.click("#explorer-suspect")
+    assert page.inner_text(CHOSEN) != first
+    page.click("#explorer-suspect")
+    assert page.inner_text(CHOSEN) == first
+
+
+def test_filters_hold_for_the_map_and_its_table(page, calibration):
+    items = calibration.items
+    rows = table(page, "Items")
+    count = rows.locator(".count")
+    page.select_option("#explorer-sign", "negative")
+    assert count.inner_text().startswith(f"{(items['discrimination'] < 0).sum()} of 30")
+    page.click("#explorer-clear")
+    page.fill("#explorer-difficulty-from", "0")
+    assert count.inner_text().startswith(f"{(items['difficulty'] >= 0).sum()} of 30")
+    page.click("#explorer-clear")
+    page.locator("#explorer-groups select").select_option("maps")
+    assert count.inner_text() == "10 of 30 rows"
+    page.fill("#explorer-search", "what is 5 and")
+    assert count.inner_text() == "1 of 30 rows"
+    page.click("#explorer-clear")
+    page.check("#explorer-suspects")
+    assert count.inner_text() == "2 of 30 rows"
+    page.select_option("#explorer-sign", "positive")  # nothing is left, and nothing breaks
+    assert count.inner_text() == "0 of 30 rows"
+    page.click("#explorer-next")
+
+
+def test_names_of_items_in_tables_lead_to_the_explorer(page):
+    suspects = table(page, "Label trouble")
+    link = suspects.locator("button.link").nth(3)
+    name = link.inner_text()
+    link.click()
+    assert page.inner_text(CHOSEN) == name
+
+
+def test_colours_follow_the_system_and_the_button(visit, report):
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert visit(report, color_scheme="dark").page.evaluate(paper) == "rgb(20, 20, 20)"
+    page = visit(report).page
+    assert page.evaluate(paper) == "rgb(255, 255, 255)"
+    page.click("#theme")  # light, whatever the system says
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(paper) == "rgb(255, 255, 255)"
+    page.click("#theme")
+    assert page.evaluate(paper) == "rgb(20, 20, 20)"
+    page.emulate_media(media="print")  # paper is white
+    assert page.evaluate(paper) == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("width", [360, 800, 1300])
+def test_nothing_is_wider_than_the_window(visit, report, width):
+    page = visit(report, viewport={"width": width, "height": 800}).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_axe_finds_nothing_that_keeps_people_out(visit, axe, report, colours):
+    assert axe(visit(report, color_scheme=colours, bypass_csp=True).page) == []
