@@ -16,7 +16,7 @@ import pandas as pd
 
 import itemwise as iw
 from common import SHARED, machine, print_table
-from itemwise.studies.language.respondent_folds import copies, grouped_folds
+from itemwise.responses.copies import copies, grouped_folds
 
 BENCHMARKS = {"ARC": "arc_2pl", "MMLU": "mmlu_3pl"}
 SEED = 1

@@ -15,9 +15,9 @@ from scipy.special import expit
 
 import itemwise as iw
 from common import SHARED, best_of, machine, print_table
-from itemwise.studies.language.leaderboard_board import Board
-from itemwise.studies.language.leaderboard_pairs import rank_limits
-from itemwise.studies.language.leaderboard_scores import ability_scale
+from itemwise.studies.leaderboards.board import Board
+from itemwise.studies.leaderboards.pairs import rank_limits
+from itemwise.studies.leaderboards.scores import ability_scale
 
 BOARDS = 500
 FOURS = tuple(np.repeat([0.0, 0.25, 0.5, 1.2], 3))  # abilities of twelve, three alike each

@@ -20,7 +20,7 @@ from itemwise.calibration import Calibration
 from itemwise.models import Normal
 from itemwise.numerics.joint_normal import Bells, fit_joint_normal, posterior, refined
 from itemwise.responses import Responses
-from itemwise.studies.language.many_tasks import scale_of
+from itemwise.studies.tasks.task_scales import scale_of
 
 SPLITS, TEST, HIDDEN = 6, 0.2, 0.25
 NODES = 35, 25  # of the general and the specific ability

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 import itemwise as iw
 from common import SHARED, machine, print_table
-from itemwise.studies.language.respondent_folds import copies, grouped_folds
-from itemwise.studies.language.short_choosers import CHOOSERS, Candidates
-from itemwise.studies.language.short_folds import full_cells, known_of
-from itemwise.studies.language.short_predictors import PREDICTORS
+from itemwise.responses.copies import copies, grouped_folds
+from itemwise.studies.shortening.choosers import CHOOSERS, Candidates
+from itemwise.studies.shortening.folds import full_cells, known_of
+from itemwise.studies.shortening.predictors import PREDICTORS
 
 FILES = {"arc": "metabench_arc_2pl", "mmlu": "metabench_mmlu_3pl"}
 SIZES = (5, 10, 25, 50)

@@ -5,7 +5,7 @@ import pytest
 
 import itemwise as iw
 from itemwise.cli.shorten import METHODS as CLI_METHODS
-from itemwise.studies.language.shortening import METHODS
+from itemwise.studies.shortening.shorten import METHODS
 
 
 @pytest.fixture

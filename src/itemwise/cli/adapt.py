@@ -137,7 +137,7 @@ def _select(
 ) -> None:
     """Write what to ask first of a model of which nothing is known."""
     import itemwise as iw
-    from itemwise.studies.language.adaptive_replay import bank_from
+    from itemwise.studies.evaluation.replay import bank_from
 
     selector, model, size, seed = settings
     facts = recorded if recorded is not None else given

@@ -11,7 +11,7 @@ from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
 from itemwise.cli.files import BANK, FIGURE, TABLE, check_targets, write_table
 from itemwise.cli.options import Bank, Json, Layout, Quiet, choice
-from itemwise.studies.language.scale_links import METHODS
+from itemwise.studies.linking.lines import METHODS
 
 if TYPE_CHECKING:
     from itemwise import Calibration, Responses

@@ -9,7 +9,7 @@ from itemwise.errors import InputError
 from itemwise.files import PathLike
 from itemwise.report.folder import ReportFolder
 from itemwise.studies import ItemHealth
-from itemwise.studies.language.health import FIGURES
+from itemwise.studies.health.item_health import FIGURES
 
 
 def write_health(health: ItemHealth, folder: PathLike) -> list[Path]:

@@ -9,7 +9,7 @@ from itemwise.errors import InputError
 from itemwise.files import PathLike
 from itemwise.report.folder import ReportFolder
 from itemwise.studies import Leaderboard
-from itemwise.studies.language.leaderboards import FIGURES
+from itemwise.studies.leaderboards.leaderboard import FIGURES
 
 
 def write_leaderboard(board: Leaderboard, folder: PathLike) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Questions answered end to end, one package a field; the packages do not know each other.
+"""Questions answered end to end, one package a question; the packages do not know each other.
 
 `STUDIES` says in which module each study lives; it is imported when it is asked for.
 """
@@ -80,30 +80,30 @@ if TYPE_CHECKING:
     from itemwise.studies.difficulty.selection import ModelSelection as ModelSelection
     from itemwise.studies.difficulty.selection import select_models as select_models
     from itemwise.studies.difficulty.targets import difficulty_targets as difficulty_targets
-    from itemwise.studies.language.adaptive_evaluation import (
+    from itemwise.studies.evaluation.adaptive import (
         AdaptiveEvaluation as AdaptiveEvaluation,
     )
-    from itemwise.studies.language.adaptive_evaluation import (
+    from itemwise.studies.evaluation.adaptive import (
         evaluate_adaptively as evaluate_adaptively,
     )
-    from itemwise.studies.language.adaptive_evaluation import (
+    from itemwise.studies.evaluation.adaptive import (
         evaluate_adaptively_async as evaluate_adaptively_async,
     )
-    from itemwise.studies.language.adaptive_replay import AdaptiveReplay as AdaptiveReplay
-    from itemwise.studies.language.adaptive_replay import replay_adaptively as replay_adaptively
-    from itemwise.studies.language.health import ItemHealth as ItemHealth
-    from itemwise.studies.language.health import item_health as item_health
-    from itemwise.studies.language.leaderboards import Leaderboard as Leaderboard
-    from itemwise.studies.language.leaderboards import leaderboard as leaderboard
-    from itemwise.studies.language.linking import Linking as Linking
-    from itemwise.studies.language.linking import link as link
-    from itemwise.studies.language.many_tasks import TaskScales as TaskScales
-    from itemwise.studies.language.many_tasks import task_scales as task_scales
-    from itemwise.studies.language.selections import inspect_sample_ids as inspect_sample_ids
-    from itemwise.studies.language.selections import lm_eval_samples as lm_eval_samples
-    from itemwise.studies.language.shortening import ShortBenchmark as ShortBenchmark
-    from itemwise.studies.language.shortening import load_short_benchmark as load_short_benchmark
-    from itemwise.studies.language.shortening import shorten as shorten
+    from itemwise.studies.evaluation.replay import AdaptiveReplay as AdaptiveReplay
+    from itemwise.studies.evaluation.replay import replay_adaptively as replay_adaptively
+    from itemwise.studies.evaluation.selections import inspect_sample_ids as inspect_sample_ids
+    from itemwise.studies.evaluation.selections import lm_eval_samples as lm_eval_samples
+    from itemwise.studies.health.item_health import ItemHealth as ItemHealth
+    from itemwise.studies.health.item_health import item_health as item_health
+    from itemwise.studies.leaderboards.leaderboard import Leaderboard as Leaderboard
+    from itemwise.studies.leaderboards.leaderboard import leaderboard as leaderboard
+    from itemwise.studies.linking.link import Linking as Linking
+    from itemwise.studies.linking.link import link as link
+    from itemwise.studies.shortening.shorten import ShortBenchmark as ShortBenchmark
+    from itemwise.studies.shortening.shorten import load_short_benchmark as load_short_benchmark
+    from itemwise.studies.shortening.shorten import shorten as shorten
+    from itemwise.studies.tasks.task_scales import TaskScales as TaskScales
+    from itemwise.studies.tasks.task_scales import task_scales as task_scales
 
 STUDIES: dict[str, str] = {
     "characteristic_curves": "difficulty.characteristic",
@@ -116,30 +116,30 @@ STUDIES: dict[str, str] = {
     "decode_responses": "benchmarks.benchmark",
     "difficulty_targets": "difficulty.targets",
     "enrich_confusion": "classifiers.confusion",
-    "evaluate_adaptively": "language.adaptive_evaluation",
-    "evaluate_adaptively_async": "language.adaptive_evaluation",
+    "evaluate_adaptively": "evaluation.adaptive",
+    "evaluate_adaptively_async": "evaluation.adaptive",
     "evaluate_difficulty": "difficulty.difficulty_evaluation",
     "evaluate_selectors": "algorithms.algorithm_selection",
     "explain_difficulty": "difficulty.difficulty_explanation",
     "generality": "difficulty.dual_indicators",
-    "inspect_sample_ids": "language.selections",
-    "item_health": "language.health",
-    "leaderboard": "language.leaderboards",
-    "link": "language.linking",
-    "lm_eval_samples": "language.selections",
+    "inspect_sample_ids": "evaluation.selections",
+    "item_health": "health.item_health",
+    "leaderboard": "leaderboards.leaderboard",
+    "link": "linking.link",
+    "lm_eval_samples": "evaluation.selections",
     "performance_alarm": "difficulty.alarm",
     "portfolio": "algorithms.portfolios",
     "probability_by_metadata": "benchmarks.metadata_bins",
     "relate_metadata": "benchmarks.metadata",
-    "replay_adaptively": "language.adaptive_replay",
+    "replay_adaptively": "evaluation.replay",
     "select_models": "difficulty.selection",
-    "shorten": "language.shortening",
-    "task_scales": "language.many_tasks",
+    "shorten": "shortening.shorten",
+    "task_scales": "tasks.task_scales",
     "tournament": "benchmarks.tournament",
 }
 _RESULTS = {
-    "AdaptiveEvaluation": "language.adaptive_evaluation",
-    "AdaptiveReplay": "language.adaptive_replay",
+    "AdaptiveEvaluation": "evaluation.adaptive",
+    "AdaptiveReplay": "evaluation.replay",
     "AlgorithmSelector": "algorithms.algorithm_selector",
     "BenchmarkDecoding": "benchmarks.decoding",
     "CharacteristicCurves": "difficulty.characteristic",
@@ -152,10 +152,10 @@ _RESULTS = {
     "DifficultyExplanation": "difficulty.difficulty_explanation",
     "DifficultyTargets": "difficulty.targets",
     "Generality": "difficulty.dual_indicators",
-    "ItemHealth": "language.health",
-    "Leaderboard": "language.leaderboards",
+    "ItemHealth": "health.item_health",
+    "Leaderboard": "leaderboards.leaderboard",
     "Limits": "benchmarks.decoding",
-    "Linking": "language.linking",
+    "Linking": "linking.link",
     "MetadataBins": "benchmarks.metadata_bins",
     "MetadataRelations": "benchmarks.metadata",
     "ModelSelection": "difficulty.selection",
@@ -163,11 +163,11 @@ _RESULTS = {
     "Portfolio": "algorithms.portfolios",
     "PortfolioComparison": "algorithms.portfolio_gaps",
     "SelectorEvaluation": "algorithms.algorithm_selection",
-    "ShortBenchmark": "language.shortening",
+    "ShortBenchmark": "shortening.shorten",
     "SubsetComparison": "benchmarks.subsets",
-    "TaskScales": "language.many_tasks",
+    "TaskScales": "tasks.task_scales",
     "Tournament": "benchmarks.tournament",
-    "load_short_benchmark": "language.shortening",
+    "load_short_benchmark": "shortening.shorten",
 }
 _HOMES = {**STUDIES, **_RESULTS}
 

@@ -16,10 +16,10 @@ from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.copies import copies, grouped_folds
 from itemwise.results import Finding
-from itemwise.studies.language.replay_figures import Ints, summed_up
-from itemwise.studies.language.respondent_folds import copies, grouped_folds
-from itemwise.studies.language.score_intervals import RealError, normal_reach
+from itemwise.studies.evaluation.figures import Ints, summed_up
+from itemwise.studies.evaluation.intervals import RealError, normal_reach
 from itemwise.words import counted
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from itemwise.numerics.arrays import Bools, Floats
 from itemwise.numerics.clustered import Grouping
 from itemwise.responses import Responses
 from itemwise.responses.facts import UNKNOWN
-from itemwise.studies.language.leaderboard_pairs import Pairs, compare_pairs
-from itemwise.studies.language.leaderboard_scores import Reached, expected_responses, reached
+from itemwise.studies.leaderboards.pairs import Pairs, compare_pairs
+from itemwise.studies.leaderboards.scores import Reached, expected_responses, reached
 from itemwise.words import counted, listed
 
 TASK, DOCUMENT = "task", "document"  # facts of items that are used where they are known

@@ -9,8 +9,8 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.numerics.arrays import Floats
-from itemwise.studies.language.anchor_drift import Comparison
-from itemwise.studies.language.scale_links import Anchors, Line
+from itemwise.studies.linking.drift import Comparison
+from itemwise.studies.linking.lines import Anchors, Line
 
 if TYPE_CHECKING:
     import pandas as pd

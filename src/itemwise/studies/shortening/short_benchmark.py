@@ -16,8 +16,8 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Finding
-from itemwise.studies.language.short_folds import BASELINE, Margin, bounds, known_of
-from itemwise.studies.language.short_predictors import PREDICTORS
+from itemwise.studies.shortening.folds import BASELINE, Margin, bounds, known_of
+from itemwise.studies.shortening.predictors import PREDICTORS
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class ShortBenchmark(Finding):
 
         As .csv, .parquet or .html, the frame of its items is written.
         """
-        from itemwise.studies.language.short_saving import save_short_benchmark
+        from itemwise.studies.shortening.saving import save_short_benchmark
 
         if Path(path).suffix.lower() == ".json":
             return save_short_benchmark(self, path)

@@ -15,8 +15,8 @@ from itemwise.arguments import checked_share, whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
-from itemwise.studies.language.answer_journal import AnswerJournal
-from itemwise.studies.language.score_intervals import as_real_error
+from itemwise.studies.evaluation.intervals import as_real_error
+from itemwise.studies.evaluation.journal import AnswerJournal
 from itemwise.words import counted
 
 

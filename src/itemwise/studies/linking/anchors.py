@@ -9,7 +9,7 @@ import numpy as np
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.studies.language.scale_links import POINTS, Anchors, Grid, Line, is_shared
+from itemwise.studies.linking.lines import POINTS, Anchors, Grid, Line, is_shared
 from itemwise.words import listed
 
 LEAST_SLOPE = 0.05  # a flatter curve has no place on a scale

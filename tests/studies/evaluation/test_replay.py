@@ -4,9 +4,9 @@ import pytest
 
 import itemwise as iw
 from itemwise.errors import InputError
-from itemwise.studies.language.adaptive_replay import ADAPTIVE, COMPLETED, PLAIN
-from itemwise.studies.language.respondent_folds import copies, grouped_folds
-from itemwise.studies.language.score_intervals import miss_quantile
+from itemwise.responses.copies import copies, grouped_folds
+from itemwise.studies.evaluation.intervals import miss_quantile
+from itemwise.studies.evaluation.replay import ADAPTIVE, COMPLETED, PLAIN
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,8 @@ from itemwise.learning.conformal import checked_coverage, rank_needed
 from itemwise.models import MeasurementModel
 from itemwise.numerics.blocks import workers
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.studies.language.short_benchmark import ShortBenchmark
-from itemwise.studies.language.short_choosers import CHOOSERS, Candidates, shares
-from itemwise.studies.language.short_folds import (
+from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, shares
+from itemwise.studies.shortening.folds import (
     BASELINE,
     HeldOut,
     Way,
@@ -33,8 +32,9 @@ from itemwise.studies.language.short_folds import (
     margin,
     random_figures,
 )
-from itemwise.studies.language.short_predictors import PREDICTORS
-from itemwise.studies.language.short_saving import load_short_benchmark
+from itemwise.studies.shortening.predictors import PREDICTORS
+from itemwise.studies.shortening.saving import load_short_benchmark
+from itemwise.studies.shortening.short_benchmark import ShortBenchmark
 from itemwise.words import counted, listed
 
 __all__ = ["ShortBenchmark", "load_short_benchmark", "shorten"]

@@ -17,9 +17,9 @@ from itemwise.numerics.agreement import spearman
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import workers
 from itemwise.responses import Responses
-from itemwise.studies.language.respondent_folds import Ints, copies, grouped_folds
-from itemwise.studies.language.short_choosers import CHOOSERS, Candidates, Choice
-from itemwise.studies.language.short_predictors import PREDICTORS, Known
+from itemwise.responses.copies import Ints, copies, grouped_folds
+from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, Choice
+from itemwise.studies.shortening.predictors import PREDICTORS, Known
 
 DRAWS = 20  # random forms a fold, whose errors are averaged
 LEAST_KINDS = 4  # respondents that differ, fewer of which cannot be split and learned from

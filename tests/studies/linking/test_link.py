@@ -14,8 +14,8 @@ from itemwise import calibrate, link, simulate
 from itemwise.calibration import KnownCovariances, known_items
 from itemwise.errors import InputError
 from itemwise.models import MODELS, TwoPL
-from itemwise.studies.language.anchor_choice import choose_anchors, common_grid, paired
-from itemwise.studies.language.scale_links import METHODS, find_line, robust_line
+from itemwise.studies.linking.anchors import choose_anchors, common_grid, paired
+from itemwise.studies.linking.lines import METHODS, find_line, robust_line
 
 MOVED = [method for method in METHODS if method != "fixed"]
 AFFINE = [name for name, model in MODELS.items() if model.affine]

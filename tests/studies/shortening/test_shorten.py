@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import itemwise as iw
 from itemwise.displays import Display
 from itemwise.errors import FileError, InputError
-from itemwise.studies.language.respondent_folds import copies, grouped_folds
-from itemwise.studies.language.short_choosers import CHOOSERS, Candidates, _Covariance, shares
-from itemwise.studies.language.short_folds import full_cells, known_of, margin
-from itemwise.studies.language.short_predictors import PREDICTORS, Known
+from itemwise.responses.copies import copies, grouped_folds
+from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, _Covariance, shares
+from itemwise.studies.shortening.folds import full_cells, known_of, margin
+from itemwise.studies.shortening.predictors import PREDICTORS, Known
 
 
 def simulated(n=240, m=30, seed=1, model="2pl", **settings):

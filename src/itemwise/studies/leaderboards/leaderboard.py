@@ -21,9 +21,9 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import CORRECTIONS
 from itemwise.responses import Table, as_responses
 from itemwise.results import Finding
-from itemwise.studies.language.leaderboard_board import AVERAGES, DOCUMENT, TASK, Board, answered
-from itemwise.studies.language.leaderboard_pairs import Pairs, rank_limits
-from itemwise.studies.language.leaderboard_scores import Reached, ability_scale
+from itemwise.studies.leaderboards.board import AVERAGES, DOCUMENT, TASK, Board, answered
+from itemwise.studies.leaderboards.pairs import Pairs, rank_limits
+from itemwise.studies.leaderboards.scores import Reached, ability_scale
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

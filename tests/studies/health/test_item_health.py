@@ -10,9 +10,9 @@ from scipy.stats import binom
 import itemwise as iw
 from itemwise.diagnostics import label_trouble, person_fit
 from itemwise.errors import InputError
-from itemwise.studies.language.duplicate_items import _log_chance, duplicate_items
-from itemwise.studies.language.saturation import ALL_ITEMS, best_of
-from itemwise.studies.language.surprising_respondents import _among_others, _as_normal
+from itemwise.studies.health.duplicates import _log_chance, duplicate_items
+from itemwise.studies.health.respondents import _among_others, _as_normal
+from itemwise.studies.health.saturation import ALL_ITEMS, best_of
 
 N, M = 200, 40
 WRONG, COPY, OF, EASY, HARD = 0, 11, 21, 5, 6

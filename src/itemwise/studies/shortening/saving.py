@@ -14,12 +14,12 @@ from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.files import PathLike, read_json, require_keys, write_json
 from itemwise.learning.conformal import checked_coverage
 from itemwise.numerics.arrays import Floats
-from itemwise.studies.language.short_choosers import CHOOSERS
-from itemwise.studies.language.short_folds import BASELINE, Margin
-from itemwise.studies.language.short_predictors import PREDICTORS
+from itemwise.studies.shortening.choosers import CHOOSERS
+from itemwise.studies.shortening.folds import BASELINE, Margin
+from itemwise.studies.shortening.predictors import PREDICTORS
 
 if TYPE_CHECKING:
-    from itemwise.studies.language.short_benchmark import ShortBenchmark
+    from itemwise.studies.shortening.short_benchmark import ShortBenchmark
 
 KIND, VERSION = "short-benchmark", 1
 TEXTS = ("items", "estimate", "part")
@@ -87,7 +87,7 @@ def load_short_benchmark(path: PathLike) -> ShortBenchmark:
 
 
 def _restored(document: Mapping[str, Any]) -> ShortBenchmark:
-    from itemwise.studies.language.short_benchmark import ShortBenchmark
+    from itemwise.studies.shortening.short_benchmark import ShortBenchmark
 
     calibration = calibration_from(document["calibration"])
     items = _texts(document["items"], "items")

@@ -13,10 +13,10 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Finding
-from itemwise.studies.language.anchor_choice import choose_anchors, common_grid, paired
-from itemwise.studies.language.anchor_drift import compare, purified
-from itemwise.studies.language.linking_frames import anchor_frame, population_frame
-from itemwise.studies.language.scale_links import (
+from itemwise.studies.linking.anchors import choose_anchors, common_grid, paired
+from itemwise.studies.linking.drift import compare, purified
+from itemwise.studies.linking.frames import anchor_frame, population_frame
+from itemwise.studies.linking.lines import (
     METHODS,
     Anchors,
     Grid,

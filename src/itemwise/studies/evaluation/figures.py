@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.numerics.arrays import Floats
-from itemwise.studies.language.score_intervals import miss_quantile
+from itemwise.studies.evaluation.intervals import miss_quantile
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,19 +18,19 @@ from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.cells import as_floats
 from itemwise.results import Finding
-from itemwise.studies.language.duplicate_items import (
+from itemwise.studies.health.duplicates import (
     DuplicateItems,
     duplicate_items,
     effective_share,
 )
-from itemwise.studies.language.health_words import (
+from itemwise.studies.health.respondents import group_frame, respondent_frame
+from itemwise.studies.health.saturation import information_along, saturation_frame
+from itemwise.studies.health.words import (
     duplicate_notes,
     hint_said,
     problems_said,
     said_of_saturation,
 )
-from itemwise.studies.language.saturation import information_along, saturation_frame
-from itemwise.studies.language.surprising_respondents import group_frame, respondent_frame
 from itemwise.words import counted, joined
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from itemwise.studies.language.duplicate_items import LEVEL, DuplicateItems
-from itemwise.studies.language.saturation import ALL_ITEMS, OPEN, SATURATED
+from itemwise.studies.health.duplicates import LEVEL, DuplicateItems
+from itemwise.studies.health.saturation import ALL_ITEMS, OPEN, SATURATED
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

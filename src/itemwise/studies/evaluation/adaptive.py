@@ -13,9 +13,9 @@ from itemwise.errors import InputError
 from itemwise.files import PathLike
 from itemwise.responses import Responses
 from itemwise.results import Finding
-from itemwise.studies.language.adaptive_course import Course
-from itemwise.studies.language.asking import Ask, Waiter, ask_later, ask_now
-from itemwise.studies.language.score_intervals import normal_reach, possible_scores
+from itemwise.studies.evaluation.asking import Ask, Waiter, ask_later, ask_now
+from itemwise.studies.evaluation.course import Course
+from itemwise.studies.evaluation.intervals import normal_reach, possible_scores
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 from itemwise.diagnostics.subject import adjusted
 from itemwise.estimation.scale import moved_covariances
 from itemwise.numerics.arrays import Floats
-from itemwise.studies.language.scale_links import Anchors, Grid, Line, line_ways
+from itemwise.studies.linking.lines import Anchors, Grid, Line, line_ways
 
 MOST_ROUNDS = 20
 FLAT = 1e-9  # part of the largest variance below which a contrast tells nothing

@@ -1,0 +1,1 @@
+"""Evaluating a model item by item, and what that would have saved."""

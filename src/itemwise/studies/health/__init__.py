@@ -1,0 +1,1 @@
+"""Items that need a look, and respondents who know too much."""

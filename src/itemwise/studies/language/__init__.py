@@ -1,1 +1,0 @@
-"""Language models: leaderboards, items, short and adaptive benchmarks, scales that last."""

@@ -1,0 +1,1 @@
+"""Who leads, how surely, and who cannot be told apart."""

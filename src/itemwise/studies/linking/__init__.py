@@ -1,0 +1,1 @@
+"""New items and new versions on an old scale."""

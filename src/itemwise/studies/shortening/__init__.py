@@ -1,0 +1,1 @@
+"""Few items that predict the score on all of them."""

@@ -1,0 +1,1 @@
+"""Many tasks at once: a scale each, and what they share."""
