@@ -2,6 +2,7 @@
 
 const ROWS_ON_A_PAGE = 12;
 const SHORT = 28; // signs that a cell keeps on one line
+const LONG = 90; // more does not fit on three lines of a cell
 
 // What happens to the names of items in tables; the explorer sets both.
 const items = { known: () => false, open: () => {} };
@@ -116,10 +117,17 @@ function madeRow(state, row) {
     const shown = shownValue(column, row);
     const look = shown.length <= SHORT ? "short" : "";
     const cell = element("td", { className: column.kind === "number" ? "number" : look });
-    cell.append(column.name === "item" ? itemCell(state, column, row) : shown);
+    if (column.name === "item") cell.append(itemCell(state, column, row));
+    else if (shown.length > LONG) cell.append(longText(shown));
+    else cell.append(shown);
     return cell;
   });
   return element("tr", { className: state.marked && state.marked(row) ? "chosen" : "" }, cells);
+}
+
+// Long text takes a few lines, and all of them while it is pointed at or has the focus.
+function longText(text) {
+  return element("div", { className: "long", tabIndex: 0, textContent: text });
 }
 
 // The name of an item that the explorer knows leads there.
