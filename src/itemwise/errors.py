@@ -4,7 +4,17 @@ from __future__ import annotations
 
 
 class ItemwiseError(Exception):
-    """Base of every error that Itemwise raises on purpose."""
+    """Base of every error that Itemwise raises on purpose.
+
+    Such are `InputError` (a ValueError), `FileError` (an OSError) and `MissingExtraError`.
+
+    >>> import itemwise as iw
+    >>> try:
+    ...     iw.load("nowhere.json")
+    ... except iw.ItemwiseError as error:
+    ...     print(type(error).__name__)
+    FileError
+    """
 
 
 class InputError(ItemwiseError, ValueError):

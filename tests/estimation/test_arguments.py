@@ -174,6 +174,13 @@ def test_names_of_models_and_engines_may_be_written_large():
     assert cal.engine == "em"
 
 
+def test_a_prior_stronger_than_the_default_counts():
+    table = simulate("3pl", 300, 12, random_state=0).responses
+    found = calibrate(table, "3pl", priors={"guessing": Beta(500, 1500)})
+    assert found.converged
+    assert abs(found.items["guessing"] - 0.25).max() < 0.02
+
+
 def test_single_priors_are_replaced():
     cal = calibrate(VALUES, "3pl", priors={"guessing": Beta(2, 5), "discrimination": Normal(1, 1)})
     priors = [coordinate.prior for coordinate in cal.model.coordinates]

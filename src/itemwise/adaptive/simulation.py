@@ -106,10 +106,13 @@ def simulate_adaptive(
     responses of the row. Respondent k is served as by `AdaptiveTest.start(k)`, whoever else takes
     part. All respondents step together, as rows of arrays.
 
+    `initializer`, `selector`, `estimator` and `stopper` are those of `AdaptiveTest`; same
+    `random_state`, same tests. The frame has a row a respondent: truth, ability, se, items_used,
+    reason.
+
     >>> import itemwise as iw
-    >>> from itemwise.adaptive import simulate_adaptive
     >>> bank = iw.calibrate(iw.simulate("2pl", 300, 60, random_state=0).responses)
-    >>> found = simulate_adaptive(bank, [-1.0, 0.0, 1.0], stopper="budget")
+    >>> found = iw.simulate_adaptive(bank, [-1.0, 0.0, 1.0], stopper="budget")
     >>> found.mean_items
     20.0
     """

@@ -47,9 +47,9 @@ class AdaptiveTest:
     ends when the bank is exhausted.
 
     >>> import itemwise as iw
-    >>> from itemwise.adaptive import AdaptiveTest, Budget
+    >>> from itemwise.adaptive import Budget
     >>> bank = iw.calibrate(iw.simulate("2pl", 300, 30, random_state=0).responses)
-    >>> session = AdaptiveTest(bank, stopper=Budget(3)).start()
+    >>> session = iw.AdaptiveTest(bank, stopper=Budget(3)).start()
     >>> while (item := session.next_item()) is not None:
     ...     session.answer(item, 1)
     >>> session.reason

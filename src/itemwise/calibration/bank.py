@@ -71,7 +71,13 @@ def save(calibration: Calibration, path: str | os.PathLike[str]) -> Path:
 
 
 def load(path: str | os.PathLike[str]) -> Calibration:
-    """Read a bank that `Calibration.save` wrote."""
+    """Read the bank, a `Calibration` without responses, that `Calibration.save` wrote to `path`.
+
+    >>> import itemwise as iw
+    >>> bank = iw.calibrate(iw.simulate("2pl", 300, 4, random_state=0).responses)
+    >>> iw.load(bank.save("bank.json")).item_names
+    ('item_1', 'item_2', 'item_3', 'item_4')
+    """
     file = readable_file(path, MOST_BYTES)
     with file.open("rb") as stream:
         parquet = stream.read(4) == b"PAR1"

@@ -41,9 +41,13 @@ HELD = "held"  # flag of an item that kept the parameters of a bank
 class Calibration(Result):
     """Items on a scale.
 
-    `coords` are the numbers that engines move (see the model); `items` shows them as
-    discrimination, difficulty and what else the model has. Standard errors are computed when
-    first asked for. Saved, a calibration is an item bank: it keeps the items, not the responses.
+    `coords` are the numbers that engines move, `items` shows them as discrimination, difficulty
+    and so on. Saved, a calibration is an item bank: it keeps the items, not the responses.
+
+    >>> import itemwise as iw
+    >>> bank = iw.calibrate(iw.simulate("2pl", 300, 4, random_state=0).responses, "2pl")
+    >>> bank.score([[1, 1, 0, 1], [0, 0, 0, 0]])["ability"].round(1).tolist()
+    [0.6, -1.0]
     """
 
     model: MeasurementModel
@@ -340,8 +344,7 @@ class Calibration(Result):
         """Responses, these or its own, as engines read them: items in the order of this bank."""
         table = self._own_responses() if responses is None else responses
         table = as_responses(table, self.model.kind)
-        found: np.ndarray = self._encode(table).cells
-        return found
+        return np.asarray(self._encode(table).cells)
 
     def placed(self, responses: Responses) -> np.ndarray:
         """Responses in the order of this bank; items that were not asked stay empty."""

@@ -58,6 +58,8 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     cases need no label. Missing features are items that were never asked. Of two classes, the
     second index is minus the first; of more, each class is held against the rest.
 
+    After Kline and Lee (2023).
+
     Parameters
     ----------
     coding : "quantiles", Coding, path or frame
@@ -77,11 +79,13 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     directions_ : frame, how each item is turned for each class
     notes_ : what a reader should know
 
+    Examples
+    --------
+    >>> import itemwise as iw
     >>> import numpy as np
-    >>> from itemwise.capability import CaseDifficulty
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y = (X.sum(axis=1) > 0).astype(int)
-    >>> CaseDifficulty().fit(X, y).transform(X).shape
+    >>> iw.CaseDifficulty().fit(X, y).transform(X).shape
     (200, 2)
     """
 

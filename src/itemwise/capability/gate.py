@@ -62,6 +62,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     so many right, with probability 1 - `delta` whatever the model, for cases from the same source.
     `compare` shows whether the difficulty of cases serves better than the model's own confidence.
 
+    After Kline and Lee (2023); the target is held by learn then test (Angelopoulos et al., 2021).
+
     Parameters
     ----------
     estimator : scikit-learn classifier
@@ -90,6 +92,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     kinds_ : whether each feature is a "number" or a "text"
     notes_ : what a reader should know
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> import itemwise as iw
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)

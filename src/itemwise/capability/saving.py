@@ -83,11 +83,20 @@ def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
 
 
 def load_gate(path: PathLike, *, max_bytes: int = MAX_BYTES) -> CapabilityGate:
-    """Read a gate that `CapabilityGate.save` wrote.
+    """Read the gate that `CapabilityGate.save` wrote to `path`.
 
     Nothing in the files is executed. Refused are files of another kind or a newer format, or that
     were edited, models of types that are neither scikit-learn's nor ours, a model that is not the
-    one that was saved, and one that was saved with another release of scikit-learn.
+    one that was saved, one that was saved with another release of scikit-learn, and files above
+    `max_bytes`.
+
+    >>> import itemwise as iw
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> gate = iw.CapabilityGate().fit(X, (X.sum(axis=1) > 0).astype(int))
+    >>> path = gate.save("gate.json")
+    >>> iw.load_gate(path).predict([[2.0, 2.0], [-2.0, -2.0]]).tolist()
+    [1, 0]
     """
     from sklearn.base import clone
 

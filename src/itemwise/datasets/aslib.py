@@ -84,10 +84,29 @@ def read_aslib(
 
     Problems and algorithms stand in the order in which they appear among the runs. Of several runs
     of an algorithm on a problem the mean is taken, and of several rows of features too;
-    `notes` says so, and what else is odd. For example:
+    `notes` says so, and what else is odd.
 
-        scenario = read_aslib("CSP-Minizinc-Obj-2016", "time")
-        scenario.performance.where(scenario.status == "ok")
+    `performance` and `status` are frames of problems × algorithms, `features` of problems ×
+    features.
+
+    >>> import itemwise as iw
+    >>> from pathlib import Path
+    >>> _ = Path("description.txt").write_text('''scenario_id: toy
+    ... performance_measures: [runtime]
+    ... maximize: [false]
+    ... performance_type: [runtime]
+    ... ''')
+    >>> _ = Path("algorithm_runs.arff").write_text('''@RELATION runs
+    ... @ATTRIBUTE instance_id STRING
+    ... @ATTRIBUTE algorithm STRING
+    ... @ATTRIBUTE runtime NUMERIC
+    ... @ATTRIBUTE runstatus {ok, timeout}
+    ... @DATA
+    ... p1,fast,1.5,ok
+    ... p1,slow,100,timeout
+    ... ''')
+    >>> iw.read_aslib(".").performance.to_numpy().tolist()
+    [[1.5, 100.0]]
     """
     path = _scenario_folder(folder)
     description_file, runs_file = _file(path, _DESCRIPTION), _file(path, _RUNS)

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Features and a class for each instance; a test part, if the user gave one."""
+    """Features and a class for each instance; a test part, if the user gave one.
+
+    `features` has a row an instance, `target` its class; `test` holds positions of the test part.
+    `source` says where it comes from, `task` the number of its OpenML task.
+
+    >>> import itemwise as iw
+    >>> import pandas as pd
+    >>> features = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0]})
+    >>> iw.Dataset("toy", features, pd.Series(["no", "no", "yes", "yes"]), "made by hand")
+    Dataset 'toy': 4 instances, 1 feature, 2 classes; made by hand
+    """
 
     name: str
     features: pd.DataFrame  # numbers, categories or text; NaN where a value is missing

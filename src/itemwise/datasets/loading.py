@@ -45,6 +45,17 @@ def load_dataset(
 
     OpenML's files are kept under `cache`, the folder in ITEMWISE_CACHE, or the usual cache folder
     of the system; afterwards no network is needed. A damaged copy is fetched again.
+
+    `name` takes the place of the name in the source; `server` stands for OpenML, in tests for
+    instance.
+
+    >>> import itemwise as iw
+    >>> import pandas as pd
+    >>> iw.load_dataset("sklearn:iris")
+    Dataset 'iris': 150 instances, 4 features, 3 classes; scikit-learn, load_iris
+    >>> frame = pd.DataFrame({"size": [1, 2, 3, 4], "kind": ["a", "a", "b", "b"]})
+    >>> iw.load_dataset(frame, target="kind", name="toy").features.shape
+    (4, 1)
     """
     import pandas as pd
 
@@ -73,10 +84,14 @@ def load_datasets(
     cache: PathLike | None = None,
     server: Server | None = None,
 ) -> list[Dataset]:
-    """Several data sets: a list of sources, or a mapping from names to sources.
+    """Several data sets: `sources` is a list, or a mapping from names to sources.
 
     "openml-suite:99" stands for all tasks of a suite. `target` names the target of each, or maps
-    the name of a data set to its target.
+    the name of a data set to its target; `cache` and `server` as in `load_dataset`.
+
+    >>> import itemwise as iw
+    >>> [len(dataset) for dataset in iw.load_datasets(["sklearn:iris", "sklearn:wine"])]
+    [150, 178]
     """
     given = sources.items() if isinstance(sources, Mapping) else ((None, s) for s in _each(sources))
     datasets = []

@@ -74,13 +74,18 @@ def publish_suite(
     """Publish data sets as a benchmark suite on OpenML; without `dry_run=False`, only show it.
 
     `datasets` are sources like "openml-task:31", data sets loaded from such, numbers of tasks, or a
-    mapping from names to any of these: {"credit-g": 31}. `alias` is a second name, for
-    addresses. `server` is the address of another OpenML, such as its test server's
-    "https://test.openml.org/api/v1/xml".
+    mapping from names to any of these: {"credit-g": 31}. `name` and `description` are shown there,
+    `alias` is a second name, for addresses. `server` is the address of another OpenML, such
+    as its test server's "https://test.openml.org/api/v1/xml".
 
     Sending makes a public suite in your name and needs your API key: `api_key`, the variable
     OPENML_APIKEY, or what the package `openml` is configured with, for the server it belongs to.
     It is tried once; OpenML publishes the whole suite or, where it answers with an error, nothing.
+
+    >>> import itemwise as iw
+    >>> suite = iw.publish_suite([31, 3], name="Two tasks", description="For the example.")
+    >>> suite.tasks
+    (31, 3)
     """
     tasks = _tasks(datasets)
     publication = Publication(

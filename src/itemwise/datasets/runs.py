@@ -30,7 +30,7 @@ class _LongColumns(NamedTuple):
 
 
 def read_runs(path: PathLike, *, layout: str = "auto", max_bytes: int = MAX_BYTES) -> pd.DataFrame:
-    """Read how algorithms did on problems from a plain table, as `portfolio` takes it.
+    """Read how algorithms did on problems from the plain table at `path`, as `portfolio` takes it.
 
     The file is `.csv`, `.tsv` (also with `.gz`), `.parquet` or `.arff`. *Long* is a table with the
     columns problem (or instance, dataset, task, also with _id), algorithm (or solver, flow) and
@@ -41,6 +41,20 @@ def read_runs(path: PathLike, *, layout: str = "auto", max_bytes: int = MAX_BYTE
 
     A long table whose values are called runtime, time or accuracy says so in `frame.attrs`, with
     the `measure` and which direction is `better`, and `portfolio` goes by it.
+
+    The frame has a row a problem and a column an algorithm. No file may unpack to more than
+    `max_bytes`.
+
+    >>> import itemwise as iw
+    >>> from pathlib import Path
+    >>> _ = Path("runs.csv").write_text('''problem,solver,runtime
+    ... p1,fast,1.5
+    ... p1,slow,9
+    ... p2,slow,7
+    ... ''')
+    >>> runs = iw.read_runs("runs.csv")
+    >>> runs.columns.tolist(), runs.shape, runs.attrs["better"]
+    (['fast', 'slow'], (2, 2), 'lower')
     """
     if layout not in LAYOUTS:
         raise InputError(f"layout is {shown(layout)}, but it should be 'auto', 'wide' or 'long'.")

@@ -151,6 +151,9 @@ def compare_models(
 ) -> ModelComparison:
     """Calibrate several models on one table and say which explains it best.
 
+    The frame has a row a model: log_likelihood, n_parameters, aic, bic, delta_aic, weight,
+    converged, and the likelihood ratio against the model inside it: lr_against, lr, lr_df, lr_p.
+
     Parameters
     ----------
     responses
@@ -164,11 +167,20 @@ def compare_models(
         likelihood, and a prior would hold back the larger model. Guessing parameters are then
         poorly determined, but the log-likelihood, all that counts here, is not.
 
+    Notes
+    -----
     A guessing or slip at its bound counts neither in AIC nor in the degrees of freedom of the
     test: the likelihood ratio is then a mixture of chi-squares, one for each number of parameters
     off their bounds (Self and Liang, 1987). As it is zero when none is, the test is a little
     conservative. An item that hardly discriminates can pass for a steep one with guessing; then
     the larger model gains more than chi-square allows (Davies, 1977), and often fails to converge.
+
+    Examples
+    --------
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate("2pl", 300, 10, random_state=0).responses
+    >>> iw.compare_models(drawn, ["1pl", "2pl"]).to_frame()["aic"].idxmin()
+    '2pl'
     """
     if "model" in settings:
         raise InputError("compare_models has no argument 'model'; give models=('1pl', '2pl').")

@@ -126,6 +126,15 @@ def dimensionality(responses: Table, draws: int = 50, random_state: int = 0) -> 
     Correlations are Pearson's, each over the respondents who answered both items. Items to which
     all responses are the same are left out. Of a larger table, 1500 respondents and 300 items,
     evenly spaced, are looked at; `notes` says so. At most 10 dimensions are looked for.
+
+    `responses` are respondents × items. The frame has a row a dimension: eigenvalue, share of the
+    variance, reference, chance, p, suggested. Parallel analysis (Horn, 1965); same `random_state`,
+    same result.
+
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate("2pl", 300, 12, random_state=0).responses
+    >>> iw.dimensionality(drawn, draws=20).n_dimensions
+    1
     """
     table = as_responses(responses)
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:

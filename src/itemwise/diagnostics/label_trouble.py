@@ -139,6 +139,16 @@ def label_trouble(calibration: Calibration, responses: Table | None = None) -> L
     evidence, average precision is 0.973 (by accuracy 0.946, by p_negative 0.641); 96 % of the
     suspects had been changed (82 % on breast_cancer), and 89 % of the changed are suspects. Where
     items differ much in difficulty, accuracy says nothing.
+
+    The frame has a row an item, the most suspect first: evidence, suspect, share_right, also of the
+    strong and the weak, discrimination and its se, p_negative, item_rest, outfit, n.
+
+    >>> import itemwise as iw
+    >>> values = iw.simulate("2pl", 300, 20, random_state=0).responses.values
+    >>> values[:, 4] = 1 - values[:, 4]
+    >>> found = iw.label_trouble(iw.calibrate(values, "2pl")).to_frame()
+    >>> found.index[found["suspect"]].tolist()
+    ['item_5']
     """
     checked_calibration(calibration, "label_trouble")
     if calibration.model.kind != "binary":

@@ -171,6 +171,14 @@ def local_dependence(
     `z` is the sum of products of residuals, less what the model expects of it, over its standard
     error: the larger of the model's and the observed one, so that few wrong responses in common
     do not pass for proof. Items to which all responses are the same have no Q3.
+
+    The frame has a row a pair: item, other, q3 (Yen, 1984), q3_adjusted, z, p, p_adjusted, n,
+    dependent.
+
+    >>> import itemwise as iw
+    >>> found = iw.calibrate(iw.simulate("2pl", 200, 10, random_state=0).responses, "2pl")
+    >>> iw.local_dependence(found, most=3).to_frame()["dependent"].tolist()
+    [False, False, False]
     """
     table, weights = own_or_given(calibration, responses, "local_dependence")
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:

@@ -126,6 +126,9 @@ def model_fit(
 ) -> ModelFit:
     """Test whether a calibration reproduces the margins of items and of pairs of items.
 
+    The frame has one row: statistic (Maydeu-Olivares and Joe, 2006), value, df, p, rmsea with its
+    90 % interval, srmsr, tli, cfi.
+
     Parameters
     ----------
     calibration
@@ -139,9 +142,19 @@ def model_fit(
         "m2", "m2*" or "c2". "auto" is M2 for binary responses, where all three are the same; for
         graded ones M2* where it leaves a degree of freedom, otherwise C2.
 
+    Notes
+    -----
     The population of abilities counts as known, but for its deviation in a Rasch model. The
     covariance of all margins is one matrix: 50 binary items take below a second, 121, the most,
     some seconds and two gigabytes.
+
+    Examples
+    --------
+    >>> import itemwise as iw
+    >>> found = iw.calibrate(iw.simulate("2pl", 200, 10, random_state=0).responses, "2pl")
+    >>> fit = iw.model_fit(found)
+    >>> fit.statistic, round(fit.rmsea, 2)
+    ('m2', 0.0)
     """
     model = _checked_model(calibration)
     if statistic not in (*STATISTICS, "auto"):

@@ -38,7 +38,16 @@ class Diagnoses(NamedTuple):
 
 
 def diagnose(calibration: Calibration, responses: Table | None = None) -> Diagnoses:
-    """Look at a calibration from every side: what fits, what does not, and how sure it is."""
+    """Look at a `calibration` from every side: what fits, what does not, and how sure it is.
+
+    `responses` are those of the calibration unless others are given. `found` holds the diagnoses by
+    name, `missing` why some could not be made.
+
+    >>> import itemwise as iw
+    >>> found = iw.calibrate(iw.simulate("2pl", 200, 10, random_state=0).responses, "2pl")
+    >>> sorted(iw.diagnose(found).found)[:3]
+    ['dimensionality', 'item_fit', 'label_trouble']
+    """
     table, _ = own_or_given(calibration, responses, "diagnose")
     works: dict[str, Callable[[], Diagnosis]] = {
         "dimensionality": partial(dimensionality, table),

@@ -104,6 +104,14 @@ def person_fit(
 
     The responses are those of the calibration unless others are given; each respondent is
     judged by the items it was asked.
+
+    The frame has a row a respondent: ability, se, zh and its p (Drasgow et al., 1985), infit and
+    outfit with their z (Wright and Masters, 1982) and n.
+
+    >>> import itemwise as iw
+    >>> found = iw.calibrate(iw.simulate("2pl", 200, 10, random_state=0).responses, "2pl")
+    >>> iw.person_fit(found).to_frame().shape
+    (200, 9)
     """
     material, table, se, at_bound = material_of(calibration, responses, "person_fit", method)
     fit = material.by_respondent()

@@ -42,6 +42,10 @@ def calibrate(
 ) -> Calibration:
     """Put items and respondents on one scale.
 
+    `items` of the calibration has a row an item: the model's parameters, <name>_se of each, and
+    flag; `abilities()` a row a respondent: ability, se, at_bound. The default is marginal maximum
+    likelihood (Bock and Aitkin, 1981).
+
     Parameters
     ----------
     responses
@@ -72,6 +76,16 @@ def calibrate(
         is the bank's.
     progress
         Called after each iteration with its number, the log-likelihood, and what is left to gain.
+
+    Examples
+    --------
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate("2pl", 500, 20, random_state=0)
+    >>> found = iw.calibrate(drawn.responses, "2pl")
+    >>> found.items.shape, found.abilities().shape
+    ((20, 9), (500, 3))
+    >>> bool(found.items["difficulty"].corr(drawn.truth.items["difficulty"]) > 0.95)
+    True
     """
     table = as_responses(responses)
     if preset is not None:

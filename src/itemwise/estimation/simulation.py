@@ -51,6 +51,15 @@ def simulate(
     Abilities are standard normal and items what the model calls plausible, unless given:
     `abilities` as numbers, `items` as a frame or mapping with the model's parameters. Of all
     cells, a share `missing` is never asked, at random.
+
+    The table has `n_respondents` rows and `n_items` columns, or as many as are given; `truth` of
+    the result holds the items and abilities that it was drawn from. Same `random_state`, same
+    responses.
+
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate("3pl", 100, 5, missing=0.2, random_state=0)
+    >>> drawn.responses.shape, drawn.responses.n_missing
+    ((100, 5), 102)
     """
     import pandas as pd
 

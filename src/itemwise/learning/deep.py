@@ -39,6 +39,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
     difficulty. Frozen, embeddings are computed once and only the head learns; fine-tuned, all
     parameters do. Part of the items is held out while it learns, so that `predict_interval` can
     say how far off a prediction may be (split conformal). Same seed, same predictions on the CPU.
+    The question is that of Martínez-Plumed et al. (2022).
 
     It follows scikit-learn's conventions (`get_params`, `clone`, `cross_val_score`), but
     `check_estimator` does not apply: items are images or texts, not rows of features.
@@ -88,6 +89,15 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         Items in `fit`.
     notes_
         What a reader should know.
+
+    Examples
+    --------
+    >>> import itemwise as iw
+    >>> import numpy as np
+    >>> images = np.random.default_rng(0).random((40, 8, 8))
+    >>> regressor = iw.DeepDifficultyRegressor(epochs=2)  # doctest: +SKIP
+    >>> regressor.fit(images, images.mean(axis=(1, 2))).predict(images).shape  # doctest: +SKIP
+    (40,)
     """
 
     def __init__(

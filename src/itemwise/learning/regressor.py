@@ -46,7 +46,8 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     of items, intervals then hold about as often as `coverage` says, and never (but for 1/√n) less
     often than 2 × coverage − 1. A share instead of a number of folds holds that part of the items
     out of training (split conformal): one fit instead of six, a promise of `coverage` itself, and
-    fewer items to learn from. With too few items for the coverage, intervals are infinite.
+    fewer items to learn from. With too few items for the coverage, intervals are infinite. CV+ is
+    that of Barber et al. (2021), the question that of Martínez-Plumed et al. (2022).
 
     A frame may hold numbers, truth values, dates and categories, and gaps: gaps are filled with the
     median or the most frequent category, numbers are scaled, categories get a 0/1 column each.
@@ -75,6 +76,16 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     held_out_ : what was predicted for each training item by a regressor that never saw it; NaN
         where it was not held out
     notes_ : what a reader should know
+
+    Examples
+    --------
+    >>> import itemwise as iw
+    >>> import numpy as np
+    >>> features = np.random.default_rng(0).normal(size=(60, 2))
+    >>> regressor = iw.DifficultyRegressor("stepwise").fit(features, 2 * features[:, 0])
+    >>> regressor.predict([[1.0, 0.0]]).round(2).tolist()
+    [2.0]
+    >>> low, high = regressor.predict_interval([[1.0, 0.0]])
     """
 
     def __init__(

@@ -34,6 +34,15 @@ def save_regressor(regressor: DifficultyRegressor, path: PathLike) -> Path:
 
     The file is that of skops, usually called .skops. A regressor with parts that are neither
     scikit-learn's nor ours could not be read back safely, and is refused.
+
+    What is returned is `path`.
+
+    >>> import itemwise as iw
+    >>> import numpy as np
+    >>> features = np.arange(20.0)[:, None]
+    >>> fitted = iw.DifficultyRegressor("stepwise").fit(features, features[:, 0])
+    >>> iw.save_regressor(fitted, "difficulty.skops").name
+    'difficulty.skops'
     """
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
@@ -50,10 +59,18 @@ def save_regressor(regressor: DifficultyRegressor, path: PathLike) -> Path:
 
 
 def load_regressor(path: PathLike, *, max_bytes: int = MAX_BYTES) -> DifficultyRegressor:
-    """Read a regressor that `save_regressor` wrote.
+    """Read the `DifficultyRegressor` that `save_regressor` wrote to `path`.
 
     Nothing in the file is executed. Types that are neither scikit-learn's, NumPy's, SciPy's nor
     ours are refused by name, and so is a file that is larger, or unpacks to more, than `max_bytes`.
+
+    >>> import itemwise as iw
+    >>> import numpy as np
+    >>> features = np.arange(20.0)[:, None]
+    >>> fitted = iw.DifficultyRegressor("stepwise").fit(features, features[:, 0])
+    >>> path = iw.save_regressor(fitted, "difficulty.skops")
+    >>> iw.load_regressor(path).predict([[7.0]]).round(2).tolist()
+    [7.0]
     """
     from itemwise.learning.regressor import DifficultyRegressor
 

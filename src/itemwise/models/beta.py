@@ -50,7 +50,16 @@ DIFFICULTY = Coordinate("difficulty", Normal(0, 2), longest=0.7)
 
 @dataclass(frozen=True, kw_only=True)
 class BetaResponse(Bounded):
-    """Scores strictly inside (0, 1), such as the probability given to the right class."""
+    """Scores strictly inside (0, 1), such as the probability given to the right class.
+
+    Chen et al. (2019). `bounds` and `at_bounds` as in `Continuous`. Items have a discrimination
+    and a difficulty.
+
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate("beta", 100, 4, random_state=0).responses
+    >>> iw.calibrate(drawn, iw.BetaResponse()).items.columns[:2].tolist()
+    ['discrimination', 'difficulty']
+    """
 
     name: ClassVar[str] = "beta"
     affine: ClassVar[bool] = False

@@ -32,7 +32,17 @@ NOISE = Coordinate("noise", low=float(np.log(LEAST_NOISE)), high=7.0, longest=0.
 
 @dataclass(frozen=True, kw_only=True)
 class Continuous(Bounded):
-    """Scores inside an interval; see `Bounded` for what may be given."""
+    """Scores inside an interval (Samejima, 1973; Shojima, 2005).
+
+    `bounds` are the worst and the best score: (low, high), a pair for each item, "table", "items"
+    or "auto"; `at_bounds` says how far inside a score at a bound is moved (see `Bounded`). Items
+    have a discrimination, a difficulty and a scaling.
+
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate("continuous", 200, 6, random_state=0).responses
+    >>> iw.calibrate(drawn.values * 100, iw.Continuous(bounds=(0, 100))).items.columns[:3].tolist()
+    ['discrimination', 'difficulty', 'scaling']
+    """
 
     name: ClassVar[str] = "continuous"
     normal: ClassVar[bool] = True

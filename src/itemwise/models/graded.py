@@ -31,7 +31,16 @@ GAP = Coordinate("gap", Normal(0, 2), low=-12.0, high=NO_GAP, longest=1.5, absen
 
 @dataclass(frozen=True, kw_only=True)
 class Graded(Ordered):
-    """Graded responses; see `Ordered` for what may be given."""
+    """Graded responses (Samejima, 1969).
+
+    `categories` is how many grades items have, one number or one each, `lowest` the lowest grade;
+    left out, the table says it. Items have a discrimination and a difficulty for each step.
+
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate(iw.Graded(categories=4), 200, 6, random_state=0).responses
+    >>> iw.calibrate(drawn, iw.Graded()).items.columns[:4].tolist()
+    ['discrimination', 'difficulty', 'difficulty_1', 'difficulty_2']
+    """
 
     name: ClassVar[str] = "graded"
 

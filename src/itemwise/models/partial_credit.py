@@ -25,7 +25,16 @@ NO_GRADE = -1000.0
 
 @dataclass(frozen=True, kw_only=True)
 class PartialCredit(Ordered):
-    """Generalised partial credit; see `Ordered` for what may be given."""
+    """Generalised partial credit (Muraki, 1992).
+
+    `categories` and `lowest` as in `Graded`. Items have a discrimination and a difficulty for each
+    step.
+
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate(iw.PartialCredit(categories=3), 200, 6, random_state=0).responses
+    >>> iw.calibrate(drawn, iw.PartialCredit()).items.columns[:3].tolist()
+    ['discrimination', 'difficulty', 'difficulty_1']
+    """
 
     name: ClassVar[str] = "gpcm"
 

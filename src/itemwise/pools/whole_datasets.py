@@ -42,8 +42,16 @@ def dataset_responses(
 ) -> Responses:
     """Right and wrong of a pool on every instance of a data set; items are row_0, row_1, ...
 
-    See `dataset_answers`, which also says what went wrong. `members` chooses some of the pool, such
-    as those that calibrate.
+    Each of `folds` parts of the `dataset` is asked of the `pool` that learnt from the others.
+    `folder`, `time_limit`, `n_jobs`, `random_state` and `progress` are those of `run_pool`.
+    `members` chooses some of the pool, such as those that calibrate. `dataset_answers` also says
+    what went wrong.
+
+    >>> import itemwise as iw
+    >>> from sklearn.dummy import DummyClassifier
+    >>> iris = iw.load_dataset("sklearn:iris")
+    >>> iw.dataset_responses(iris, {"majority": DummyClassifier()}, folds=2, progress=False)
+    Responses: 1 respondent × 150 items, binary, complete
     """
     answers = dataset_answers(
         dataset,

@@ -45,8 +45,9 @@ def write_report(
     `read_benchmark` give counts as several. Items of every calibration among them can be explored:
     `instances` shows what is behind an item, from a frame of feature rows (its index names items),
     a Dataset, or a mapping from item to text, picture (bytes) or pixels (array); for several
-    calibrations, a mapping from the title of each to such. `settings`, `command` and `code` say how
-    the results were made; `date` is now, unless given.
+    calibrations, a mapping from the title of each to such. `title` heads the page; `settings`,
+    `command` and `code` say how the results were made; `date` is now, unless given. The `path` is
+    returned.
 
     >>> import itemwise as iw, tempfile, pathlib
     >>> cal = iw.calibrate(iw.simulate("2pl", 50, 10, random_state=0).responses)

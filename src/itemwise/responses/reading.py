@@ -31,7 +31,7 @@ def read_responses(
     layout: str = "auto",
     max_bytes: int = 2 * 1024**3,
 ) -> Responses:
-    """Read responses; the end of the file name says how.
+    """Read responses from the file at `path`; the end of its name says how.
 
     `.csv` and `.tsv` (also with `.gz`) and `.parquet` hold a wide or a long table, whose first line
     names the columns; fields are separated by commas, semicolons or tabs, whichever fits.
@@ -45,9 +45,18 @@ def read_responses(
     Its first column names the respondents if its heading is one of the above, name, id or empty,
     or if anything in it is not a number (in Parquet: if it is not of a numeric type, or if it is
     the index that pandas stored); otherwise they are named respondent_1, respondent_2, ...
-    `layout` decides where the columns mislead.
+    `layout`, "wide" or "long", decides where the columns mislead; `kind` is that of `Responses`.
 
     `max_bytes` bounds the file, what it unpacks to, and the cells of its table.
+
+    >>> import itemwise as iw
+    >>> from pathlib import Path
+    >>> _ = Path("scores.csv").write_text('''model,q1,q2,q3
+    ... small,1,0,
+    ... large,1,1,0
+    ... ''')
+    >>> iw.read_responses("scores.csv")
+    Responses: 2 respondents × 3 items, binary, 1 cell never asked
     """
     checked_kind(kind)
     if layout not in LAYOUTS:

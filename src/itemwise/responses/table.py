@@ -51,6 +51,10 @@ class Responses:
 
     What else is known of respondents and items (`described`) and how the table came to be
     (`notes`) go with it; they play no part when two tables are compared.
+
+    >>> import itemwise as iw
+    >>> iw.Responses([[1, 0, float("nan")], [1, 1, 0]], respondents=["small", "large"])
+    Responses: 2 respondents × 3 items, binary, 1 cell never asked
     """
 
     cells: NDArray[Any]  # int8 or int16 with -1, or float64 with NaN, for never asked; read-only
@@ -161,7 +165,8 @@ class Responses:
         Facts are a frame whose index holds names, or columns by name: one value each, as a list
         in the order of the table or as a mapping from name to value.
 
-        >>> table = Responses([[1, 0], [0, 1]], items=["q1", "q2"])
+        >>> import itemwise as iw
+        >>> table = iw.Responses([[1, 0], [0, 1]], items=["q1", "q2"])
         >>> table.described(items={"task": ["sums", "verbs"]}).item_groups("task")
         ('sums', 'verbs')
         """

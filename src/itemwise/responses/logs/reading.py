@@ -35,7 +35,7 @@ def read_logs(
     max_bytes: int = 8 * 1024**3,
     progress: Progress | None = None,
 ) -> LogReading:
-    """Read evaluation logs, and folders of them, into one table: a row a model, a column an item.
+    """Read evaluation logs at `paths`, or folders of them, into one table: models × items.
 
     Read are sample logs of the lm-evaluation-harness, Inspect AI (.json and .eval), run folders of
     HELM, Every Eval Ever and predictions of OpenML runs. Items are named task/id; within a task,
@@ -53,10 +53,16 @@ def read_logs(
     was named itself is an error. `max_bytes` bounds each file and what it unpacks to; texts are
     not held. `progress` is called with the bytes read, the file, and the bytes in all.
 
-    For example:
+    `responses` of what comes back is that table; the frame has a row a file, model and task.
 
-        reading = read_logs("lm_eval_output", metric="acc_norm")
-        reading.responses.item_groups("task")
+    >>> import itemwise as iw
+    >>> from pathlib import Path
+    >>> _ = Path("samples_sums_2026-01-31T12-00-00.jsonl").write_text('''
+    ... {"doc_id": 0, "acc": 1.0, "doc": {}, "arguments": {}, "target": "4", "filter": "none"}
+    ... {"doc_id": 1, "acc": 0.0, "doc": {}, "arguments": {}, "target": "9", "filter": "none"}
+    ... '''.strip())
+    >>> iw.read_logs(".").responses.to_frame().to_numpy().tolist()
+    [[1.0, 0.0]]
     """
     wanted = _checked(metric, filter, epochs, keep_text, max_bytes)
     given = as_paths(paths)

@@ -184,12 +184,18 @@ def evaluate_selectors(
     `AlgorithmSelector` is told by itself which performances are good. A choice that has no run
     counts as the worst run on its problem.
 
+    `better`, "higher" or "lower", says which performances of a table are good; `random_state` is
+    the seed of the folds, `n_jobs` how many fits run at once. The frame has a row a selector:
+    performance, closed_gap, each with its se, and algorithms. The measure is that of ASlib (Bischl
+    et al., 2016).
+
+    >>> import itemwise as iw
     >>> import numpy as np
     >>> hard = np.linspace(-2, 2, 80)[:, None]
     >>> noise = np.random.default_rng(0).normal(0, 0.01, (80, 3))
     >>> accuracy = 1 / (1 + np.exp(hard * [2.0, 0.5, 1.0] + [-1.0, 0.0, 1.0])) + noise
-    >>> nearest = {"by difficulty": AlgorithmSelector(regressor="knn")}
-    >>> found = evaluate_selectors(accuracy.clip(0, 1), hard, selectors=nearest, folds=5)
+    >>> nearest = {"by difficulty": iw.AlgorithmSelector(regressor="knn")}
+    >>> found = iw.evaluate_selectors(accuracy.clip(0, 1), hard, selectors=nearest, folds=5)
     >>> bool(found.to_frame().loc["by difficulty", "closed_gap"] > 0.9)
     True
     """

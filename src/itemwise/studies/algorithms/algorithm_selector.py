@@ -47,6 +47,8 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
     scikit-learn it is neither a classifier nor a regressor, and it has no `score`: what a choice is
     worth stands in the table, and `evaluate_selectors` judges by it.
 
+    Difficulty and curves are those of Kandanaarachchi and Smith-Miles (2023).
+
     Parameters
     ----------
     kind : "difficulty" or "performance"
@@ -76,11 +78,12 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
+    >>> import itemwise as iw
     >>> import numpy as np
     >>> hard = np.linspace(-2, 2, 80)[:, None]
     >>> noise = np.random.default_rng(0).normal(0, 0.01, (80, 3))
     >>> accuracy = 1 / (1 + np.exp(hard * [2.0, 0.5, 1.0] + [-1.0, 0.0, 1.0])) + noise
-    >>> selector = AlgorithmSelector(regressor="knn").fit(hard, accuracy.clip(0, 1))
+    >>> selector = iw.AlgorithmSelector(regressor="knn").fit(hard, accuracy.clip(0, 1))
     >>> selector.predict([[-1.5], [1.5]])
     array([0, 1])
     """

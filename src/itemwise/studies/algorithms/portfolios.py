@@ -306,11 +306,17 @@ def portfolio(
     `preset="airt"` reproduces the paper: its early stop of the estimation, its rule at the bounds,
     standardised difficulty and its goodness measures.
 
+    `transform` names the turn; `knots` and `smoothing` ("reml" or "gcv") are those of the curves of
+    performance along difficulty. The frame, also `algorithms`, has a row an algorithm:
+    discrimination, consistency, difficulty_limit, each with its se, anomalous, mean_performance and
+    more. After Kandanaarachchi and Smith-Miles (2023).
+
+    >>> import itemwise as iw
     >>> import numpy as np
     >>> easiness = np.linspace(-2, 2, 60)[:, None]
     >>> noise = np.random.default_rng(0).normal(0, 0.3, (60, 4))
     >>> accuracy = 1 / (1 + np.exp(-(easiness * [1, 1, 1, -0.3] + [1, 0, 0.5, 0] + noise)))
-    >>> found = portfolio(accuracy)
+    >>> found = iw.portfolio(accuracy)
     >>> list(found.algorithms.index[found.algorithms["anomalous"]])
     ['algorithm_4']
     """

@@ -64,6 +64,11 @@ def decode_benchmark(
 ) -> BenchmarkDecoding:
     """Let a pool of classifiers answer the test part of each data set, and calibrate the answers.
 
+    The frame, also `datasets`, has a row a data set: items, respondents, chance to be right, mean,
+    median and deviation of each item parameter, shares of hard, discriminating, guessable and
+    negative items. `classifiers` has a row a data set and classifier: ability, true_score,
+    accuracy, each with its uncertainty. After Cardoso et al. (2025).
+
     Parameters
     ----------
     datasets
@@ -90,6 +95,16 @@ def decode_benchmark(
     progress
         Called with how many classifiers are done, how many there are, which run, and the seconds
         left; True shows a bar in a terminal or a notebook, False nothing.
+
+    Examples
+    --------
+    >>> import itemwise as iw
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> pool = [GaussianNB(), KNeighborsClassifier(1), KNeighborsClassifier(60)]
+    >>> found = iw.decode_benchmark(["sklearn:iris"], pool, model="1pl", folds=0, progress=False)
+    >>> found.datasets["items"].to_dict(), len(found.classifiers)
+    ({'iris': 45}, 3)
     """
     _check(model, method, limits)
     chosen = find_pool(pool)
@@ -130,8 +145,13 @@ def decode_responses(
 
     `tables` calibrate the items. `evaluated` holds the responses of the classifiers to be judged,
     to the same instances; left out, the classifiers of `tables` are judged. For predictions made
-    elsewhere, `Responses.from_predictions` compares them with the labels. For the rest see
-    `decode_benchmark`.
+    elsewhere, `Responses.from_predictions` compares them with the labels. For `model`, `method`,
+    `limits` and what comes out see `decode_benchmark`.
+
+    >>> import itemwise as iw
+    >>> tables = {f"set {k}": iw.simulate("1pl", 50, 8, random_state=k).responses for k in (1, 2)}
+    >>> iw.decode_responses(tables, model="1pl").datasets["items"].to_dict()
+    {'set 1': 8, 'set 2': 8}
     """
     _check(model, method, limits)
     if not isinstance(tables, Mapping) or not tables:

@@ -32,7 +32,14 @@ SCORE = "true_score_positive"  # by which classifiers are compared
 
 @dataclass(frozen=True)
 class Limits:
-    """From where on an instance is hard, is discriminating, is guessable; those of decodIRT."""
+    """From where on an instance is hard, is discriminating, is guessable; those of decodIRT.
+
+    >>> import itemwise as iw
+    >>> table = iw.simulate("2pl", 100, 10, random_state=0).responses
+    >>> found = iw.decode_responses({"toy": table}, model="2pl", limits=iw.Limits(difficulty=9))
+    >>> found.datasets["share_hard"].tolist()
+    [0.0]
+    """
 
     difficulty: float = 1.0
     discrimination: float = 0.75

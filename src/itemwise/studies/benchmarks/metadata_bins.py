@@ -105,6 +105,21 @@ def probability_by_metadata(
     `datasets` and `classifiers` are those of a decoding: a row a data set with its number of
     `items`, and a row a `dataset` and `respondent` with its `true_score`. `metadata` has a row
     a data set, by name. The bins are equally large; equal values stay in the order of `datasets`.
+
+    The frame has a row a respondent and bin: value of the `metadatum`, n, probability with low and
+    high at `level`. `bins` is how many there are. After Cardoso et al. (2025).
+
+    >>> import itemwise as iw
+    >>> import pandas as pd
+    >>> names = ["a", "b", "c", "d"]
+    >>> datasets = pd.DataFrame({"items": [10, 10, 20, 20]}, names)
+    >>> judged = {"dataset": names, "respondent": "forest", "true_score": [9.0, 8.0, 12.0, 10.0]}
+    >>> metadata = pd.DataFrame({"classes": [2, 2, 5, 9]}, names)
+    >>> found = iw.probability_by_metadata(
+    ...     datasets, pd.DataFrame(judged), metadata, "classes", bins=2
+    ... )
+    >>> found.to_frame()["probability"].round(2).tolist()
+    [0.85, 0.55]
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level}, but it must be between 0 and 1, such as 0.95.")

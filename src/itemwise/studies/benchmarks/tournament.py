@@ -167,7 +167,17 @@ def tournament(
     score wins, scores at most `tolerance` apart draw, and who has none (NaN) does not play.
     `order` lists the items to play, or gives a value for each (a Series of difficulties, say)
     by which they are played, lowest first; give the negative for highest first. `tau` bounds
-    how fast volatility changes. All start with the same rating, deviation and volatility.
+    how fast volatility changes. All start with the same `rating`, `deviation` and `volatility`.
+
+    Glicko-2 (Glickman, 2012). The frame has a row a respondent, the best first: rank, rating,
+    deviation, volatility, low, high, won, drawn, lost.
+
+    >>> import itemwise as iw
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(0).normal(0, 0.1, (4, 8))
+    >>> scores = np.array([[0.2], [0.4], [0.6], [0.8]]) + noise
+    >>> iw.tournament(scores).to_frame()["won"].tolist()
+    [24, 16, 7, 1]
     """
     table = rivals(scores, "tournament")
     places = _played(order, table.items)

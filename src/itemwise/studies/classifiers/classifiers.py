@@ -25,9 +25,9 @@ from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
 from itemwise.pools.clock import Clock, Progress, telling
 from itemwise.responses.aligning import row_name
 from itemwise.results import Finding
-from itemwise.studies.classifiers.confusion import ConfusionCurves, enrich_confusion, positive_code
+from itemwise.studies.classifiers.confusion import ConfusionCurves, enrich_confusion
 from itemwise.studies.classifiers.measures import MEASURES
-from itemwise.studies.classifiers.predictions import read_predictions
+from itemwise.studies.classifiers.predictions import positive_code, read_predictions
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -147,6 +147,9 @@ def compare_classifiers(
 ) -> ClassifierComparison:
     """Split a data set, calibrate its test part by a pool, and compare classifiers on it.
 
+    The frame has a row a model, with the columns of `enrich_confusion` and remarks; what ends in
+    _filtered is without items of negative discrimination. After Cardoso et al. (2024).
+
     Parameters
     ----------
     dataset
@@ -171,6 +174,21 @@ def compare_classifiers(
         Where finished classifiers are kept, so that a run that was stopped goes on.
     n_resamples
         Draws of the test instances behind ranges and ranks.
+    model, test_share, most_test, time_limit, cache, n_jobs, random_state, progress
+        As in `decode_benchmark`.
+
+    Examples
+    --------
+    >>> import itemwise as iw
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> pool = [GaussianNB(), KNeighborsClassifier(1), KNeighborsClassifier(60)]
+    >>> models = {"bayes": GaussianNB()}
+    >>> found = iw.compare_classifiers(
+    ...     "sklearn:iris", models, pool, model="1pl", n_resamples=20, progress=False
+    ... )
+    >>> found.to_frame()["accuracy"].round(2).to_dict()
+    {'bayes': 0.98}
     """
     loaded = load_dataset(dataset, target, cache=cache)
     split = split_dataset(

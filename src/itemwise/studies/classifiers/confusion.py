@@ -24,7 +24,12 @@ from itemwise.results import Finding
 from itemwise.scoring.scores import total_scores, true_scores
 from itemwise.studies.classifiers.cells import Cells
 from itemwise.studies.classifiers.measures import MEASURES, RANGE, Measured, measure
-from itemwise.studies.classifiers.predictions import Predictions, read_predictions
+from itemwise.studies.classifiers.predictions import (
+    Predictions,
+    code_of,
+    positive_code,
+    read_predictions,
+)
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -153,7 +158,7 @@ class ConfusionCurves(Finding):
         Being right, and with it ability and scores, is still about all classes. `scores` are of
         this class, in the form of predictions, for the area under its ROC curve.
         """
-        given = self.predictions.against_the_rest(_code_of(label, self.classes), scores)
+        given = self.predictions.against_the_rest(code_of(label, self.classes), scores)
         return _enriched(self.calibration, given, 1, self.n_resamples, self.random_state)
 
     def to_frame(self) -> pd.DataFrame:
@@ -286,6 +291,9 @@ def enrich_confusion(
 ) -> ConfusionCurves:
     """Put the items of a calibration into the cells of the confusion matrix of each model.
 
+    The frame has a row a model: ability, and accuracy, f1, precision, recall, auc, true and total
+    score, each with its range and its rank. After Cardoso et al. (2024).
+
     Parameters
     ----------
     calibration
@@ -304,8 +312,17 @@ def enrich_confusion(
     scores
         Probabilities or decision values of the positive class, in the form of `predictions`, for
         the area under the ROC curve. Left out, it is that of the labels alone.
-    n_resamples
-        Draws of the items behind ranges of metrics and ranks.
+    n_resamples, random_state
+        Draws of the items behind ranges of metrics and ranks, and their seed.
+
+    Examples
+    --------
+    >>> import itemwise as iw
+    >>> bank = iw.calibrate(iw.simulate("2pl", 200, 6, random_state=0).responses, "2pl")
+    >>> labels = ["no", "no", "no", "yes", "yes", "yes"]
+    >>> found = iw.enrich_confusion(bank, labels, {"bold": ["yes"] * 6}, n_resamples=20)
+    >>> found.to_frame()[["accuracy", "recall"]].to_numpy().tolist()
+    [[0.5, 1.0]]
     """
     if calibration.model.kind != "binary":
         raise InputError(
@@ -361,30 +378,6 @@ def _enriched(
         random_state=random_state,
         notes=tuple(_notes(given)),
     )
-
-
-def positive_code(positive: object, classes: tuple[str, ...]) -> int | None:
-    """The class that is looked for: the one named, or the last of two."""
-    if positive is not None:
-        code = _code_of(positive, classes)
-        if len(classes) > 2:
-            raise InputError(
-                f"positive is {positive!r}, but there are {len(classes)} classes. Use "
-                f"one_vs_rest({positive!r}) of the result."
-            )
-        return code
-    return 1 if len(classes) == 2 else None
-
-
-def _code_of(label: object, classes: tuple[str, ...]) -> int:
-    from itemwise.datasets.labels import label_text
-
-    text = label_text(label)
-    if text not in classes:
-        raise InputError(
-            f"There is no class {text!r:.60}. Choose one of: {', '.join(classes[:12])}."
-        )
-    return classes.index(text)
 
 
 def _notes(given: Predictions) -> Iterable[str]:

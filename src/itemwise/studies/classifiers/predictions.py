@@ -206,3 +206,26 @@ def _scores(scores: Any, models: tuple[str, ...], items: tuple[str, ...]) -> Flo
             raise InputError(f"{what} has no finite number for {shown(first)}.")
         rows.append(row)
     return np.array(rows)
+
+
+def positive_code(positive: object, classes: tuple[str, ...]) -> int | None:
+    """The class that is looked for: the one named, or the last of two."""
+    if positive is not None:
+        code = code_of(positive, classes)
+        if len(classes) > 2:
+            raise InputError(
+                f"positive is {positive!r}, but there are {len(classes)} classes. Use "
+                f"one_vs_rest({positive!r}) of the result."
+            )
+        return code
+    return 1 if len(classes) == 2 else None
+
+
+def code_of(label: object, classes: tuple[str, ...]) -> int:
+    """The code of a class that is named."""
+    text = label_text(label)
+    if text not in classes:
+        raise InputError(
+            f"There is no class {text!r:.60}. Choose one of: {', '.join(classes[:12])}."
+        )
+    return classes.index(text)

@@ -209,6 +209,16 @@ def performance_alarm(
     `method="curve"` fits success on the reference as a logistic curve in difficulty and takes its
     mean over the new items; `guessing` is the floor of that curve, such as 0.25 where one of four
     answers is right. "paper" uses mean difficulty and mean performance alone, at a slope of one.
+
+    The frame has a row a quantity: its value on the reference, on the new items, what was expected
+    with low and high, and p. After Martínez-Plumed et al. (2022).
+
+    >>> import itemwise as iw
+    >>> import numpy as np
+    >>> difficulty = np.linspace(-2, 2, 100)
+    >>> right = (difficulty < 0.5).astype(int)
+    >>> iw.performance_alarm((difficulty, right), (difficulty, 1 - right)).meaning[:5]
+    'Alarm'
     """
     _check(false_alarm_rate, method, guessing)
     old, fresh = read_sample(reference, "reference"), read_sample(new, "new")

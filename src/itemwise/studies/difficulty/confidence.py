@@ -144,6 +144,18 @@ def confidence_by_difficulty(
     are left out. `sure` is
     the confidence from which a wrong response is listed. Intervals of calibration errors come from
     `draws` of the items.
+
+    `bins` and `by` are those of `characteristic_curves`. The frame has a row a bin: from, to,
+    difficulty, n, and confidence, accuracy and their gap, each with low and high at `level`. Same
+    `random_state`, same draws.
+
+    >>> import itemwise as iw
+    >>> import numpy as np
+    >>> difficulty = np.linspace(-2, 2, 100)
+    >>> right = (difficulty < 1).astype(int)
+    >>> found = iw.confidence_by_difficulty(np.full(100, 0.9), right, difficulty, bins=4, draws=20)
+    >>> found.to_frame()["gap"].round(1).tolist(), len(found.sure_and_wrong)
+    ([-0.1, -0.1, -0.1, 0.9], 25)
     """
     check_level(level)
     if not 0 <= as_number(sure) <= 1:

@@ -171,9 +171,15 @@ def evaluate_difficulty(
     Left out itself, what `difficulty_targets` found says which they are; `negative=False` does
     without.
 
+    The frame has a row a target, training and regressor: n, nrmse, nrmse_sd, spearman with low and
+    high, p, p_adjusted, best. `folds` and `repeats` are those of the cross-validation,
+    `random_state` is its seed, `n_jobs` how many fits run at once. After Martínez-Plumed et al.
+    (2022).
+
+    >>> import itemwise as iw
     >>> import numpy as np
     >>> hard = np.arange(40.0)
-    >>> found = evaluate_difficulty(hard[:, None], hard, regressors=["stepwise"], repeats=1)
+    >>> found = iw.evaluate_difficulty(hard[:, None], hard, regressors=["stepwise"], repeats=1)
     >>> found.to_frame()[["regressor", "n"]].values.tolist()
     [['stepwise', 40]]
     """

@@ -182,6 +182,17 @@ def explain_difficulty(
     `difficulty_targets` found, of which the first method is taken. A share `test_share` of the
     items is held out, and each feature shuffled `shuffles` times among them. Items without a finite
     difficulty are left out.
+
+    The frame has a row a feature: permutation, permutation_sd, impurity; where `labels` are given,
+    also task_... for the class. After Martínez-Plumed et al. (2022). Same `random_state`, same
+    result.
+
+    >>> import itemwise as iw
+    >>> import numpy as np
+    >>> features = np.random.default_rng(0).normal(size=(60, 2))
+    >>> found = iw.explain_difficulty("stepwise", features, features[:, 1], shuffles=2)
+    >>> (found.permutation > 0.1).tolist()
+    [False, True]
     """
     checked_share(test_share, "test_share", 0.3)
     whole_number(shuffles, "shuffles", 2)

@@ -135,6 +135,10 @@ def evaluate_adaptively(
     Intervals of the score are the model's own, which are too narrow where a benchmark is not one
     scale; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
 
+    The frame has a row an item that was asked: response, ability, se, score with low and high after
+    it. `confidence` is that of the intervals, `respondent` the name of the model, `random_state`
+    the seed of a selector that draws.
+
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 300, 60, random_state=0)
     >>> bank = iw.calibrate(drawn.responses)
@@ -164,9 +168,17 @@ def evaluate_adaptively(
 async def evaluate_adaptively_async(
     bank: Calibration, ask: Ask, **settings: Any
 ) -> AdaptiveEvaluation:
-    """As `evaluate_adaptively`, with the same settings, in the event loop that is running.
+    """As `evaluate_adaptively`, with its `bank` and `settings`, in the event loop that is running.
 
     `ask` may be async or not; an async one can use clients that belong to this loop.
+
+    >>> import asyncio
+    >>> import itemwise as iw
+    >>> bank = iw.calibrate(iw.simulate("2pl", 200, 20, random_state=0).responses, "2pl")
+    >>> async def ask(item):
+    ...     return 1
+    >>> len(asyncio.run(iw.evaluate_adaptively_async(bank, ask, budget=5)).items)
+    5
     """
     course = Course(bank, **settings)
     _refuse_unless_callable(ask)

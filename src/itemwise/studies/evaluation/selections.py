@@ -32,9 +32,10 @@ def lm_eval_samples(
     these columns and items as its index. With a `path`, the JSON file is written that
     `lm_eval --samples PATH` reads.
 
+    >>> import itemwise as iw
     >>> import pandas as pd
     >>> known = pd.DataFrame({"task": ["arc", "arc", "boolq"], "id": [7, 2, 4]}, list("abc"))
-    >>> lm_eval_samples(["c", "b", "a"], known)
+    >>> iw.lm_eval_samples(["c", "b", "a"], known)
     {'boolq': [4], 'arc': [2, 7]}
     """
     found: dict[str, list[int]] = {}
@@ -63,14 +64,15 @@ def inspect_sample_ids(
     task: str = "task",
     id: str = "id",  # noqa: A002 - the name of the fact
 ) -> SampleIds:
-    """Sample ids of Inspect by task, for `eval(task, sample_id=ids[task])` or `--sample-id`.
+    """Sample ids in Inspect of `items` by task, for `eval(sample_id=ids[task])` or `--sample-id`.
 
     `facts` are as in `lm_eval_samples`. Ids stay what they are, numbers or text. With a `path`,
     they are written as JSON.
 
+    >>> import itemwise as iw
     >>> import pandas as pd
     >>> known = pd.DataFrame({"task": ["gpqa", "gpqa"], "id": ["rec1", "rec9"]}, ["a", "b"])
-    >>> inspect_sample_ids(["b"], known)
+    >>> iw.inspect_sample_ids(["b"], known)
     {'gpqa': ['rec9']}
     """
     found: SampleIds = {}

@@ -166,6 +166,9 @@ def item_health(
 ) -> ItemHealth:
     """Say which items of a benchmark need a look, how much it still tells, and of whom to wonder.
 
+    The frame, also `items`, has a row an item: its parameters, share_right, solved_by, negative,
+    suspect_key, duplicate_of, group, problems.
+
     Parameters
     ----------
     responses
@@ -175,10 +178,14 @@ def item_health(
     by
         Groups of items, such as tasks: the name of a fact of the items, a mapping or a list.
 
+    Notes
+    -----
     Items that nobody or everybody solves, that discriminate negatively beyond chance (5 % false
     discoveries), whose key looks wrong (`label_trouble`) or that are answered as another item is,
     beyond what abilities explain. Benchmarks/health.py prints how often each is found.
 
+    Examples
+    --------
     >>> import itemwise as iw
     >>> responses = iw.simulate("2pl", 100, 20, random_state=0).responses
     >>> health = iw.item_health(responses)

@@ -104,6 +104,10 @@ def link(
 ) -> Linking:
     """Put a new calibration, or new responses, on the scale of an old bank.
 
+    `slope` and `intercept`, with their se, lead from the new scale to the old; the frame has a row
+    an anchor: its parameters on both, their difference, p, drifted, used. Stocking and Lord (1983),
+    Haebara (1980), Marco (1977), Loyd and Hoover (1980).
+
     Parameters
     ----------
     old
@@ -122,6 +126,8 @@ def link(
     level
         Share of false alarms among the anchors called drifted (Benjamini and Hochberg).
 
+    Examples
+    --------
     >>> import itemwise as iw
     >>> items = iw.simulate("2pl", 10, 12, random_state=1).truth.items
     >>> first = iw.simulate("2pl", 400, items=items, random_state=2).responses

@@ -69,10 +69,16 @@ def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
 
 
 def load_short_benchmark(path: PathLike) -> ShortBenchmark:
-    """Read a short benchmark that `ShortBenchmark.save` wrote; it predicts as the saved one did.
+    """Read the short benchmark that `ShortBenchmark.save` wrote to `path`; it predicts as before.
 
     Nothing in the file is executed. Refused are files of another kind or a newer format, and
     those whose parts do not fit together.
+
+    >>> import itemwise as iw
+    >>> table = iw.simulate("2pl", 60, 12, random_state=1).responses
+    >>> short = iw.shorten(table, 4, folds=2)
+    >>> iw.load_short_benchmark(short.save("short.json")).items == short.items
+    True
     """
     document = read_json(path, KIND, VERSION)
     require_keys(path, document, KEYS)

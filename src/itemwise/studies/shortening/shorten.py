@@ -56,6 +56,9 @@ def shorten(
 ) -> ShortBenchmark:
     """Choose `size` items that predict the score on all of them, and measure how well they do.
 
+    The frame has a row an item that was kept: weight and parameters; `predict` gives a row a
+    respondent. Anchors are those of tinyBenchmarks (Maia Polo et al., 2024).
+
     Parameters
     ----------
     responses
@@ -76,6 +79,8 @@ def shorten(
         both, ridge regression, kernel regression) is chosen by the other folds, too.
     coverage
         Share of respondents whose score the intervals shall hold.
+    random_state
+        Seed of folds and of what is drawn.
 
     Examples
     --------

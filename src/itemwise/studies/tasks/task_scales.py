@@ -123,6 +123,9 @@ def task_scales(
 ) -> TaskScales:
     """Calibrate each task by itself, then find how true abilities on the tasks correlate.
 
+    `correlation` is tasks × tasks; the frame has a row a pair of tasks: correlation, se, low, high,
+    respondents.
+
     Parameters
     ----------
     responses
@@ -137,11 +140,15 @@ def task_scales(
     progress
         Called with how many tasks are calibrated, how many there are, and which comes next.
 
+    Notes
+    -----
     The items are found task by task and then count as known. The correlations are those of
     maximum likelihood under a joint normal distribution of the abilities, so that they are free
     of measurement error, as the plain correlation of two estimates is not; means and deviations
     are free, too, because a correlation knows no origin and no unit. Intervals are Fisher's.
 
+    Examples
+    --------
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 200, 24, random_state=1).responses
     >>> found = iw.task_scales(drawn, by=["odd", "even"] * 12)

@@ -1,0 +1,53 @@
+"""Every public name says what goes in, what comes out and how it is used; the example runs."""
+
+import doctest
+import importlib.util
+import inspect
+import re
+
+import pytest
+
+import itemwise as iw
+
+NAMES = [name for name in iw.__all__ if name != "__version__"]
+FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(iw, name))]
+# Of these, some lines are shown but not run; why:
+SKIPPED = {"DeepDifficultyRegressor": "needs torch, which is an extra of hundreds of megabytes"}
+EXTRAS = dict.fromkeys(("load_gate", "load_regressor", "save_regressor"), "skops")
+PLAIN = doctest.NORMALIZE_WHITESPACE
+
+
+def examples(name):
+    """The examples of a public name and of the public methods of a class."""
+    found = doctest.DocTestFinder().find(getattr(iw, name), name, globs={})
+    return [test for test in found if test.examples and "._" not in test.name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_public_name_has_an_example(name):
+    assert name in [test.name for test in examples(name)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_examples_of_a_public_name_run(name, tmp_path, monkeypatch):
+    if name in EXTRAS and importlib.util.find_spec(EXTRAS[name]) is None:
+        pytest.skip(f"{name} needs {EXTRAS[name]}: pip install {EXTRAS[name]}")
+    monkeypatch.chdir(tmp_path)
+    said = []
+    runner = doctest.DocTestRunner(verbose=False, optionflags=PLAIN)
+    for test in examples(name):
+        runner.run(test, out=said.append)
+    assert runner.failures == 0, "".join(said)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_examples_that_need_an_extra_are_not_run(name):
+    lines = [line for test in examples(name) for line in test.examples]
+    assert any(line.options.get(doctest.SKIP) for line in lines) == (name in SKIPPED)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_function_speaks_of_all_its_parameters(name):
+    said = inspect.getdoc(getattr(iw, name)).split(">>>")[0]
+    parameters = inspect.signature(getattr(iw, name)).parameters
+    assert [one for one in parameters if not re.search(rf"\b{one}\b", said)] == []
