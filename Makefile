@@ -9,7 +9,7 @@ DEV := dev$(if $(ITEMWISE_TORCH),$(comma)deep)
 SETUP := @PYTHON="$(PYTHON)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-all bench clean
+.PHONY: help demo check test test-all bench docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -36,7 +36,12 @@ bench: ## Speed beside accuracy, against peers in the same run
 	$(SETUP) bench
 	$(BIN)/python benchmarks/run.py
 
+docs: ## Documentation in site/, its examples run; warnings are errors
+	$(SETUP) docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "Open $(abspath site)/index.html"
+
 clean: ## Remove the environment, caches and what the demo wrote
-	rm -rf "$(VENV)" "$(DEMO)" build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf "$(VENV)" "$(DEMO)" build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

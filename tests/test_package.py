@@ -56,52 +56,7 @@ def test_the_example_runs():
 
 
 @pytest.mark.slow
-def test_the_page_on_difficulty_runs_from_top_to_bottom(tmp_path):
-    page = (ROOT / "docs/difficulty.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    said = python("\n".join(["import matplotlib; matplotlib.use('Agg')", *blocks]), tmp_path)
-    assert said.startswith("Choosing the model by difficulty")
-    assert (tmp_path / "difficulties.png").exists()
-
-
-@pytest.mark.slow
-def test_the_example_of_the_confusion_matrix_prints_what_its_page_shows(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    said = python((ROOT / "examples/confusion_matrix.py").read_text())
-    page = (ROOT / "docs/confusion.md").read_text()
-    assert said.splitlines()[2] in page
+def test_the_example_of_the_confusion_matrix_runs(tmp_path):
+    said = python((ROOT / "examples/confusion_matrix.py").read_text(), tmp_path)
+    assert "items discriminate negatively" in said
     assert (tmp_path / "cells.png").exists()
-
-
-@pytest.mark.slow
-def test_the_first_snippet_on_portfolios_runs(tmp_path):
-    page = (ROOT / "docs/portfolio.md").read_text()
-    (snippet,) = re.findall(r"```python\n(import.*?)```", page, re.DOTALL)
-    said = python("import matplotlib; matplotlib.use('Agg')\n" + snippet, tmp_path)
-    assert "has the best curve" in said
-    assert len(list(tmp_path.glob("*.png"))) == 7
-
-
-@pytest.mark.slow
-def test_the_example_of_a_portfolio_prints_what_its_page_shows(tmp_path):
-    said = python((ROOT / "examples/portfolio.py").read_text(), tmp_path).splitlines()
-    page = (ROOT / "docs/portfolio.md").read_text()
-    assert "\n".join(said[:8]) in page
-    assert "\n".join(said[-14:]) in page
-    assert (tmp_path / "gaps.png").exists()
-
-
-@pytest.mark.slow
-def test_the_first_snippet_on_capability_runs(tmp_path):
-    page = (ROOT / "docs/capability.md").read_text()
-    (snippet,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    said = python("import matplotlib; matplotlib.use('Agg')\n" + snippet, tmp_path)
-    assert "up to these difficulties it is right more often than wrong" in said
-    assert {path.name for path in tmp_path.iterdir()} == {"gate.json", "gate.skops", "trace.png"}
-
-
-@pytest.mark.slow
-def test_the_example_of_capability_prints_what_its_page_shows(tmp_path):
-    said = python((ROOT / "examples/capability.py").read_text(), tmp_path)
-    assert said.strip() in (ROOT / "docs/capability.md").read_text()
-    assert (tmp_path / "decision.png").exists()

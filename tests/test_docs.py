@@ -1,0 +1,119 @@
+"""The documentation, without MkDocs: links, navigation, reference, and examples that run."""
+
+import importlib.util
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import itemwise as iw
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+QUICK = {"extending.md"}  # seconds; the others are run by `make test-all` and `make docs`
+
+
+def load_runner():
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "scripts/pages.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["pages"] = module  # dataclasses look themselves up
+    spec.loader.exec_module(module)
+    return module
+
+
+runner = load_runner()
+
+
+def text_of(page):
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def without_code(text):
+    return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+
+
+def anchors(page):
+    """The names of the headings of a page, as Python-Markdown writes them."""
+    titles = re.findall(r"^#+ (.*)$", without_code(text_of(page)), re.MULTILINE)
+    plain = (re.sub(r"[^\w\s-]", "", title.replace("`", "")).strip().lower() for title in titles)
+    return {re.sub(r"[-\s]+", "-", title) for title in plain}
+
+
+def test_every_page_is_in_the_navigation_once():
+    named = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(named) == PAGES
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_pages_and_headings(page):
+    for target in re.findall(r"\]\(([^)]+)\)", without_code(text_of(page))):
+        if target.startswith("http"):
+            continue
+        name, _, anchor = target.partition("#")
+        other = (DOCS / page).parent / name if name else DOCS / page
+        assert other.is_file(), f"{page} links to {target}"
+        if anchor:
+            there = other.resolve().relative_to(DOCS).as_posix()
+            assert anchor in anchors(there), f"{page} links to {target}"
+
+
+def test_the_readme_links_to_files():
+    for target in re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text()):
+        assert target.startswith("http") or (ROOT / target).is_file(), target
+
+
+def test_the_reference_has_every_public_name_once():
+    text = "".join(text_of(page) for page in PAGES if page.startswith("reference/"))
+    named = re.findall(r"^::: itemwise\.(\w+)$", text, re.MULTILINE)
+    assert sorted(named) == sorted(set(iw.__all__) - {"__version__"})
+
+
+@pytest.mark.parametrize("name", sorted(set(iw.__all__) - {"__version__"}))
+def test_prose_after_the_parameters_has_a_heading(name):
+    """Readers of the reference would take the first word of a sentence for a parameter."""
+    found = inspect.getdoc(getattr(iw, name)) or ""
+    _, section, rest = found.partition("Parameters\n----------\n")
+    parameters = re.split(r"^(\w+\n-+$|>>>)", rest, flags=re.MULTILINE)[0] if section else ""
+    for line in parameters.splitlines():
+        if line and not line.startswith(" "):
+            assert re.fullmatch(r"\*{0,2}\w+(, \*{0,2}\w+)*( : .*)?", line), line
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_compile_even_those_that_are_not_run(page):
+    for block in runner.blocks(text_of(page)):
+        compile(block.code, f"{page}, line {block.line}", "exec")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        page if page in QUICK else pytest.param(page, marks=pytest.mark.slow)
+        for page in PAGES
+        if any(block.runs for block in runner.blocks(text_of(page)))
+    ],
+)
+def test_the_examples_of_a_page_run(page):
+    """In a Python of its own, since one page registers a model."""
+    assert runner.results(str(DOCS / page), text_of(page)).shown
+
+
+def test_a_page_is_one_program_and_shows_the_last_value_of_each_block(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nx = 2\nprint('said')\nx + 1\n```\n\n```python no-run\nundefined\n```\n\n"
+        "```python\nimport pandas as pd\npd.DataFrame({'<b>': [x]})\n```\n"
+    )
+    first, second = runner.run_page(page)
+    assert first.text == "said\n3"
+    assert "&lt;b&gt;" in second.table
+
+
+def test_an_example_that_fails_names_page_and_line(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n\n```python\nx = 1\nx / 0\n```\n")
+    with pytest.raises(RuntimeError, match=r'page\.md", line 5'):
+        runner.results(str(page), page.read_text())
