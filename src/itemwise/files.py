@@ -299,6 +299,8 @@ def _why_not_read(file: Path, error: Exception) -> str:
         return f"There is no file '{file.name}' in '{parent}'. Check the spelling of the path."
     if isinstance(error, PermissionError):
         return f"'{file}' may not be read by this user. Change its permissions or copy it."
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return f"'{file}' is a link that leads back to itself. Remove it, or name the file."
     return f"'{file}' cannot be read: {error}. Check the path."
 
 

@@ -6,7 +6,7 @@ import pytest
 import itemwise as iw
 from itemwise.cli.leaderboard import AVERAGES, CORRECTIONS
 from itemwise.numerics.multiplicity import CORRECTIONS as KNOWN_CORRECTIONS
-from itemwise.studies import leaderboard_board
+from itemwise.studies.leaderboards import board
 
 
 @pytest.fixture
@@ -73,5 +73,5 @@ def test_bad_options_are_explained(run, path, words, code, message):
 
 
 def test_choices_are_those_of_the_study():
-    assert leaderboard_board.AVERAGES == AVERAGES
+    assert board.AVERAGES == AVERAGES
     assert tuple(KNOWN_CORRECTIONS) == CORRECTIONS

@@ -484,3 +484,16 @@ def test_a_wide_csv_is_read_in_little_memory(tmp_path):
         tracemalloc.stop()
     assert again == responses
     assert peak < 20_000_000  # a million cells and twenty thousand names
+
+
+@pytest.mark.parametrize("heading", ["question", "", "respondents"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_may_be_items(tmp_path, heading, ending):
+    frame = pd.DataFrame({heading: [1, 2, 3], "gpt": [1, 0, 1], "pythia": [0, None, 1]})
+    path = tmp_path / f"table.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path, index=False)
+    found = read_responses(path, layout="items")
+    wanted = Responses([[1, 0, 1], [0, np.nan, 1]], ["gpt", "pythia"], ["1", "2", "3"])
+    assert found == wanted
+    found.save(tmp_path / "own.parquet")  # which says itself how it lies
+    assert read_responses(tmp_path / "own.parquet", layout="items") == wanted

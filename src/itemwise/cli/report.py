@@ -64,7 +64,9 @@ def report(
             told(done, source.name)
             results += read_source(
                 source,
-                lambda path: analysed(read_responses(path, layout=layout, kind=kind), model),
+                lambda path: analysed(
+                    read_responses(path, layout=layout, kind=kind, progress=False), model
+                ),
             )
     with console.progress("Writing the page"):
         names = ", ".join(source.name for source in sources)

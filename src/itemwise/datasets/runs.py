@@ -9,12 +9,12 @@ from itemwise.datasets.files import MAX_BYTES, as_name, read_table
 from itemwise.errors import InputError
 from itemwise.files import PathLike, size_for_people
 from itemwise.responses.cells import shown
-from itemwise.responses.layouts import LAYOUTS
 from itemwise.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+LAYOUTS = ("auto", "wide", "long")
 PROBLEM, ALGORITHM = "problem", "algorithm"
 _PROBLEMS = ("problem", "problem_id", "instance", "instance_id", "dataset", "task", "task_id")
 _ALGORITHMS = ("algorithm", "algorithm_id", "solver", "solver_id", "flow", "flow_id")

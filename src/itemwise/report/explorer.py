@@ -156,7 +156,7 @@ def _long_facts(responses: Responses) -> pd.DataFrame:
 
 
 def _groups(items: pd.DataFrame, responses: Responses | None) -> list[str]:
-    known = set() if responses is None else set(responses.facts_of_items)
+    known = set() if responses is None else set(responses.item_facts)
     return [str(name) for name in items if name in known]
 
 

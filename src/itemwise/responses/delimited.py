@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import FileError, InputError
 from itemwise.responses.cells import as_floats, compact, refuse_text, shown, stacked
-from itemwise.responses.layouts import LongColumns, long_columns, names_respondents
+from itemwise.responses.layouts import ITEM_ROWS, LongColumns, long_columns, names_rows
 from itemwise.responses.table import Responses
 from itemwise.responses.text import text_lines
 from itemwise.responses.triples import Collector
@@ -73,7 +73,7 @@ def read_delimited(path: Path, kind: str | None, layout: str, max_bytes: int) ->
         if columns is not None:
             triples = _collected(header, columns, rows).triples(max_bytes)
             return Responses.from_triples(triples, kind)
-        return _wide(path, header, rows, kind)
+        return _wide(path, header, rows, kind, layout)
 
 
 def _rows(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
@@ -119,7 +119,11 @@ def delimiter_of(start: list[str]) -> str:
 
 
 def _wide(
-    path: Path, header: list[str], rows: Iterator[tuple[int, list[str]]], kind: str | None
+    path: Path,
+    header: list[str],
+    rows: Iterator[tuple[int, list[str]]],
+    kind: str | None,
+    layout: str,
 ) -> Responses:
     numerals = Numerals()
     first, table = _first_and_table(header, rows, numerals)
@@ -132,7 +136,9 @@ def _wide(
             f"'{path}' begins with a line of numbers, but its first line should name the items. "
             "Add a line of names."
         )
-    if names_respondents(header[0]) or not all(map(numerals.know, first)):
+    if names_rows(header[0], layout) or not all(map(numerals.know, first)):
+        if layout == ITEM_ROWS:
+            return _responses(np.ascontiguousarray(table.T), header[1:], first, kind)
         return _responses(table, first, header[1:], kind)
     return _responses(_with_first(first, numerals, table), None, header, kind)
 

@@ -105,4 +105,6 @@ def _plain(value: Any) -> Fact:
         return None
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:  # Parquet has no such number
+        return str(value)
     return value if isinstance(value, str | int | bool) else str(value)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from itemwise.errors import InputError
 from itemwise.responses.cells import shown
 
-LAYOUTS = ("auto", "wide", "long")
+ITEM_ROWS = "items"
+LAYOUTS = ("auto", "wide", "long", ITEM_ROWS)
 
 # The heading under which Itemwise itself writes names: it says that the table is wide, whatever
 # the items are called.
@@ -39,7 +40,7 @@ class LongColumns(NamedTuple):
 def long_columns(header: Sequence[str], layout: str) -> LongColumns | None:
     """The three columns of a long table, or None if the table is wide."""
     plain = [_plain(name) for name in header]
-    if layout == "wide" or (layout == "auto" and plain[0] == CORNER):
+    if layout in ("wide", ITEM_ROWS) or (layout == "auto" and plain[0] == CORNER):
         return None
     found = [
         next((plain.index(name) for name in names if name in plain), None)
@@ -57,9 +58,9 @@ def long_columns(header: Sequence[str], layout: str) -> LongColumns | None:
     )
 
 
-def names_respondents(heading: str) -> bool:
-    """Whether the first column of a wide table holds names, by its heading."""
-    return _plain(heading) in _FIRST_OF_WIDE
+def names_rows(heading: str, layout: str) -> bool:
+    """Whether the first column of a wide table holds names, by its heading; that of items does."""
+    return layout == ITEM_ROWS or _plain(heading) in _FIRST_OF_WIDE
 
 
 def _plain(name: str) -> str:

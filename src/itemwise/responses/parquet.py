@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from itemwise.errors import FileError, InputError
 from itemwise.responses.cells import KINDS, shown
 from itemwise.responses.facts import Fact
-from itemwise.responses.layouts import CORNER, long_columns, names_respondents
+from itemwise.responses.layouts import CORNER, ITEM_ROWS, long_columns, names_rows
 from itemwise.responses.naming import named
 from itemwise.responses.table import Responses
 from itemwise.responses.triples import check_cells
@@ -42,7 +42,8 @@ def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> R
     columns = long_columns(names, layout)
     if columns is None:
         table = _table(path, list(schema), max_bytes)
-        return Responses.from_frame(_named_frame(table, _names_column(schema)), kind=kind)
+        frame = _named_frame(table, _names_column(schema, layout))
+        return Responses.from_frame(frame.T if layout == ITEM_ROWS else frame, kind=kind)
     roles = {names[column]: role for role, column in columns._asdict().items()}
     table = _table(path, [schema.field(column) for column in columns], max_bytes)
     if table.num_columns != len(roles):
@@ -62,7 +63,7 @@ def write_parquet(responses: Responses, file: BinaryIO) -> None:
 
     by_item = responses.n_items > responses.n_respondents
     rows, columns = responses.respondents, responses.items
-    row_facts, column_facts = responses.facts_of_respondents, responses.facts_of_items
+    row_facts, column_facts = responses._respondent_facts, responses._item_facts  # noqa: SLF001
     cells, observed = responses.cells, responses.observed
     if by_item:
         rows, columns, row_facts, column_facts = columns, rows, column_facts, row_facts
@@ -97,14 +98,9 @@ def _as_written(table: Any, told: dict[bytes, bytes], kind: str | None) -> Respo
     wanted = kind or told[_KIND_KEY].decode()
     if _ABOUT_KEY not in told:  # a release before facts
         return Responses.from_frame(_named_frame(table, 0), kind=wanted)
-    try:
-        about = json.loads(told[_ABOUT_KEY])
-        n_facts, by_item = int(about["facts"]), about["rows"] == "items"
-        column_facts, notes = dict(about["column_facts"]), [str(note) for note in about["notes"]]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(
-            f"What the file tells of itself cannot be read: {error}. Write it again."
-        ) from error
+    about = _about(told[_ABOUT_KEY])
+    n_facts, by_item = about["facts"], about["rows"] == "items"
+    column_facts, notes = about["column_facts"], about["notes"]
     if not 0 <= n_facts < table.num_columns:
         raise InputError(
             f"The file tells of {n_facts} columns of facts, but has {table.num_columns}. "
@@ -114,8 +110,32 @@ def _as_written(table: Any, told: dict[bytes, bytes], kind: str | None) -> Respo
     facts = {name: table.column(k).to_pylist() for k, name in enumerate(names, start=1)}
     frame = _named_frame(table.select([0, *range(1 + n_facts, table.num_columns)]), 0)
     found = Responses.from_frame(frame.T if by_item else frame, kind=wanted)
-    sides = (facts, column_facts) if by_item else (column_facts, facts)
-    return found.described(*sides, notes)
+    of_items, of_rows = (facts, column_facts) if by_item else (column_facts, facts)
+    return found.described(respondents=of_rows, items=of_items, notes=notes)
+
+
+def _about(content: bytes) -> dict[str, Any]:
+    """What the metadata tell, once each part is known to be of its type."""
+    try:
+        about = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"What the file tells of itself cannot be read: {shown(str(error))}. Write it again."
+        ) from error
+    told = about if isinstance(about, dict) else {}
+    notes = told.get("notes")
+    sane = (
+        type(told.get("facts")) is int
+        and isinstance(told.get("column_facts"), dict)
+        and isinstance(notes, list)
+        and all(isinstance(note, str) for note in notes)
+    )
+    if not sane or "rows" not in told:
+        raise InputError(
+            "What the file tells of itself is not what Itemwise writes: rows, facts (a whole "
+            "number), column_facts (by name) and notes (texts). Write it again."
+        )
+    return told
 
 
 @contextmanager
@@ -155,8 +175,8 @@ def _table(path: Path, fields: list[Any], max_bytes: int) -> Any:
         return table
 
 
-def _names_column(schema: Any) -> int | None:
-    """The column that names the respondents: the index pandas kept, or the first, if it may."""
+def _names_column(schema: Any, layout: str) -> int | None:
+    """The column that names the rows: the index pandas kept, or the first, if it may."""
     import pyarrow as pa
 
     try:
@@ -165,7 +185,7 @@ def _names_column(schema: Any) -> int | None:
             return int(schema.names.index(index[0]))
     except (KeyError, TypeError, ValueError):
         pass  # not from pandas, or not as pandas writes it
-    if names_respondents(schema.names[0]) or not _is_number(schema.types[0], pa):
+    if names_rows(schema.names[0], layout) or not _is_number(schema.types[0], pa):
         return 0
     return None
 

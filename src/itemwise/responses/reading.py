@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
+from itemwise.progress import watched
 from itemwise.responses.cells import checked_kind, shown
 from itemwise.responses.delimited import read_delimited
 from itemwise.responses.jsonlines import read_json_lines
 from itemwise.responses.layouts import LAYOUTS
-from itemwise.responses.logs import is_log, may_be_log, read_logs
+from itemwise.responses.logs import is_folder, is_log, may_be_log, read_logs
 from itemwise.responses.parquet import read_parquet
 from itemwise.responses.table import Responses
 
@@ -30,6 +32,7 @@ def read_responses(
     kind: str | None = None,
     layout: str = "auto",
     max_bytes: int = 2 * 1024**3,
+    progress: bool = True,
 ) -> Responses:
     """Read responses from the file at `path`; the end of its name says how.
 
@@ -45,9 +48,11 @@ def read_responses(
     Its first column names the respondents if its heading is one of the above, name, id or empty,
     or if anything in it is not a number (in Parquet: if it is not of a numeric type, or if it is
     the index that pandas stored); otherwise they are named respondent_1, respondent_2, ...
-    `layout`, "wide" or "long", decides where the columns mislead; `kind` is that of `Responses`.
+    `layout`, "wide" or "long", decides where the columns mislead; "items" is a wide table the
+    other way round: a row per item, a column per respondent. `kind` is that of `Responses`.
 
-    `max_bytes` bounds the file, what it unpacks to, and the cells of its table.
+    `max_bytes` bounds the file, what it unpacks to, and the cells of its table. With `progress`,
+    a person who watches sees how far the reading of logs is.
 
     >>> import itemwise as iw
     >>> from pathlib import Path
@@ -60,26 +65,42 @@ def read_responses(
     """
     checked_kind(kind)
     if layout not in LAYOUTS:
-        raise InputError(f"layout is {shown(layout)}, but it should be 'auto', 'wide' or 'long'.")
+        known = ", ".join(map(shown, LAYOUTS))
+        raise InputError(f"layout is {shown(layout)}, but it should be one of {known}.")
     if isinstance(path, str | os.PathLike) and _is_log(Path(path), max_bytes):
-        found = read_logs(path, max_bytes=max_bytes).responses
+        found = _from_logs(path, max_bytes, progress=progress)
         return found if kind is None else found.of_kind(kind)
     file = readable_file(path, max_bytes)
-    name = file.name.lower()
     try:
-        if name.endswith(_DELIMITED):
-            return read_delimited(file, kind, layout, max_bytes)
-        if name.endswith(_JSON_LINES):
-            return read_json_lines(file, kind, max_bytes)
-        if name.endswith(_PARQUET):
-            return read_parquet(file, kind, layout, max_bytes)
+        return _from_table(file, kind, layout, max_bytes)
     except InputError as error:
         raise InputError(f"In '{path}': {error}") from error
+
+
+def _from_table(file: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
+    name = file.name.lower()
+    if name.endswith(_DELIMITED):
+        return read_delimited(file, kind, layout, max_bytes)
+    if name.endswith(_JSON_LINES):
+        return read_json_lines(file, kind, max_bytes)
+    if name.endswith(_PARQUET):
+        return read_parquet(file, kind, layout, max_bytes)
     raise _unknown_suffix(file)
 
 
+def _from_logs(path: PathLike, max_bytes: int, *, progress: bool) -> Responses:
+    """All logs at the path, with a bar in mebibytes where a person watches."""
+    with watched("Reading logs") if progress else nullcontext() as report:
+
+        def tell(done: int, word: str, total: int | None = None) -> None:
+            if report is not None:
+                report(done >> 20, f"MiB, {word}", (total or 0) >> 20)
+
+        return read_logs(path, max_bytes=max_bytes, progress=tell).responses
+
+
 def _is_log(path: Path, max_bytes: int) -> bool:
-    return path.is_dir() or (may_be_log(path) and is_log(path, max_bytes))
+    return is_folder(path) or (may_be_log(path) and is_log(path, max_bytes))
 
 
 def _unknown_suffix(path: Path) -> FileError:

@@ -61,8 +61,8 @@ class Responses:
     respondents: tuple[str, ...]
     items: tuple[str, ...]
     kind: Kind
-    facts_of_respondents: Facts
-    facts_of_items: Facts
+    _respondent_facts: Facts
+    _item_facts: Facts
     notes: tuple[str, ...]  # what was left out when it was read, and why
 
     def __init__(
@@ -156,8 +156,9 @@ class Responses:
 
     def described(
         self,
-        items: GivenFacts | None = None,
+        *,
         respondents: GivenFacts | None = None,
+        items: GivenFacts | None = None,
         notes: Iterable[str] = (),
     ) -> Responses:
         """The same responses, with more known of them.
@@ -176,8 +177,8 @@ class Responses:
             {} if respondents is None else as_facts(respondents, self.respondents, "respondent")
         )
         vars(new).update(
-            facts_of_items={**self.facts_of_items, **of_items},
-            facts_of_respondents={**self.facts_of_respondents, **of_rows},
+            _item_facts={**self._item_facts, **of_items},
+            _respondent_facts={**self._respondent_facts, **of_rows},
             notes=(*self.notes, *notes),
         )
         return new
@@ -185,16 +186,16 @@ class Responses:
     @property
     def item_facts(self) -> pd.DataFrame:
         """What is known of the items: a row an item, a column a fact."""
-        return facts_frame(self.facts_of_items, self.items, "item")
+        return facts_frame(self._item_facts, self.items, "item")
 
     @property
     def respondent_facts(self) -> pd.DataFrame:
         """What is known of the respondents: a row a respondent, a column a fact."""
-        return facts_frame(self.facts_of_respondents, self.respondents, "respondent")
+        return facts_frame(self._respondent_facts, self.respondents, "respondent")
 
     def item_groups(self, by: object) -> tuple[str, ...]:
         """The group of each item: by a fact, such as "task", a mapping, or a list by position."""
-        return grouped(self.facts_of_items, self.items, by, "item")
+        return grouped(self._item_facts, self.items, by, "item")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -250,8 +251,8 @@ class Responses:
             named([self.items[column] for column in columns], columns.size, "item"),
         )
         vars(part).update(
-            facts_of_respondents=part_of(self.facts_of_respondents, rows),
-            facts_of_items=part_of(self.facts_of_items, columns),
+            _respondent_facts=part_of(self._respondent_facts, rows),
+            _item_facts=part_of(self._item_facts, columns),
             notes=self.notes,
         )
         return part
@@ -262,7 +263,9 @@ class Responses:
         if wanted is None or wanted == self.kind:
             return self
         new = Responses(self.values, self.respondents, self.items, wanted)
-        return new.described(self.facts_of_items, self.facts_of_respondents, self.notes)
+        return new.described(
+            respondents=self._respondent_facts, items=self._item_facts, notes=self.notes
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """A row per respondent, a column per item; float64 with NaN for never asked."""
@@ -324,7 +327,7 @@ def _hold(
     cells = cells.view()  # the caller's own array stays writable
     cells.flags.writeable = False
     vars(responses).update(cells=cells, respondents=respondents, items=items, kind=kind)
-    vars(responses).update(facts_of_respondents={}, facts_of_items={}, notes=())
+    vars(responses).update(_respondent_facts={}, _item_facts={}, notes=())
 
 
 def _as_table(values: ArrayLike) -> NDArray[Any]:

@@ -58,7 +58,7 @@ def text_bytes(
             if passed is not None:
                 bounded.passed = lambda: passed(file.tell())
             stream = io.BufferedReader(bounded, 1 << 16)
-            _check_beginning(path, stream.peek(4096)[:4096])
+            check_beginning(path, stream.peek(4096)[:4096])
             yield stream
     except EOFError as error:
         raise FileError(f"'{path}' ends too early: it was cut short. Copy it again.") from error
@@ -89,7 +89,8 @@ class _Bounded(io.RawIOBase):
         return len(content)
 
 
-def _check_beginning(path: Path, beginning: bytes) -> None:
+def check_beginning(path: Path, beginning: bytes) -> None:
+    """Refuse a file whose first bytes are not those of UTF-8 text, saying what it seems to be."""
     if not beginning:
         raise FileError(f"'{path}' holds nothing. Check how it was made.")
     for magic, (what, advice) in _BEGINNINGS.items():

@@ -1,6 +1,7 @@
 """HELM, Every Eval Ever and OpenML: what is theirs alone."""
 
 import json
+import os
 from contextlib import suppress
 
 import pytest
@@ -67,12 +68,51 @@ def test_helm_leaves_perturbed_and_empty_instances_out(helm):
 
 def test_helm_averages_its_trials(helm):
     rows = [instance("id1", stat("exact_match", v)) | {"train_trial_index": v} for v in (0, 1)]
-    assert read_responses(helm(rows)).values.tolist() == [[0.5]]
+    found = read_responses(helm(rows))
+    assert found.values.tolist() == [[0.5]]
+    assert "Trials of 1 task (boolq) were averaged." in found.notes
+
+
+@pytest.mark.parametrize(
+    ("group", "metric"),
+    [
+        ("msmarco_regular", "RR@10"),
+        ("msmarco_trec", "NDCG@10"),
+        ("synthetic_reasoning", "quasi_exact_match"),
+        ("synthetic_reasoning_natural", "f1_set_match"),
+        ("gsm", "final_number_exact_match"),
+        ("mmlu_pro", "chain_of_thought_correctness"),
+        ("hellaswag", "exact_match"),
+    ],
+)
+def test_helm_knows_the_main_metric_of_a_group(helm, group, metric):
+    names = [
+        *("quasi_exact_match", "exact_match", "f1_set_match", "RR@10", "NDCG@10"),
+        *("final_number_exact_match", "exact_match_indicator", "chain_of_thought_correctness"),
+    ]
+    if group != "gsm":
+        names.remove("final_number_exact_match")
+    if group != "mmlu_pro":
+        names.remove("chain_of_thought_correctness")
+    folder = helm([instance("id1", *(stat(name, 1) for name in names))], "a:model=b", [group])
+    assert read_logs(folder).files.loc[0, "metric"] == metric
+
+
+def test_a_document_of_another_shape_is_not_called_cut(helm):
+    with pytest.raises(FileError, match="holds an object where a list is needed"):
+        read_logs(helm({}))
+
+
+def test_helm_is_read_without_texts_where_its_state_is_broken(helm):
+    folder = helm([instance("id1", stat("exact_match", 1))], state=[])
+    reading = read_logs(folder, keep_text=True)
+    assert reading.responses.n_items == 1
+    assert "no texts" in reading.files.loc[0, "reason"]
 
 
 def test_helm_names_the_metrics_there_are(helm):
     folder = helm([instance("id1", stat("bits_per_byte", 0.5))])
-    with pytest.raises(FileError, match="choose one: bits_per_byte"):
+    with pytest.raises(FileError, match=r"it has: bits_per_byte\. Name one"):
         read_responses(folder)
     assert read_logs(folder, metric="bits_per_byte").responses.n_items == 1
 
@@ -145,8 +185,29 @@ def test_every_eval_ever_counts_errors_and_rows_without_a_name(instances):
     rows = [sample("a", 1, 1), sample("a", 2, 0, error="timeout"), sample(None, 3, 1)]
     reading = read_logs(instances(rows), keep_text=True)
     assert reading.responses.n_items == 1
-    assert reading.left_out == {"that ended with an error": 1, "without model, task or id": 1}
+    assert reading.left_out == {"that ended with an error": 1, "without model or task": 1}
     assert reading.responses.item_facts["text"].tolist() == ["why"]
+
+
+@pytest.mark.parametrize("keep_text", [False, True])
+def test_every_eval_ever_takes_only_names_for_names(instances, keep_text):
+    """Line by line, as texts need it, or block by block, the rule is the same."""
+    rows = [sample("a", 1, 1)]
+    rows += [sample(name, 2, 1) for name in ("", " ", "x" * 501)]
+    rows += [sample("a", 3, 1, sample_id="", sample_hash="")]
+    reading = read_logs(instances(rows), keep_text=keep_text)
+    assert reading.responses.respondents == ("a",)
+    assert reading.left_out == {"without model or task": 3, "without an id": 1}
+
+
+def test_every_eval_ever_errors_may_be_objects(instances):
+    rows = [sample("a", 1, 1, error=None), sample("a", 2, 1, error={"type": "timeout"})]
+    assert read_logs(instances(rows)).left_out == {"that ended with an error": 1}
+
+
+def test_every_eval_ever_reads_the_metric_that_is_there(instances):
+    rows = [sample("a", n, 1, evaluation={"is_correct": n > 1}) for n in (1, 2)]
+    assert read_logs(instances(rows)).responses.values.tolist() == [[0, 1]]
 
 
 ARFF = """@RELATION openml_task_31_predictions
@@ -197,6 +258,12 @@ def test_openml_flows_are_named_in_the_description(predictions):
     assert found.item_groups("task") == ("openml-task:3", "openml-task:3")
 
 
+def test_openml_predictions_do_not_wait_for_a_pipe_beside(predictions):
+    path = predictions()
+    os.mkfifo(path.with_name("description.xml"))
+    assert read_responses(path).respondents == ("run_5",)
+
+
 def test_openml_predictions_of_numbers_are_refused(predictions):
     text = ARFF.replace("correct {good,bad}", "truth {good,bad}")
     with pytest.raises(FileError, match="neither right nor wrong"):
@@ -236,6 +303,7 @@ def replaced(value, steps, odd):
 def test_wrong_types_anywhere_are_read_or_explained(tmp_path_factory, name, steps, odd):
     folder = tmp_path_factory.mktemp("logs")
     (folder / "run_spec.json").write_text('{"name": "a:b=c", "adapter_spec": {"model": "m"}}')
-    (folder / name).write_text(json.dumps(replaced(LOGS[name], steps, odd)))
+    path = folder / name
+    path.write_text(json.dumps(replaced(LOGS[name], steps, odd)))
     with suppress(ItemwiseError):  # anything else would be a surprise to the caller
-        assert read_logs(folder, keep_text=True).responses.n_items >= 1
+        assert read_logs(path, keep_text=True).responses.n_items >= 1

@@ -9,7 +9,7 @@ import pytest
 
 from itemwise.errors import FileError, InputError
 from itemwise.responses import read_logs, read_responses
-from itemwise.responses.logs import archives, jsonfiles
+from itemwise.responses.logs import archives, inspect_ai, jsonfiles
 
 EVAL = {
     "model": "lab/one",
@@ -106,6 +106,20 @@ def test_an_unfinished_archive_is_read_from_its_journal(tmp_path):
     assert read_responses(zipped(tmp_path / "log.eval", content)).n_items == 1
 
 
+@pytest.mark.parametrize("text", ["1_0", "\u0661", "0x1", "one"])
+def test_text_that_is_no_plain_number_is_no_score(log, text):
+    reading = read_logs(log([sample(1, text), sample(2, "C")]))
+    assert reading.left_out == {"without a score": 1}
+
+
+def test_a_plain_value_is_not_one_of_several(log):
+    path = log([sample(1, {"style": 1, "truth": 0}), sample(2, "C"), sample(3, {"truth": 1})])
+    reading = read_logs(path)
+    assert reading.files.loc[0, "metric"] == "match/style"
+    assert reading.responses.items == ("riddles/1",)
+    assert reading.left_out == {"without a score": 2}
+
+
 def test_epochs_are_averaged_counted_or_the_first(log):
     samples = [sample(1, v, e) for e, v in enumerate("CIC")]
     samples += [sample(2, "C", e) for e in range(3)]
@@ -122,7 +136,7 @@ def test_an_item_that_lacks_an_epoch_has_no_grade(log):
     path = log([sample(1, "C", 1), sample(1, "C", 2), sample(2, "C", 1)])
     reading = read_logs(path, epochs="grades")
     assert reading.responses.items == ("riddles/1",)
-    assert reading.left_out == {"of items that were not scored in every epoch": 1}
+    assert reading.left_out == {"of items that lack some of the epochs": 1}
 
 
 def test_partial_credit_is_no_grade(log):
@@ -191,6 +205,41 @@ def test_a_value_without_end_is_refused(log, monkeypatch):
     monkeypatch.setattr(jsonfiles, "SMALL", 1000)
     with pytest.raises(FileError, match="holds a value of more than"):
         read_logs(log([sample(1, "C", story="x" * 20_000)]))
+
+
+def test_a_value_of_too_many_parts_is_refused_before_it_fills_the_memory(
+    log, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(jsonfiles, "MOST_PARTS", 1000)
+    bomb = [[] for _ in range(2000)]
+    with pytest.raises(FileError, match="more than 1,000 lists and objects"):
+        read_logs(log([sample(1, "C", bomb=bomb)]))
+    content = members([sample(1, "C")]) | {"reductions.json": json.dumps(bomb).encode()}
+    with pytest.raises(FileError, match="more than 1,000 lists and objects"):
+        read_logs(zipped(tmp_path / "log.eval", content))
+
+
+def test_a_member_that_is_parsed_whole_must_be_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(inspect_ai, "SMALL", 1000)
+    content = members([sample(1, "C")]) | {"reductions.json": b"[" + b" " * 2000 + b"]"}
+    with pytest.raises(FileError, match=r"reductions\.json' unpacks to .* the limit is 1000 bytes"):
+        read_logs(zipped(tmp_path / "log.eval", content))
+
+
+@pytest.mark.parametrize("size", [2**40, 2**62, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("at", [20, 42])  # packed size and place in the central directory
+def test_members_outside_the_file_are_refused(tmp_path, size, at):
+    path = zipped(tmp_path / "log.eval", members([sample(1, "C")]))
+    whole = bytearray(path.read_bytes())
+    first, end = whole.find(b"PK\x01\x02"), whole.rfind(b"PK\x05\x06")
+    extra = struct.pack("<HHQ", 1, 8, size)  # ZIP64: the number that does not fit
+    struct.pack_into("<I", whole, first + at, 0xFFFFFFFF)
+    struct.pack_into("<H", whole, first + 30, len(extra))
+    struct.pack_into("<I", whole, end + 12, end - first + len(extra))
+    name = first + 46 + len("header.json")
+    path.write_bytes(whole[:name] + extra + whole[name:])
+    with pytest.raises(FileError, match="lies outside the file"):
+        read_logs(path)
 
 
 @pytest.mark.parametrize("keep", [0.3, 0.6, 0.95])

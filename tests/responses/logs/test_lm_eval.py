@@ -68,7 +68,45 @@ def test_old_logs_have_two_filters_without_their_names(lm_eval, folder):
     lm_eval(rows)
     reading = read_logs(folder)
     assert reading.responses.values.tolist() == [[1, 1, 1]]
-    assert reading.left_out == {"of another filter": 3}
+    assert reading.left_out == {"that are there twice, or of another filter without a name": 3}
+
+
+def test_a_row_that_is_there_twice_is_not_called_another_filter(lm_eval, folder):
+    lm_eval([row(0, 1.0), row(1, 0.0), row(0, 0.0)])
+    reading = read_logs(folder)
+    assert reading.responses.values.tolist() == [[1, 0]]
+    assert reading.left_out == {"that are there twice": 1}
+
+
+def test_versions_with_and_without_hashes_meet_by_number(lm_eval, folder):
+    bare = [{k: v for k, v in row(float(n), 1.0).items() if k != "doc_hash"} for n in range(3)]
+    lm_eval([1.0, 0.0, 1.0], model="a__a")
+    lm_eval(bare, model="b__b")
+    reading = read_logs(folder)
+    assert reading.responses.items == ("sums/0", "sums/1", "sums/2")
+    assert reading.responses.complete
+    assert any("no hash of the content" in note for note in reading.notes)
+
+
+def test_numbers_that_stand_for_several_contents_do_not_meet(lm_eval, folder):
+    bare = {k: v for k, v in row(0, 1.0).items() if k != "doc_hash"}
+    lm_eval([row(0, 1.0)], model="a__a")
+    lm_eval([row(0, 0.0, doc_hash="other-content")], model="b__b")
+    lm_eval([bare], model="c__c")
+    assert read_logs(folder).responses.n_items == 3
+
+
+def test_results_of_another_date_name_the_model_only_if_they_agree(lm_eval, folder):
+    path = lm_eval([1.0, 0.0])
+    other = path.with_name("results_2025-02-02T00-00-00.json")
+    other.write_text('{"model_name": "lab/other"}')
+    reading = read_logs(folder)
+    assert reading.responses.respondents == ("lab/other",)
+    assert "no results of its date" in reading.files.loc[0, "reason"]
+    other.with_name("results_2025-03-02T00-00-00.json").write_text('{"model_name": "lab/third"}')
+    reading = read_logs(folder)
+    assert reading.responses.respondents == ("lab/one",)
+    assert "results beside are of several models" in reading.files.loc[0, "reason"]
 
 
 def test_the_same_document_twice_is_one_item(lm_eval, folder):
@@ -109,6 +147,39 @@ def test_a_metric_that_is_not_there_is_refused_with_those_that_are(lm_eval):
     assert str(path) in str(caught.value)
 
 
+def test_a_metric_that_begins_late_is_found(lm_eval, folder):
+    rows = [{k: v for k, v in row(n, 1.0).items() if n > 30 or k != "acc"} for n in range(40)]
+    lm_eval(rows)
+    reading = read_logs(folder)
+    assert reading.responses.n_items == 9
+    assert reading.left_out == {"without a score": 31}
+
+
+def test_of_mixed_metrics_the_one_that_most_rows_have_is_read(lm_eval, folder):
+    lm_eval([row(n, 1.0, "acc" if n < 6 else "exact_match") for n in range(10)])
+    reading = read_logs(folder)
+    assert reading.files.loc[0, "metric"] == "acc"
+    assert reading.responses.n_items == 6
+    assert "some rows have exact_match instead of acc" in reading.files.loc[0, "reason"]
+
+
+def test_numbers_spelled_as_text_are_said_to_be(lm_eval):
+    path = lm_eval([row(0, "1.0"), row(1, "0.0")])
+    with pytest.raises(FileError, match="gives 'acc' as text, not a number"):
+        read_logs(path)
+    path = lm_eval([row(0, "1.0"), row(1, 0.0)])
+    assert "acc is text, not a number" in read_logs(path).files.loc[0, "reason"]
+
+
+@pytest.mark.parametrize("keep_text", [False, True])
+@pytest.mark.parametrize("name", ["", " ", "x" * 501, None])
+def test_what_is_no_name_is_no_id(lm_eval, folder, name, keep_text):
+    lm_eval([row(name, 1.0, doc_hash=name), row(name, 1.0, doc_hash="known"), row("b", 0.0)])
+    reading = read_logs(folder, keep_text=keep_text)
+    assert reading.left_out == {"without an id": 1}
+    assert reading.responses.items == ("sums/known", "sums/b")
+
+
 def test_truth_values_and_whole_numbers_are_scores(lm_eval, folder):
     lm_eval([row(0, True), row(1, 0), row(2, 1.0)])
     assert read_responses(folder).values.tolist() == [[1, 0, 1]]
@@ -146,6 +217,14 @@ def test_a_broken_line_in_the_middle_is_named_and_dropped(lm_eval, folder):
     assert "line 2" in reading.files.loc[0, "reason"]
 
 
+def test_many_broken_lines_at_the_start_cost_themselves_alone(lm_eval, folder):
+    path = lm_eval([1.0, 0.0])
+    path.write_text('{"doc_id": \n' * 30 + path.read_text())
+    reading = read_logs(folder)
+    assert reading.responses.n_items == 2
+    assert reading.left_out == {"on broken lines": 30}
+
+
 def test_blank_lines_a_byte_order_mark_and_windows_ends_are_harmless(lm_eval, folder):
     path = lm_eval([1.0, 0.0])
     text = path.read_text().replace("\n", "\r\n\r\n")
@@ -169,6 +248,15 @@ def test_subject_and_document_become_facts(lm_eval, folder):
     facts = read_responses(folder).item_facts
     assert list(facts["subject"]) == ["algebra", "logic"]
     assert facts["document"].nunique() == 1
+
+
+def test_long_passages_are_documents_however_they_are_read(lm_eval, folder):
+    lm_eval([row(0, 1.0, doc={"passage": "A" * 600}), row(1, 1.0, doc={"passage": "A" * 600})])
+    by_block, by_line = (
+        read_logs(folder, keep_text=keep).responses.item_facts for keep in (False, True)
+    )
+    assert by_block["document"].tolist() == by_line["document"].tolist()
+    assert by_block["document"].notna().all()
 
 
 def test_text_is_kept_only_when_asked_and_shortened(lm_eval, folder):

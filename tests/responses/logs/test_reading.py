@@ -1,13 +1,18 @@
 """Logs of several files and formats as one table."""
 
 import json
+import os
 import tracemalloc
+from contextlib import contextmanager
 
 import pytest
 
 from itemwise.errors import FileError, InputError
 from itemwise.responses import read_logs, read_responses
+from itemwise.responses import reading as reading_module
 from itemwise.responses.logs import LOG_FORMATS, lines
+from itemwise.responses.logs import lm_eval as lm_eval_module
+from itemwise.responses.logs.dates import moment
 
 from .conftest import row
 
@@ -27,7 +32,7 @@ def test_every_sample_log_is_read_or_refused_by_name(shared):
     assert (nothing["reason"] != "").all()
     assert (files["rows"] == files["read"] + files["dropped"]).all()
     assert reading.responses.n_items == 505
-    assert reading.left_out["of another filter"] == 249
+    assert reading.left_out["that are there twice, or of another filter without a name"] == 249
 
 
 def test_the_accuracy_of_a_sample_is_that_of_its_rows(shared):
@@ -51,6 +56,36 @@ def test_of_two_runs_the_newest_counts_and_the_older_fills_gaps(lm_eval, folder)
     assert files.loc[str(old), "dropped"] == 2
     assert "older run" in files.loc[str(old), "reason"]
     assert any("the newest counts" in note for note in reading.notes)
+
+
+def test_the_newest_is_told_across_time_zones(tmp_path):
+    dates = {"a": "2024-01-01T10:00:00-05:00", "b": "2024-01-01T12:00:00+00:00"}
+    for name, value in (("a", "C"), ("b", "I")):
+        told = {"model": "m", "task": "t", "created": dates[name]}
+        samples = [{"id": 1, "scores": {"s": {"value": value}}}]
+        content = {"version": 2, "status": "success", "eval": told, "samples": samples}
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    found = read_responses(tmp_path)
+    assert found.values.tolist() == [[1]]
+    assert found.respondent_facts["date"].tolist() == [dates["a"]]
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        ("2025-01-02T03-04-05.5", "2025-01-02T03:04:05.500000Z"),
+        ("2025-01-02T03:04:05+01:00", "2025-01-02 02:04:05"),
+        ("2025-01-02", "2025-01-02T00:00:00-00:00"),
+        ("2025-01-02T23:30:00-0130", "2025-01-03T01:00:00"),
+    ],
+)
+def test_dates_are_moments(same):
+    assert moment(same[0]) == moment(same[1]) > moment("1999-01-01")
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2025-02-31", "\u0662\u0660\u0662\u0665-01-01"])
+def test_what_is_no_date_is_older_than_any(text):
+    assert moment(text) < moment("0001-01-01")
 
 
 def test_mixed_versions_are_read_and_said(lm_eval, folder):
@@ -82,6 +117,62 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(lm_eval, folder):
     assert len(refused) == 2
     assert "2 files that could not be read" in reading.meaning
     assert reading.responses.notes == reading.notes
+
+
+def test_a_file_that_trips_its_reader_costs_itself_alone(lm_eval, folder, monkeypatch):
+    bent = lm_eval([1.0], model="a__a")
+    lm_eval([1.0, 0.0], model="b__b")
+    read = lm_eval_module.LmEval.read
+
+    def trip(self, path, *rest):
+        if path == bent:
+            raise OverflowError("too large")
+        return read(self, path, *rest)
+
+    monkeypatch.setattr(lm_eval_module.LmEval, "read", trip)
+    reading = read_logs(folder)
+    assert reading.responses.respondents == ("b/b",)
+    assert reading.n_refused == 1
+    assert "OverflowError: too large" in reading.refused[str(bent)]
+    with pytest.raises(OverflowError):
+        read_logs(bent)
+
+
+def test_a_folder_that_may_not_be_read_is_named(lm_eval, folder, monkeypatch):
+    closed = lm_eval([1.0], model="a__a").parent
+    lm_eval([1.0, 0.0], model="b__b")
+    scan = os.scandir
+
+    def refuse(path):
+        if str(path) == str(closed):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    reading = read_logs(folder)
+    assert reading.responses.respondents == ("b/b",)
+    assert "Permission denied" in reading.refused[str(closed)]
+
+
+def test_other_encodings_and_links_to_themselves_are_said(lm_eval, folder):
+    lm_eval([1.0, 0.0])
+    wide = lm_eval([1.0], model="lab__two")
+    wide.write_bytes(wide.read_text().encode("utf-16"))
+    loop = wide.with_name("samples_loop.jsonl")
+    loop.symlink_to(loop)
+    refused = read_logs(folder).refused
+    assert "UTF-16" in refused[str(wide)]
+    assert "leads back to itself" in refused[str(loop)]
+
+
+def test_a_task_of_two_harnesses_is_said(lm_eval, folder):
+    lm_eval([1.0, 0.0], task="t")
+    told = {"model": "m", "task": "t"}
+    samples = [{"id": 7, "scores": {"s": {"value": "C"}}}]
+    content = {"version": 2, "status": "success", "eval": told, "samples": samples}
+    (folder / "log.json").write_text(json.dumps(content))
+    notes = read_logs(folder).notes
+    assert any("'t' comes from logs of inspect and lm-eval" in note for note in notes)
 
 
 def test_a_file_that_was_named_must_be_a_log(lm_eval, tmp_path):
@@ -147,6 +238,21 @@ def test_progress_counts_the_bytes_of_all_files(lm_eval, folder):
     done = [one[0] for one in seen]
     assert done == sorted(done)
     assert seen[-1] == (total, files[1].name, total)
+
+
+def test_a_watching_person_sees_a_bar(lm_eval, folder, monkeypatch):
+    lm_eval([1.0] * 50)
+    seen = []
+
+    @contextmanager
+    def watched(title):
+        yield lambda done, word, total=None: seen.append((title, done, word, total))
+
+    monkeypatch.setattr(reading_module, "watched", watched)
+    read_responses(folder, progress=False)
+    assert not seen
+    read_responses(folder)
+    assert seen[-1] == ("Reading logs", 0, f"MiB, {next(folder.rglob('*.jsonl')).name}", 0)
 
 
 def test_texts_are_not_held(lm_eval, folder, monkeypatch):

@@ -22,6 +22,10 @@ MOST_MEMBERS = 500_000
 LARGEST_MEMBER = 512 * 1024**2  # bytes
 ZSTD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTD)
+_NO_ARCHIVE = (
+    *(zipfile.BadZipFile, NotImplementedError, struct.error, EOFError, ValueError),
+    *(OSError, OverflowError, MemoryError),  # of a directory that states absurd places and sizes
+)
 _LOCAL_HEADER = 30
 _STEP = 1 << 18
 
@@ -42,14 +46,14 @@ class Archive:
             name for name in self._members if name.startswith(folder) and name.endswith(".json")
         )
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, limit: int = LARGEST_MEMBER) -> bytes:
         """The whole of a member, as long as its archive says, and whole by its checksum."""
         member = self._members[name]
         where = f"'{self.path}', member {shown(name)}"
-        if member.file_size > LARGEST_MEMBER:
+        if member.file_size > limit:
             raise FileError(
                 f"{where} unpacks to {size_for_people(member.file_size)}, and the limit is "
-                f"{size_for_people(LARGEST_MEMBER)}."
+                f"{size_for_people(limit)}. It is damaged, or no log."
             )
         if member.flag_bits & 0x1:
             raise FileError(f"{where} is encrypted.")
@@ -85,7 +89,7 @@ def opened(path: Path, max_bytes: int) -> Iterator[Archive]:
     with path.open("rb") as file:
         try:
             members = zipfile.ZipFile(file).infolist()
-        except (zipfile.BadZipFile, ValueError, struct.error, EOFError, NotImplementedError) as why:
+        except _NO_ARCHIVE as why:
             raise FileError(
                 f"'{path}' is no intact ZIP archive: {why}. It was cut short, or the run that "
                 "writes it has not ended."
@@ -97,8 +101,14 @@ def opened(path: Path, max_bytes: int) -> Iterator[Archive]:
 def _check(path: Path, members: list[zipfile.ZipInfo], max_bytes: int) -> None:
     if len(members) > MOST_MEMBERS:
         raise FileError(f"'{path}' has {len(members):,} members; the limit is {MOST_MEMBERS:,}.")
+    there = path.stat().st_size
     for member in members:
         name = member.orig_filename
+        if not 0 <= member.header_offset < there or member.compress_size > there:
+            raise FileError(
+                f"'{path}' has a member {shown(name)} that lies outside the file. It was cut "
+                "short, or edited."
+            )
         parts = PurePosixPath(name.replace("\\", "/"))
         if parts.is_absolute() or ".." in parts.parts or "\0" in name or ":" in name[:3]:
             raise FileError(

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from itemwise.errors import FileError
-from itemwise.responses.cells import shown
 from itemwise.responses.facts import Fact
 from itemwise.responses.logs.documents import subject_and_document
 from itemwise.responses.logs.lines import Columns, Field, Trouble, columns, first_records
-from itemwise.responses.logs.runs import Items, Passed, Run, Wanted, part, shortened
+from itemwise.responses.logs.runs import (
+    BROKEN_LINES,
+    FAILED,
+    NO_IDENTITY,
+    Items,
+    Passed,
+    Run,
+    Wanted,
+    no_metric,
+    part,
+    shortened,
+)
 
 METRICS = ("score", "is_correct")
-FAILED = "that ended with an error"
-NO_IDENTITY = "without model, task or id"
+NOBODY = "without model or task"
 
 
 @dataclass(frozen=True)
@@ -33,14 +43,10 @@ class EveryEvalEver:
 
     def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
         """A run for each model and task that the rows name."""
-        metric = next((name for name in wanted.metrics or METRICS if name in METRICS), None)
-        if metric is None:
-            raise FileError(
-                f"'{path}' has no metric {' or '.join(map(shown, wanted.metrics))}; "
-                f"it has: {', '.join(METRICS)}."
-            )
         like = first_records(path, wanted.max_bytes)
+        metric = _metric(path, like, wanted.metrics)
         runs: dict[tuple[str, str], Run] = {}
+        lost: Counter[str] = Counter()
         trouble = Trouble()
         for block in columns(
             path,
@@ -51,11 +57,13 @@ class EveryEvalEver:
             like=like,
             extra=_texts if wanted.keep_text else None,
         ):
-            self._add(path, block, metric, runs, items)
+            self._add(path, block, metric, runs, items, lost)
         if not runs:
             raise FileError(f"'{path}' has no row with model, task and id, so nothing to read.")
         first = next(iter(runs.values()))
-        first.leave_out("on broken lines", len(trouble.broken) + bool(trouble.cut))
+        lost[BROKEN_LINES] = len(trouble.broken) + bool(trouble.cut)
+        for why, rows in lost.items():
+            first.leave_out(why, rows)
         first.remarks += trouble.sentences()
         yield from runs.values()
 
@@ -66,14 +74,17 @@ class EveryEvalEver:
         metric: str,
         runs: dict[tuple[str, str], Run],
         items: Items,
+        lost: Counter[str],
     ) -> None:
         """Take the rows of a block."""
-        lost = 0
         for at in range(len(block["score"])):
             model, task = block["model"][at], block["task"][at]
             identity, key = block["id"][at], block["key"][at]
-            if model is None or task is None or (identity is None and key is None):
-                lost += 1
+            if model is None or task is None:
+                lost[NOBODY] += 1
+                continue
+            if identity is None and key is None:
+                lost[NO_IDENTITY] += 1
                 continue
             run = runs.get((model, task))
             if run is None:
@@ -82,11 +93,21 @@ class EveryEvalEver:
             if block["error"][at]:
                 run.leave_out(FAILED)
                 continue
-            place = items.place(task, key or f"id {identity}", identity or key[:12])
+            place = items.place(task, identity, key)
             if run.add(place, block["score"][at]):
                 items.tell(place, _facts(block, at))
-        if lost and runs:
-            next(iter(runs.values())).leave_out(NO_IDENTITY, lost)
+
+
+def _metric(path: Path, like: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> str:
+    """One that was asked for, or the one that most of the first rows have."""
+    if wanted:
+        found = [name for name in wanted if name in METRICS]
+        if not found:
+            raise no_metric(path, wanted, METRICS)
+        return found[0]
+    return max(
+        METRICS, key=lambda name: sum(part(row, "evaluation", name) is not None for row in like)
+    )
 
 
 def _fields(metric: str) -> list[Field]:
@@ -96,9 +117,9 @@ def _fields(metric: str) -> list[Field]:
         Field("id", ("sample_id",)),
         Field("key", ("sample_hash",)),
         Field("version", ("schema_version",)),
-        Field("error", ("error",)),
+        Field("error", ("error",), "flag"),
         Field("subject", ("metadata", "subject")),
-        Field("score", ("evaluation", metric), score=True),
+        Field("score", ("evaluation", metric), "score"),
     ]
 
 

@@ -14,6 +14,7 @@ from itemwise.files import readable_file
 from itemwise.responses.cells import shown
 from itemwise.responses.logs.formats import LOG_FORMATS
 from itemwise.responses.logs.runs import LogFormat
+from itemwise.responses.text import check_beginning
 
 ENDINGS = (".jsonl", ".json", ".eval", ".arff", ".ndjson", ".jsonlines")
 _BEGINNING = 1 << 14
@@ -36,6 +37,14 @@ def is_log(path: Path, max_bytes: int) -> bool:
     return may_be_log(path) and _looked_at(path, formats, max_bytes).format is not None
 
 
+def is_folder(path: Path) -> bool:
+    """Whether it is a directory; one that may not even be looked at is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def may_be_log(path: Path) -> bool:
     """Whether the name ends as those of logs do."""
     return path.name.lower().removesuffix(".gz").endswith(ENDINGS)
@@ -50,27 +59,31 @@ def find_logs(paths: Iterable[Path], max_bytes: int) -> list[Found]:
     formats = [make() for make in LOG_FORMATS.values()]
     found: dict[Path, Found] = {}
     for path in paths:
-        if not path.is_dir():
+        if not is_folder(path):
             found.setdefault(path, _looked_at(path, formats, max_bytes))
             continue
-        for file in _files(path):
+        closed: list[OSError] = []
+        for file in _files(path, closed):
             one = _looked_at(file, formats, max_bytes)
             if one.format or (one.reason and not _passed_over(file)):
                 found.setdefault(file, one)
+        for error in closed:
+            folder = Path(error.filename or path)
+            reason = (
+                f"The directory '{folder}' cannot be read: {error.strerror}. Open it, or copy it."
+            )
+            found.setdefault(folder, Found(folder, reason=reason))
     return list(found.values())
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(folder: Path, closed: list[OSError]) -> Iterator[Path]:
     """All files that may be logs, hidden folders and links to folders left out."""
-    try:
-        for directory, folders, names in os.walk(folder):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
-                path = Path(directory, name)
-                if not name.startswith(".") and may_be_log(path):
-                    yield path
-    except OSError as error:
-        raise FileError(f"'{folder}' cannot be read: {error.strerror}.") from error
+    for directory, folders, names in os.walk(folder, onerror=closed.append):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(directory, name)
+            if not name.startswith(".") and may_be_log(path):
+                yield path
 
 
 def _passed_over(path: Path) -> bool:
@@ -81,11 +94,12 @@ def _looked_at(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> Foun
     try:
         file = readable_file(path, max_bytes)
         beginning = _beginning(file)
+        for known in formats:
+            if known.recognises(file, beginning):
+                return Found(path, file.stat().st_size, known)
+        check_beginning(path, beginning)
     except FileError as error:
         return Found(path, reason=str(error))
-    for known in formats:
-        if known.recognises(file, beginning):
-            return Found(path, file.stat().st_size, known)
     return Found(path, reason=_UNKNOWN.format(path, ", ".join(LOG_FORMATS)))
 
 

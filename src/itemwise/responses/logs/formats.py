@@ -9,10 +9,6 @@ from itemwise.responses.logs.lm_eval import LmEval
 from itemwise.responses.logs.openml_predictions import OpenMLPredictions
 from itemwise.responses.logs.runs import LogFormat
 
-LOG_FORMATS: dict[str, type[LogFormat]] = {
-    "every-eval-ever": EveryEvalEver,
-    "lm-eval": LmEval,
-    "inspect": InspectAI,
-    "helm": Helm,
-    "openml": OpenMLPredictions,
-}
+_ALL: tuple[type[LogFormat], ...] = (EveryEvalEver, LmEval, InspectAI, Helm, OpenMLPredictions)
+
+LOG_FORMATS: dict[str, type[LogFormat]] = {str(one.name): one for one in _ALL}

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from itemwise.errors import FileError
-from itemwise.responses.cells import shown
 from itemwise.responses.facts import Fact
 from itemwise.responses.logs.documents import subject_and_document
 from itemwise.responses.logs.jsonfiles import Pieces, small_json
 from itemwise.responses.logs.runs import (
+    NO_IDENTITY,
     Items,
     Passed,
     Run,
@@ -24,27 +24,45 @@ from itemwise.responses.logs.runs import (
     as_fact,
     as_name,
     as_score,
+    no_metric,
     part,
     shortened,
 )
 from itemwise.responses.text import text_bytes
 
 STATS, SPEC, STATE = "per_instance_stats.json", "run_spec.json", "scenario_state.json"
-COMPANIONS = (SPEC, STATE, "scenario.json", "stats.json", "instances.json")
 PERTURBED = "of perturbed instances"
-NO_IDENTITY = "without an id"
 
-# What HELM's own tables show of a scenario, where it is not the first of the metrics below.
+# What HELM's own tables show of a group of runs, by how its name begins, where that is not the
+# first of the metrics below. Bits per byte, of which less is better, are not read unasked.
 MAIN = {
-    "narrative_qa": "f1_score",
-    "natural_qa": "f1_score",
-    "quac": "f1_score",
-    "legalbench": "quasi_exact_match",
-    "med_qa": "quasi_exact_match",
-    "boolq": "quasi_exact_match",
-    "wmt_14": "bleu_4",
-    "summarization": "rouge_2",
-    "msmarco": "RR@10",
+    **dict.fromkeys(("narrative_qa", "natural_qa", "quac"), ("f1_score",)),
+    **dict.fromkeys(
+        (
+            *("boolq", "imdb", "raft", "civil_comments", "wikifact", "babi_qa", "legalbench"),
+            *("synthetic_reasoning", "legal_support", "lsat_qa", "med_qa", "decodingtrust"),
+            *("entity_data_imputation", "entity_matching"),
+        ),
+        ("quasi_exact_match",),
+    ),
+    **dict.fromkeys(("summarization", "billsum", "multilexsum", "eurlexsum"), ("rouge_2",)),
+    **dict.fromkeys(
+        ("harm_bench", "simple_safety_tests", "xstest", "anthropic_red_team"), ("safety_score",)
+    ),
+    "bbq": ("bbq_accuracy", "quasi_exact_match"),
+    "code_apps": ("test_avg",),
+    "code_humaneval": ("pass",),
+    "dyck_language": ("exact_match_indicator",),
+    "gsm": ("final_number_exact_match", "exact_match_indicator"),
+    "infinite_bench_en_sum": ("rouge_l",),
+    "msmarco_regular": ("RR@10",),
+    "msmarco_trec": ("NDCG@10",),
+    "omni_math": ("omni_math_accuracy",),
+    "openai_mrcr": ("openai_mrcr_accuracy",),
+    "ruler": ("ruler_string_match_part",),
+    "synthetic_reasoning_natural": ("f1_set_match",),
+    "wildbench": ("wildbench_score_rescaled",),
+    "wmt_14": ("bleu_4",),
 }
 PREFERRED = (
     *("math_equiv_chain_of_thought", "math_equiv", "final_number_exact_match"),
@@ -76,14 +94,14 @@ class Helm:
             for instance in Pieces(stream, f"'{path}'").elements():
                 _add(run, items, instance, preferred, available, spec)
         if available and not run.metric:
-            raise FileError(
-                f"'{path}' has no metric {' or '.join(map(shown, preferred[:3]))}; choose one: "
-                f"{', '.join(sorted(available))}."
-            )
+            raise no_metric(path, preferred, sorted(available))
         if not run.rows:
             raise FileError(f"'{path}' holds no instances, so nothing to read.")
         if wanted.keep_text:
-            _tell_texts(path.with_name(STATE), run.task, wanted, items)
+            try:
+                _tell_texts(path.with_name(STATE), run.task, wanted, items)
+            except FileError as error:
+                run.remarks.append(f"no texts: {str(error).rstrip('.')}")
         yield run
 
     def _run(self, path: Path, spec: Mapping[str, Any]) -> Run:
@@ -95,7 +113,7 @@ class Helm:
                 f"'{path}' does not say which model it is of: {SPEC} beside it is missing or "
                 "broken. Copy the whole folder of the run."
             )
-        run = Run(path, self.name, model, _task(named))
+        run = Run(path, self.name, model, _task(named), repeats="trials")
         run.about = {
             "source": "helm",
             "deployment": as_fact(part(spec, "adapter_spec", "model_deployment")),
@@ -118,8 +136,10 @@ def _argument(name: str, key: str) -> str | None:
 def _preferred(spec: Mapping[str, Any]) -> tuple[str, ...]:
     groups = spec.get("groups")
     names = [*(groups if isinstance(groups, list) else []), spec.get("name", "")]
-    main = [metric for name in names for key, metric in MAIN.items() if str(name).startswith(key)]
-    return (*main, *PREFERRED)
+    by_length = sorted(MAIN, key=len, reverse=True)  # the longest beginning says most
+    keys = [next((key for key in by_length if str(name).startswith(key)), None) for name in names]
+    main = [metric for key in keys if key for metric in MAIN[key]]
+    return (*dict.fromkeys(main), *PREFERRED)
 
 
 def _add(
@@ -143,7 +163,7 @@ def _add(
     if not run.metric:
         run.metric = next((name for name in preferred if name in found), "")
     score, split = found.get(run.metric, (None, None))
-    place = items.place(run.task, f"id {identity}", identity)
+    place = items.place(run.task, identity)
     if run.add(place, score):
         subject = subject_and_document(part(spec, "scenario_spec", "args"))["subject"]
         items.tell(place, {"split": split, "subject": subject})
@@ -179,7 +199,7 @@ def _tell_texts(path: Path, task: str, wanted: Wanted, items: Items) -> None:
                 identity = as_name(part(instance, "id"))
                 if identity is None or part(instance, "perturbation"):
                     continue
-                place = items.place(task, f"id {identity}", identity)
+                place = items.place(task, identity)
                 text = shortened(part(instance, "input", "text"))
                 items.tell(place, {"text": text, "target": _right(instance)})
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from itemwise.errors import FileError
-from itemwise.responses.cells import shown
 from itemwise.responses.facts import Fact
 from itemwise.responses.logs.archives import Archive, opened
 from itemwise.responses.logs.documents import subject_and_document
-from itemwise.responses.logs.jsonfiles import Pieces, parsed
+from itemwise.responses.logs.jsonfiles import SMALL, Pieces, parsed
 from itemwise.responses.logs.runs import (
+    FAILED,
+    NO_IDENTITY,
     Items,
     Passed,
     Run,
@@ -24,6 +25,7 @@ from itemwise.responses.logs.runs import (
     as_fact,
     as_name,
     as_score,
+    no_metric,
     part,
     shortened,
 )
@@ -33,10 +35,8 @@ from itemwise.words import counted
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
-FAILED = "that ended with an error"
 STOPPED = "stopped by a limit and not scored"
 NOT_JUDGED = "that no scorer judged"
-NO_IDENTITY = "without an id"
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,7 @@ class _Teller:
     def __init__(self, run: Run, items: Items, wanted: Wanted, header: Mapping[str, Any]) -> None:
         self.run, self.items, self.wanted, self.header = run, items, wanted, header
         self.limited = 0
+        self.metric: tuple[str, str | None] | None = None  # scorer, and which of its values
         self.scorers: dict[str, None] = {}
 
     def add(self, sample: object) -> None:
@@ -107,37 +108,37 @@ class _Teller:
             self.run.leave_out(STOPPED if part(sample, "limit") else NOT_JUDGED)
         else:
             self.limited += bool(part(sample, "limit"))
-            place = self.items.place(self.run.task, f"id {identity}", identity)
+            place = self.items.place(self.run.task, identity)
             if self.run.add(place, as_number(self._value(scores))):
                 self.items.tell(place, self._facts(sample))
 
     def _value(self, scores: Mapping[str, Any]) -> object:
         """What the scorer gave, or one value of several that it gave."""
         self.scorers.update(dict.fromkeys(scores))
-        if not self.run.metric:
-            self.run.metric = self._metric(scores)
-        scorer, _, key = self.run.metric.partition("/")
-        value = part(scores, self.run.metric, "value")
-        if value is None:
-            value = part(scores, scorer, "value")
-        return part(value, key) if isinstance(value, dict) else value
+        if self.metric is None:
+            self.metric = self._metric(scores)
+            self.run.metric = _spelled(self.metric)
+        scorer, key = self.metric
+        value = part(scores, scorer, "value")
+        return value if key is None else part(value, key)
 
-    def _metric(self, scores: Mapping[str, Any]) -> str:
-        """The name of a scorer, or of scorer/value where it gives several."""
-        names = []
+    def _metric(self, scores: Mapping[str, Any]) -> tuple[str, str | None]:
+        """A scorer, and one of its values where it gives several."""
+        found: list[tuple[str, str | None]] = []
         for scorer in scores:
             value = part(scores, scorer, "value")
-            names += [f"{scorer}/{key}" for key in value] if isinstance(value, dict) else [scorer]
-        if not self.wanted.metrics:
-            return names[0] if names else ""
+            found += (
+                [(scorer, key) for key in value or [None]]
+                if isinstance(value, dict)
+                else [(scorer, None)]
+            )
         for wanted in self.wanted.metrics:
-            for name in names:
-                if wanted in (name, *name.split("/")):
-                    return str(name)
-        raise FileError(
-            f"'{self.run.file}' has no scorer {' or '.join(map(shown, self.wanted.metrics))}; "
-            f"it has: {', '.join(names)}."
-        )
+            for pair in found:
+                if wanted in (_spelled(pair), *pair):
+                    return pair
+        if self.wanted.metrics:
+            raise no_metric(self.run.file, self.wanted.metrics, map(_spelled, found))
+        return found[0]
 
     def _facts(self, sample: object) -> dict[str, Fact]:
         facts = subject_and_document(part(sample, "metadata"))
@@ -152,14 +153,14 @@ class _Teller:
         several = part(self.header, "reductions") or part(
             self.header, "results", "sample_reductions"
         )
+        found: dict[str | None, dict[str, Any]] = {}
         for reduction in several if isinstance(several, list) else []:
-            scorer = as_name(part(reduction, "scorer"))
-            if scorer is None or (self.run.metric and scorer != self.run.metric):
-                continue
-            rows = part(reduction, "samples")
-            for row in rows if isinstance(rows, list) else []:
-                score = {scorer: {"value": part(row, "value")}}
-                self.add({"id": part(row, "sample_id"), "scores": score})
+            scorer, rows = as_name(part(reduction, "scorer")), part(reduction, "samples")
+            for row in rows if isinstance(rows, list) and scorer else []:
+                scores = found.setdefault(as_name(part(row, "sample_id")), {})
+                scores.setdefault(str(scorer), {"value": part(row, "value")})
+        for identity, scores in found.items():
+            self.add({"id": identity, "scores": scores})
         if self.run.rows:
             self.run.remarks.append("it holds no samples; their scores are those of its reductions")
 
@@ -170,7 +171,8 @@ class _Teller:
                 f"{counted(self.limited, 'sample')} hit a limit; the scores count"
             )
         if len(self.scorers) > 1:
-            others = ", ".join(name for name in self.scorers if name != self.run.metric)
+            read = self.metric[0] if self.metric else None
+            others = ", ".join(name for name in self.scorers if name != read)
             self.run.remarks.append(f"other scorers are not read: {others}")
 
 
@@ -182,10 +184,17 @@ def as_number(value: object) -> float | None:
         return LETTERS[value]
     if value.lower() in _WORDS:
         return _WORDS[value.lower()]
+    if not value.isascii() or "_" in value:  # Python reads 1_0, too, and the digits of any script
+        return None
     try:
         return float(value)
     except ValueError:
         return None
+
+
+def _spelled(metric: tuple[str, str | None]) -> str:
+    scorer, key = metric
+    return scorer if key is None else f"{scorer}/{key}"
 
 
 def _said(text: object) -> object:
@@ -225,7 +234,7 @@ _STARTED = "_journal/start.json"
 def _member(archive: Archive, name: str) -> Any:
     if name not in archive:
         raise FileError(f"'{archive.path}' has neither header.json nor {_STARTED}: no log.")
-    return parsed(archive.read(name), f"'{archive.path}', member '{name}'")
+    return parsed(archive.read(name, SMALL), f"'{archive.path}', member '{name}'")
 
 
 def _samples(archive: Archive) -> Iterator[Any]:

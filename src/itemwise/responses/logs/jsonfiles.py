@@ -12,15 +12,25 @@ from itemwise.errors import FileError
 from itemwise.files import readable_file, size_for_people
 
 SMALL = 64 * 1024**2  # bytes of a document that is parsed whole, and of one piece of a long one
+MOST_PARTS = 4_000_000  # lists and objects in it: each takes 25 times the memory of its two bytes
 _STEP = 1 << 20
 _SPACE = " \t\n\r"
+_NAMES = {"[": "a list", "{": "an object"}
+_PLAIN = '"-0123456789tfn'
 _DECODER = json.JSONDecoder()
+
+
+def loads(content: bytes) -> Any:
+    """The value of a document; a ValueError if it is broken, or has too many parts."""
+    if content.count(b"[") + content.count(b"{") > MOST_PARTS:
+        raise ValueError(f"it has more than {MOST_PARTS:,} lists and objects")
+    return json.loads(content)
 
 
 def parsed(content: bytes, where: str) -> Any:
     """The value of a document; a `FileError` that says where it stood if it is broken."""
     try:
-        return json.loads(content)
+        return loads(content)
     except RecursionError as error:
         raise FileError(f"{where} is nested too deeply to be a log.") from error
     except ValueError as error:
@@ -96,7 +106,13 @@ class Pieces:
         return sign == closing
 
     def _expect(self, sign: str) -> None:
-        if self._next() != sign:
+        found = self._next()
+        if found != sign and sign in _NAMES and (found in _NAMES or found in _PLAIN):
+            raise FileError(
+                f"{self._where} holds {_NAMES.get(found, 'a single value')} where {_NAMES[sign]} "
+                "is needed: it is no log."
+            )
+        if found != sign:
             raise self._broken()
         self._at += 1
 
@@ -111,6 +127,16 @@ class Pieces:
                 raise self._broken()
             self._more(_STEP)
 
+    def _check_parts(self) -> None:
+        """Refuse what would fill the memory as lists, before it is parsed."""
+        if len(self._text) < MOST_PARTS:
+            return
+        if self._text.count("[") + self._text.count("{") > MOST_PARTS:
+            raise FileError(
+                f"{self._where} holds a value of more than {MOST_PARTS:,} lists and objects. "
+                "It is damaged, or no log."
+            )
+
     def _more(self, size: int) -> None:
         if len(self._text) - self._at > SMALL:
             raise FileError(
@@ -123,6 +149,7 @@ class Pieces:
             raise FileError(f"{self._where} is not UTF-8 text. It is damaged.") from error
         self._ended = not piece
         self._text, self._at = self._text[self._at :] + piece, 0
+        self._check_parts()
 
     def _broken(self) -> FileError:
         near = self._text[self._at : self._at + 20]

@@ -7,20 +7,22 @@ lines are read one by one, so that a broken line costs itself alone.
 from __future__ import annotations
 
 import io
-import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from itemwise.errors import FileError
-from itemwise.responses.logs.runs import Passed, as_name, as_score, part
+from itemwise.responses.logs.jsonfiles import loads
+from itemwise.responses.logs.runs import LONGEST_NAME, Passed, as_name, as_score, part
 from itemwise.responses.text import MAX_LINE, text_bytes
 from itemwise.words import counted
 
 BLOCK = 4 * 1024**2  # bytes
-PEEKED_LINES = 20
+PEEKED_ROWS = 20
+SURVEYED_LINES, SURVEYED_BYTES = 2_000, 64 * 1024**2  # where the first rows do not say enough
 _BOM = b"\xef\xbb\xbf"
 
 Columns = dict[str, list[Any]]
@@ -28,11 +30,15 @@ Columns = dict[str, list[Any]]
 
 @dataclass(frozen=True)
 class Field:
-    """A value that every row may have: where it stands, and whether it is a score or text."""
+    """A value that every row may have: where it stands, and what is taken of it.
+
+    A name is short text or a number, a text is as long as it is, a flag says whether there is
+    anything at all.
+    """
 
     name: str
     path: tuple[str, ...]
-    score: bool = False
+    kind: Literal["name", "score", "text", "flag"] = "name"
 
 
 @dataclass
@@ -53,14 +59,28 @@ class Trouble:
 
 
 def first_records(path: Path, max_bytes: int) -> list[dict[str, Any]]:
-    """The first rows as they are, from which it is seen what the others hold."""
-    found = []
+    """The first intact rows as they are, from which it is seen what the others hold."""
+    return list(islice(records(path, max_bytes, SURVEYED_LINES), PEEKED_ROWS))
+
+
+def records(path: Path, max_bytes: int, lines: int) -> Iterator[dict[str, Any]]:
+    """The intact rows among the first lines, one by one."""
+    size = 0
     with text_bytes(path, max_bytes) as stream:
-        for _ in range(PEEKED_LINES):
-            record = _record(stream.readline(MAX_LINE).removeprefix(_BOM))
+        for line in islice(iter(lambda: _line(stream), b""), lines):
+            record = _record(line.removeprefix(_BOM))
             if record is not None:
-                found.append(record)
-    return found
+                yield record
+            size += len(line)
+            if size > SURVEYED_BYTES:
+                return
+
+
+def _line(stream: io.BufferedReader[Any]) -> bytes:
+    try:
+        return stream.readline(MAX_LINE)
+    except (EOFError, zlib.error):  # the file is cut: what came before can be read
+        return b""
 
 
 def columns(
@@ -136,7 +156,7 @@ def _schema(fields: Sequence[Field], like: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _type(pa: Any, wanted: Field, seen: object) -> Any:
-    if wanted.score:
+    if wanted.kind == "score":
         return pa.bool_() if isinstance(seen, bool) else pa.float64()
     return pa.int64() if type(seen) is int else pa.string()
 
@@ -173,10 +193,19 @@ def _column(pa: Any, table: Any, wanted: Field) -> list[Any]:
     column = table.column(wanted.path[0])
     for key in wanted.path[1:]:
         column = pc.struct_field(column, key)
-    if not wanted.score and not pa.types.is_string(column.type):
+    if wanted.kind != "score" and not pa.types.is_string(column.type):
         column = pc.cast(column, pa.string())
+    elif wanted.kind == "name" and not _all_names(pc, column):
+        return [as_name(text) for text in column.to_pylist()]
     found: list[Any] = column.to_pylist()
     return found
+
+
+def _all_names(pc: Any, column: Any) -> bool:
+    """Whether each text is surely a name, so that none needs a closer look."""
+    longest = pc.max(pc.utf8_length(column)).as_py() or 0
+    visible = pc.all(pc.match_substring_regex(column, "[!-~]")).as_py()
+    return longest <= LONGEST_NAME and visible is not False
 
 
 def _one_row_a_line(block: bytes, rows: int) -> bool:
@@ -212,12 +241,18 @@ def _by_line(
 
 
 def _value(wanted: Field, value: object) -> Any:
-    return as_score(value) if wanted.score else as_name(value)
+    if wanted.kind == "score":
+        return as_score(value)
+    if wanted.kind == "flag":
+        return bool(value)
+    if wanted.kind == "text":
+        return value if isinstance(value, str) else None
+    return as_name(value)
 
 
 def _record(line: bytes) -> dict[str, Any] | None:
     try:
-        record = json.loads(line)
+        record = loads(line)
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None

@@ -12,33 +12,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from itemwise.errors import FileError
 from itemwise.responses.cells import shown
 from itemwise.responses.facts import Fact
 from itemwise.responses.logs.documents import PASSAGES, SUBJECTS, field_of, fingerprint, question
 from itemwise.responses.logs.jsonfiles import small_json
 from itemwise.responses.logs.lines import Columns, Field, Trouble, columns, first_records
+from itemwise.responses.logs.lm_eval_metrics import chosen_metric
 from itemwise.responses.logs.runs import (
+    BROKEN_LINES,
+    NO_IDENTITY,
     Items,
     Passed,
     Run,
     Wanted,
     as_fact,
-    as_score,
+    as_name,
     part,
     shortened,
 )
 
-PREFERRED = ("exact_match", "acc", "acc_norm", "pass@1", "mc1", "em", "f1")
 SECOND_FILTER = "of another filter"
+TWICE = "that are there twice"
+TWICE_UNNAMED = "that are there twice, or of another filter without a name"
 SAME_CONTENT = "with the content of an earlier row"
-NO_IDENTITY = "with neither doc_hash nor doc_id"
 
 _NAME = re.compile(r"samples_(.+?)(?:_(\d{4}-\d\d-\d\dT[\d.:+-]+))?\.jsonl(?:\.gz)?")
-_NO_METRICS = {
-    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
-    *("doc_hash", "prompt_hash", "target_hash", "schema_version", "task_hash", "sample_len"),
-}
 
 
 @dataclass
@@ -46,7 +44,7 @@ class LmEval:
     """The lm-evaluation-harness, run with --log_samples."""
 
     name: str = "lm-eval"
-    _results: dict[Path, list[Path]] = field(default_factory=dict)
+    _results: dict[Path, dict[Path, dict[str, Any]]] = field(default_factory=dict)
 
     def recognises(self, path: Path, beginning: bytes) -> bool:
         """By the name of its sample files, or by the first fields of a row."""
@@ -59,8 +57,9 @@ class LmEval:
     def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
         """One run: a model on a task."""
         like = first_records(path, wanted.max_bytes)
-        metric = chosen_metric(path, like, wanted.metrics)
+        metric, remarks = chosen_metric(path, like, wanted)
         run, sign = self._run(path, metric, wanted.max_bytes)
+        run.remarks += remarks
         trouble, filters = Trouble(), _Filters(run, items)
         for block in columns(
             path,
@@ -73,7 +72,7 @@ class LmEval:
         ):
             filters.add(block, sign)
         filters.choose(wanted.filter)
-        run.leave_out("on broken lines", len(trouble.broken) + bool(trouble.cut))
+        run.leave_out(BROKEN_LINES, len(trouble.broken) + bool(trouble.cut))
         run.remarks += trouble.sentences()
         yield run
 
@@ -82,48 +81,37 @@ class LmEval:
         match = _NAME.fullmatch(path.name)
         task = match[1] if match else path.name.partition(".")[0]
         date = (match[2] if match else None) or ""
-        results = self._told(path, date, max_bytes)
+        results, remark = self._told(path, date, max_bytes)
         folder = path.absolute().parent.name.replace("__", "/")
         run = Run(path, self.name, _model(results) or folder, task, metric, date)
+        run.remarks += remark
         run.about = _about(results, date)
         lower = part(results, "higher_is_better", task, metric) is False
         if lower:
             run.remarks.append(f"lower is better in {metric}: its scores were made negative")
         return run, -1.0 if lower else 1.0
 
-    def _told(self, path: Path, date: str, max_bytes: int) -> dict[str, Any]:
-        """The results of the same date, or the latest that lie beside the samples."""
+    def _told(self, path: Path, date: str, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
+        """The results of the same date, or others beside, if they are all of one model."""
         folder = path.parent
         if folder not in self._results:
-            self._results[folder] = sorted(folder.glob("results_*.json"))
+            files = sorted(folder.glob("results_*.json"))
+            self._results[folder] = {file: _kept(small_json(file, max_bytes)) for file in files}
         beside = self._results[folder]
-        same = [file for file in beside if date and date in file.name]
-        return small_json((same or beside)[-1], max_bytes) if beside else {}
+        same = [found for file, found in beside.items() if date and date in file.name]
+        if same or not beside:
+            return (same or [{}])[-1], []
+        models = {_model(found) for found in beside.values()} - {None}
+        if len(models) > 1:
+            return {}, ["results beside are of several models: the folder names the model"]
+        remark = "no results of its date are beside: others name the model"
+        return list(beside.values())[-1], [remark] if date and models else []
 
 
-def chosen_metric(path: Path, like: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> str:
-    """The metric that is read: one that was asked for, the usual one, or the first there is."""
-    named = [str(name) for row in like for name in _listed(row.get("metrics"))]
-    found = [
-        key
-        for key in dict.fromkeys([*named, *(key for row in like for key in row)])
-        if key not in _NO_METRICS and any(as_score(row.get(key)) is not None for row in like)
-    ]
-    if not like:
-        raise FileError(f"'{path}' has no intact row among its first lines. Check how it was made.")
-    for name in wanted or (*PREFERRED, *found):
-        if name in found:
-            return name
-    if wanted:
-        raise FileError(
-            f"'{path}' has no metric {' or '.join(map(shown, wanted))}; "
-            f"it has: {', '.join(found) or 'none that is a number'}."
-        )
-    raise FileError(f"'{path}' has no metric that is a number for each row, so nothing to read.")
-
-
-def _listed(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _kept(results: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked of results, which may be long."""
+    names = ("model_name", "config", "higher_is_better", "lm_eval_version", "git_hash")
+    return {name: results[name] for name in names if name in results}
 
 
 def _fields(metric: str, like: Sequence[Mapping[str, Any]]) -> list[Field]:
@@ -132,13 +120,17 @@ def _fields(metric: str, like: Sequence[Mapping[str, Any]]) -> list[Field]:
         Field("id", ("doc_id",)),
         Field("key", ("doc_hash",)),
         Field("filter", ("filter",)),
-        Field("score", (metric,), score=True),
+        Field("score", (metric,), "score"),
     ]
     documents = [row.get("doc") for row in like]
-    for name, known in (("subject", SUBJECTS), ("passage", PASSAGES)):
-        found = next((key for doc in documents if (key := field_of(doc, known))), None)
-        if found:
-            fields.append(Field(name, ("doc", found)))
+    subject, passage = (
+        next((key for doc in documents if (key := field_of(doc, known))), None)
+        for known in (SUBJECTS, PASSAGES)
+    )
+    if subject:
+        fields.append(Field("subject", ("doc", subject)))
+    if passage:
+        fields.append(Field("passage", ("doc", passage), "text"))
     return fields
 
 
@@ -167,14 +159,14 @@ class _Filters:
             if identity is None and key is None:
                 self.run.leave_out(NO_IDENTITY)
                 continue
-            known = len(self.items.keys)
-            place = self.items.place(self.run.task, key or f"id {identity}", identity or key[:12])
+            known = len(self.items)
+            place = self.items.place(self.run.task, identity, key)
             if told and place == known:
                 self.items.tell(place, _facts(block, told, at))
             scores = self.found.setdefault(name, {})
             if place in scores:
-                again = self.ids[place] == identity
-                self.run.leave_out(SECOND_FILTER if again else SAME_CONTENT)
+                again = TWICE if name else TWICE_UNNAMED  # old logs do not name their filters
+                self.run.leave_out(again if self.ids[place] == identity else SAME_CONTENT)
                 continue
             self.ids.setdefault(place, identity)
             scores[place] = None if score is None else sign * score
@@ -203,14 +195,14 @@ def _facts(block: Columns, names: Sequence[str], at: int) -> dict[str, Fact]:
 
 
 def _model(results: Mapping[str, Any]) -> str | None:
-    name = results.get("model_name")
-    if isinstance(name, str) and name:
+    name = as_name(results.get("model_name"))
+    if name is not None:
         return name
     arguments = part(results, "config", "model_args")
     if isinstance(arguments, dict):
         arguments = f"pretrained={arguments.get('pretrained', '')}"
     match = re.search(r"(?:pretrained|model)=([^,]+)", str(arguments or ""))
-    return match[1] if match else None
+    return as_name(match[1]) if match else None
 
 
 def _about(results: Mapping[str, Any], date: str) -> dict[str, Fact]:

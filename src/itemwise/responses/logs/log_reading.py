@@ -23,6 +23,7 @@ class LogReading(Finding):
     responses: Responses
     files: pd.DataFrame  # a row a file, or a model and a task in it
     left_out: Mapping[str, int]  # rows, by why
+    refused: Mapping[str, str]  # files that could not be read, and why
     notes: tuple[str, ...]
 
     def to_frame(self) -> pd.DataFrame:
@@ -32,12 +33,12 @@ class LogReading(Finding):
     @property
     def n_refused(self) -> int:
         """How many files could not be read."""
-        return int((self.files["model"] == "").sum())
+        return len(self.refused)
 
     @property
     def meaning(self) -> str:
         """How much was read, and what was left out."""
-        tasks = set(self.responses.facts_of_items["task"])
+        tasks = set(self.responses.item_groups("task"))
         used = self.files.loc[self.files["read"] > 0, "file"].nunique()
         said = (
             f"Read {counted(self.responses.n_respondents, 'model')} on "
@@ -56,7 +57,7 @@ class LogReading(Finding):
         from itemwise.displays import HeatMapDisplay
 
         asked = pd.DataFrame(self.responses.observed.T, columns=_short(self.responses.respondents))
-        tasks = pd.Index(self.responses.facts_of_items["task"])
+        tasks = pd.Index(self.responses.item_groups("task"))
         counts = asked.groupby(tasks, sort=False).sum().T.replace(0, float("nan"))
         named = counts.rename_axis(columns="task (items asked)")
         return HeatMapDisplay(named, low=0.0).plot(**kw)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -13,20 +13,19 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError
 from itemwise.responses.cells import Kind, shown
 from itemwise.responses.facts import Fact
+from itemwise.responses.logs.dates import moment
 from itemwise.responses.logs.runs import Epochs, Items, Run
 from itemwise.responses.table import Responses
 from itemwise.responses.triples import Triples, check_cells
 from itemwise.words import counted, listed
 
 OLDER_RUN = "of an older run of the same model and task"
-LATER_EPOCHS = "of later epochs"
-NOT_EVERY_EPOCH = "of items that were not scored in every epoch"
 MOST_GRADES = 20
 _TABLE_BYTES = 2 * 1024**3
 
 
 @dataclass
-class Answers:
+class RunScores:
     """What counts of a run: one score an item, made of so many rows."""
 
     run: Run
@@ -44,11 +43,13 @@ class Answers:
 
 def merged(runs: Sequence[Run], items: Items, epochs: Epochs, max_bytes: int) -> Responses:
     """One table of all runs, with what is known of its items and models."""
-    answers = [_reduced(run, epochs) for run in sorted(runs, key=_age)]
-    notes = [*_epoch_notes(answers, epochs), *_newest_only(answers)]
+    same, hash_notes = _same_items(runs, items)
+    answers = [_reduced(run, same, epochs) for run in sorted(runs, key=_age)]
+    notes = [*hash_notes, *_epoch_notes(answers, epochs), *_drop_older(answers)]
     answers = [one for one in answers if one.places.size]
     used = np.unique(np.concatenate([one.places for one in answers]))
-    models = list(dict.fromkeys(run.model for run in runs if _has_any(run, answers)))
+    there = {one.run.model for one in answers}
+    models = list(dict.fromkeys(run.model for run in runs if run.model in there))
     check_cells(len(models), used.size, min(max_bytes, _TABLE_BYTES))
     names, clash = _item_names(items, used)
     row = {model: at for at, model in enumerate(models)}
@@ -65,68 +66,99 @@ def merged(runs: Sequence[Run], items: Items, epochs: Epochs, max_bytes: int) ->
     return table.described(
         items=_item_facts(items, used),
         respondents=_model_facts([one.run for one in answers], models),
-        notes=[*notes, *_version_notes(answers)],
+        notes=[*notes, *_version_notes(answers), *_source_notes(answers)],
     )
 
 
-def _has_any(run: Run, answers: Iterable[Answers]) -> bool:
-    return any(one.run is run for one in answers)
-
-
-def _age(run: Run) -> tuple[str, str]:
+def _age(run: Run) -> tuple[float, str]:
     """Older runs first; without a date, by name."""
-    return run.date.replace(":", "-")[:19], str(run.file)
+    return moment(run.date), str(run.file)
 
 
-def _reduced(run: Run, epochs: Epochs) -> Answers:
+def _same_items(runs: Sequence[Run], items: Items) -> tuple[NDArray[np.int64], list[str]]:
+    """Which item each place stands for: one without a hash is the hashed one of the same id.
+
+    That holds within a task of one harness whose hashed items have an id each: its older versions
+    wrote no hash.
+    """
+    same = np.arange(len(items))
+    together: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for run in runs:
+        together[run.format, run.task].update(run.places)
+    joined_tasks = []
+    for (_, task), places in together.items():
+        hashed = {items.ids[place]: place for place in places if items.hashes[place] is not None}
+        bare = [place for place in places if items.hashes[place] is None]
+        unique = len(hashed) + len(bare) == len(places)
+        found = [place for place in bare if unique and items.ids[place] in hashed]
+        same[found] = [hashed[items.ids[place]] for place in found]
+        if found:
+            joined_tasks.append(task)
+    if not joined_tasks:
+        return same, []
+    note = (
+        f"In {listed(joined_tasks, 'task')} some logs have no hash of the content; their items "
+        "were taken for those of the same id."
+    )
+    return same, [note]
+
+
+def _reduced(run: Run, same: NDArray[np.int64], epochs: Epochs) -> RunScores:
     """One score an item: the mean of its epochs, how many were right, or the first."""
-    places = np.frombuffer(run.places, dtype=np.int64)
+    places = same[np.frombuffer(run.places, dtype=np.int64)]
     scores = np.frombuffer(run.scores, dtype=np.float64)
     found, first, inverse, counts = np.unique(
         places, return_index=True, return_inverse=True, return_counts=True
     )
     inverse = inverse.reshape(-1)
     if epochs == "first":
-        run.left_out[LATER_EPOCHS] += places.size - found.size
-        return Answers(run, found, scores[first], np.ones_like(found))
+        run.left_out[f"of later {run.repeats}"] += places.size - found.size
+        return RunScores(run, found, scores[first], np.ones_like(found))
     totals = np.bincount(inverse, scores, found.size).astype(np.float64)
     if epochs == "mean" or not found.size:
-        return Answers(run, found, totals / np.maximum(counts, 1), counts)
+        return RunScores(run, found, totals / np.maximum(counts, 1), counts)
     if not np.isin(scores, (0.0, 1.0)).all():
         odd = scores[~np.isin(scores, (0.0, 1.0))][0]
         raise InputError(
             f"epochs is 'grades', which counts right answers, but task {shown(run.task)} in "
             f"'{run.file}' has the score {odd:g}. Use epochs='mean' or 'first'."
         )
-    answers = Answers(run, found, totals, counts)
-    answers.keep(counts == counts.max(), NOT_EVERY_EPOCH)
+    answers = RunScores(run, found, totals, counts)
+    answers.keep(counts == counts.max(), f"of items that lack some of the {run.repeats}")
     return answers
 
 
-def _epoch_notes(answers: Sequence[Answers], epochs: Epochs) -> list[str]:
+def _epoch_notes(answers: Sequence[RunScores], epochs: Epochs) -> list[str]:
     """How many epochs each task had; as grades, all its runs must have the same number."""
     several: dict[str, set[int]] = defaultdict(set)
+    words: dict[str, str] = {}
     for one in answers:
         if one.rows.size:
             several[one.run.task].add(int(one.rows.max()))
+            words[one.run.task] = one.run.repeats
     unequal = [task for task, found in several.items() if len(found) > 1]
     if epochs == "grades" and unequal:
-        found = sorted(several[unequal[0]])
+        task = unequal[0]
+        found = sorted(several[task])
         raise InputError(
-            f"epochs is 'grades', but task {shown(unequal[0])} has {found[0]} epochs in one log "
+            f"epochs is 'grades', but task {shown(task)} has {found[0]} {words[task]} in one log "
             f"and {found[-1]} in another, so that their grades differ in meaning. "
             "Use epochs='mean' or 'first'."
         )
-    repeated = [task for task, found in several.items() if max(found) > 1]
-    if not repeated:
-        return []
     became = "averaged" if epochs == "mean" else "counted: a grade is how many were right"
-    return [f"Epochs of {listed(repeated, 'task')} were {became}."]
+    repeated: dict[str, list[str]] = defaultdict(list)
+    for task, found_in_task in several.items():
+        if max(found_in_task) > 1:
+            repeated[words[task]].append(task)
+    return [
+        f"{word.capitalize()} of {listed(tasks, 'task')} were {became}."
+        for word, tasks in repeated.items()
+    ]
 
 
-def _newest_only(answers: Sequence[Answers]) -> list[str]:
+def _drop_older(answers: Sequence[RunScores]) -> list[str]:
     """Where two runs of a model and a task have the same item, the newer counts."""
-    together: dict[tuple[str, str], list[Answers]] = defaultdict(list)
+    together: dict[tuple[str, str], list[RunScores]] = defaultdict(list)
     for one in answers:
         together[one.run.model, one.run.task].append(one)
     twice = []
@@ -159,7 +191,7 @@ def _item_names(items: Items, used: NDArray[np.int64]) -> tuple[list[str], list[
         return names, []
     for length in (8, None):
         longer = [
-            f"{name}#{items.keys[place][:length]}" if seen[name] > 1 else name
+            f"{name}#{(items.hashes[place] or 'id')[:length]}" if seen[name] > 1 else name
             for name, place in zip(names, used, strict=True)
         ]
         if len(set(longer)) == len(longer):
@@ -177,11 +209,10 @@ def _item_facts(items: Items, used: NDArray[np.int64]) -> dict[str, list[Fact]]:
         "task": [items.tasks[place] for place in places],
         "id": [items.ids[place] for place in places],
     }
-    hashes: list[Fact] = [
-        None if items.keys[place].startswith("id ") else items.keys[place] for place in places
-    ]
-    told = {name: [known.get(place) for place in places] for name, known in items.facts.items()}
-    told["hash"] = hashes
+    told: dict[str, list[Fact]] = {
+        name: [known.get(place) for place in places] for name, known in items.facts.items()
+    }
+    told["hash"] = [items.hashes[place] for place in places]
     return facts | {
         name: column for name, column in told.items() if any(v is not None for v in column)
     }
@@ -204,7 +235,7 @@ def _one(name: str, values: Sequence[Fact]) -> Fact:
     if len(values) < 2:
         return values[0] if values else None
     texts = [str(value) for value in values]
-    return max(texts) if name == "date" else ", ".join(texts)
+    return max(texts, key=moment) if name == "date" else ", ".join(texts)
 
 
 def _kind(scores: NDArray[np.float64]) -> Kind:
@@ -214,7 +245,7 @@ def _kind(scores: NDArray[np.float64]) -> Kind:
     return "graded" if whole and scores.max() <= MOST_GRADES else "continuous"
 
 
-def _kind_notes(answers: Sequence[Answers], kind: str) -> list[str]:
+def _kind_notes(answers: Sequence[RunScores], kind: str) -> list[str]:
     """Which tasks are not right or wrong, and what the table became for it."""
     if kind == "binary":
         return []
@@ -228,7 +259,7 @@ def _kind_notes(answers: Sequence[Answers], kind: str) -> list[str]:
     return [f"{note}{beside}: the table is {kind}."]
 
 
-def _metric_notes(answers: Sequence[Answers]) -> list[str]:
+def _metric_notes(answers: Sequence[RunScores]) -> list[str]:
     metrics: dict[str, set[str]] = defaultdict(set)
     for one in answers:
         metrics[one.run.task].add(one.run.metric)
@@ -240,7 +271,7 @@ def _metric_notes(answers: Sequence[Answers]) -> list[str]:
     ]
 
 
-def _version_notes(answers: Sequence[Answers]) -> list[str]:
+def _version_notes(answers: Sequence[RunScores]) -> list[str]:
     pairs = {
         (one.run.format, str(one.run.about["version"]))
         for one in answers
@@ -255,3 +286,16 @@ def _version_notes(answers: Sequence[Answers]) -> list[str]:
                 "score differently."
             )
     return notes
+
+
+def _source_notes(answers: Sequence[RunScores]) -> list[str]:
+    """Two harnesses may number the items of a task differently."""
+    sources: dict[str, set[str]] = defaultdict(set)
+    for one in answers:
+        sources[one.run.task].add(one.run.format)
+    return [
+        f"Task {shown(task)} comes from logs of {' and '.join(sorted(found))}; items of the same "
+        "id or content hash were taken for the same."
+        for task, found in sorted(sources.items())
+        if len(found) > 1
+    ]

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError
+from itemwise.files import readable_file
 from itemwise.responses.arff import read_arff
 from itemwise.responses.facts import Fact
-from itemwise.responses.logs.runs import Items, Passed, Run, Wanted, as_fact
+from itemwise.responses.logs.runs import Items, Passed, Run, Wanted, as_fact, no_metric
 from itemwise.responses.text import text_bytes
 from itemwise.words import joined
 
@@ -22,6 +23,7 @@ METRIC = "correct"
 _RELATION = re.compile(rb"openml[_ ]task[_ ](\d{1,12})", re.I)
 _TOLD = re.compile(rb"<oml:(run_id|task_id|flow_id|flow_name|setup_id)>([^<]{1,300})</")
 _HEAD = 1 << 16
+_DESCRIPTION = 64 * 1024**2  # bytes
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,15 @@ class OpenMLPredictions:
         _check(path, frame)
         run = self._run(path, wanted.max_bytes)
         if wanted.metrics and METRIC not in wanted.metrics:
-            raise FileError(f"'{path}' has no metric {wanted.metrics[0]!r:.60}; it has: {METRIC}.")
+            raise no_metric(path, wanted.metrics, [METRIC])
         right = (frame["prediction"].astype(str) == frame["correct"].astype(str)).astype(float)
         right[frame["prediction"].isna() | frame["correct"].isna()] = float("nan")
-        folds = frame["fold"] if "fold" in frame else frame["row_id"] * 0
+        folds = frame["fold"] if "fold" in frame else [None] * len(frame)
         for row, score, fold in zip(frame["row_id"], right, folds, strict=True):
             identity = f"{row:.0f}" if isinstance(row, float) else str(row)
-            place = items.place(run.task, f"id {identity}", identity)
-            if run.add(place, score) and "fold" in frame and "repeat" not in frame:
-                items.tell(place, {"fold": as_fact(int(fold))})
+            place = items.place(run.task, identity)
+            if run.add(place, score) and "repeat" not in frame:
+                items.tell(place, {"fold": as_fact(fold)})
         passed(path.stat().st_size)
         yield run
 
@@ -62,9 +64,8 @@ class OpenMLPredictions:
         folder = path.absolute().parent.name
         named = path.name.partition(".")[0].removesuffix("predictions").strip("_-")
         model = told.get("flow_name") or named or folder
-        run = Run(
-            path, self.name, str(model), f"openml-task:{number}" if number else folder, METRIC
-        )
+        task = f"openml-task:{number}" if number else folder
+        run = Run(path, self.name, str(model), task, METRIC, repeats="repeats")
         run.about = {"source": self.name, **told}
         return run
 
@@ -85,8 +86,8 @@ def _check(path: Path, frame: pd.DataFrame) -> None:
 def _description(path: Path) -> dict[str, Fact]:
     """What the description of a run tells, as plain text: no XML of strangers is interpreted."""
     try:
-        with path.open("rb") as file:
+        with readable_file(path, _DESCRIPTION).open("rb") as file:
             found = _TOLD.findall(file.read(1 << 20))
-    except OSError:
+    except (OSError, FileError):
         return {}
     return {key.decode(): value.decode("utf-8", "replace").strip() for key, value in found}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.files import PathLike
-
-Progress = Callable[[int, str, int], None]  # bytes read, of which file, bytes in all
+    from itemwise.progress import Report
 
 _COLUMNS = ("file", "format", "model", "task", "metric", "rows", "read", "dropped", "reason")
 
@@ -33,7 +32,7 @@ def read_logs(
     epochs: Epochs = "mean",
     keep_text: bool = False,
     max_bytes: int = 8 * 1024**3,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> LogReading:
     """Read evaluation logs at `paths`, or folders of them, into one table: models × items.
 
@@ -78,6 +77,7 @@ def read_logs(
         responses=table.described(notes=more),
         files=_files(found, runs, refused),
         left_out=dict(left_out.most_common()),
+        refused={clean(str(path)): clean(why) for path, why in refused.items()},
         notes=(*table.notes, *more),
     )
 
@@ -87,7 +87,7 @@ def _all_runs(
     given: Sequence[Path],
     wanted: Wanted,
     items: Items,
-    progress: Progress | None,
+    progress: Report | None,
 ) -> tuple[list[Run], dict[Path, str]]:
     """The runs of all logs, and why some logs have none; one that was named itself must have."""
     runs: list[Run] = []
@@ -100,6 +100,11 @@ def _all_runs(
             if one.path in given:
                 raise
             refused[one.path] = str(error)
+        except Exception as error:
+            if one.path in given:
+                raise
+            reason = f"{type(error).__name__}: {error}"
+            refused[one.path] = f"'{one.path}' cannot be read ({reason:.200}). It is no intact log."
         done += one.size
     return runs, refused
 
@@ -120,7 +125,7 @@ def _checked(
 
 
 def _runs(
-    one: Found, wanted: Wanted, items: Items, done: int, total: int, progress: Progress | None
+    one: Found, wanted: Wanted, items: Items, done: int, total: int, progress: Report | None
 ) -> list[Run]:
     """The runs of a log, while its bytes are told as they pass."""
     if one.format is None:

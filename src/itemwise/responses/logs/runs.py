@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from itemwise.errors import FileError
+from itemwise.responses.cells import shown
 from itemwise.responses.facts import Fact
 
 Epochs = Literal["mean", "grades", "first"]
@@ -17,7 +20,11 @@ Passed = Callable[[int], None]  # told how many bytes of the file are behind us
 
 LONGEST_TEXT = 2_000
 LONGEST_NAME = 500  # of a model, a task or an id: more is no name
+
 NOT_SCORED = "without a score"
+NO_IDENTITY = "without an id"
+FAILED = "that ended with an error"
+BROKEN_LINES = "on broken lines"
 
 
 @dataclass(frozen=True)
@@ -32,24 +39,29 @@ class Wanted:
 
 
 class Items:
-    """The items of all tasks. Within a task, the key decides which item it is."""
+    """The items of all tasks. Within a task, the content decides which item it is, or the id."""
 
     def __init__(self) -> None:
-        self._places: dict[str, dict[str, int]] = {}
+        self._by_content: dict[str, dict[str, int]] = {}
+        self._by_id: dict[str, dict[str, int]] = {}
         self.tasks: list[str] = []
-        self.keys: list[str] = []
         self.ids: list[str] = []
+        self.hashes: list[str | None] = []
         self.facts: dict[str, dict[int, Fact]] = {}
 
-    def place(self, task: str, key: str, identity: str) -> int:
-        """The number of an item; a new one where no log has told of it."""
-        places = self._places.setdefault(task, {})
-        place = places.get(key)
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def place(self, task: str, identity: str | None, content_hash: str | None = None) -> int:
+        """The number of an item, which has an id or a hash; a new one if no log has told of it."""
+        known = (self._by_id if content_hash is None else self._by_content).setdefault(task, {})
+        key = content_hash or identity or ""
+        place = known.get(key)
         if place is None:
-            place = places[key] = len(self.keys)
+            place = known[key] = len(self.ids)
             self.tasks.append(task)
-            self.keys.append(key)
-            self.ids.append(identity)
+            self.ids.append(identity or key[:12])
+            self.hashes.append(content_hash)
         return place
 
     def tell(self, place: int, facts: Mapping[str, Fact]) -> None:
@@ -75,6 +87,7 @@ class Run:
     scores: array[float] = field(default_factory=lambda: array("d"))
     left_out: Counter[str] = field(default_factory=Counter)  # rows, by why
     remarks: list[str] = field(default_factory=list)
+    repeats: str = "epochs"  # what it calls asking an item again
 
     def __post_init__(self) -> None:
         self.model, self.task = clean(self.model), clean(self.task)
@@ -123,6 +136,10 @@ def as_name(value: object) -> str | None:
     """A name as logs give them: text or a number, neither empty nor endless."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
+    if isinstance(value, float):  # 1 and 1.0 are one name
+        if not math.isfinite(value):
+            return None
+        value = int(value) if value.is_integer() else value
     text = clean(str(value))
     return text if 0 < len(text) <= LONGEST_NAME and text.strip() else None
 
@@ -136,6 +153,8 @@ def as_fact(value: object) -> Fact:
     """A fact in a few words; anything nested or long is none."""
     if isinstance(value, bool | int):
         return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return as_name(value)
 
 
@@ -151,3 +170,14 @@ def part(record: object, *path: str) -> Any:
             return None
         record = record.get(key)
     return record
+
+
+def no_metric(path: Path, wanted: Sequence[str], found: Iterable[str]) -> FileError:
+    """The error of a log that lacks the metrics that were wanted, with those that it has."""
+    asked = " or ".join(map(shown, wanted[:3])) or "that is known"
+    there = ", ".join(f"{name:.60}" for name in islice(found, 20))
+    if not there:
+        return FileError(f"'{path}' has no metric {asked}, nor another: nothing to read.")
+    return FileError(
+        f"'{path}' has no metric {asked}; it has: {there}. Name one of them as metric."
+    )

@@ -112,7 +112,7 @@ def _known(items: Iterable[str], facts: Any, task: str, key: str) -> dict[str, t
 def _told(facts: Any) -> Any:
     """Columns of facts, in which what is missing is None and numbers are Python's."""
     if isinstance(facts, Responses):
-        return facts.facts_of_items
+        return facts._item_facts  # noqa: SLF001 - a frame turns whole numbers into floats
     if not hasattr(facts, "columns"):
         raise InputError(
             f"facts is {type(facts).__name__}; give responses that know facts of their items, or "

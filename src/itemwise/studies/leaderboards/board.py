@@ -175,7 +175,7 @@ def answered(table: Responses) -> tuple[Responses, list[str]]:
 
 def _groups(table: Responses, by: object, default: str) -> tuple[str, ...] | None:
     """The group of each item; None where none was asked for, or the default is not known."""
-    if by is None or (isinstance(by, str) and by == default and by not in table.facts_of_items):
+    if by is None or (isinstance(by, str) and by == default and by not in table.item_facts):
         return None
     return table.item_groups(by)
 
