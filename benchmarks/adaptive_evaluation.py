@@ -48,25 +48,16 @@ def figures(name: str, known: iw.Responses, unseen: iw.Responses) -> list[list[o
         [
             name,
             row.method,
-            row.items,
+            row.n_items,
             f"{row.mae:.4f} ± {row.mae_se:.4f}",
             f"{row.rmse:.4f}",
             f"{row.bias:+.4f}",
-            f"{row.rank_correlation:.3f}",
+            f"{row.spearman:.3f}",
             f"{row.coverage:.3f}",
             "" if pd.isna(row.coverage_widened) else f"{row.coverage_widened:.3f}",
         ]
         for row in found.figures.itertuples()
     ]
-
-
-def with_copies(name: str, whole: iw.Responses) -> list[object]:
-    errors = []
-    for together in (True, False):
-        found = iw.replay_adaptively(whole, sizes=[25], folds=5, copies_together=together)
-        errors.append(f"{found.figures['mae'].iloc[0]:.4f}")
-    same = whole.n_respondents - len(set(copies(whole)))
-    return [name, same, *errors]
 
 
 def batches(name: str, known: iw.Responses, unseen: iw.Responses) -> list[object]:
@@ -79,21 +70,18 @@ def batches(name: str, known: iw.Responses, unseen: iw.Responses) -> list[object
 
 def main() -> None:
     print(machine())
-    chosen, table, doubled, batched = [], [], [], []
+    chosen, table, batched = [], [], []
     for name in sys.argv[1:] or BENCHMARKS:
         whole = responses(name)
         fold = grouped_folds(copies(whole), 5, SEED)
         known, unseen = whole.select(respondents=fold > 0), whole.select(respondents=fold == 0)
         chosen += choices(name, known)
         table += figures(name, known, unseen)
-        doubled.append(with_copies(name, whole))
         batched.append(batches(name, known, unseen))
     head = ["benchmark", "model", "selector", "MAE, 10 items", "MAE, 25 items"]
     print_table("Chosen on the calibration models alone (3 folds)", head, chosen)
     head = ["benchmark", "method", "items", "MAE", "RMSE", "bias", "rank correlation"]
     print_table("Unseen models", [*head, "coverage", "widened"], table)
-    head = ["benchmark", "copies", "kept together", "anywhere"]
-    print_table("Models with equal responses: MAE after 25 items, 5 folds", head, doubled)
     head = ["benchmark", "1 at a time", "5 at a time", "25 at once"]
     print_table("Batches: MAE after 25 items", head, batched)
 

@@ -15,7 +15,8 @@ from scipy.special import expit
 
 import itemwise as iw
 from common import SHARED, best_of, machine, print_table
-from itemwise.studies.leaderboards.board import Board
+from itemwise.estimation.choosing import AUTO
+from itemwise.studies.leaderboards.board import DOCUMENT, TASK, Board, groups_of
 from itemwise.studies.leaderboards.pairs import rank_limits
 from itemwise.studies.leaderboards.scores import ability_scale
 
@@ -35,6 +36,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "12 documents of 1 to 80 items": {"items": 400, "documents": 12, "uneven": True},
     "5 tasks of 20 to 320, mean of tasks": {"items": 620, "tasks": True},
     "1,000 items, 60 % not asked": {"items": 1000, "missing": 0.6},
+    "200 items, a third asked the 20 easiest": {"items": 200, "easiest": 20},
 }
 HEADER = (
     "board",
@@ -77,6 +79,10 @@ def board(design: dict[str, Any], random: np.random.Generator) -> iw.Responses:
     else:
         values = (random.random(chance.shape) < chance).astype(float)
     values[random.random(values.shape) < design.get("missing", 0.0)] = np.nan
+    if "easiest" in design:
+        values[np.ix_(np.arange(0, ability.size, 3), np.argsort(hard)[design["easiest"] :])] = (
+            np.nan
+        )
     facts = {}
     if "documents" in design and design.get("told", True):
         facts["document"] = document.tolist()
@@ -97,9 +103,10 @@ def judged(design: dict[str, Any], seed: int) -> np.ndarray:
     """False share, any false, found share, ranks right, accuracies right, on one board."""
     table = board(design, np.random.default_rng(seed))
     # Where all was asked, the scale of abilities plays no part in what is judged here.
-    scale = None if table.complete else ability_scale(table, None)[0]
+    scale = None if table.complete else ability_scale(table, AUTO)[0]
     average = "tasks" if design.get("tasks") else "items"
-    found = Board.of(table, "task", "document", scale, average=average, level=0.95)
+    tasks, documents = (groups_of(table, name, name, name) for name in (TASK, DOCUMENT))
+    found = Board.of(table, tasks, documents, scale, average=average, confidence=0.95)
     tests = found.pairs("bh")
     rank_low, rank_high = rank_limits(tests, table.n_respondents, 0.95)
     real = np.round(truth(design)[found.order], 9)

@@ -5,9 +5,9 @@
 Models are split once, 80 % to learn from and 20 % to judge by; models with the same responses stay
 together. All ways see the same models. Anchor points are those of tinyBenchmarks, written anew:
 k-means of items by their responses, weighted by cluster; gp-IRT mixes that with the completed
-score of a 2PL. Standard errors are over models, each counted by itself, and for random items over
-draws. `shorten` chooses by information, and its way to predict by the learned models only;
-its constants were set while looking at other splits of the same tables.
+score of a 2PL. Standard errors are over models, those with the same responses counted as one, and
+for random items over draws. `shorten` chooses by information, and its way to predict by the
+learned models only; its constants were set while looking at other splits of the same tables.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import itemwise as iw
 from common import SHARED, machine, print_table
+from itemwise.numerics.prediction_error import prediction_error
 from itemwise.responses.copies import copies, grouped_folds
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates
 from itemwise.studies.shortening.folds import full_cells, known_of
@@ -48,16 +49,17 @@ def by_lot(truth: Floats, cells: Floats, size: int) -> tuple[float, float]:
     return float(np.mean(errors)), float(np.std(errors) / np.sqrt(DRAWS))
 
 
-def error(predicted: Any, truth: Floats) -> tuple[float, float]:
-    off = np.abs(np.asarray(predicted) - truth)
-    return float(off.mean()), float(off.std(ddof=1) / np.sqrt(len(off)))
+def error(predicted: Any, judged: iw.Responses) -> tuple[float, float]:
+    """Mean absolute error and its standard error."""
+    found = prediction_error(np.asarray(predicted), judged.values.mean(axis=1), copies(judged))
+    return found["mae"], found["mae_se"]
 
 
 def by_parts(
     candidates: Candidates, learned: iw.Responses, judged: iw.Responses, size: int
 ) -> dict[str, tuple[float, float]]:
     """Every chooser with one predictor, learned without the judged models."""
-    score, truth = learned.values.mean(axis=1), judged.values.mean(axis=1)
+    score = learned.values.mean(axis=1)
     found = {}
     for title, (method, name) in ROWS.items():
         choice = CHOOSERS[method](candidates, size, np.random.default_rng(0))
@@ -65,20 +67,17 @@ def by_parts(
         sides = [table.select(items=items) for table in (learned, judged)]
         known, asked = (known_of(candidates.bank, side, choice.weights)[0] for side in sides)
         predictor = PREDICTORS[name]
-        found[title] = error(predictor.predict(predictor.fit(known, score), asked), truth)
+        found[title] = error(predictor.predict(predictor.fit(known, score), asked), judged)
     return found
 
 
 def by_replay(
     learned: iw.Responses, judged: iw.Responses, sizes: Sequence[int]
 ) -> dict[int, tuple[float, float]]:
-    """Items asked one by one, each model its own, by number of items; where that study is there."""
-    replay = getattr(iw, "replay_adaptively", None)
-    if replay is None:
-        return {}
-    figures = replay(iw.calibrate(learned, "3pl"), judged, sizes=sizes).figures
+    """Items asked one by one, each model its own, by number of items."""
+    figures = iw.replay_adaptively(iw.calibrate(learned, "3pl"), judged, sizes=sizes).figures
     rows = figures[figures["method"] == "adaptive"]
-    return {int(row["items"]): (row["mae"], row["mae_se"]) for _, row in rows.iterrows()}
+    return {int(row["n_items"]): (row["mae"], row["mae_se"]) for _, row in rows.iterrows()}
 
 
 def compare(name: str, sizes: Sequence[int]) -> None:
@@ -99,16 +98,17 @@ def compare(name: str, sizes: Sequence[int]) -> None:
         short = iw.shorten(learned, size, model="2pl")
         spent.append(f"{perf_counter() - begin:.0f} s")
         told = short.predict(judged)
-        own = error(told["accuracy"], truth)
+        own = error(told["accuracy"], judged)
         figures = {
             "random, plain accuracy": lot,
             **by_parts(candidates, learned, judged, size),
-            **({"adaptive": adaptive[size]} if adaptive else {}),
+            "adaptive": adaptive[size],
             "`shorten`": own,
         }
         for title, (mean, se) in figures.items():
             rows.setdefault(title, []).append(f"{mean:.4f} ± {se:.4f}")
-        hold.append(f"{((truth >= told['low']) & (truth <= told['high'])).mean():.0%}")
+        inside = (truth >= told["accuracy_low"]) & (truth <= told["accuracy_high"])
+        hold.append(f"{inside.mean():.0%}")
         ratios.append(f"{own[0] / lot[0]:.2f}")
     rows["`shorten`, over random"] = ratios
     rows["`shorten`, 90 % intervals that hold"] = hold

@@ -1,8 +1,9 @@
-"""Numbers that a caller gives as arguments: text, truth values and nothing are none."""
+"""Numbers and words that a caller gives as arguments: what is none of them is refused."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
 
 from itemwise.errors import InputError
@@ -35,3 +36,15 @@ def checked_share(value: object, name: str, such_as: float) -> float:
 def is_number(value: object) -> bool:
     """Whether `value` is a real number; a truth value is none."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def one_of(value: object, name: str, known: Iterable[str]) -> str:
+    """The word that was given, refused where it is not one of those known.
+
+    >>> one_of("items", "average", ("items", "tasks"))
+    'items'
+    """
+    names = list(known)
+    if not isinstance(value, str) or value not in names:
+        raise InputError(f"{name} is {value!r:.60}, but it should be one of: {', '.join(names)}.")
+    return value

@@ -35,7 +35,7 @@ def test_the_board_is_that_of_the_package(run, path, table):
 def test_without_a_file_the_board_is_printed_as_csv(run, path):
     done = run("leaderboard", path)
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("respondent,rank,rank_low,rank_high,accuracy,accuracy_low")
+    assert lines[0].startswith("respondent,rank,rank_low,rank_high,accuracy,accuracy_se")
     assert len(lines) == 1 + 5
     assert "has the highest accuracy" in done.stderr
 

@@ -31,7 +31,7 @@ def test_a_saved_short_form_scores_a_table(run, short, scores, tmp_path):
     wanted = iw.load_short_benchmark(tmp_path / "short.json").predict(iw.read_responses(scores))
     pd.testing.assert_frame_equal(pd.read_csv("told.csv", index_col="respondent"), wanted)
     printed = run("shorten", scores, "--score", "short.json").stdout.splitlines()
-    assert printed[0] == "respondent,accuracy,low,high,ability,se,asked"
+    assert printed[0] == "respondent,accuracy,accuracy_low,accuracy_high,ability,ability_se,n_items"
 
 
 def test_without_a_file_the_items_are_printed_as_csv(run, scores):
@@ -44,7 +44,7 @@ def test_json_is_one_document(run, scores):
     said = run("shorten", scores, "--size", 3, "--folds", 2, "--json").stdout
     document = json.loads(said)
     assert len(document["items"]) == 3
-    assert document["error"][-1]["items"] == "random"
+    assert document["error"][-1]["method"] == "random"
 
 
 def test_without_a_size_the_command_says_what_to_give(run, scores):

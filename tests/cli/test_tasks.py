@@ -19,7 +19,7 @@ def test_correlations_are_those_of_the_package(run, logs):
     done = run("tasks", logs, "--quiet")
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == "task,other,correlation,se,low,high,respondents"
+    assert lines[0] == "task,other,correlation,se,low,high,n_respondents"
     wanted = iw.task_scales(iw.read_responses(logs)).correlations
     assert float(lines[1].split(",")[2]) == pytest.approx(wanted["correlation"].iloc[0])
     assert len(lines) == 1 + 3
@@ -32,7 +32,7 @@ def test_tables_and_the_heat_map_go_to_a_folder(run, logs, tmp_path):
     names = {"tasks.csv", "abilities.csv", "joint_abilities.csv", "correlations.csv"}
     assert {path.name for path in out.iterdir()} == {*names, "correlations.svg"}
     joint = pd.read_csv(out / "joint_abilities.csv")
-    assert list(joint.columns) == ["respondent", "task", "ability", "se", "asked"]
+    assert list(joint.columns) == ["respondent", "task", "ability", "ability_se", "n_items"]
     assert len(joint) == 120 * 3
     assert "correlate" in done.stdout or "closest" in done.stdout
 

@@ -404,7 +404,7 @@ def differences_frame(names):
 def prediction_frame(names):
     score = np.linspace(0.2, 0.9, len(names))
     predicted = score + 0.05 * np.cos(np.arange(len(names)))
-    columns = {"score": score, "predicted": predicted, "low": predicted - 0.04}
+    columns = {"accuracy": score, "predicted": predicted, "low": predicted - 0.04}
     return pd.DataFrame({**columns, "high": predicted + 0.04}, index=list(names))
 
 

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itemwise.learning.conformal import conformal_interval, rank_needed
+from itemwise.learning.conformal import conformal_interval
+from itemwise.numerics.reach import conformal_rank
 
 
 @pytest.mark.parametrize(
@@ -11,7 +12,7 @@ from itemwise.learning.conformal import conformal_interval, rank_needed
     [(9, 0.9, 9), (8, 0.9, 9), (19, 0.95, 19), (9, 0.7, 7), (99, 0.5, 50)],
 )
 def test_the_rank_is_that_of_a_finite_sample(n, coverage, rank):
-    assert rank_needed(n, coverage) == rank
+    assert conformal_rank(n, coverage) == rank
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(12, 60))
@@ -21,7 +22,7 @@ def test_bounds_are_the_ranked_values_of_all_held_out_items(seed, groups, n):
     parts = np.array_split(np.abs(random.standard_t(3, size=n)), groups)
     residuals = [np.sort(part) for part in parts]
     low, high = conformal_interval(centres, residuals, 0.8)
-    rank = rank_needed(n, 0.8)
+    rank = conformal_rank(n, 0.8)
     for k, row in enumerate(centres):
         above = np.concatenate([c + r for c, r in zip(row, residuals, strict=True)])
         below = np.concatenate([c - r for c, r in zip(row, residuals, strict=True)])

@@ -113,6 +113,8 @@ class Bank:
             number = float(response)  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
             raise InputError(f"The response to {name!r} is {response!r}, not a number.") from error
+        except OverflowError as error:  # whose digits alone may be too many to show
+            raise InputError(f"The response to {name!r} is a number too large to use.") from error
         if not np.isfinite(number):
             raise InputError(
                 f"The response to {name!r} is {response!r}. Give a finite number; an item that "

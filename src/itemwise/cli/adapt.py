@@ -9,9 +9,9 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.files import FIGURE, TABLE, check_targets, write_table
-from itemwise.cli.options import Json, Quiet, Seed, choice
+from itemwise.cli.options import Json, ModelOrAuto, Quiet, Seed, choice
 from itemwise.errors import FileError, InputError
-from itemwise.models import MODELS
+from itemwise.estimation.choosing import AUTO
 
 if TYPE_CHECKING:
     from itemwise.calibration import Calibration
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SIZES = (5, 10, 25, 50)
 SELECTORS = ("score", "information", "randomesque", "nearest", "random")
-SHOWN = ["method", "items", "mae", "mae_se", "rank_correlation", "coverage", "coverage_widened"]
+SHOWN = ["method", "n_items", "mae", "mae_se", "spearman", "coverage", "coverage_widened"]
 
 Source = Annotated[
     Path,
@@ -42,12 +42,7 @@ def adapt(
     selector: Annotated[
         str, choice("--selector", names=SELECTORS, text="How items are chosen.")
     ] = "score",
-    model: Annotated[
-        str | None,
-        choice(
-            "--model", "-m", names=MODELS, text="Response function of items.", show_default="3pl"
-        ),
-    ] = None,
+    model: ModelOrAuto = AUTO,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the models.")] = 5,
     batch_size: Annotated[int, typer.Option(min=1, help="Items asked at once.")] = 1,
     out: Annotated[
@@ -99,7 +94,7 @@ def adapt(
     if figure is not None:
         found.plot().save(figure)
     if lm_eval is not None or inspect is not None:
-        size = int(found.figures["items"].max())
+        size = int(found.figures["n_items"].max())
         _select(given, recorded, (selector, model, size, seed), lm_eval, inspect)
     console.show(found.figures[SHOWN].set_index("method").round(3))
     for sentence in found.sentences():
@@ -131,7 +126,7 @@ def _read(source: Path, replay: Path | None) -> tuple[Calibration | Responses, R
 def _select(
     given: Calibration | Responses,
     recorded: Responses | None,
-    settings: tuple[str, str | None, int, int],
+    settings: tuple[str, str, int, int],
     lm_eval: Path | None,
     inspect: Path | None,
 ) -> None:

@@ -9,8 +9,8 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.files import TABLE, check_targets, report_folder, write_table
-from itemwise.cli.options import Json, Kind, Layout, Quiet, Scores, choice
-from itemwise.models import MODELS
+from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Scores, choice
+from itemwise.estimation.choosing import AUTO
 
 AVERAGES = ("items", "tasks")
 CORRECTIONS = ("bh", "by", "holm")
@@ -22,15 +22,6 @@ Cluster = Annotated[
 ]
 Average = Annotated[
     str, choice("--average", names=AVERAGES, text="Weigh all items alike, or all tasks.")
-]
-Scale = Annotated[
-    str | None,
-    choice(
-        *("--model", "-m"),
-        names=MODELS,
-        text="Response function of items.",
-        show_default="by respondents",
-    ),
 ]
 Confidence = Annotated[float, typer.Option(help="Of all intervals, between 0 and 1.")]
 Alpha = Annotated[float, typer.Option(help="Share of pairs wrongly told apart.")]
@@ -50,7 +41,7 @@ def leaderboard(
     by: By = "task",
     cluster: Cluster = "document",
     average: Average = "items",
-    model: Scale = None,
+    model: ModelOrAuto = AUTO,
     confidence: Confidence = 0.95,
     alpha: Alpha = 0.05,
     correction: Correction = "bh",

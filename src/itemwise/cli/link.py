@@ -32,7 +32,7 @@ Drift = Annotated[
     str,
     choice("--drift", names=("remove", "keep"), text="What becomes of anchors that changed."),
 ]
-Level = Annotated[
+Alpha = Annotated[
     float, typer.Option(help="Share of false alarms among anchors called drifted; 0 to 1.")
 ]
 Out = Annotated[
@@ -49,7 +49,7 @@ def link(
     anchors: Anchors = None,
     method: Method = "stocking-lord",
     drift: Drift = "remove",
-    level: Level = 0.05,
+    alpha: Alpha = 0.05,
     out: Out = None,
     table: Table = None,
     figure: Figure = None,
@@ -72,7 +72,7 @@ def link(
     names = None if anchors is None else list(read_order(anchors))
     first, second = iw.load(old), _bank_or_responses(new, layout)
     with console.progress(f"Linking {new.name}"):
-        found = iw.link(first, second, anchors=names, method=method, drift=drift, level=level)  # type: ignore[arg-type]
+        found = iw.link(first, second, anchors=names, method=method, drift=drift, alpha=alpha)  # type: ignore[arg-type]
     if out is not None:
         found.bank.save(out)
     if table is not None:

@@ -15,7 +15,7 @@ from itemwise.estimation.choosing import AUTO
 
 METHODS = ("auto", "information", "anchors", "irt_anchors", "stratified", "random")
 SHORT = (".json",)
-SHOWN = ["items", "estimate", "mae", "mae_se", "bias", "kendall", "coverage"]
+SHOWN = ["method", "predictor", "mae", "mae_se", "bias", "kendall", "coverage"]
 
 
 def shorten(
@@ -29,7 +29,7 @@ def shorten(
         str | None, typer.Option(help="Fact of items, such as task: each group gets its share.")
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts of respondents held out in turn.")] = 5,
-    coverage: Annotated[float, typer.Option(help="Share of scores that intervals hold.")] = 0.9,
+    confidence: Annotated[float, typer.Option(help="Of all intervals, between 0 and 1.")] = 0.9,
     seed: Seed = 0,
     score: Annotated[
         Path | None,
@@ -69,7 +69,7 @@ def shorten(
             model=model,
             by=by,
             folds=folds,
-            coverage=coverage,
+            confidence=confidence,
             random_state=seed,
         )
     if out is None:
@@ -87,7 +87,7 @@ def shorten(
         {
             "method": found.method,
             "predictor": found.predictor,
-            "coverage": found.coverage,
+            "confidence": found.confidence,
             "meaning": found.meaning,
             "notes": found.notes,
             "out": out,
@@ -118,4 +118,4 @@ def _predict(
         write_table(found, out)
         console.say(repr(responses))
         console.say(f"Predicted scores: {out}")
-    console.document({"coverage": saved.coverage, "out": out, "scores": found})
+    console.document({"confidence": saved.confidence, "out": out, "scores": found})

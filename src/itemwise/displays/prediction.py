@@ -1,4 +1,4 @@
-"""Scores that were predicted, against what they turned out to be."""
+"""Accuracies that were predicted, against what they turned out to be."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-COLUMNS = ("score", "predicted", "low", "high")
+COLUMNS = ("accuracy", "predicted", "low", "high")
 MOST_BARS = 60  # rows; beyond, intervals are drawn as a band
 BINS = 24
 MOST_SHAPES = 2000  # more dots are drawn as a picture
 
 
 class PredictionDisplay(Display):
-    """Scores against their predictions; bars or a band show the intervals.
+    """Accuracies against their predictions; bars or a band show the intervals.
 
-    The frame has one row a respondent: its true `score`, `predicted`, and `low` and `high` of
+    The frame has one row a respondent: its true `accuracy`, `predicted`, and `low` and `high` of
     the interval. Scores outside their interval have a colour of their own. Beyond 60 rows, the
     band holds the median ends of intervals with like predictions.
     """
@@ -74,8 +74,8 @@ class PredictionDisplay(Display):
             for colour in colours
         ]
         ax.set_xlim(ends[0] - pad, ends[1] + pad)
-        ax.set_xlabel("predicted score")
-        ax.set_ylabel("score on all items")
+        ax.set_xlabel("predicted accuracy")
+        ax.set_ylabel("accuracy on all items")
         grid(style, ax)
         texts = ["inside its\ninterval", "outside", "interval", "as predicted"]
         legend_beside(style, ax, [*dots, band, line], texts)

@@ -19,6 +19,7 @@ PICKS = {
         "responses are scores in an interval; for probabilities there is also 'beta'",
     ),
 }
+FEW = 100  # respondents, below which items of a leaderboard have one discrimination in common
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ PRESETS = {
 def pick_model(model: str | MeasurementModel, table: Responses) -> tuple[MeasurementModel, str]:
     """The model asked for, in the shape of the table, and a note where it was picked here."""
     note = ""
-    if isinstance(model, str) and model.lower() == AUTO:
+    if is_auto(model):
         model, reason = PICKS[table.kind]
         note = f"Model '{model}', picked because {reason}."
     chosen = find_model(model)
@@ -51,6 +52,30 @@ def pick_model(model: str | MeasurementModel, table: Responses) -> tuple[Measure
             f"ones: {_advice(table.kind, chosen.kind)}"
         )
     return chosen.fitted_to(table.cells, table.items), note
+
+
+def model_of_few(
+    model: str | MeasurementModel, table: Responses
+) -> tuple[str | MeasurementModel, list[str]]:
+    """Where "auto" is to suit few respondents, too: "1pl" for right and wrong, and why."""
+    if not (is_auto(model) and table.kind == "binary" and table.n_respondents < FEW):
+        return model, []
+    reason = f"responses of fewer than {FEW} tell little of the discrimination of an item"
+    return "1pl", [f"Abilities are by the model '1pl', because {reason}."]
+
+
+def model_of_choices(
+    model: str | MeasurementModel, table: Responses
+) -> tuple[str | MeasurementModel, list[str]]:
+    """Where "auto" is to suit items with choices: "3pl" for right and wrong, and why."""
+    if not (is_auto(model) and table.kind == "binary"):
+        return model, []
+    return "3pl", ["The bank is of the model '3pl', because items of benchmarks can be guessed."]
+
+
+def is_auto(model: object) -> bool:
+    """Whether the model is left to be picked."""
+    return isinstance(model, str) and model.lower() == AUTO
 
 
 def find_preset(name: str) -> Preset:

@@ -7,7 +7,6 @@ regressor that never saw it. With one group this is split conformal prediction.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.reach import conformal_rank
 
 Indices: TypeAlias = NDArray[np.intp]
 
@@ -40,11 +40,6 @@ def checked_coverage(coverage: Any) -> float:
     return float(coverage)
 
 
-def rank_needed(n: int, coverage: float) -> int:
-    """Which of n sorted values holds the coverage for one further: the finite-sample quantile."""
-    return ceil(coverage * (n + 1) - 1e-9)  # 0.7 * 10 is above 7 by rounding alone
-
-
 def held_out_share(n: int, share: float, seed: int) -> tuple[Indices, Indices]:
     """Items to learn from, and a share of the n items to judge by; two are left to learn from."""
     order = np.random.default_rng(seed).permutation(n)
@@ -53,12 +48,12 @@ def held_out_share(n: int, share: float, seed: int) -> tuple[Indices, Indices]:
 
 
 def _upper(centres: Floats, residuals: Sequence[Floats], coverage: float) -> Floats:
-    """The value of rank `rank_needed` among centre + residual over all held-out items.
+    """The value of rank `conformal_rank` among centre + residual over all held-out items.
 
     A table of new × held-out items could be huge; halving needs only counts, which are quick.
     """
     n = sum(map(len, residuals))
-    needed = rank_needed(n, coverage)
+    needed = conformal_rank(n, coverage)
     if needed > n:  # too few items to promise anything
         return np.full(len(centres), np.inf)
     if len(residuals) == 1:

@@ -47,6 +47,17 @@ def spearman(values: Floats, others: Floats) -> Floats:
     return correlation(rankdata(values, axis=-1), rankdata(others, axis=-1))
 
 
+def rank_agreement(values: Floats, others: Floats) -> dict[str, float]:
+    """Kendall's tau-b and Spearman's rho of two rankings; NaN where one of them ranks nobody."""
+    from scipy.stats import kendalltau
+
+    if is_constant(values) or is_constant(others):
+        return {"kendall": np.nan, "spearman": np.nan}
+    # Unlike `kendall`, in memory that does not grow with the number of pairs.
+    tau = float(kendalltau(values, others).statistic)
+    return {"kendall": tau, "spearman": float(spearman(values, others))}
+
+
 def correlation_interval(r: float, n: float, *, ranks: bool) -> tuple[float, float]:
     """95 % interval of a correlation over `n` pairs, by Fisher's transformation.
 

@@ -110,14 +110,6 @@ def _freedom(shares: Floats, grouping: Grouping) -> Floats:
     return np.where(found > 1.0, found, 1.0)
 
 
-def t_reach(freedom: Floats, level: float) -> Floats:
-    """How many standard errors an interval reaches each way (Student's t)."""
-    from scipy.special import stdtrit
-
-    found: Floats = stdtrit(freedom, 0.5 + level / 2)
-    return found
-
-
 def t_test(means: Means) -> Floats:
     """Two-sided p-value that a mean is zero.
 

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses import Responses
+from itemwise.responses.table import Responses
+from itemwise.words import counted
 
 Ints = NDArray[np.int64]
 
@@ -19,12 +20,16 @@ def copies(responses: Responses) -> Ints:
 
 
 def grouped_folds(groups: Ints, folds: int, random_state: int) -> Ints:
-    """The fold of each respondent, (n,), of about equal sizes; no group is divided."""
+    """The fold of each respondent, (n,), of about equal sizes; no group is divided.
+
+    There are as many folds as groups at most; `said_of_folds` tells of it.
+    """
     sizes = np.bincount(groups)
-    if sizes.size < folds:
+    folds = min(folds, sizes.size)
+    if folds < 2:
         raise InputError(
-            f"There are {sizes.size} respondents with different responses, too few for "
-            f"folds={folds}. Give fewer folds or more respondents."
+            f"{counted(groups.size, 'respondent')} with one and the same responses cannot be "
+            "divided into folds. Give respondents that differ."
         )
     random = np.random.default_rng(random_state)
     order = random.permutation(sizes.size)
@@ -36,3 +41,16 @@ def grouped_folds(groups: Ints, folds: int, random_state: int) -> Ints:
     names = random.permutation(folds)  # so that the first is not always that of the largest
     found: Ints = names[fold_of][groups]
     return found
+
+
+def said_of_folds(groups: Ints, folds: int) -> list[str]:
+    """Notes on copies that stay together, and on folds that respondents are too few for."""
+    notes, kinds = [], np.unique(groups).size
+    if same := groups.size - kinds:
+        notes.append(
+            f"{counted(same, 'respondent')} of {groups.size:,} responded exactly as another did; "
+            "such copies stay in one fold, and count as one for standard errors."
+        )
+    if kinds < folds:
+        notes.append(f"{kinds} folds in place of {folds}: no more respondents differ.")
+    return notes

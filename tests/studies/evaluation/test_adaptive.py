@@ -1,8 +1,10 @@
 import asyncio
 import json
+import sys
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 import itemwise as iw
 from itemwise.adaptive import AdaptiveTest, Budget
 from itemwise.errors import FileError, InputError
+from itemwise.studies.evaluation.journal import ResponseJournal
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +27,7 @@ def bank(drawn):
 
 @pytest.fixture(scope="module")
 def answers(drawn):
-    row = drawn.responses.values[5]
+    row = drawn.responses.to_frame().to_numpy()[5]
     return {item: int(value) for item, value in zip(drawn.responses.items, row, strict=True)}
 
 
@@ -47,7 +50,7 @@ def test_it_is_a_session_step_by_step(bank, answers):
     while (item := session.next_item()) is not None:
         session.answer(item, answers[item])
     assert found.items == session.answered
-    assert (found.ability, found.se) == (session.ability, session.se)
+    assert (found.ability, found.ability_se) == (session.ability, session.se)
     assert found.reason == session.reason == "budget spent"
     assert found.saved == 28
 
@@ -56,19 +59,19 @@ def test_the_score_is_the_completed_score_of_what_was_answered(bank, answers):
     found = iw.evaluate_adaptively(bank, answers.get, budget=12)
     values = [[answers[item] for item in found.items]]
     wanted = bank.completed_scores(iw.Responses(values, items=found.items, kind="binary")).iloc[0]
-    assert found.score == pytest.approx(wanted["score"], abs=1e-12)
-    assert found.score_se == pytest.approx(wanted["score_se"], abs=1e-12)
+    assert found.accuracy == pytest.approx(wanted["score"], abs=1e-12)
+    assert found.accuracy_se == pytest.approx(wanted["score_se"], abs=1e-12)
     last = found.trace.iloc[-1]
-    assert (last["score"], last["low"], last["high"]) == (
-        found.score, found.score_low, found.score_high,
+    assert (last["accuracy"], last["accuracy_low"], last["accuracy_high"]) == (
+        found.accuracy, found.accuracy_low, found.accuracy_high,
     )  # fmt: skip
-    assert found.score_high - found.score == pytest.approx(1.96 * found.score_se, rel=1e-3)
+    assert found.accuracy_high - found.accuracy == pytest.approx(1.96 * found.accuracy_se, rel=1e-3)
 
 
 def test_a_bank_that_was_asked_whole_leaves_nothing_open(bank, answers):
     found = iw.evaluate_adaptively(bank, answers.get, budget=1000)
     truth = np.mean(list(answers.values()))
-    assert (found.score, found.score_low, found.score_high) == pytest.approx((truth,) * 3)
+    assert (found.accuracy, found.accuracy_low, found.accuracy_high) == pytest.approx((truth,) * 3)
     assert found.saved == 0
 
 
@@ -78,17 +81,17 @@ def test_intervals_hold_the_score_and_only_what_is_possible(bank, step, seed):
     random = np.random.default_rng(seed)
     found = iw.evaluate_adaptively(bank, lambda _: int(random.random() < 0.5), budget=step)
     trace = found.trace
-    assert (trace["low"] <= trace["score"] + 1e-12).all()
-    assert (trace["score"] <= trace["high"] + 1e-12).all()
+    assert (trace["accuracy_low"] <= trace["accuracy"] + 1e-12).all()
+    assert (trace["accuracy"] <= trace["accuracy_high"] + 1e-12).all()
     right = trace["response"].cumsum()
-    assert (trace["low"] >= right / 40 - 1e-12).all()
-    assert (trace["high"] <= (right + 40 - trace["step"]) / 40 + 1e-12).all()
+    assert (trace["accuracy_low"] >= right / 40 - 1e-12).all()
+    assert (trace["accuracy_high"] <= (right + 40 - trace["step"]) / 40 + 1e-12).all()
 
 
 def test_it_stops_at_a_standard_error(bank, answers):
     found = iw.evaluate_adaptively(bank, answers.get, budget=40, se=0.5, selector="information")
     assert found.reason == "standard error reached"
-    assert found.se <= 0.5 < found.trace["se"].iloc[-2]
+    assert found.ability_se <= 0.5 < found.trace["ability_se"].iloc[-2]
 
 
 def test_a_list_and_a_mapping_are_the_same_answers(bank, answers):
@@ -281,7 +284,7 @@ def test_a_model_that_answers_nothing_is_what_the_population_is(bank):
     found = iw.evaluate_adaptively(bank, lambda _: None, budget=3)
     assert found.trace.empty
     assert found.ability == pytest.approx(bank.population.mean, abs=1e-6)
-    assert found.score_low < found.score < found.score_high
+    assert found.accuracy_low < found.accuracy < found.accuracy_high
     with pytest.raises(InputError, match="Nothing was answered"):
         found.plot()
 
@@ -304,6 +307,80 @@ def test_mistakes_of_ask_are_explained(bank, batch_size, answer, complaint):
         iw.evaluate_adaptively(bank, lambda _: answer, budget=6, batch_size=batch_size)
 
 
+def test_a_series_is_read_by_its_names(bank, answers):
+    def as_series(items):
+        return pd.Series({item: answers[item] for item in sorted(items)})
+
+    wanted = iw.evaluate_adaptively(
+        bank, lambda items: [answers[item] for item in items], budget=8, batch_size=4
+    )
+    found = iw.evaluate_adaptively(bank, as_series, budget=8, batch_size=4)
+    assert found.trace.equals(wanted.trace)
+    with pytest.raises(InputError, match="lacks"):
+        iw.evaluate_adaptively(bank, lambda items: pd.Series([1] * len(items)), batch_size=4)
+
+
+def test_an_item_that_is_there_twice_is_refused(bank):
+    twice = lambda items: pd.Series([1] * 4, index=[*items, items[0]])  # noqa: E731
+    with pytest.raises(InputError, match="there twice"):
+        iw.evaluate_adaptively(bank, twice, batch_size=3)
+
+
+def test_an_array_of_no_dimension_is_a_number(bank):
+    found = iw.evaluate_adaptively(bank, lambda _: np.array(1.0), budget=2)
+    assert found.trace["response"].tolist() == [1, 1]
+    with pytest.raises(InputError, match="a list of responses in the same order"):
+        iw.evaluate_adaptively(bank, lambda _: np.array(1.0), budget=6, batch_size=3)
+
+
+def test_what_ask_does_to_its_list_does_not_matter(bank, answers):
+    def ask(items):
+        found = [answers[item] for item in items]
+        items.clear()
+        return found
+
+    assert len(iw.evaluate_adaptively(bank, ask, budget=6, batch_size=3).items) == 6
+
+
+@pytest.mark.parametrize("power", [400, 5000])
+def test_a_number_beyond_all_bounds_is_refused(bank, power):
+    with pytest.raises(InputError, match="too large"):
+        iw.evaluate_adaptively(bank, lambda _: 10**power)
+
+
+def test_a_journal_that_is_in_use_is_refused_and_free_again_afterwards(bank, answers, tmp_path):
+    journal = tmp_path / "model.jsonl"
+    refused = []
+
+    def ask(item):
+        if not refused:
+            with pytest.raises(FileError, match="Another evaluation is writing") as caught:
+                iw.evaluate_adaptively(bank, answers.get, budget=2, journal=journal)
+            refused.append(caught)
+        return answers[item]
+
+    found = iw.evaluate_adaptively(bank, ask, budget=4, journal=journal)
+    assert refused
+    again = iw.evaluate_adaptively(bank, lambda _: 1 / 0, budget=4, journal=journal)
+    assert again.items == found.items
+    assert [path.name for path in tmp_path.iterdir()] == ["model.jsonl"]
+
+
+def test_where_files_cannot_be_locked_a_mark_stands_beside_the_journal(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    path = tmp_path / "model.jsonl"
+    mark = r"delete '.*model\.jsonl\.lock'"
+    with ResponseJournal(path, {"bank": "a"}), pytest.raises(FileError, match=mark):
+        ResponseJournal(path, {"bank": "a"})
+    with ResponseJournal(path, {"bank": "a"}) as free:
+        assert free.responses == []
+
+
+def test_the_sentence_reaches_as_far_as_its_confidence(bank, answers):
+    narrow = iw.evaluate_adaptively(bank, answers.get, budget=6, confidence=0.5)
+    assert f"± {0.6745 * narrow.ability_se:.2f}" in narrow.meaning
+
+
 def test_what_is_right_in_a_batch_is_kept_though_another_answer_is_wrong(bank, tmp_path):
     journal = tmp_path / "model.jsonl"
     with pytest.raises(InputError, match="is 5"):
@@ -321,6 +398,7 @@ def test_what_is_right_in_a_batch_is_kept_though_another_answer_is_wrong(bank, t
         ({"confidence": 95}, "confidence"),
         ({"selector": "best"}, "selector"),
         ({"error": 0.1}, "replay_adaptively"),
+        ({"journal": 3}, "journal is 3; give the path"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(bank, change, complaint):
@@ -338,7 +416,7 @@ def test_what_is_no_bank_and_what_is_no_function_are_refused(bank, drawn):
 def test_scores_between_0_and_1_are_asked_for_as_well(tmp_path):
     table = iw.simulate("beta", 150, 12, random_state=1).responses
     bank = iw.calibrate(table, "beta")
-    row = dict(zip(table.items, table.values[0].tolist(), strict=True))
+    row = dict(zip(table.items, table.to_frame().to_numpy()[0].tolist(), strict=True))
     journal = tmp_path / "model.jsonl"
     found = iw.evaluate_adaptively(bank, row.get, budget=6, journal=journal)
     assert "mean response" in found.meaning
@@ -352,6 +430,6 @@ def test_it_is_drawn_and_says_what_it_means(bank, answers, tmp_path):
     assert found.plot().save(tmp_path / "trace.png").stat().st_size > 5_000
     assert found.meaning.startswith("org/model answered 8 of 40 items (budget spent)")
     assert list(found.to_frame().columns) == [
-        "step", "item", "response", "ability", "se", "information",
-        "score", "score_se", "low", "high",
+        "step", "item", "response", "ability", "ability_se", "information",
+        "accuracy", "accuracy_se", "accuracy_low", "accuracy_high",
     ]  # fmt: skip

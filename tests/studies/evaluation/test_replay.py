@@ -4,8 +4,8 @@ import pytest
 
 import itemwise as iw
 from itemwise.errors import InputError
+from itemwise.numerics.reach import conformal_quantile
 from itemwise.responses.copies import copies, grouped_folds
-from itemwise.studies.evaluation.intervals import miss_quantile
 from itemwise.studies.evaluation.replay import ADAPTIVE, COMPLETED, PLAIN
 
 
@@ -29,28 +29,30 @@ def test_every_prediction_is_that_of_an_evaluation_with_the_same_bank(table):
         for size in (4, 9):
             wanted = iw.evaluate_adaptively(bank, answers.get, budget=size)
             who = rows["respondent"] == others.respondents[k]
-            (row,) = rows[who & (rows["items"] == size) & (rows["method"] == ADAPTIVE)].itertuples()
-            assert row.score == pytest.approx(wanted.score, abs=1e-9)
-            assert row.se == pytest.approx(wanted.score_se, abs=1e-9)
+            (row,) = rows[
+                who & (rows["n_items"] == size) & (rows["method"] == ADAPTIVE)
+            ].itertuples()
+            assert row.accuracy == pytest.approx(wanted.accuracy, abs=1e-9)
+            assert row.accuracy_se == pytest.approx(wanted.accuracy_se, abs=1e-9)
             assert row.truth == pytest.approx(others.cells[k].mean())
 
 
 def test_figures_are_those_of_the_predictions(replay):
     for row in replay.figures.itertuples():
         part = replay.predictions
-        part = part[(part["method"] == row.method) & (part["items"] == row.items)]
-        error = part["score"] - part["truth"]
+        part = part[(part["method"] == row.method) & (part["n_items"] == row.n_items)]
+        error = part["accuracy"] - part["truth"]
         assert row.mae == pytest.approx(error.abs().mean())
         assert row.rmse == pytest.approx(np.sqrt((error**2).mean()))
         assert row.bias == pytest.approx(error.mean())
-        assert row.coverage == pytest.approx((error.abs() <= 1.959964 * part["se"]).mean())
+        assert row.coverage == pytest.approx((error.abs() <= 1.959964 * part["accuracy_se"]).mean())
         assert row.mae_se == pytest.approx(error.abs().std() / np.sqrt(len(part)), rel=1e-6)
-        rank = part["score"].corr(part["truth"], method="spearman")
-        assert row.rank_correlation == pytest.approx(rank)
+        rank = part["accuracy"].corr(part["truth"], method="spearman")
+        assert row.spearman == pytest.approx(rank)
 
 
 def test_adaptive_items_beat_random_ones_and_the_model_beats_the_plain_mean(replay):
-    mae = replay.figures.set_index(["items", "method"])["mae"].unstack()  # noqa: PD010
+    mae = replay.figures.set_index(["n_items", "method"])["mae"].unstack()  # noqa: PD010
     assert (mae[ADAPTIVE] < mae[COMPLETED]).all()
     assert (mae[COMPLETED] < mae[PLAIN]).all()
     assert mae[ADAPTIVE].is_monotonic_decreasing
@@ -81,10 +83,10 @@ def test_where_a_benchmark_is_two_scales_the_real_error_makes_intervals_honest()
     answers = dict(zip(table.items, table.cells[0], strict=True))
     plain = iw.evaluate_adaptively(bank, answers.get, budget=15)
     widened = iw.evaluate_adaptively(bank, answers.get, budget=15, error=replay)
-    assert widened.score == plain.score
+    assert widened.accuracy == plain.accuracy
     reach = replay.real_error.reach(15, 0.95)
     assert reach > 2.2
-    assert widened.score_high - widened.score == pytest.approx(reach * plain.score_se)
+    assert widened.accuracy_high - widened.accuracy == pytest.approx(reach * plain.accuracy_se)
 
 
 def test_the_real_error_of_another_bank_or_selector_is_refused(replay, table):
@@ -105,8 +107,8 @@ def test_between_two_sizes_the_reach_lies_between(replay):
 
 def test_the_quantile_of_misses_is_that_of_conformal_prediction():
     misses = np.arange(1.0, 20.0)
-    assert miss_quantile(misses, 0.9) == 18.0  # the 18th of 19: (19 + 1) × 0.9
-    assert miss_quantile(misses, 0.99) == 19.0
+    assert conformal_quantile(misses, 0.9) == 18.0  # the 18th of 19: (19 + 1) × 0.9
+    assert conformal_quantile(misses, 0.99) == np.inf  # 99 would be needed
 
 
 def test_a_bank_from_one_table_is_tested_on_another(table):
@@ -135,7 +137,8 @@ def test_copies_stay_in_one_fold_and_folds_are_of_about_equal_size():
     fold = grouped_folds(groups, 4, 0)
     assert all(len(set(fold[groups == group])) == 1 for group in set(groups))
     assert np.ptp(np.bincount(fold)) <= 3
-    with pytest.raises(InputError, match="too few for folds=4"):
+    assert set(grouped_folds(np.array([0, 0, 1, 2]), 9, 0)) == {0, 1, 2}
+    with pytest.raises(InputError, match="cannot be divided"):
         grouped_folds(np.zeros(10, dtype=int), 4, 0)
 
 
@@ -146,7 +149,30 @@ def test_copies_are_told_and_make_standard_errors_no_smaller(table):
     once, doubled = (iw.replay_adaptively(bank, part, sizes=[5]) for part in (some, twice))
     adaptive = [found.figures["mae_se"].iloc[0] for found in (once, doubled)]
     assert adaptive[0] == pytest.approx(adaptive[1], rel=1e-6)
-    assert "120 respondents responded exactly" in " ".join(doubled.notes)
+    assert "120 respondents of 240 responded exactly" in " ".join(doubled.notes)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_bank_is_replayed_on_few_respondents_and_they_are_called_few(table, count):
+    bank = iw.calibrate(table, "2pl")
+    found = iw.replay_adaptively(bank, table.select(respondents=slice(0, count)), sizes=[5])
+    assert found.n_respondents == count
+    assert found.figures["coverage_widened"].isna().all()
+    assert "too few for intervals by the real error" in " ".join(found.notes)
+    assert found.meaning
+    answers = dict(zip(table.items, table.cells[0], strict=True))
+    widest = iw.evaluate_adaptively(bank, answers.get, budget=5, error=found)
+    right = widest.trace["response"].sum()
+    assert (widest.accuracy_low, widest.accuracy_high) == (right / 40, (right + 35) / 40)
+    whole = iw.evaluate_adaptively(bank, answers.get, budget=40, error=found)
+    assert whole.accuracy_low == pytest.approx(whole.accuracy_high)
+
+
+def test_fewer_respondents_than_folds_make_fewer_folds_and_it_is_said():
+    table = iw.simulate("2pl", 8, 20, random_state=1).responses
+    found = iw.replay_adaptively(table, sizes=[5], folds=12)
+    assert "8 folds in place of 12: no more respondents differ." in found.notes
+    assert "The bank is of the model '3pl', because items of benchmarks" in " ".join(found.notes)
 
 
 def test_respondents_with_too_few_responses_are_left_out_and_counted(table):
@@ -158,7 +184,7 @@ def test_respondents_with_too_few_responses_are_left_out_and_counted(table):
     assert found.n_respondents == 90
     assert "10 respondents with fewer than 8" in " ".join(found.notes)
     assert "completed" in " ".join(found.notes)
-    assert found.predictions["score"].notna().all()
+    assert found.predictions["accuracy"].notna().all()
 
 
 @pytest.mark.parametrize(
@@ -183,10 +209,10 @@ def test_a_bank_alone_is_refused(table):
 
 
 def test_it_is_drawn_and_says_what_it_means(replay, tmp_path):
-    for what in ("mae", "coverage"):
-        assert replay.plot(what).save(tmp_path / f"{what}.png").stat().st_size > 5_000
+    for kind in ("mae", "coverage"):
+        assert replay.plot(kind).save(tmp_path / f"{kind}.png").stat().st_size > 5_000
     assert replay.meaning.startswith("After 20 items of 40")
-    with pytest.raises(InputError, match="choose one of"):
+    with pytest.raises(InputError, match="one of: mae, coverage"):
         replay.plot("speed")
 
 

@@ -94,13 +94,13 @@ def test_a_benchmark_that_all_of_the_best_solve_is_saturated():
 
 def test_groups_have_a_row_each_and_leave_themselves_out(health, planted):
     assert list(health.saturation.index) == [ALL_ITEMS, "verbs", "sums"]
-    assert health.saturation["items"].tolist() == [40, 20, 20]
+    assert health.saturation["n_items"].tolist() == [40, 20, 20]
     row = health.groups.iloc[0]
     others = [name for k, name in enumerate(planted.items) if k % 2]
     elsewhere = health.calibration.of_items(others).score(planted.select(items=others))
     ability = elsewhere["ability"].iloc[[0]].to_numpy()
     chance = health.calibration.probability(ability).to_numpy()[0, ::2]
-    assert (row["group"], row["n"]) == ("verbs", 20)
+    assert (row["group"], row["n_items"]) == ("verbs", 20)
     assert row["expected"] == pytest.approx(chance.mean())
     assert row["share_right"] == pytest.approx(planted.cells[0, ::2].mean())
 
@@ -213,7 +213,7 @@ def test_missing_cells_and_items_never_asked_have_a_result():
     values[7] = np.nan
     found = iw.item_health(values)
     assert found.items["problems"].iloc[4] == "never asked"
-    assert found.respondents["n"].iloc[7] == 0
+    assert found.respondents["n_items"].iloc[7] == 0
     assert np.isfinite(found.saturation["information_top"]).all()
 
 
@@ -244,8 +244,14 @@ def test_every_figure_is_drawn(health, kind):
     assert health.plot(kind).ax_.has_data()
 
 
+def test_the_frame_may_be_changed_without_changing_the_result(health):
+    frame = health.to_frame()
+    frame["problems"] = ""
+    assert health.troubled
+
+
 def test_unknown_figures_and_what_is_no_calibration_are_refused(health, planted):
-    with pytest.raises(InputError, match="choose one of items, saturation, respondents"):
+    with pytest.raises(InputError, match="one of: items, saturation, respondents"):
         health.plot("pie")
     with pytest.raises(InputError, match="item_health needs a calibration"):
         iw.item_health(planted, "2pl")

@@ -142,7 +142,7 @@ def test_tasks_have_accuracies_of_their_own(board, table):
     tasks = board.tasks.set_index(["task", "respondent"])
     assert tasks.loc[("verbs", "m0"), "accuracy"] == table.to_frame().loc["m0"].iloc[250:].mean()
     assert tasks.loc[("sums", "m0"), "n_items"] == 250
-    width = tasks["high"] - tasks["low"]
+    width = tasks["accuracy_high"] - tasks["accuracy_low"]
     assert width["verbs"].min() > width["sums"].max()
 
 
@@ -241,7 +241,7 @@ def test_who_answered_nothing_is_left_out_and_named():
     assert board.respondents == ("respondent_1", "respondent_3")
     assert "Left out, without a response: 1 respondent (respondent_2)." in board.notes
     assert "Left out, without a response: 1 item (item_3)." in board.notes
-    with pytest.raises(InputError, match="nothing to rank"):
+    with pytest.raises(InputError, match="nothing to tell"):
         iw.leaderboard([[NAN, NAN]])
 
 
@@ -259,9 +259,54 @@ def test_bad_settings_are_explained(settings, message):
         board_of([1.0, 0.0], **settings)
 
 
-def test_too_many_respondents_are_refused():
-    with pytest.raises(InputError, match=r"2,001 respondents.*at most 2,000"):
-        iw.leaderboard(np.ones((2001, 2)))
+def test_of_thousands_the_best_are_compared_and_ranks_are_by_accuracy():
+    random = np.random.default_rng(0)
+    skill = np.sort(random.random(2100))[::-1]
+    values = (random.random((2100, 250)) < skill[:, None]).astype(float)
+    board = iw.leaderboard(values)
+    frame = board.to_frame()
+    assert len(frame) == 2100
+    assert len(board.pairs) == 200 * 199 // 2
+    assert frame["tied_with"].notna().sum() == 200
+    assert set(board.leaders) <= set(board.respondents[:200])
+    real = 1 + np.array([int(name.removeprefix("respondent_")) - 1 for name in frame.index])
+    assert ((frame["rank_low"] <= real) & (real <= frame["rank_high"])).all()
+    assert (frame["rank_high"] - frame["rank_low"]).median() < 2100 * 0.55
+    assert any("2,100 respondents make too many pairs" in note for note in board.notes)
+    assert board.plot().ax_.has_data()
+
+
+def test_a_list_of_groups_may_name_items_that_nobody_was_asked():
+    values = [[1, 0, NAN, 1], [0, 1, NAN, 0], [1, 1, NAN, 0]]
+    board = iw.leaderboard(values, by=["a", "a", "b", "c"], cluster=["x", "x", "y", "z"])
+    assert list(board.by_task) == ["a", "c"]
+    with pytest.raises(InputError, match="cluster: "):
+        iw.leaderboard(values, cluster=["x", "y"])
+
+
+def asked_the_easiest(seed, n_asked=20):
+    """A complete table, and one in which ten of thirty were asked the easiest items alone."""
+    whole = iw.simulate("1pl", 30, 200, random_state=seed).responses
+    values = whole.to_frame().to_numpy(copy=True)
+    truth = values.mean(axis=1)
+    hard = np.argsort(-values.mean(axis=0))[n_asked:]
+    values[np.ix_(np.arange(10), hard)] = NAN
+    return truth, iw.Responses(values, whole.respondents)
+
+
+def test_easy_items_alone_leave_the_accuracy_on_all_as_open_as_it_is():
+    held, widths = [], []
+    for seed in range(500, 512):
+        truth, sparse = asked_the_easiest(seed)
+        board = iw.leaderboard(sparse)
+        frame = board.to_frame().loc[list(sparse.respondents)].iloc[:10]
+        low, high = frame["accuracy_low"], frame["accuracy_high"]
+        held.extend((low <= truth[:10]) & (truth[:10] <= high))
+        own = board.calibration.completed_scores(sparse)["score_se"].to_numpy()[:10]
+        widths.append((frame["accuracy_se"] / own).mean())
+    assert np.mean(held) > 0.95 - 2 * np.sqrt(0.05 * 0.95 / len(held))
+    assert min(widths) > 0.95
+    assert max(widths) < 1.4
 
 
 def test_stricter_corrections_tell_fewer_apart():

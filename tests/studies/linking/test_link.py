@@ -15,9 +15,9 @@ from itemwise.calibration import KnownCovariances, known_items
 from itemwise.errors import InputError
 from itemwise.models import MODELS, TwoPL
 from itemwise.studies.linking.anchors import choose_anchors, common_grid, paired
-from itemwise.studies.linking.lines import METHODS, find_line, robust_line
+from itemwise.studies.linking.lines import LINES, METHODS, robust_line
 
-MOVED = [method for method in METHODS if method != "fixed"]
+MOVED = list(LINES)
 AFFINE = [name for name, model in MODELS.items() if model.affine]
 
 
@@ -103,7 +103,7 @@ def test_curves_are_brought_as_near_as_a_search_by_another_program(method):
         return total @ grid.weights
 
     wanted = minimize(distance, [1.0, 0.1], tol=1e-7)
-    found = find_line(method, pair, grid, robust_line(pair))
+    found = LINES[method](pair, grid, robust_line(pair))
     assert [found.slope, found.intercept] == pytest.approx(wanted.x.tolist(), abs=1e-4)
 
 
@@ -112,13 +112,13 @@ def test_standard_errors_are_the_spread_over_banks_drawn_from_theirs(method):
     old, new, _, _ = versions(drifting=0)
     pair = paired(old, new, choose_anchors(old, new, None)[0])
     grid, start = common_grid(old, new, robust_line(pair)), robust_line(pair)
-    wanted = np.sqrt(np.diag(find_line(method, pair, grid, start).covariance))
+    wanted = np.sqrt(np.diag(LINES[method](pair, grid, start).covariance))
     random, found = np.random.default_rng(0), []
     roots = [np.linalg.cholesky(c) for c in (pair.old_covariances, pair.new_covariances)]
     for _ in range(150):  # which know their spread to 6 %: 20 % is beyond chance
         noise = [np.einsum("nij,nj->ni", r, random.normal(size=pair.old.shape)) for r in roots]
         drawn = replace(pair, old=pair.old + noise[0], new=pair.new + noise[1])
-        line = find_line(method, drawn, grid, start)
+        line = LINES[method](drawn, grid, start)
         found.append((line.slope, line.intercept))
     np.testing.assert_allclose(np.std(found, axis=0), wanted, rtol=0.2)
 
@@ -213,11 +213,15 @@ def test_most_anchors_drifting_is_said():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "guess"}, "method is 'guess'; give one of: stocking-lord"),
-        ({"drift": "ignore"}, "drift is 'ignore'; give 'remove' or 'keep'"),
-        ({"level": 1}, "level is 1; give a number between 0 and 1"),
+        ({"method": "guess"}, "method is 'guess', but it should be one of: stocking-lord"),
+        ({"drift": "ignore"}, "drift is 'ignore', but it should be one of: remove, keep"),
+        ({"alpha": 1}, "alpha is 1, but it must be a number between 0 and 1"),
         ({"anchors": ["item_1", "nobody"]}, r"1 anchor \(nobody\) not in both banks"),
         ({"anchors": "item_1"}, "anchors is 'item_1'; give a list"),
+        ({"alpha": None}, "alpha is None"),
+        ({"anchors": 3}, "anchors is 3; give a list"),
+        ({"anchors": [1, 2]}, r"anchors is \[1, 2\]; give a list"),
+        ({"anchors": []}, "anchors is empty, but items are needed"),
         ({"anchors": ["item_1"]}, "1 of 1 common items can be anchors, but at least 2"),
     ],
 )
@@ -238,6 +242,10 @@ def test_banks_that_cannot_be_linked_are_refused():
         link(bank(), replace(bank(), responses=None), method="fixed")
     with pytest.raises(InputError, match="old is Responses"):
         link(bank().responses, bank())
+
+
+def test_a_bank_linked_to_itself_is_not_said_to_have_no_errors():
+    assert not any("standard errors" in note for note in link(bank(), bank()).notes)
 
 
 def test_unknown_errors_do_not_call_anything_drifted():

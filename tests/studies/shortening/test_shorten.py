@@ -45,7 +45,7 @@ def test_the_short_form_has_the_size_asked_for_and_beats_lots(short, table):
     assert len(set(short.items)) == 8
     assert set(short.items) <= set(table.items)
     own, lot = short.error.iloc[0], short.error.iloc[-1]
-    assert (lot["items"], lot["estimate"]) == ("random", "plain mean")
+    assert (lot["method"], lot["predictor"]) == ("random", "plain mean")
     assert own["mae"] < 0.8 * lot["mae"]
     assert own["kendall"] > lot["kendall"]
     assert "8 of 30 items" in short.meaning
@@ -53,12 +53,12 @@ def test_the_short_form_has_the_size_asked_for_and_beats_lots(short, table):
 
 def test_the_error_is_that_of_the_predictions_held_out(short, table):
     held, own = short.held_out, short.error.iloc[0]
-    np.testing.assert_allclose(held["score"], mean_scores(table))
-    off = held["predicted"] - held["score"]
+    np.testing.assert_allclose(held["accuracy"], mean_scores(table))
+    off = held["predicted"] - held["accuracy"]
     assert own["mae"] == pytest.approx(off.abs().mean())
     assert own["rmse"] == pytest.approx(np.sqrt((off**2).mean()))
     assert own["bias"] == pytest.approx(off.mean())
-    inside = (held["score"] >= held["low"]) & (held["score"] <= held["high"])
+    inside = (held["accuracy"] >= held["low"]) & (held["accuracy"] <= held["high"])
     assert own["coverage"] == pytest.approx(inside.mean())
 
 
@@ -69,7 +69,7 @@ def test_new_respondents_of_the_same_population_are_off_as_far_as_promised(short
     own = short.error.iloc[0]
     noise = np.hypot(own["mae_se"], off.std() / 20)
     assert abs(off.mean() - own["mae"]) < 3 * noise
-    assert ((truth >= told["low"]) & (truth <= told["high"])).mean() > 0.85
+    assert ((truth >= told["accuracy_low"]) & (truth <= told["accuracy_high"])).mean() > 0.85
 
 
 def test_same_seed_same_result_and_predictions_of_the_chosen_items_alone(short, table):
@@ -186,9 +186,9 @@ def test_a_margin_holds_for_the_share_of_errors_it_promises(n, seed):
 
 def test_auto_considers_every_chooser_but_lots():
     found = iw.shorten(simulated(80, 12), 4, method="auto", folds=2)
-    considered = found.error[found.error["part"] == "considered"]
-    assert set(considered["items"]) == set(CHOOSERS) - {"random"}
-    assert found.method == considered["items"].iloc[0]
+    considered = found.error[found.error["role"] == "considered"]
+    assert set(considered["method"]) == set(CHOOSERS) - {"random"}
+    assert found.method == considered["method"].iloc[0]
 
 
 def test_missing_cells_are_completed_and_the_note_says_so(table):
@@ -197,25 +197,41 @@ def test_missing_cells_are_completed_and_the_note_says_so(table):
     found = iw.shorten(gaps, 8, folds=2)
     assert any("never asked" in note for note in found.notes)
     complete = mean_scores(table)
-    assert np.corrcoef(found.score, complete)[0, 1] > 0.95
+    assert np.corrcoef(found.accuracy, complete)[0, 1] > 0.95
     partly = gaps.select(items=list(found.items[:3]))
     told, whole = found.predict(partly), found.predict(gaps)
-    assert (told["asked"] <= 3).all()
-    widths = told["high"] - told["low"], whole["high"] - whole["low"]
+    assert (told["n_items"] <= 3).all()
+    widths = (
+        told["accuracy_high"] - told["accuracy_low"],
+        whole["accuracy_high"] - whole["accuracy_low"],
+    )
     assert widths[0].mean() > widths[1].mean()
 
 
 @pytest.mark.parametrize("model", ["graded", "continuous"])
 def test_grades_and_scores_are_shortened_too(model):
     found = iw.shorten(simulated(120, 12, model=model), 4, folds=2)
-    np.testing.assert_allclose(found.score, mean_scores(simulated(120, 12, model=model)))
+    np.testing.assert_allclose(found.accuracy, mean_scores(simulated(120, 12, model=model)))
     assert found.error["mae"][0] < found.error["mae"].iloc[-1]
+
+
+def test_who_answered_nothing_and_what_nobody_was_asked_are_left_out(table):
+    frame = table.to_frame().iloc[:80, :12]
+    wider = frame.assign(unasked=np.nan)
+    wider.loc["silent"] = np.nan
+    groups = ["a"] * 12 + ["b"]
+    found = iw.shorten(iw.Responses.from_frame(wider), 4, folds=2, by=groups)
+    wanted = iw.shorten(iw.Responses.from_frame(frame), 4, folds=2, by=["a"] * 12)
+    assert found.items == wanted.items
+    pd.testing.assert_frame_equal(found.error, wanted.error)
+    assert "Left out, without a response: 1 respondent (silent)." in found.notes
+    assert "Left out, without a response: 1 item (unasked)." in found.notes
 
 
 def test_few_respondents_get_notes_and_intervals_that_promise_nothing():
     found = iw.shorten(simulated(6, 20), 5)
     assert any("rough guess" in note for note in found.notes)
-    assert any("span all scores" in note for note in found.notes)
+    assert any("span all that is possible" in note for note in found.notes)
     assert (found.low == 0).all()
     assert (found.high == 1).all()
 
@@ -239,9 +255,9 @@ def test_copies_of_items_do_not_stop_any_chooser():
     [
         ({"size": 0}, "size is 0"),
         ({"size": 30}, "from 1 to 29"),
-        ({"method": "best"}, "one of auto, information"),
+        ({"method": "best"}, "one of: auto, information"),
         ({"folds": 1}, "folds is 1"),
-        ({"coverage": 1.0}, "coverage is 1.0"),
+        ({"confidence": 1.0}, "confidence is 1.0"),
         ({"by": "colour"}, "no fact 'colour'"),
     ],
 )
@@ -262,7 +278,7 @@ def test_frames_and_figures_are_drawn(table):
     assert list(frame["group"]).count("verbs") == 2
     assert isinstance(found.plot(), Display)
     assert isinstance(found.plot("items"), Display)
-    with pytest.raises(InputError, match="'prediction' or 'items'"):
+    with pytest.raises(InputError, match="one of: prediction, items"):
         found.plot("colours")
     assert found.bank.item_names == found.items
 
@@ -281,7 +297,7 @@ def test_every_predictor_survives_its_file(short, table, tmp_path, name):
     from dataclasses import replace
 
     known, _ = known_of(short.calibration, table.select(items=short.items), short.weights)
-    other = replace(short, predictor=name, numbers=PREDICTORS[name].fit(known, short.score))
+    other = replace(short, predictor=name, numbers=PREDICTORS[name].fit(known, short.accuracy))
     loaded = iw.load_short_benchmark(other.save(tmp_path / "short.json"))
     pd.testing.assert_frame_equal(loaded.predict(table), other.predict(table))
 
@@ -309,10 +325,10 @@ def _set(document, path, value):
         (["margin", "floor"], 0),
         (["margin", "factor"], -1.0),
         (["margin"], []),
-        (["coverage"], 2.0),
+        (["confidence"], 2.0),
         (["errors", "mae"], [0.1]),
-        (["errors", "items"], ["x"]),
-        (["held_out", "score"], [1e300]),
+        (["errors", "method"], ["x"]),
+        (["held_out", "accuracy"], [1e300]),
         (["held_out"], {}),
         (["calibration", "items"], None),
         (["notes"], "none"),

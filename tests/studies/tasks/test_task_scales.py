@@ -41,14 +41,17 @@ def test_true_correlations_lie_in_their_intervals(found):
     for row in found.correlations.itertuples():
         wanted = TRUTH[NAMES.index(row.task), NAMES.index(row.other)]
         assert row.low <= wanted <= row.high
-    assert found.correlation.loc["sums", "proofs"] == found.correlation.loc["proofs", "sums"]
-    assert (np.diag(found.correlation) == 1).all()
+    assert (
+        found.correlation_matrix.loc["sums", "proofs"]
+        == found.correlation_matrix.loc["proofs", "sums"]
+    )
+    assert (np.diag(found.correlation_matrix) == 1).all()
 
 
 def test_measurement_error_does_not_lower_correlations(found):
     wide = found.abilities.pivot_table(index="respondent", columns="task", values="ability")
     plain = wide.corr().loc["sums", "proofs"]
-    assert found.correlation.loc["sums", "proofs"] > plain + 0.1
+    assert found.correlation_matrix.loc["sums", "proofs"] > plain + 0.1
 
 
 def test_abilities_that_borrow_are_nearer_to_the_truth(table, found):
@@ -60,14 +63,14 @@ def test_abilities_that_borrow_are_nearer_to_the_truth(table, found):
         gap = wide.loc[truth.index, list(NAMES)] - truth
         miss[name] = np.sqrt((gap**2).mean())
     assert miss["joint_abilities"]["sums"] < 0.9 * miss["abilities"]["sums"]
-    alone = found.abilities.groupby("task")["se"].mean()
-    borrowed = found.joint_abilities.groupby("task")["se"].mean()
+    alone = found.abilities.groupby("task")["ability_se"].mean()
+    borrowed = found.joint_abilities.groupby("task")["ability_se"].mean()
     assert borrowed["sums"] < 0.9 * alone["sums"]
 
 
 def test_tasks_tell_how_reliable_they_are(found):
     assert list(found.tasks.index) == list(NAMES)
-    assert (found.tasks["items"] == 15).all()
+    assert (found.tasks["n_items"] == 15).all()
     assert (found.tasks["reliability_low"] < found.tasks["reliability"]).all()
     assert found.tasks["reliability"].between(0.6, 0.95).all()
     assert set(found.calibrations) == set(NAMES)
@@ -86,7 +89,7 @@ def test_like_tasks_stand_side_by_side():
     like = np.kron(np.eye(2), np.full((3, 3), 0.9)) + 0.1 * np.eye(6)
     names = np.array(["a1", "a2", "a3", "b1", "b2", "b3"])[order]
     mixed, _ = answered(like[np.ix_(order, order)], 300, 10, seed=1, names=tuple(names))
-    letters = [name[0] for name in iw.task_scales(mixed).correlation.index]
+    letters = [name[0] for name in iw.task_scales(mixed).correlation_matrix.index]
     assert letters in (list("aaabbb"), list("bbbaaa"))
 
 
@@ -98,11 +101,11 @@ def test_a_task_that_some_never_met_is_borrowed_for_them(table):
     alone = part.abilities[part.abilities["task"] == "proofs"]
     assert len(alone) == 300
     joint = part.joint_abilities[part.joint_abilities["task"] == "proofs"]
-    missed = joint["asked"].to_numpy() == 0
+    missed = joint["n_items"].to_numpy() == 0
     assert missed.sum() == 100
-    assert joint["se"][missed].mean() > 1.3 * joint["se"][~missed].mean()
+    assert joint["ability_se"][missed].mean() > 1.3 * joint["ability_se"][~missed].mean()
     assert np.corrcoef(joint["ability"][missed], table[1][:100, 1])[0, 1] > 0.6
-    pair = part.correlations.set_index(["task", "other"])["respondents"]
+    pair = part.correlations.set_index(["task", "other"])["n_respondents"]
     assert pair["sums", "proofs"] == 300
     assert pair["sums", "verbs"] == 400
 
@@ -172,7 +175,9 @@ def test_the_result_shows_and_saves_itself(found, tmp_path):
     assert found.save(tmp_path / "tasks.html").stat().st_size > 1000
     ax = found.plot().ax_
     assert ax.images[0].get_clim() == (0.0, 1.0)
-    assert [label.get_text() for label in ax.get_yticklabels()] == list(found.correlation.index)
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(
+        found.correlation_matrix.index
+    )
     assert {"se", "low", "high"} <= set(found.to_frame().columns)
 
 

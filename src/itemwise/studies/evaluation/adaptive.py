@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.adaptive import Selector
+from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.files import PathLike
+from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Responses
 from itemwise.results import Finding
 from itemwise.studies.evaluation.asking import Ask, Waiter, ask_later, ask_now
-from itemwise.studies.evaluation.course import Course
-from itemwise.studies.evaluation.intervals import normal_reach, possible_scores
+from itemwise.studies.evaluation.course import (
+    BUDGET,
+    CONFIDENCE,
+    RESPONDENT,
+    SELECTOR,
+    Course,
+)
+from itemwise.studies.evaluation.intervals import possible_scores
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -23,28 +31,32 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+FIGURES = ("trace",)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptiveEvaluation(Finding):
     """What a few items say of a model, and what all of them would.
 
+    `accuracy` is the mean response over all items of the bank, of grades and scores as well.
     `trace` has one row a response: step, item, response, and as known after it `ability` with
-    `se`, and the `score` on all items with `score_se` and its interval from `low` to `high`.
+    `ability_se`, and `accuracy` with `accuracy_se` and its interval from `accuracy_low` to
+    `accuracy_high`.
     """
 
     respondent: str
     trace: pd.DataFrame
     ability: float
-    se: float
-    score: float  # mean response over all items of the bank: for right and wrong, the accuracy
-    score_se: float
-    score_low: float
-    score_high: float
+    ability_se: float
+    accuracy: float
+    accuracy_se: float
+    accuracy_low: float
+    accuracy_high: float
     confidence: float
     skipped: tuple[str, ...]  # items that could not be answered
     reason: str
     n_items: int
-    word: str  # what the score is called
+    word: str  # what the accuracy is called in sentences
     notes: tuple[str, ...] = ()
 
     @property
@@ -60,11 +72,12 @@ class AdaptiveEvaluation(Finding):
     @property
     def meaning(self) -> str:
         """One sentence on what is known, and what it took."""
+        reach = normal_reach(self.confidence) * self.ability_se
         return (
             f"{self.respondent} answered {len(self.trace):,} of {counted(self.n_items, 'item')} "
-            f"({self.reason}): its {self.word} on all of them would be {self.score:.3f} "
-            f"({self.confidence:.0%} interval {self.score_low:.3f} to {self.score_high:.3f}), its "
-            f"ability is {self.ability:.2f} ± {1.96 * self.se:.2f}, and "
+            f"({self.reason}): its {self.word} on all of them would be {self.accuracy:.3f} "
+            f"({self.confidence:.0%} interval {self.accuracy_low:.3f} to "
+            f"{self.accuracy_high:.3f}), its ability is {self.ability:.2f} ± {reach:.2f}, and "
             f"{counted(self.saved, 'item')} did not have to be asked."
         )
 
@@ -72,32 +85,28 @@ class AdaptiveEvaluation(Finding):
         """One row a response."""
         return self.trace.copy()
 
-    def plot(self, **kw: Any) -> Display:
-        """Predicted score and ability, as they became known."""
+    def plot(self, kind: str = "trace", **kw: Any) -> Display:
+        """Predicted accuracy and ability, as they became known."""
         import pandas as pd
 
         from itemwise.displays import DISPLAYS
 
+        one_of(kind, "kind", FIGURES)
         if self.trace.empty:
             raise InputError("Nothing was answered, so that there is no trace to draw.")
-        trace, reach = self.trace, normal_reach(self.confidence)
-        parts = [
-            pd.DataFrame({"estimate": trace["score"], "low": trace["low"], "high": trace["high"]}),
-            pd.DataFrame(
-                {
-                    "estimate": trace["ability"],
-                    "low": trace["ability"] - reach * trace["se"],
-                    "high": trace["ability"] + reach * trace["se"],
-                }
-            ),
+        trace, reach = self.trace, normal_reach(self.confidence) * self.trace["ability_se"]
+        ends = (trace["accuracy_low"], trace["accuracy_high"])
+        parts = {
+            f"predicted {self.word}": (trace["accuracy"], *ends),
+            "ability": (trace["ability"], trace["ability"] - reach, trace["ability"] + reach),
+        }
+        frames = [
+            pd.DataFrame(dict(zip(("estimate", "low", "high"), columns, strict=True))).assign(
+                panel=name, series=self.respondent, x=trace["step"]
+            )
+            for name, columns in parts.items()
         ]
-        names = (f"predicted {self.word}", "ability")
-        frame = pd.concat(
-            [
-                part.assign(panel=name, series=self.respondent, x=trace["step"])
-                for name, part in zip(names, parts, strict=True)
-            ]
-        )
+        frame = pd.concat(frames)
         bands: Any = DISPLAYS["bands"]
         display: Display = bands(frame, across="items answered")
         return display.plot(**kw)
@@ -107,17 +116,17 @@ def evaluate_adaptively(
     bank: Calibration,
     ask: Ask,
     *,
-    budget: int = 25,
+    budget: int = BUDGET,
     se: float | None = None,
-    selector: Selector | str = "score",
+    selector: Selector | str = SELECTOR,
     batch_size: int = 1,
     journal: PathLike | None = None,
     error: Any = None,
-    confidence: float = 0.95,
-    respondent: str = "model",
+    confidence: float = CONFIDENCE,
+    respondent: str = RESPONDENT,
     random_state: int = 0,
 ) -> AdaptiveEvaluation:
-    """Ask a model the items that tell most, and foretell its score on all items of the bank.
+    """Ask a model the items that tell most, and foretell its accuracy on all items of the bank.
 
     `ask(item)` puts the item of that name to the model and returns its response: 1 or 0, a grade
     or a score, as the bank's model has it; None for what could not be answered, which is not
@@ -126,13 +135,13 @@ def evaluate_adaptively(
     event loop is running, it then runs in a thread (or await `evaluate_adaptively_async`).
 
     It is over when `budget` items were asked, or the standard error of the ability is at most
-    `se`. The `selector` "score" looks for the items after which the score on all items is known
-    best, "information" for those that tell most of the ability; see `AdaptiveTest`.
+    `se`. The `selector` "score" looks for the items after which the accuracy on all items is
+    known best, "information" for those that tell most of the ability; see `AdaptiveTest`.
 
     With a `journal`, each response is on disk before it counts: after a crash the same call goes
-    on, and asks nothing twice. A larger budget goes on, too.
+    on, and asks nothing twice. A larger budget goes on, too. One journal serves one evaluation.
 
-    Intervals of the score are the model's own, which are too narrow where a benchmark is not one
+    Intervals of the accuracy are the model's own, which are too narrow where a benchmark is not one
     scale; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
 
     The frame has a row an item that was asked: response, ability, se, score with low and high after
@@ -166,11 +175,24 @@ def evaluate_adaptively(
 
 
 async def evaluate_adaptively_async(
-    bank: Calibration, ask: Ask, **settings: Any
+    bank: Calibration,
+    ask: Ask,
+    *,
+    budget: int = BUDGET,
+    se: float | None = None,
+    selector: Selector | str = SELECTOR,
+    batch_size: int = 1,
+    journal: PathLike | None = None,
+    error: Any = None,
+    confidence: float = CONFIDENCE,
+    respondent: str = RESPONDENT,
+    random_state: int = 0,
 ) -> AdaptiveEvaluation:
-    """As `evaluate_adaptively`, with its `bank` and `settings`, in the event loop that is running.
+    """As `evaluate_adaptively`, in the event loop that is running.
 
-    `ask` may be async or not; an async one can use clients that belong to this loop.
+    `ask` may be async or not; an async one can use clients that belong to this loop. All else
+    means the same: `bank`, `budget`, `se`, `selector`, `batch_size`, `journal`, `error`,
+    `confidence`, `respondent` and `random_state`.
 
     >>> import asyncio
     >>> import itemwise as iw
@@ -180,11 +202,22 @@ async def evaluate_adaptively_async(
     >>> len(asyncio.run(iw.evaluate_adaptively_async(bank, ask, budget=5)).items)
     5
     """
-    course = Course(bank, **settings)
+    course = Course(
+        bank,
+        budget=budget,
+        se=se,
+        selector=selector,
+        batch_size=batch_size,
+        journal=journal,
+        error=error,
+        confidence=confidence,
+        respondent=respondent,
+        random_state=random_state,
+    )
     _refuse_unless_callable(ask)
     with course:
         while items := course.next_items():
-            course.take(items, await ask_later(ask, items, batched=course.batch_size > 1))
+            course.take(items, await ask_later(ask, items, batched=batch_size > 1))
     return _result(course)
 
 
@@ -198,19 +231,16 @@ def _refuse_unless_callable(ask: Any) -> None:
 def _result(course: Course) -> AdaptiveEvaluation:
     """What is known at the end, and how it became known."""
     bank, session = course.bank, course.session
-    trace = session.trace
-    scores = _scores(course, trace)
-    last = scores.iloc[-1]
-    steps = scores.iloc[1:].reset_index(drop=True)
+    trace = session.trace.rename(columns={"se": "ability_se"})
+    told = _accuracies(course, trace)
+    last = {str(name): float(value) for name, value in told.iloc[-1].items()}
+    steps = told.iloc[1:].reset_index(drop=True)
     return AdaptiveEvaluation(
         respondent=course.respondent,
         trace=trace.assign(**{str(name): steps[name] for name in steps}),
         ability=session.ability,
-        se=session.se,
-        score=float(last["score"]),
-        score_se=float(last["score_se"]),
-        score_low=float(last["low"]),
-        score_high=float(last["high"]),
+        ability_se=session.se,
+        **last,
         confidence=course.confidence,
         skipped=session.skipped,
         reason=course.reason,
@@ -220,15 +250,18 @@ def _result(course: Course) -> AdaptiveEvaluation:
     )
 
 
-def _scores(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
-    """Score on all items, with its interval, after 0, 1, ... responses."""
+def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy on all items, with its interval, after 0, 1, ... responses."""
+    import pandas as pd
+
     bank, count = course.bank, len(trace)
     given = trace["response"].to_numpy(dtype=float)
     seen = np.tril(np.ones((count + 1, count), dtype=bool), -1)
     asked = list(trace["item"]) or [bank.item_names[0]]
     values = np.where(seen, given, np.nan) if count else np.full((1, 1), np.nan)
     known = Responses(values, items=asked, kind=bank.model.kind)
-    found = bank.completed_scores(known).drop(columns="asked").reset_index(drop=True)
+    found = bank.completed_scores(known)
+    mean, error = found["score"].to_numpy(), found["score_se"].to_numpy()
     reach = np.full(count + 1, normal_reach(course.confidence))
     if course.error is not None:
         reach[:] = [course.error.reach(k, course.confidence) for k in range(count + 1)]
@@ -236,9 +269,15 @@ def _scores(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
     least, most = zip(
         *(possible_scores(bank, places[:k], given[:k]) for k in range(count + 1)), strict=True
     )
-    half = reach * found["score_se"]
-    return found.assign(
-        low=np.maximum(found["score"] - half, least), high=np.minimum(found["score"] + half, most)
+    with np.errstate(invalid="ignore"):  # an endless reach of no error is none
+        half = np.where(error > 0, reach * error, 0.0)
+    return pd.DataFrame(
+        {
+            "accuracy": mean,
+            "accuracy_se": error,
+            "accuracy_low": np.maximum(mean - half, least),
+            "accuracy_high": np.minimum(mean + half, most),
+        }
     )
 
 
@@ -251,7 +290,7 @@ def _notes(course: Course) -> tuple[str, ...]:
         notes.append(f"{counted(course.recovered, 'item')} had been asked before, by the journal.")
     if course.error is None:
         notes.append(
-            "The interval of the score is the model's own, too narrow where the benchmark is not "
-            "one scale; error=replay_adaptively(...) makes it as wide as errors really are."
+            "The interval of the accuracy is the model's own, too narrow where the benchmark is "
+            "not one scale; error=replay_adaptively(...) makes it as wide as errors really are."
         )
     return tuple(notes)

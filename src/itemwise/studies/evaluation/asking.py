@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -51,7 +51,7 @@ class Waiter:
 def ask_now(ask: Ask, items: list[str], waiter: Waiter, *, batched: bool) -> list[Any]:
     """Responses to `items`, in their order; a failure names what was asked."""
     try:
-        answer = ask(items if batched else items[0])
+        answer = ask(list(items) if batched else items[0])
         if inspect.isawaitable(answer):
             answer = waiter.wait(answer)
     except Exception as error:
@@ -63,7 +63,7 @@ def ask_now(ask: Ask, items: list[str], waiter: Waiter, *, batched: bool) -> lis
 async def ask_later(ask: Ask, items: list[str], *, batched: bool) -> list[Any]:
     """As `ask_now`, in the loop that is running."""
     try:
-        answer = ask(items if batched else items[0])
+        answer = ask(list(items) if batched else items[0])
         if inspect.isawaitable(answer):
             answer = await answer
     except Exception as error:
@@ -75,24 +75,16 @@ async def ask_later(ask: Ask, items: list[str], *, batched: bool) -> list[Any]:
 def matched(items: Sequence[str], answer: Any, *, batched: bool) -> list[Any]:
     """One response an item, in the order of the items, however a batch was answered."""
     if not batched:
-        if hasattr(answer, "__len__") and not isinstance(answer, str):
+        if hasattr(answer, "__len__") and not (isinstance(answer, str) or _is_single(answer)):
             raise InputError(
                 f"ask({items[0]!r}) returned {answer!r:.60}, but one item has one response. For "
                 "several items at a time, set batch_size."
             )
         return [answer]
     wanted = f"ask was given {listed(list(items), 'item')}"
-    if isinstance(answer, Mapping):
-        missing = [item for item in items if item not in answer]
-        if missing or len(answer) != len(items):
-            odd = missing or [str(key) for key in answer if key not in items]
-            raise InputError(
-                f"{wanted} and returned a mapping of {len(answer):,}; "
-                f"{'it lacks' if missing else 'nobody asked for'} {odd[0]!r:.60}. Return exactly "
-                "these items, with None for what could not be answered."
-            )
-        return [answer[item] for item in items]
-    if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
+    if hasattr(answer, "keys") and hasattr(answer, "items"):  # a pandas Series is one, too
+        return _looked_up(items, dict(answer.items()), len(answer), wanted)
+    if isinstance(answer, str | bytes) or not isinstance(answer, Iterable) or _is_single(answer):
         raise InputError(
             f"{wanted} and returned {answer!r:.60}. With batch_size above 1 it should return a "
             "list of responses in the same order, or a mapping from item to response."
@@ -104,6 +96,28 @@ def matched(items: Sequence[str], answer: Any, *, batched: bool) -> list[Any]:
             "order, with None for what could not be answered."
         )
     return found
+
+
+def _looked_up(items: Sequence[str], answer: dict[Any, Any], length: int, wanted: str) -> list[Any]:
+    """The responses of a mapping that holds these items, each once, and no others."""
+    missing = [item for item in items if item not in answer]
+    if missing or length != len(items):
+        odd = missing or [str(key) for key in answer if key not in items]
+        fault = (
+            f"{'it lacks' if missing else 'nobody asked for'} {odd[0]!r:.60}"
+            if odd
+            else "one is there twice"
+        )
+        raise InputError(
+            f"{wanted} and returned a mapping of {length:,}; {fault}. Return exactly these items, "
+            "with None for what could not be answered."
+        )
+    return [answer[item] for item in items]
+
+
+def _is_single(answer: Any) -> bool:
+    """Whether it is an array of no dimension: a number."""
+    return getattr(answer, "ndim", None) == 0
 
 
 async def _awaited(answer: Awaitable[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -16,8 +17,10 @@ from itemwise.calibration import Calibration
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
 from itemwise.studies.evaluation.intervals import as_real_error
-from itemwise.studies.evaluation.journal import AnswerJournal
+from itemwise.studies.evaluation.journal import ResponseJournal
 from itemwise.words import counted
+
+BUDGET, SELECTOR, CONFIDENCE, RESPONDENT = 25, "score", 0.95, "model"  # defaults of evaluations
 
 
 class Course:
@@ -30,15 +33,15 @@ class Course:
         self,
         bank: Calibration,
         *,
-        budget: int = 25,
-        se: float | None = None,
-        selector: Selector | str = "score",
-        batch_size: int = 1,
-        journal: PathLike | None = None,
-        error: Any = None,
-        confidence: float = 0.95,
-        respondent: str = "model",
-        random_state: int = 0,
+        budget: int,
+        se: float | None,
+        selector: Selector | str,
+        batch_size: int,
+        journal: PathLike | None,
+        error: Any,
+        confidence: float,
+        respondent: str,
+        random_state: int,
     ) -> None:
         whole_number(budget, "budget", 1)
         self.batch_size = whole_number(batch_size, "batch_size", 1)
@@ -58,13 +61,15 @@ class Course:
             self.error.refuse_unless_for(bank.item_names, repr(test.parts.selector))
         self.session = test.start()
         self.recovered = 0
+        if not (journal is None or isinstance(journal, str | os.PathLike)):
+            raise InputError(f"journal is {journal!r:.60}; give the path of a file.")
         self._path = journal
-        self._journal: AnswerJournal | None = None
+        self._journal: ResponseJournal | None = None
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
         if self._path is not None:
-            self._journal = self._stack.enter_context(AnswerJournal(self._path, self._settings()))
+            self._journal = self._stack.enter_context(ResponseJournal(self._path, self._settings()))
             with ExitStack() as on_failure:
                 on_failure.callback(self._stack.close)
                 self._recover(self._journal)
@@ -152,9 +157,9 @@ class Course:
             "respondent": self.respondent,
         }
 
-    def _recover(self, journal: AnswerJournal) -> None:
+    def _recover(self, journal: ResponseJournal) -> None:
         """Count what the journal holds, up to the budget."""
-        for item, number in journal.answers[: self.budget]:
+        for item, number in journal.responses[: self.budget]:
             try:
                 self._count(item, self._checked(item, number))
             except InputError as error:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ import numpy as np
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.reach import conformal_quantile
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +28,13 @@ class RealError:
     misses: tuple[Floats, ...]  # |predicted - true| / standard error, for each size
 
     def reach(self, asked: int, confidence: float) -> float:
-        """Standard errors each way of an interval after `asked` items; sizes between are joined."""
-        reaches = [miss_quantile(missed, confidence) for missed in self.misses]
+        """Standard errors each way of an interval after `asked` items; sizes between are joined.
+
+        Infinite where too few models were replayed to promise anything.
+        """
+        reaches = [conformal_quantile(missed, confidence) for missed in self.misses]
+        if not np.isfinite(reaches).all():  # all have as many misses
+            return float("inf")
         return float(np.interp(asked, self.sizes, reaches))
 
     def refuse_unless_for(self, items: tuple[str, ...], selector: str) -> None:
@@ -45,17 +49,6 @@ class RealError:
                 f"error is of a replay with the selector {self.selector}, but here it is "
                 f"{selector}. Replay with the same selector."
             )
-
-
-def normal_reach(confidence: float) -> float:
-    """Standard errors each way of an interval of a normal error."""
-    return NormalDist().inv_cdf(0.5 + confidence / 2)
-
-
-def miss_quantile(missed: Floats, confidence: float) -> float:
-    """The smallest reach that holds a new miss with this confidence; else the largest seen."""
-    rank = min(ceil((missed.size + 1) * confidence), missed.size)
-    return float(np.sort(missed)[rank - 1])
 
 
 def as_real_error(given: Any) -> RealError | None:

@@ -4,49 +4,70 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from itemwise.errors import FileError
-from itemwise.files import PathLike, readable_file, write_bytes
+from itemwise.files import PathLike, readable_file
 
 SCHEMA, VERSION = "itemwise/adaptive-journal", 1
 MAX_BYTES = 256 * 1024**2
 
 
-class AnswerJournal:
+class ResponseJournal:
     """A file that begins with what the evaluation is, and grows by a line a response.
 
-    A line is on disk (flushed and synced) before the response counts. `answers` are those found
-    when it was opened: item and response, None for an item that could not be answered.
+    A line is on disk (flushed and synced) before the response counts. `responses` are those found
+    when it was opened: item and response, None for an item that could not be answered. While it
+    is open, no other evaluation can open it: two would ask everything twice.
     """
 
     def __init__(self, path: PathLike, settings: Mapping[str, Any]) -> None:
         self.path = Path(path)
         heading = {"schema": SCHEMA, "version": VERSION, **settings}
-        line = _line(heading)
-        self.answers: list[tuple[str, float | None]] = []
-        if self._is_new(line):
-            write_bytes(self.path, line)
-        else:
-            self.answers = self._read(heading)
+        self.responses: list[tuple[str, float | None]] = []
+        with ExitStack() as stack:
+            self._file = stack.enter_context(self._opened())
+            stack.enter_context(only_one(self._file, self.path))
+            if self._is_new(_line(heading)):
+                self._begin(_line(heading))
+            else:
+                self.responses = self._read(heading)
+            self._open = stack.pop_all()
+
+    def _opened(self) -> BinaryIO:
+        """The file, made where it is missing."""
+        if self.path.exists() and not self.path.is_file():
+            readable_file(self.path, MAX_BYTES)  # which says why not
         try:
-            self._file: BinaryIO = self.path.open("ab")
+            return self.path.open("ab")
         except OSError as error:
-            raise FileError(f"The journal '{path}' cannot be written: {error.strerror}.") from error
+            raise FileError(
+                f"The journal '{self.path}' cannot be written: {error.strerror}."
+            ) from error
+
+    def _begin(self, line: bytes) -> None:
+        """A first line that was cut is written anew."""
+        self._file.truncate(0)
+        self._write(line, "The journal could not be begun")
 
     def add(self, item: str, response: float | None) -> None:
         """Keep a response, safely, before anything is done with it."""
+        line = _line({"item": item, "response": response})
+        self._write(line, f"The response to {item!r:.60} could not be kept")
+
+    def _write(self, line: bytes, trouble: str) -> None:
         try:
-            self._file.write(_line({"item": item, "response": response}))
+            self._file.write(line)
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
             raise FileError(
-                f"The response to {item!r} could not be kept in '{self.path}': {error.strerror}. "
-                "Free some space; the responses before it are safe."
+                f"{trouble} in '{self.path}': {error.strerror}. Free some space; what was kept "
+                "before is safe."
             ) from error
 
     def __enter__(self) -> Self:
@@ -58,15 +79,11 @@ class AnswerJournal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._file.close()
+        self._open.close()
 
     def _is_new(self, line: bytes) -> bool:
         """Whether there is nothing yet, or a first line that was cut while it was written."""
-        if not self.path.exists():
-            return True
-        if self.path.is_file() and self.path.stat().st_size < len(line):
-            return line.startswith(self.path.read_bytes())
-        return False
+        return self.path.stat().st_size < len(line) and line.startswith(self.path.read_bytes())
 
     def _read(self, heading: Mapping[str, Any]) -> list[tuple[str, float | None]]:
         """The responses so far; a last line that was cut is taken off."""
@@ -84,7 +101,7 @@ class AnswerJournal:
                 )
             found[item] = response
         if len(whole) < len(content):
-            os.truncate(self.path, len(whole))
+            self._file.truncate(len(whole))
         return list(found.items())
 
     def _refuse_unless_same(self, found: Any, heading: Mapping[str, Any]) -> None:
@@ -121,6 +138,48 @@ class AnswerJournal:
             f"'{self.path}', line {number:,} is no response: a line should hold an item and the "
             "number that it was answered with, or null. Restore a copy, or begin a new journal."
         )
+
+
+@contextmanager
+def only_one(file: BinaryIO, path: Path) -> Iterator[None]:
+    """Hold a file against other evaluations; the system lets go of it when this one dies."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows: a file beside it tells others
+        with _marked(path):
+            yield
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise FileError(_taken(path)) from error
+    except OSError:  # a file system that knows no locks
+        with _marked(path):
+            yield
+        return
+    yield
+
+
+@contextmanager
+def _marked(path: Path) -> Iterator[None]:
+    mark = path.with_name(path.name + ".lock")
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError as error:
+        raise FileError(
+            f"{_taken(path)} If none is running, the last one was killed: delete '{mark}'."
+        ) from error
+    try:
+        yield
+    finally:
+        mark.unlink(missing_ok=True)
+
+
+def _taken(path: Path) -> str:
+    return (
+        f"Another evaluation is writing the journal '{path}'. Wait for it, or name another file: "
+        "one journal belongs to one respondent."
+    )
 
 
 def _line(content: Mapping[str, Any]) -> bytes:

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from itemwise.adaptive import AdaptiveTest, Budget, Selector, asked_of_recorded
-from itemwise.arguments import checked_share, whole_number
+from itemwise.arguments import checked_share, one_of, whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
+from itemwise.estimation.choosing import AUTO, model_of_choices
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.reach import conformal_rank, normal_reach
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.copies import copies, grouped_folds
+from itemwise.responses.answered import answered
+from itemwise.responses.copies import Ints, copies, grouped_folds, said_of_folds
 from itemwise.results import Finding
-from itemwise.studies.evaluation.figures import Ints, summed_up
-from itemwise.studies.evaluation.intervals import RealError, normal_reach
+from itemwise.studies.evaluation.figures import summed_up
+from itemwise.studies.evaluation.intervals import RealError
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -34,12 +37,13 @@ FIGURES = {"mae": "mean absolute error", "coverage": "share of intervals that ho
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptiveReplay(Finding):
-    """How well a few items foretell the score on all of them, for models that were not calibrated.
+    """How well a few items foretell the accuracy on all, for models that were not calibrated.
 
-    `figures` has one row a method and number of items: `mae`, `rmse`, `bias` with standard
-    errors, `rank_correlation`, `coverage` of the model's intervals, and for the adaptive method
-    `coverage_widened` of those by the error of other folds. `predictions` has one row a method,
-    number of items and respondent.
+    Accuracy is the mean response, of grades and scores as well. `figures` has one row a method
+    and number of items: `mae`, `rmse`, `bias` with standard errors, agreement of ranks, `coverage`
+    and `width` of the model's intervals, and for the adaptive method `coverage_widened` of those
+    by the error of other folds. `predictions` has one row a method, number of items and
+    respondent.
     """
 
     figures: pd.DataFrame
@@ -53,33 +57,36 @@ class AdaptiveReplay(Finding):
     @property
     def meaning(self) -> str:
         """One sentence on the error of the longest test."""
-        rows = self.figures[self.figures["items"] == self.figures["items"].max()]
+        rows = self.figures[self.figures["n_items"] == self.figures["n_items"].max()]
         rows = rows.set_index("method")
         best, plain = rows.loc[ADAPTIVE], rows.loc[PLAIN]
+        off = [f"{row['mae']:.3f}{self._reach(row['mae_se'])}" for row in (best, plain)]
+        held, widened = f"{best['coverage']:.0%}", best["coverage_widened"]
+        tail = f", of those widened by the real error {widened:.0%}" if widened == widened else ""
         return (
-            f"After {counted(int(best['items']), 'item')} of {self.n_items:,} the score on all of "
-            f"them is foretold with a mean error of {best['mae']:.3f} ± "
-            f"{1.96 * best['mae_se']:.3f}; the plain mean of as many random items misses by "
-            f"{plain['mae']:.3f} ± {1.96 * plain['mae_se']:.3f}. Of the model's "
-            f"{self.confidence:.0%} intervals {best['coverage']:.0%} hold the truth, of those "
-            f"widened by the real error {best['coverage_widened']:.0%}."
+            f"After {counted(int(best['n_items']), 'item')} of {self.n_items:,} the accuracy on "
+            f"all of them is foretold with a mean error of {off[0]}; the plain mean of as many "
+            f"random items misses by {off[1]}. Of the model's {self.confidence:.0%} intervals "
+            f"{held} hold the truth{tail}."
         )
+
+    def _reach(self, se: float) -> str:
+        """What follows a figure in a sentence; nothing where one respondent tells no error."""
+        return f" ± {normal_reach(self.confidence) * se:.3f}" if se == se else ""
 
     def to_frame(self) -> pd.DataFrame:
         """One row a method and number of items."""
         return self.figures.copy()
 
-    def plot(self, what: str = "mae", **kw: Any) -> Display:
-        """`what` is "mae", the mean absolute error by number of items, or "coverage"."""
+    def plot(self, kind: str = "mae", **kw: Any) -> Display:
+        """The mean absolute error by number of items, "mae", or the "coverage" of intervals."""
         from itemwise.displays import DISPLAYS
 
-        if what not in FIGURES:
-            raise InputError(f"what is {what!r}; choose one of {', '.join(FIGURES)}.")
-        frame = self.figures.rename(columns={"method": "series", "items": "x"})
-        reach = 1.96 * frame[f"{what}_se"]
-        frame = frame.assign(
-            panel=FIGURES[what], estimate=frame[what], low=frame[what] - reach
-        ).assign(high=frame[what] + reach)
+        value = one_of(kind, "kind", FIGURES)
+        frame = self.figures.rename(columns={"method": "series", "n_items": "x"})
+        reach = normal_reach(self.confidence) * frame[f"{value}_se"]
+        ends = {"low": frame[value] - reach, "high": frame[value] + reach}
+        frame = frame.assign(panel=FIGURES[value], estimate=frame[value], **ends)
         bands: Any = DISPLAYS["bands"]
         display: Display = bands(frame.dropna(subset="estimate"), across="items asked")
         return display.plot(**kw)
@@ -99,21 +106,20 @@ def replay_adaptively(
     *,
     sizes: Sequence[int] = SIZES,
     selector: Selector | str = "score",
-    model: str | MeasurementModel | None = None,
+    model: str | MeasurementModel = AUTO,
     folds: int = 5,
     batch_size: int = 1,
     confidence: float = 0.95,
-    copies_together: bool = True,
     random_state: int = 0,
 ) -> AdaptiveReplay:
-    """Evaluate recorded models adaptively, and compare with their scores on all items.
+    """Evaluate recorded models adaptively, and compare with their accuracy on all items.
 
     `source` is a bank, and `responses` are those of models that it was not calibrated on; or it
-    holds responses itself, from which a bank is calibrated (`model`, "3pl" for right and wrong).
-    Without `responses`, those of the source are divided into `folds` by model, each replayed with
-    a bank from the others. Equal rows, copies of one model, stay in one fold, unless
-    `copies_together` is False. A respondent with fewer responses than the largest of `sizes` is
-    left out.
+    holds responses itself, from which a bank is calibrated (`model`, as in `calibrate`; but "auto"
+    is "3pl" for right and wrong, since items can be guessed). Without `responses`, those of the
+    source are divided into `folds` by model, each replayed with a bank from the others. Equal
+    rows, copies of one model, stay in one fold. A respondent with fewer responses than the largest
+    of `sizes` is left out.
 
     Beside `selector` stand random items, completed by the model and as a plain mean. The result
     serves `evaluate_adaptively(..., error=result)`.
@@ -135,23 +141,28 @@ def replay_adaptively(
     table, notes = _table(source, responses)
     steps = _checked_sizes(sizes, table.n_items)
     table, left_out = _long_enough(table, max(steps))
-    groups = copies(table) if copies_together else np.arange(table.n_respondents)
-    fold = grouped_folds(groups, folds, random_state)
-    parts = list(_parts(source, responses, table, fold, model))
+    chosen, picked = _model(source, table, model)
+    groups = copies(table)
+    held_out = responses is not None or isinstance(source, Calibration)
+    alone = held_out and np.unique(groups).size < 2
+    fold = np.zeros_like(groups) if alone else grouped_folds(groups, folds, random_state)
+    parts = list(_parts(source, responses, table, fold, chosen))
     settings = steps, selector, batch_size, random_state
     predictions = _predicted(parts, settings)
     names = frozenset(parts[0].bank.item_names)
-    reach = normal_reach(confidence)
-    figures, misses = summed_up(predictions, ADAPTIVE, groups, fold, reach, confidence)
-    chosen = repr(AdaptiveTest(parts[0].bank, selector=selector, stopper=Budget(1)).parts.selector)
+    figures, misses = summed_up(predictions, ADAPTIVE, groups, fold, confidence)
+    way = repr(AdaptiveTest(parts[0].bank, selector=selector, stopper=Budget(1)).parts.selector)
     return AdaptiveReplay(
         figures=figures,
         predictions=predictions.drop(columns="row"),
-        real_error=RealError(names, chosen, steps, misses),
+        real_error=RealError(names, way, steps, misses),
         confidence=confidence,
         n_respondents=table.n_respondents,
         n_items=len(names),
-        notes=(*notes, *left_out, *_said_copies(groups, together=copies_together)),
+        notes=(
+            *(*notes, *left_out, *picked, *said_of_folds(groups, folds)),
+            *_too_few(groups.size, confidence),
+        ),
     )
 
 
@@ -166,7 +177,10 @@ def _table(source: Any, responses: Table | None) -> tuple[Responses, tuple[str, 
         table = as_responses(responses, source.model.kind)
         return table, ("The bank is taken to be calibrated on other models than these.",)
     whole = as_responses(source)
-    return whole if responses is None else as_responses(responses, whole.kind), ()
+    if responses is not None:
+        return as_responses(responses, whole.kind), ()
+    known = answered(whole)
+    return known.table, known.notes
 
 
 def _checked_sizes(sizes: Sequence[int], n_items: int) -> tuple[int, ...]:
@@ -206,25 +220,32 @@ def _parts(
     responses: Table | None,
     table: Responses,
     fold: Ints,
-    model: str | MeasurementModel | None,
+    model: str | MeasurementModel,
 ) -> Iterator[_Part]:
     """Banks with respondents that they do not know."""
     if isinstance(source, Calibration):
         yield _Part(source, table, np.arange(table.n_respondents))
         return
     if responses is not None:
-        bank = bank_from(as_responses(source), model)
+        bank = calibrate(as_responses(source), model)
         yield _Part(bank, table, np.arange(table.n_respondents))
         return
     for k in range(int(fold.max()) + 1):
         rows = np.flatnonzero(fold == k)
-        bank = bank_from(table.select(respondents=fold != k), model)
+        bank = calibrate(table.select(respondents=fold != k), model)
         yield _Part(bank, table.select(respondents=rows), rows)
 
 
-def bank_from(responses: Responses, model: str | MeasurementModel | None) -> Calibration:
-    """A bank of responses; 3PL for right and wrong, since items of benchmarks can be guessed."""
-    return calibrate(responses, model or ("3pl" if responses.kind == "binary" else "auto"))
+def bank_from(responses: Responses, model: str | MeasurementModel = AUTO) -> Calibration:
+    """A bank as replays have it: of right and wrong, "auto" allows for guessing."""
+    return calibrate(responses, model_of_choices(model, responses)[0])
+
+
+def _model(
+    source: Any, table: Responses, model: str | MeasurementModel
+) -> tuple[str | MeasurementModel, list[str]]:
+    """The model of the bank, and what is to be said of it; a bank has one already."""
+    return (AUTO, []) if isinstance(source, Calibration) else model_of_choices(model, table)
 
 
 def _predicted(parts: list[_Part], settings: tuple[Any, ...]) -> pd.DataFrame:
@@ -244,18 +265,17 @@ def _predicted(parts: list[_Part], settings: tuple[Any, ...]) -> pd.DataFrame:
             )
             asked = asked_of_recorded(test, part.responses, max(steps), at_once)
             for size in steps:
-                known = {"items": size, "respondent": part.responses.respondents}
+                known = {"n_items": size, "respondent": part.responses.respondents}
                 known |= {"row": part.rows, "truth": truth}
-                score, se = _completed(part, asked[:, :size])
-                frames.append(pd.DataFrame({"method": method, **known, "score": score, "se": se}))
+                told = {method: _completed(part, asked[:, :size])}
                 if method == COMPLETED:
-                    score, se = _plain(part, asked[:, :size])
-                    frames.append(
-                        pd.DataFrame({"method": PLAIN, **known, "score": score, "se": se})
-                    )
+                    told[PLAIN] = _plain(part, asked[:, :size])
+                for name, (value, se) in told.items():
+                    columns = {"method": name, **known, "accuracy": value, "accuracy_se": se}
+                    frames.append(pd.DataFrame(columns))
     whole = pd.concat(frames, ignore_index=True)
     order = pd.Categorical(whole["method"], [ADAPTIVE, COMPLETED, PLAIN], ordered=True)
-    whole = whole.assign(order=order).sort_values(["order", "items", "row"], kind="stable")
+    whole = whole.assign(order=order).sort_values(["order", "n_items", "row"], kind="stable")
     return whole.drop(columns="order").reset_index(drop=True)
 
 
@@ -282,12 +302,11 @@ def _plain(part: _Part, asked: Ints) -> tuple[Floats, Floats]:
     return values.mean(axis=1), spread * np.sqrt(rest / size)
 
 
-def _said_copies(groups: Ints, *, together: bool) -> tuple[str, ...]:
-    same = groups.size - np.unique(groups).size
-    if not together or not same:
-        return ()
+def _too_few(n_respondents: int, confidence: float) -> list[str]:
+    if conformal_rank(n_respondents, confidence) <= n_respondents:
+        return []
     note = (
-        f"{counted(same, 'respondent')} responded exactly as another did; such copies are kept in "
-        "one fold, and count as one for standard errors."
+        f"{counted(n_respondents, 'respondent')} are too few for intervals by the real error that "
+        f"hold for {confidence:.0%}: with error=... they span all that is possible."
     )
-    return (note,)
+    return [note]

@@ -26,7 +26,7 @@ from itemwise.responses import Responses
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVEL = 0.05  # of false discoveries among the pairs called duplicates
+ALPHA = 0.05  # of false discoveries among the pairs called duplicates
 MOST_DIFFERENT = 0.25  # of the differences that the model expects; more is no near-duplicate
 STRIP = 512  # items at a time
 SCREEN = np.log(1e-3)  # pairs whose chance is clearly above are not looked at again
@@ -48,7 +48,7 @@ class Coincidences(NamedTuple):
 class DuplicateItems:
     """Pairs of items that are near-duplicates by their responses."""
 
-    pairs: pd.DataFrame  # item, other, n, agreement, expected_agreement, p, p_adjusted
+    pairs: pd.DataFrame  # item, other, n_respondents, agreement, expected_agreement, p, p_adjusted
     original: tuple[str, ...]  # of each item; empty for those that are no duplicates
     coincidences: Coincidences
     n_pairs: int
@@ -91,7 +91,7 @@ def duplicate_items(
     n_pairs = kept.size * (kept.size - 1) // 2
     p = np.exp(log_p)
     p_adjusted = adjusted(p, max(n_pairs, 1))
-    sure = np.flatnonzero(p_adjusted < LEVEL)
+    sure = np.flatnonzero(p_adjusted < ALPHA)
     sure = sure[np.argsort(p[sure], kind="stable")]
     pairs = search.described(candidates[sure], p[sure], p_adjusted[sure])
     return DuplicateItems(
@@ -188,7 +188,7 @@ class _Search:
             {
                 "item": [self._table.items[k] for k in first],
                 "other": [self._table.items[k] for k in second],
-                "n": n.astype(int),
+                "n_respondents": n.astype(int),
                 "agreement": 1 - candidates[:, 2] / count,
                 "expected_agreement": 1 - candidates[:, 3] / count,
                 "p": p,

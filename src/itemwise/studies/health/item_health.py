@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
 from itemwise.diagnostics import label_trouble, local_dependence
 from itemwise.diagnostics.subject import adjusted, checked_calibration
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-LEVEL = 0.05  # of false discoveries among the items called negative
+ALPHA = 0.05  # of false discoveries among the items called negative
 SAME_Q3 = 0.8  # residuals of grades and scores that go together so far are near-duplicates
 MOST_PAIRS = 1000  # of those that are listed
 FIGURES = ("items", "saturation", "respondents")
@@ -69,7 +70,7 @@ class ItemHealth(Finding):
 
     def to_frame(self) -> pd.DataFrame:
         """One row an item."""
-        return self.items
+        return self.items.copy()
 
     @property
     def troubled(self) -> tuple[str, ...]:
@@ -95,7 +96,7 @@ class ItemHealth(Finding):
             "with negative discrimination": items["negative"].sum(),
             "with a suspected wrong key": items["suspect_key"].sum(),
             "near-duplicates of another": (items["duplicate_of"] != "").sum(),
-            "never asked": (items["n"] == 0).sum(),
+            "never asked": (items["n_respondents"] == 0).sum(),
         }
         total, told = counted(len(items), "item"), len(self.troubled)
         if not told:
@@ -142,22 +143,25 @@ class ItemHealth(Finding):
         )
         return pd.DataFrame({"ability": grid, "information": information, "se": se})
 
+    @property
+    def _placed(self) -> pd.DataFrame:
+        """Respondents in the words of displays."""
+        return self.respondents.rename(columns={"ability_se": "se"})
+
     def plot(self, kind: str = "items", **kw: Any) -> Display:
         """A figure: "items", "saturation" or "respondents"."""
         import pandas as pd
 
         from itemwise.displays import DISPLAYS
 
-        if kind not in FIGURES:
-            raise InputError(f"There is no figure {kind!r}; choose one of {', '.join(FIGURES)}.")
-        if kind == "items":
+        if one_of(kind, "kind", FIGURES) == "items":
             return DISPLAYS["item_health"](self.items).plot(**kw)
         if kind == "saturation":
-            people = self.respondents[["ability", "se"]].rename_axis("respondent").reset_index()
+            people = self._placed[["ability", "se"]].rename_axis("respondent").reset_index()
             frame = pd.concat([self.information, people], ignore_index=True)
             return DISPLAYS["saturation"](frame).plot(**kw)
         if "excess_z" not in self.respondents:
-            return DISPLAYS["person_fit"](self.respondents).plot(**kw)
+            return DISPLAYS["person_fit"](self._placed).plot(**kw)
         return DISPLAYS["excess"](self.respondents).plot(**kw)
 
 
@@ -243,9 +247,9 @@ def _described(
     columns = {
         "share_right": mean,
         "share_right_se": spread / np.sqrt(count),
-        "n": n,
+        "n_respondents": n,
         "solved_by": np.where(mean == 1, "all", np.where(mean == 0, "none", "")).astype(object),
-        "negative": negative_p < LEVEL,
+        "negative": negative_p < ALPHA,
         "negative_p": negative_p,
         "suspect_key": False,
         "evidence": np.nan,
@@ -301,6 +305,7 @@ def _of_grades(
         original[second] = original.get(first, first)
     items["duplicate_of"] = [original.get(name, "") for name in table.items]
     kept = same[["item", "other", "n", "q3", "p", "p_adjusted"]].reset_index(drop=True)
+    kept = kept.rename(columns={"n": "n_respondents"})
     return pd.DataFrame(kept), [note]
 
 

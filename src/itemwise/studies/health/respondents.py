@@ -28,7 +28,7 @@ from itemwise.responses.cells import as_floats
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVEL = 0.05  # of false discoveries among the hints
+ALPHA = 0.05  # of false discoveries among the hints
 HARD = 0.3  # chance below which an item is hard for a respondent
 LEAST_HARD = 5  # items; of fewer nothing is said
 LEAST_OTHERS = 5  # items outside a group that tell of the ability
@@ -45,12 +45,13 @@ CELLS = 1 << 21
 def respondent_frame(calibration: Calibration, table: Responses) -> pd.DataFrame:
     """One row a respondent: ability, person fit and, of right or wrong, the hard items."""
     fit = person_fit(calibration, table)
-    frame = fit.to_frame()[["ability", "se", "zh", "p", "n"]].rename(columns={"p": "fit_p"})
-    frame["n"] = frame["n"].astype(int)
+    names = {"se": "ability_se", "p": "fit_p", "n": "n_items"}
+    frame = fit.to_frame()[["ability", "se", "zh", "p", "n"]].rename(columns=names)
+    frame["n_items"] = frame["n_items"].astype(int)
     low, high = calibration.model.extent()
     places = (as_floats(table.cells) - low) / (np.asarray(high) - low)
-    asked = np.maximum(frame["n"].to_numpy(), 1)
-    shares = np.where(frame["n"] > 0, np.nansum(places, axis=1) / asked, np.nan)
+    asked = np.maximum(frame["n_items"].to_numpy(), 1)
+    shares = np.where(frame["n_items"] > 0, np.nansum(places, axis=1) / asked, np.nan)
     frame.insert(2, "share_right", shares)
     if calibration.model.kind != "binary":
         return frame
@@ -79,12 +80,12 @@ def group_frame(calibration: Calibration, table: Responses, groups: Sequence[str
     frame = pd.concat(parts, ignore_index=True)
     frame["p"] = ndtr(-frame["z"].to_numpy())
     frame["p_adjusted"] = adjusted(frame["p"].to_numpy())
-    frame["hint"] = frame["p_adjusted"] < LEVEL
+    frame["hint"] = frame["p_adjusted"] < ALPHA
     return frame[[*_GROUP_COLUMNS]]
 
 
 _GROUP_COLUMNS = (
-    *("respondent", "group", "n", "share_right", "expected", "expected_se"),
+    *("respondent", "group", "n_items", "share_right", "expected", "expected_se"),
     *("z", "p", "p_adjusted", "hint"),
 )
 
@@ -118,7 +119,7 @@ def _one_group(calibration: Calibration, table: Responses, inside: np.ndarray) -
     return pd.DataFrame(
         {
             "respondent": list(table.respondents),
-            "n": n,
+            "n_items": n,
             "share_right": seen / count,
             "expected": mean / count,
             "expected_se": error / count,
@@ -156,7 +157,7 @@ def _hard_items(calibration: Calibration, table: Responses, ability: Floats) -> 
         "excess_z": z,
         "excess_p": p,
         "excess_p_adjusted": p_adjusted,
-        "hint": p_adjusted < LEVEL,
+        "hint": p_adjusted < ALPHA,
     }
 
 

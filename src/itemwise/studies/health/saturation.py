@@ -25,7 +25,7 @@ MUCH_SOLVED = 0.5  # of the items, by all of the best
 LITTLE_LEFT = 0.5  # of the information where the benchmark tells most
 TOLD_APART = 1.96  # standard errors between the best two
 POINTS = 61
-LEVEL = 0.95  # of intervals of shares
+CONFIDENCE = 0.95  # of intervals of shares
 
 
 def saturation_frame(
@@ -68,7 +68,7 @@ def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
     ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
     best = best_of(ability, np.asarray(table.observed.any(axis=1)))
     if not best.size:
-        return {"items": table.n_items, "best": 0, "state": ""}
+        return {"n_items": table.n_items, "best": 0, "state": ""}
     top, middle = float(ability[best].mean()), float(np.median(ability))
     grid = np.linspace(float(ability.min()), float(ability.max()), POINTS)
     at_top, at_middle = map(float, information_along(calibration, np.array([top, middle])))
@@ -81,7 +81,7 @@ def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
     spread = float(np.hypot(se[first], se[second]))
     lead = float(ability[first] - ability[second]) / spread if spread > 0 else np.nan
     return {
-        "items": table.n_items,
+        "n_items": table.n_items,
         "best": best.size,
         **counts,
         "solved_share": solved,
@@ -117,7 +117,7 @@ def _counts(calibration: Calibration, table: Responses, best: np.ndarray) -> dic
 
 def _interval(count: int, n: int) -> tuple[float, float]:
     """Of the share that other items of this kind would have."""
-    low, high = wilson(np.array([float(count)]), np.array([float(n)]), LEVEL)
+    low, high = wilson(np.array([float(count)]), np.array([float(n)]), CONFIDENCE)
     return float(low[0]), float(high[0])
 
 

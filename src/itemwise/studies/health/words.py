@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from itemwise.studies.health.duplicates import LEVEL, DuplicateItems
+from itemwise.studies.health.duplicates import ALPHA, DuplicateItems
 from itemwise.studies.health.saturation import ALL_ITEMS, OPEN, SATURATED
 from itemwise.words import counted, listed
 
@@ -26,7 +26,7 @@ def problems_said(items: pd.DataFrame) -> list[str]:
 
 def _problems(items: pd.DataFrame) -> dict[str, pd.Series[bool]]:
     return {
-        "never asked": items["n"] == 0,
+        "never asked": items["n_respondents"] == 0,
         "solved by all": items["solved_by"] == "all",
         "solved by none": items["solved_by"] == "none",
         "negative discrimination": items["negative"],
@@ -42,8 +42,8 @@ def said_of_saturation(frame: pd.DataFrame) -> str:
     best = "the best respondent" if row["best"] == 1 else f"the best {int(row['best'])}"
     text = (
         f"{str(row['state']).capitalize()}: {int(row['solved_by_best']):,} of "
-        f"{counted(int(row['items']), 'item')} are solved by all of {best}; the best two differ by "
-        f"{row['lead_in_se']:.1f} standard errors, and {row['information_left']:.0%} of the "
+        f"{counted(int(row['n_items']), 'item')} are solved by all of {best}; the best two differ "
+        f"by {row['lead_in_se']:.1f} standard errors, and {row['information_left']:.0%} of the "
         f"information is left at the top (standard error {row['se_top']:.2f}, in the middle "
         f"{row['se_middle']:.2f})."
     )
@@ -72,7 +72,7 @@ def duplicate_notes(found: DuplicateItems, n_respondents: int, share: float) -> 
     """How far duplicates can be told with so many respondents."""
     notes = []
     worth = f"{share * n_respondents:.0f} independent ones"
-    if found.n_pairs and found.least_p * found.n_pairs > LEVEL:
+    if found.n_pairs and found.least_p * found.n_pairs > ALPHA:
         notes.append(
             f"{counted(n_respondents, 'respondent')}, who err together like {worth}, cannot tell "
             f"near-duplicates among {counted(found.n_pairs, 'pair')}: some patterns coincide by "

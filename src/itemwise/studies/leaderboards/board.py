@@ -9,18 +9,25 @@ from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Bools, Floats
+from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
 from itemwise.responses import Responses
 from itemwise.responses.facts import UNKNOWN
-from itemwise.studies.leaderboards.pairs import Pairs, compare_pairs
-from itemwise.studies.leaderboards.scores import Reached, expected_responses, reached
+from itemwise.studies.leaderboards.pairs import (
+    Pairs,
+    compare_pairs,
+    rank_limits,
+    rank_limits_apart,
+)
+from itemwise.studies.leaderboards.scores import Expectation, Reached, expectation_of, reached
 from itemwise.words import counted, listed
 
 TASK, DOCUMENT = "task", "document"  # facts of items that are used where they are known
 AVERAGES = ("items", "tasks")
 FINEST = 9  # decimals that count in a rank: sums end in rounding
-MOST = 2000  # respondents; beyond, there are millions of pairs
+MOST = 2000  # respondents of whom all pairs are tested; beyond, there are millions
+BEST = 200  # respondents of whom pairs are tested where there are more than that
+Ranks = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,31 +35,31 @@ class Board:
     """What all parts of a leaderboard are made from; respondents stand in its order."""
 
     table: Responses
-    order: NDArray[np.intp]  # places of the respondents in the table that was given
-    expected: Floats | None  # by the model, where not everybody was asked everything
+    order: Ranks  # places of the respondents in the table that was given
+    expectation: Expectation | None  # where not everybody was asked everything
     reached: Reached
+    together: Reached | None  # intervals that hold for all at once, where pairs are too many
     names: tuple[str, ...]  # of tasks
-    task: NDArray[np.intp]  # (n_items,)
-    cluster: NDArray[np.intp]  # (n_items,)
+    task: Ranks  # (n_items,)
+    cluster: Ranks  # (n_items,)
     grouping: Grouping
     scale: Calibration | None
     average: str
-    level: float
+    confidence: float
     bounded: bool  # between 0 and 1
 
     @classmethod
     def of(
         cls,
         table: Responses,
-        by: object,
-        cluster: object,
+        tasks: tuple[str, ...] | None,
+        clusters: tuple[str, ...] | None,
         scale: Calibration | None,
         *,
         average: str,
-        level: float,
+        confidence: float,
     ) -> Board:
-        """The board of a table, best mean response first."""
-        tasks, clusters = _groups(table, by, TASK), _groups(table, cluster, DOCUMENT)
+        """The board of a table, best mean response first; `tasks` and `clusters` of its items."""
         names, task = _coded(tasks or ["all items"] * table.n_items)
         own = np.arange(table.n_items)
         grouped = own if clusters is None else _coded(_told_apart(clusters))[1]
@@ -61,21 +68,26 @@ class Board:
         values = table.values
         bounded = bool(np.nanmin(values) >= 0 and np.nanmax(values) <= 1)
         weights = 1.0 / np.bincount(strata)[strata]
-        expected = None if scale is None else expected_responses(scale, table)
-        found = reached(values, expected, grouping, weights, level, bounded=bounded)
+        expectation = None if scale is None else expectation_of(scale, table)
+        given = values, expectation, grouping, weights
+        found = reached(*given, confidence, bounded=bounded)
+        n, together = table.n_respondents, None
+        if n > MOST:  # Bonferroni's
+            together = reached(*given, 1 - (1 - confidence) / n, bounded=bounded)
         order = np.argsort(-np.round(found.mean, FINEST), kind="stable")
         return cls(
             table=table.select(respondents=order),
             order=order,
-            expected=None if expected is None else expected[order],
+            expectation=None if expectation is None else expectation.of(order),
             reached=found.of(order),
+            together=None if together is None else together.of(order),
             names=names,
             task=task,
             cluster=grouped,
             grouping=grouping,
             scale=scale,
             average=average,
-            level=level,
+            confidence=confidence,
             bounded=bounded,
         )
 
@@ -84,20 +96,32 @@ class Board:
         """Whether some items belong together."""
         return np.unique(self.cluster).size < self.table.n_items
 
-    def ranks(self) -> NDArray[np.intp]:
+    @property
+    def n_compared(self) -> int:
+        """Of how many respondents, from the first, all pairs are tested."""
+        return self.order.size if self.together is None else BEST
+
+    def ranks(self) -> Ranks:
         """1 for the best; equals share the best rank of theirs."""
         mean = np.round(self.reached.mean, FINEST)
         return np.asarray(1 + np.searchsorted(-mean, -mean, side="left"))
 
+    def rank_intervals(self, tests: Pairs) -> tuple[Ranks, Ranks]:
+        """Lowest and highest rank of each, all of which hold together."""
+        if self.together is None:
+            return rank_limits(tests, self.order.size, self.confidence)
+        low, high = np.nan_to_num(self.together.low, nan=-np.inf), self.together.high
+        return rank_limits_apart(low, np.nan_to_num(high, nan=np.inf))
+
     def pairs(self, correction: str) -> Pairs:
-        """All pairs."""
+        """All pairs, or those of the best where that would be too many."""
         plain = not self.clustered and (self.average == "items" or len(self.names) == 1)
         return compare_pairs(
-            self.table.values,
+            self.table.values[: self.n_compared],
             self.grouping,
             exact=plain and self.table.kind == "binary",
             bounded=self.bounded,
-            level=self.level,
+            confidence=self.confidence,
             correction=correction,
         )
 
@@ -108,10 +132,10 @@ class Board:
             mine = np.flatnonzero(self.task == k)
             found[name] = reached(
                 values[:, mine],
-                None if self.expected is None else self.expected[:, mine],
+                None if self.expectation is None else self.expectation.of(items=mine),
                 Grouping.of(np.zeros_like(mine), self.cluster[mine]),
                 np.ones(mine.size),
-                self.level,
+                self.confidence,
                 bounded=self.bounded,
             )
         return found
@@ -131,6 +155,12 @@ class Board:
         if self.clustered:
             clusters = counted(int(np.unique(self.cluster).size), "cluster")
             said.append(f"Standard errors are over {clusters} of items, not over single items.")
+        if self.together is not None:
+            said.append(
+                f"{counted(self.order.size, 'respondent')} make too many pairs: tested are those "
+                f"of the best {BEST}, and ranks are by intervals of accuracy that hold for all at "
+                "once. Choose with responses.select(respondents=[...]) to compare others."
+            )
         partly = [
             name
             for name, asked in zip(self.table.respondents, self.reached.n, strict=True)
@@ -150,34 +180,14 @@ class Board:
         return said
 
 
-def answered(table: Responses) -> tuple[Responses, list[str]]:
-    """The table without respondents and items of which nothing is known, and who they are."""
-    if table.n_respondents > MOST:
-        raise InputError(
-            f"The table has {counted(table.n_respondents, 'respondent')}, but a leaderboard "
-            f"compares at most {MOST:,} in pairs. Choose with responses.select(respondents=[...])."
-        )
-    seen = table.observed
-    rows: Bools = np.asarray(seen.any(axis=1))
-    columns: Bools = np.asarray(seen.any(axis=0))
-    if not rows.any():
-        raise InputError("No item was answered, so that there is nothing to rank.")
-    notes = []
-    for kept, names, noun in (
-        (rows, table.respondents, "respondent"),
-        (columns, table.items, "item"),
-    ):
-        lost = [name for name, there in zip(names, kept, strict=True) if not there]
-        if lost:
-            notes.append(f"Left out, without a response: {listed(lost, noun)}.")
-    return (table.select(rows, columns) if notes else table), notes
-
-
-def _groups(table: Responses, by: object, default: str) -> tuple[str, ...] | None:
+def groups_of(table: Responses, by: object, default: str, name: str) -> tuple[str, ...] | None:
     """The group of each item; None where none was asked for, or the default is not known."""
     if by is None or (isinstance(by, str) and by == default and by not in table.item_facts):
         return None
-    return table.item_groups(by)
+    try:
+        return table.item_groups(by)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
 
 
 def _coded(names: tuple[str, ...] | list[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:

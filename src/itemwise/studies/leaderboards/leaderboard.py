@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.arguments import checked_share
+from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration
-from itemwise.errors import InputError
+from itemwise.estimation.choosing import AUTO
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import CORRECTIONS
+from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Table, as_responses
+from itemwise.responses.answered import answered
 from itemwise.results import Finding
-from itemwise.studies.leaderboards.board import AVERAGES, DOCUMENT, TASK, Board, answered
-from itemwise.studies.leaderboards.pairs import Pairs, rank_limits
+from itemwise.studies.leaderboards.board import AVERAGES, DOCUMENT, TASK, Board, groups_of
+from itemwise.studies.leaderboards.pairs import Pairs
 from itemwise.studies.leaderboards.scores import Reached, ability_scale
 from itemwise.words import counted, listed
 
@@ -50,7 +52,8 @@ class Leaderboard(Finding):
     reached: Reached
     ability: Floats  # (n_respondents,); NaN where there is no scale
     ability_se: Floats
-    tests: Pairs
+    tests: Pairs  # of the first n_compared respondents
+    n_compared: int  # all, unless they are more than 2,000
     by_task: dict[str, Reached]
     n_items: int
     calibration: Calibration | None
@@ -62,8 +65,8 @@ class Leaderboard(Finding):
 
     @cached_property
     def told_apart(self) -> NDArray[np.bool_]:
-        """Whether each is really better or worse than each other: a symmetric table."""
-        n = len(self.respondents)
+        """Whether each is really better or worse than each other: (n_compared, n_compared)."""
+        n = self.n_compared
         found = np.zeros((n, n), dtype=bool)
         found[np.triu_indices(n, 1)] = self.tests.p_adjusted <= self.alpha
         return found | found.T
@@ -71,7 +74,8 @@ class Leaderboard(Finding):
     @property
     def leaders(self) -> tuple[str, ...]:
         """The first of the board, and all that cannot be told apart from it."""
-        return tuple(np.array(self.respondents, dtype=object)[~self.told_apart[0]])
+        names = np.array(self.respondents[: self.n_compared], dtype=object)
+        return tuple(names[~self.told_apart[0]])
 
     @property
     def meaning(self) -> str:
@@ -85,37 +89,38 @@ class Leaderboard(Finding):
             return f"{best} has an accuracy of {mean} ({low} to {high}) {asked}."
         tested = int(np.isfinite(self.tests.p).sum())
         apart = int((self.tests.p_adjusted <= self.alpha).sum())
-        tail = (
-            f"{listed(others, 'other')} cannot be told apart from it"
-            if others
-            else f"it is really better than {'all others' if count > 2 else 'the other'}"
-        )
+        tail = f"it is really better than {'all others' if count > 2 else 'the other'}"
+        if others:
+            tail = f"{listed(others, 'other')} cannot be told apart from it"
+        elif count > self.n_compared:
+            tail = f"it is really better than the next {self.n_compared - 1}"
         return (
             f"{best} has the highest accuracy {asked}, {mean} ({low} to {high}), and {tail}. "
             f"Told apart: {apart:,} of {counted(tested, 'pair')}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a respondent, the best first; `tied_with` names who cannot be told from it."""
-        import pandas as pd
-        from scipy.special import ndtri
+        """One row a respondent, the best first; `tied_with` names who cannot be told from it.
 
-        names = np.array(self.respondents, dtype=object)
+        It is None for who was not compared in pairs.
+        """
+        import pandas as pd
+
+        names = np.array(self.respondents[: self.n_compared], dtype=object)
         alike = ~self.told_apart & ~np.eye(len(names), dtype=bool)
-        width = float(ndtri(0.5 + self.confidence / 2)) * self.ability_se
+        tied = [", ".join(names[row]) for row in alike]
+        width = normal_reach(self.confidence) * self.ability_se
         columns = {
             "rank": self.rank,
             "rank_low": self.rank_low,
             "rank_high": self.rank_high,
-            "accuracy": self.reached.mean,
-            "accuracy_low": self.reached.low,
-            "accuracy_high": self.reached.high,
+            **_accuracy(self.reached),
             "ability": self.ability,
             "ability_se": self.ability_se,
             "ability_low": self.ability - width,
             "ability_high": self.ability + width,
             "n_items": self.reached.n,
-            "tied_with": [", ".join(names[row]) for row in alike],
+            "tied_with": [*tied, *[None] * (len(self.respondents) - len(tied))],
         }
         return pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
 
@@ -127,7 +132,7 @@ class Leaderboard(Finding):
         """
         import pandas as pd
 
-        first, second = np.triu_indices(len(self.respondents), 1)
+        first, second = np.triu_indices(self.n_compared, 1)
         names, tests = np.array(self.respondents, dtype=object), self.tests
         sure = tests.p_adjusted <= self.alpha
         verdict = np.where(sure, np.where(tests.difference > 0, BETTER, WORSE), TIED)
@@ -154,24 +159,21 @@ class Leaderboard(Finding):
 
         parts = []
         for task, found in self.by_task.items():
-            columns = {"accuracy": found.mean, "low": found.low, "high": found.high}
             names = {"task": task, "respondent": self.respondents}
-            parts.append(pd.DataFrame({**names, **columns, "n_items": found.n}))
+            parts.append(pd.DataFrame({**names, **_accuracy(found), "n_items": found.n}))
         return pd.concat(parts, ignore_index=True)
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
         """Accuracy and rank with their intervals; "pairs" for who is better, "tasks" for where."""
         from itemwise.displays import DISPLAYS
 
-        if kind == "ranks":
-            leading = ~self.told_apart[0]
+        if one_of(kind, "kind", FIGURES) == "ranks":
+            leading = np.isin(np.arange(len(self.respondents)), np.flatnonzero(~self.told_apart[0]))
             return DISPLAYS["leaderboard"](self.to_frame().assign(leading=leading)).plot(**kw)
         if kind == "pairs":
             apart = self.pairs["verdict"].isin((BETTER, WORSE))
             return DISPLAYS["differences"](self.pairs.assign(told_apart=apart)).plot(**kw)
-        if kind == "tasks":
-            return self._task_map().plot(**kw)
-        raise InputError(f"kind is {kind!r}, but it should be one of: {', '.join(FIGURES)}.")
+        return self._task_map().plot(**kw)
 
     def _task_map(self) -> Display:
         from itemwise.displays import DISPLAYS
@@ -179,7 +181,7 @@ class Leaderboard(Finding):
         frame = self.tasks.pivot_table(
             index="respondent", columns="task", values="accuracy", sort=False, dropna=False
         )
-        wide = float(((self.tasks["high"] - self.tasks["low"]) / 2).max())
+        wide = float(((self.tasks["accuracy_high"] - self.tasks["accuracy_low"]) / 2).max())
         said = f"task (intervals: up to ±{wide:.2f})"
         return DISPLAYS["heat_map"](frame.rename_axis(said, axis=1))
 
@@ -190,7 +192,7 @@ def leaderboard(
     *,
     cluster: object = DOCUMENT,
     average: str = "items",
-    model: str | MeasurementModel | None = None,
+    model: str | MeasurementModel = AUTO,
     confidence: float = 0.95,
     alpha: float = 0.05,
     correction: str = "bh",
@@ -204,7 +206,8 @@ def leaderboard(
     ----------
     responses
         Respondents × items; right or wrong, grades, or scores. Who was not asked all items is
-        ranked by what all would have brought, by the model, so that easy items favour nobody.
+        ranked by what all would have brought, by the model, so that easy items favour nobody. Of
+        more than 2,000, only the best 200 are compared in pairs; a note says so.
     by
         The task of each item: the name of a fact, a mapping from item to task, a list, or None
         for a single task. Without the fact "task" all items are one task.
@@ -214,8 +217,8 @@ def leaderboard(
     average
         "items" weighs every item alike, "tasks" every task.
     model
-        Response function of the items. Left out, "1pl" for fewer than 100 respondents that are
-        right or wrong, since items that few answered tell no discrimination; else "auto".
+        Response function of the items, as in `calibrate`; but "auto" is "1pl" for fewer than 100
+        respondents that are right or wrong: items that few answered tell no discrimination.
     confidence
         Of all intervals. Those of ranks hold together, for all respondents at once.
     alpha, correction
@@ -231,23 +234,22 @@ def leaderboard(
     """
     confidence = checked_share(confidence, "confidence", 0.95)
     alpha = checked_share(alpha, "alpha", 0.05)
-    for value, name, known in (
-        (average, "average", AVERAGES),
-        (correction, "correction", tuple(CORRECTIONS)),
-    ):
-        if value not in known:
-            raise InputError(f"{name} is {value!r}, but it should be one of: {', '.join(known)}.")
-    table, notes = answered(as_responses(responses))
-    scale, said = ability_scale(table, model)
-    board = Board.of(table, by, cluster, scale, average=average, level=confidence)
-    return _found(board, alpha, correction, (*notes, *said))
+    one_of(average, "average", AVERAGES)
+    one_of(correction, "correction", CORRECTIONS)
+    whole = as_responses(responses)
+    groups = groups_of(whole, by, TASK, "by"), groups_of(whole, cluster, DOCUMENT, "cluster")
+    kept = answered(whole)
+    tasks, clusters = (None if each is None else kept.of_items(each) for each in groups)
+    scale, said = ability_scale(kept.table, model)
+    board = Board.of(kept.table, tasks, clusters, scale, average=average, confidence=confidence)
+    return _found(board, alpha, correction, (*kept.notes, *said))
 
 
 def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) -> Leaderboard:
     """What is told of a board, in its own order."""
     tests = board.pairs(correction)
     rank = board.ranks()
-    low, high = rank_limits(tests, rank.size, board.level)
+    low, high = board.rank_intervals(tests)
     ability, ability_se = board.abilities()
     return Leaderboard(
         respondents=board.table.respondents,
@@ -258,15 +260,22 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
         ability=ability,
         ability_se=ability_se,
         tests=tests,
+        n_compared=board.n_compared,
         by_task=board.by_task(),
         n_items=board.table.n_items,
         calibration=board.scale,
         average=board.average,
-        confidence=board.level,
+        confidence=board.confidence,
         alpha=alpha,
         correction=correction,
         notes=(*notes, *board.remarks(), *_untested(tests)),
     )
+
+
+def _accuracy(found: Reached) -> dict[str, Floats]:
+    """Columns of accuracy with its standard error and interval."""
+    columns = {"accuracy": found.mean, "accuracy_se": found.se}
+    return {**columns, "accuracy_low": found.low, "accuracy_high": found.high}
 
 
 def _untested(tests: Pairs) -> list[str]:

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
+from itemwise.estimation.choosing import model_of_few
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import wilson_limits
-from itemwise.numerics.clustered import Grouping, Means, clustered_means, t_reach
+from itemwise.numerics.clustered import Grouping, Means, clustered_means
+from itemwise.numerics.reach import t_reach
 from itemwise.responses import Responses
 
 LONGEST = 100  # iterations: an ability of few responses is rough, however long it takes
 LEAST = 3  # respondents that can be put on a scale
-FEW = 100  # respondents, below which items have one discrimination in common
 SMALLEST = 1e-12  # standard error; below, nothing varies but rounding
 
 
@@ -38,43 +39,72 @@ class Reached:
         return Reached(mean, se, low, high, self.n[rows])
 
 
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """What the model expects of each respondent on each item, (n_respondents, n_items) each."""
+
+    mean: Floats
+    sway: Floats  # by how much a standard error of the ability moves the mean
+    noise: Floats  # variance of the response around it
+
+    def of(
+        self,
+        respondents: NDArray[np.intp] | slice = slice(None),
+        items: NDArray[np.intp] | slice = slice(None),
+    ) -> Expectation:
+        """The same of some respondents and items."""
+        parts = (x[respondents][:, items] for x in (self.mean, self.sway, self.noise))
+        return Expectation(*parts)
+
+    def left_open(self, values: Floats, weights: Floats) -> Floats:
+        """Variance of the mean of what was not asked; `weights` of all items sum to one."""
+        left = np.isnan(values) * weights
+        of_ability = (left * self.sway).sum(axis=1) ** 2
+        found: Floats = of_ability + (left**2 * self.noise).sum(axis=1)
+        return found
+
+
 def reached(
     values: Floats,
-    expected: Floats | None,
+    expectation: Expectation | None,
     grouping: Grouping,
     weights: Floats,
-    level: float,
+    confidence: float,
     *,
     bounded: bool,
 ) -> Reached:
     """Mean response of each to some items; NaN where nothing was asked.
 
-    What was not asked is `expected` by the model, moved by what the respondent reached beyond the
+    What was not asked is as the model expects it, moved by what the respondent reached beyond the
     model on what was asked (the regression estimator of surveys): a model that fits badly makes
-    it less sure, not wrong. The standard error is over items of the kind, and holds both.
+    it less sure, not wrong. The standard error is over items of the kind. What was not asked adds
+    the scatter around the model, or what the model itself leaves open, whichever is more: easy
+    items scatter little, and still say little of hard ones.
     """
     asked = (~np.isnan(values)).sum(axis=1)
     means = clustered_means(values, grouping)
     mean, se = means.mean, means.se
-    if expected is not None and (asked < values.shape[1]).any():
-        beyond = clustered_means(values - expected, grouping)
+    if expectation is not None and (asked < values.shape[1]).any():
+        weights = weights / weights.sum()
+        beyond = clustered_means(values - expectation.mean, grouping)
         share = asked / values.shape[1]
-        mean = np.where(share < 1, expected @ weights / weights.sum() + beyond.mean, mean)
+        mean = np.where(share < 1, expectation.mean @ weights + beyond.mean, mean)
         over_items = share * se**2
         if bounded:
             mean = np.clip(mean, 0.0, 1.0)
             flat = (share < 1) & ~(se > SMALLEST)  # a few right answers do not show any spread
             over_items = np.where(flat, mean * (1.0 - mean) / values.shape[1], over_items)
-        se = np.where(share < 1, np.sqrt(over_items + (1.0 - share) * beyond.se**2), se)
-    low, high = _limits(mean, se, means, level, bounded=bounded)
+        left = np.fmax((1.0 - share) * beyond.se**2, expectation.left_open(values, weights))
+        se = np.where(share < 1, np.sqrt(over_items + left), se)
+    low, high = _limits(mean, se, means, confidence, bounded=bounded)
     return Reached(mean, se, low, high, asked)
 
 
 def _limits(
-    mean: Floats, se: Floats, means: Means, level: float, *, bounded: bool
+    mean: Floats, se: Floats, means: Means, confidence: float, *, bounded: bool
 ) -> tuple[Floats, Floats]:
     """Student's interval, or between 0 and 1 Wilson's, of as many items as the error speaks of."""
-    reach = t_reach(means.freedom, level)
+    reach = t_reach(means.freedom, confidence)
     if not bounded:
         return mean - reach * se, mean + reach * se
     worth = mean * (1.0 - mean) / np.where(se > SMALLEST, se, 1.0) ** 2
@@ -83,29 +113,30 @@ def _limits(
 
 
 def ability_scale(
-    table: Responses, model: str | MeasurementModel | None
+    table: Responses, model: str | MeasurementModel
 ) -> tuple[Calibration | None, list[str]]:
     """The calibration that abilities come from, and what is to be said of it."""
     if table.n_respondents < LEAST:
         return None, [
             f"Abilities are not estimated: that takes {LEAST} respondents, and more are better."
         ]
-    if model is None:
-        few = table.n_respondents < FEW
-        model = "1pl" if few and table.kind == "binary" else "auto"
+    chosen, notes = model_of_few(model, table)
     try:
-        found = calibrate(table, model, max_iterations=LONGEST)
+        found = calibrate(table, chosen, max_iterations=LONGEST)
     except InputError as reason:
         return None, [f"Abilities are not estimated: {reason}"]
-    if found.converged:
-        return found, []
-    return found, ["The calibration has not converged: take abilities as rough."]
+    if not found.converged:
+        notes.append("The calibration has not converged: take abilities as rough.")
+    return found, notes
 
 
-def expected_responses(scale: Calibration, table: Responses) -> Floats | None:
-    """What the model expects of each respondent on each item; None where all were asked all."""
+def expectation_of(scale: Calibration, table: Responses) -> Expectation | None:
+    """What the model expects where not everybody was asked everything; else None."""
     if table.complete:
         return None
-    ability = scale.abilities()["ability"].to_numpy()
-    found: Floats = scale.model.expected(scale.coords, ability).T
-    return found
+    scored = scale.abilities()
+    ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
+    mean, low, high = (
+        scale.model.expected(scale.coords, at).T for at in (ability, ability - se, ability + se)
+    )
+    return Expectation(mean, (high - low) / 2, scale.model.variance(scale.coords, ability).T)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -46,8 +46,7 @@ def choose_anchors(
 
 
 def _common(old: Calibration, new: Calibration, wanted: Sequence[str] | None) -> list[str]:
-    if isinstance(wanted, str):
-        raise InputError(f"anchors is {wanted!r}; give a list of names.")
+    _refuse_unless_names(wanted)
     known = set(new.item_names)
     common = [name for name in old.item_names if name in known]
     if wanted is not None:
@@ -66,6 +65,19 @@ def _common(old: Calibration, new: Calibration, wanted: Sequence[str] | None) ->
             "Items are known by name: rename those that are the same."
         )
     return common
+
+
+def _refuse_unless_names(wanted: object) -> None:
+    if wanted is None:
+        return
+    several = isinstance(wanted, Collection) and not isinstance(wanted, str | bytes)
+    if not several or not all(isinstance(name, str) for name in wanted):  # type: ignore[attr-defined]
+        raise InputError(f"anchors is {wanted!r:.60}; give a list of names of items.")
+    if not len(wanted):  # type: ignore[arg-type]
+        raise InputError(
+            "anchors is empty, but items are needed that tie the scales. Name some, or leave it "
+            "out for all that both banks have."
+        )
 
 
 def paired(old: Calibration, new: Calibration, names: Sequence[str]) -> Anchors:

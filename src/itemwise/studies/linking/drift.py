@@ -57,7 +57,7 @@ def purified(
     grid: Grid,
     start: Line,
     find: Callable[[Anchors, Line], Line],
-    level: float,
+    alpha: float,
     least: int,
 ) -> tuple[Line, np.ndarray]:
     """The line of the anchors that did not drift, and which did.
@@ -68,7 +68,7 @@ def purified(
     drifted = np.zeros(len(anchors.old), dtype=bool)
     for _ in range(MOST_ROUNDS):
         found = compare(anchors, grid, line)
-        ahead = found.p_adjusted < level
+        ahead = found.p_adjusted < alpha
         if (~ahead).sum() < least:
             ahead = np.ones(len(ahead), dtype=bool)
             ahead[np.argsort(found.statistic, kind="stable")[:least]] = False

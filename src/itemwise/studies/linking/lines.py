@@ -7,7 +7,9 @@ Stocking and Lord (1983) their sum.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +22,6 @@ MOST_STEPS = 100
 SETTLED = 1e-10  # a change of the line that no longer counts
 SHORTEST = 1e-6  # part of a step that is still tried
 POINTS = 81  # on which curves are compared
-METHODS = ("stocking-lord", "haebara", "mean-sigma", "mean-mean", "fixed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +84,6 @@ class Grid:
     weights: Floats  # (n_points,), sum to one
 
 
-def find_line(method: str, anchors: Anchors, grid: Grid, start: Line) -> Line:
-    """The line by one of the methods that compare parameters or curves."""
-    if method in ("mean-sigma", "mean-mean"):
-        return _by_moments(anchors, sigma=method == "mean-sigma")
-    return _by_curves(anchors, grid, start, together=method == "stocking-lord")
-
-
 def robust_line(anchors: Anchors) -> Line:
     """Medians, which a few anchors that drifted cannot pull far."""
     old, new = (anchors.model.parameters(coords) for coords in (anchors.old, anchors.new))
@@ -120,8 +114,7 @@ def _by_curves(anchors: Anchors, grid: Grid, start: Line, *, together: bool) -> 
     line = start
     for _ in range(MOST_STEPS):
         gap, change = _gaps(anchors, grid, line)
-        if together:
-            gap, change = gap.sum(axis=0), change.sum(axis=1)
+        gap, change = _joined(gap, together=together), _joined(change, together=together)
         step = _solve(change * grid.weights, change, gap, shared=is_shared(anchors.model))
         ahead = _downhill(anchors, grid, line, step, together=together)
         moved = max(abs(ahead.slope - line.slope), abs(ahead.intercept - line.intercept))
@@ -146,19 +139,26 @@ def _downhill(anchors: Anchors, grid: Grid, line: Line, step: Floats, *, togethe
 def _gaps(anchors: Anchors, grid: Grid, line: Line) -> tuple[Floats, Floats]:
     """Old less linked curves, (n_anchors, n_points), and how the latter change with the line."""
     model, linked = anchors.model, line.moved(anchors.model, anchors.new)
-    gap = model.expected(anchors.old, grid.points) - model.expected(linked, grid.points)
     slopes = model.expected_slopes(linked, grid.points)
     change = np.einsum("mnw,wnk->mnk", line_ways(model, anchors.new, line), slopes)
-    return gap, change
+    return _gap(anchors, grid, line), change
 
 
 def _distance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> float:
-    model = anchors.model
-    gap = model.expected(anchors.old, grid.points) - model.expected(
-        line.moved(model, anchors.new), grid.points
-    )
-    square = gap.sum(axis=0) ** 2 if together else (gap**2).sum(axis=0)
-    return float(grid.weights @ square)
+    gap = _joined(_gap(anchors, grid, line), together=together)
+    return float((gap**2 * grid.weights).sum())
+
+
+def _gap(anchors: Anchors, grid: Grid, line: Line) -> Floats:
+    """Old less linked curves, (n_anchors, n_points)."""
+    model, linked = anchors.model, line.moved(anchors.model, anchors.new)
+    found: Floats = model.expected(anchors.old, grid.points) - model.expected(linked, grid.points)
+    return found
+
+
+def _joined(curves: Floats, *, together: bool) -> Floats:
+    """Curves (..., n_anchors, n_points); summed over the anchors where these count together."""
+    return np.asarray(curves.sum(axis=-2)) if together else curves
 
 
 def _solve(weighted: Floats, change: Floats, gap: Floats, *, shared: bool) -> Floats:
@@ -172,11 +172,10 @@ def _solve(weighted: Floats, change: Floats, gap: Floats, *, shared: bool) -> Fl
 def _covariance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> Floats:
     """By the delta method, from the covariances of the anchors on both scales."""
     model, linked = anchors.model, line.moved(anchors.model, anchors.new)
-    _, change = _gaps(anchors, grid, line)
-    own = np.broadcast_to(change.sum(axis=1)[:, None], change.shape) if together else change
-    flat = (change.sum(axis=1) if together else change) * grid.weights
-    flat = flat.reshape(2, -1)
-    inner = flat @ (change.sum(axis=1) if together else change).reshape(2, -1).T
+    _, each = _gaps(anchors, grid, line)
+    change = _joined(each, together=together)
+    own = np.broadcast_to(change[:, None], each.shape) if together else each
+    inner = (change * grid.weights).reshape(2, -1) @ change.reshape(2, -1).T
     shared = is_shared(model)
     pull = np.diag([0.0, 1 / inner[1, 1]]) if shared else np.linalg.inv(inner)
     moved = moved_covariances(model, anchors.new, anchors.new_covariances, line.shift, line.scale)
@@ -184,10 +183,16 @@ def _covariance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> 
     for coords, covariances in ((anchors.old, anchors.old_covariances), (linked, moved)):
         slopes = model.expected_slopes(coords, grid.points)
         influence = np.einsum("lm,mnk,k,wnk->lnw", pull, own, grid.weights, slopes)
-        total += np.einsum("lnw,nwv,mnv->lm", influence, covariances, influence)
+        total += _spread(influence, covariances)
     if shared:
         total[0, 0] = shared_slope(anchors, line).covariance[0, 0]
     return total
+
+
+def _spread(influence: Floats, covariances: Floats) -> Floats:
+    """Covariance of slope and intercept, (2, 2), from what coordinates (2, n, width) do to them."""
+    found: Floats = np.einsum("lnw,nwv,mnv->lm", influence, covariances, influence)
+    return found
 
 
 def shared_slope(anchors: Anchors, line: Line) -> Line:
@@ -199,12 +204,13 @@ def shared_slope(anchors: Anchors, line: Line) -> Line:
     return Line(float(new / old), line.intercept, covariance)
 
 
-def _by_moments(anchors: Anchors, *, sigma: bool) -> Line:
+def _by_moments(anchors: Anchors, grid: Grid, start: Line, *, sigma: bool) -> Line:
     """Means and deviations of difficulties, or means of discriminations, brought together."""
+    del grid
     old = _Moments.of(anchors.model, anchors.old)
     new = _Moments.of(anchors.model, anchors.new)
     if is_shared(anchors.model):
-        start = shared_slope(anchors, Line(1.0, 0.0, np.zeros((2, 2))))
+        start = shared_slope(anchors, start)
         slope, to_old, to_new = start.slope, 0 * old.to_mean, 0 * new.to_mean
     elif sigma:
         if old.sd == 0 or new.sd == 0:
@@ -223,8 +229,7 @@ def _by_moments(anchors: Anchors, *, sigma: bool) -> Line:
         (to_old, old.to_mean - new.mean * to_old, anchors.old_covariances),
         (to_new, -slope * new.to_mean - new.mean * to_new, anchors.new_covariances),
     ):
-        influence = np.stack([first, second])
-        total += np.einsum("lnw,nwv,mnv->lm", influence, covariances, influence)
+        total += _spread(np.stack([first, second]), covariances)
     if is_shared(anchors.model):
         total[0, 0] = start.covariance[0, 0]
     return Line(float(slope), float(intercept), total)
@@ -259,3 +264,13 @@ class _Moments:
             to_log_sd=(apart[..., None] * slopes).sum(axis=0) / (n * max(variance, 1e-300)),
             to_slope=jacobian["discrimination"] / len(coords),
         )
+
+
+CURVES, FIXED = "stocking-lord", "fixed"
+LINES: dict[str, Callable[[Anchors, Grid, Line], Line]] = {
+    CURVES: partial(_by_curves, together=True),
+    "haebara": partial(_by_curves, together=False),
+    "mean-sigma": partial(_by_moments, sigma=True),
+    "mean-mean": partial(_by_moments, sigma=False),
+}
+METHODS = (*LINES, FIXED)  # the last holds items, and needs no line

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration, KnownCovariances, join_banks
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
@@ -17,11 +18,13 @@ from itemwise.studies.linking.anchors import choose_anchors, common_grid, paired
 from itemwise.studies.linking.drift import compare, purified
 from itemwise.studies.linking.frames import anchor_frame, population_frame
 from itemwise.studies.linking.lines import (
+    CURVES,
+    FIXED,
+    LINES,
     METHODS,
     Anchors,
     Grid,
     Line,
-    find_line,
     is_shared,
     line_ways,
     robust_line,
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+FIGURES = ("anchors",)
+DRIFT = ("remove", "keep")
 FEW_ANCHORS = 5
 MANY_DRIFTED = 0.3
 DRIFTED = "drifted"
@@ -86,11 +91,11 @@ class Linking(Finding):
         """One row an anchor: both difficulties and discriminations, distance, test, verdict."""
         return self.anchors.copy()
 
-    def plot(self, **kw: Any) -> Display:
+    def plot(self, kind: str = "anchors", **kw: Any) -> Display:
         """Difficulty on the old scale against the new one, drifted anchors marked."""
         from itemwise.displays import DISPLAYS
 
-        return DISPLAYS["anchors"](self.to_frame()).plot(**kw)
+        return DISPLAYS[one_of(kind, "kind", FIGURES)](self.to_frame()).plot(**kw)
 
 
 def link(
@@ -98,9 +103,9 @@ def link(
     new: Calibration | Table,
     *,
     anchors: Sequence[str] | None = None,
-    method: str = "stocking-lord",
+    method: str = CURVES,
     drift: Literal["remove", "keep"] = "remove",
-    level: float = 0.05,
+    alpha: float = 0.05,
 ) -> Linking:
     """Put a new calibration, or new responses, on the scale of an old bank.
 
@@ -123,7 +128,7 @@ def link(
     drift
         "remove" tests every anchor and links without those that changed, until no more are
         found; "keep" tests and reports, but links with all.
-    level
+    alpha
         Share of false alarms among the anchors called drifted (Benjamini and Hochberg).
 
     Examples
@@ -136,15 +141,15 @@ def link(
     >>> abs(found.slope - 1) < 4 * found.slope_se
     True
     """
-    _check(old, method, drift, level)
+    _check(old, method, drift, alpha)
     fresh = _calibrated(old, new, method)
     chosen, notes = choose_anchors(old, fresh, anchors)
     pair = paired(old, fresh, chosen)
     start = robust_line(pair)
     grid = common_grid(old, fresh, start)
-    line, drifted = _tied(pair, grid, start, method, drift, level)
+    line, drifted = _tied(pair, grid, start, method, drift, alpha)
     used = ~drifted if drift == "remove" else np.ones(len(chosen), dtype=bool)
-    if method == "fixed":
+    if method == FIXED:
         names = [name for name, keep in zip(chosen, used, strict=True) if keep]
         linked = calibrate(_responses(fresh), fixed=old.of_items(names), weights=fresh.weights)
         line = _line_of_held(pair.part(used), fresh, linked, line)
@@ -164,34 +169,31 @@ def link(
         bank=_bank(old, replace(linked, flags=_flagged(linked, frame)), renewed),
         anchors=frame,
         populations=population_frame(old, linked, fresh, line),
-        notes=(*notes, *_remarks(old, fresh, frame, method)),
+        notes=(*notes, *_remarks(old, fresh, frame, method), *_untested(pair)),
     )
 
 
 def _tied(
-    pair: Anchors, grid: Grid, start: Line, method: str, drift: str, level: float
+    pair: Anchors, grid: Grid, start: Line, method: str, drift: str, alpha: float
 ) -> tuple[Line, np.ndarray]:
-    """The line, and which anchors drifted."""
-    curves = "stocking-lord" if method == "fixed" else method
+    """The line, and which anchors drifted; held items are judged by their curves."""
+    search = LINES[CURVES if method == FIXED else method]
 
     def find(part: Anchors, near: Line) -> Line:
-        return find_line(curves, part, grid, near)
+        return search(part, grid, near)
 
     if drift == "keep":
         line = find(pair, start)
-        return line, compare(pair, grid, line).p_adjusted < level
-    return purified(pair, grid, start, find, level, least=1 if is_shared(pair.model) else 2)
+        return line, compare(pair, grid, line).p_adjusted < alpha
+    return purified(pair, grid, start, find, alpha, least=1 if is_shared(pair.model) else 2)
 
 
-def _check(old: Calibration, method: str, drift: str, level: float) -> None:
+def _check(old: Calibration, method: str, drift: str, alpha: float) -> None:
     if not isinstance(old, Calibration):
         raise InputError(f"old is {type(old).__name__}; give a calibration, or iw.load a bank.")
-    if method not in METHODS:
-        raise InputError(f"method is {method!r}; give one of: {', '.join(METHODS)}.")
-    if drift not in ("remove", "keep"):
-        raise InputError(f"drift is {drift!r}; give 'remove' or 'keep'.")
-    if isinstance(level, bool | str) or not 0 < level < 1:
-        raise InputError(f"level is {level!r}; give a number between 0 and 1, such as 0.05.")
+    one_of(method, "method", METHODS)
+    one_of(drift, "drift", DRIFT)
+    checked_share(alpha, "alpha", 0.05)
     if not old.model.affine:
         raise InputError(
             f"Scales of the {old.model.name} model cannot be linked: its curves change their form "
@@ -209,7 +211,7 @@ def _calibrated(old: Calibration, new: Calibration | Table, method: str) -> Cali
             f"{new.model.name} model, or with other options. Calibrate the new responses with "
             "the old model, or give the responses themselves."
         )
-    if method == "fixed":
+    if method == FIXED:
         _responses(new)
     return new
 
@@ -289,8 +291,11 @@ def _remarks(old: Calibration, new: Calibration, frame: pd.DataFrame, method: st
             f"{share:.0%} of the anchors drifted: which of them stayed the same is a matter of "
             "opinion then. Look at them before using the line."
         )
-    if is_shared(old.model) and method != "fixed":
+    if is_shared(old.model) and method != FIXED:
         notes.append("All items have one discrimination: it gives the slope, anchors the rest.")
-    if frame["statistic"].eq(0).all():
-        notes.append("The banks hold no standard errors: drift was not tested.")
     return notes
+
+
+def _untested(pair: Anchors) -> list[str]:
+    known = pair.old_covariances.any() or pair.new_covariances.any()
+    return [] if known else ["The banks hold no standard errors: drift was not tested."]

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.learning.conformal import rank_needed
 from itemwise.models import MeasurementModel
-from itemwise.numerics.agreement import spearman
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import workers
+from itemwise.numerics.prediction_error import prediction_error
+from itemwise.numerics.reach import conformal_quantile
 from itemwise.responses import Responses
 from itemwise.responses.copies import Ints, copies, grouped_folds
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, Choice
@@ -108,7 +107,7 @@ def hold_out(
             f"{kinds} of {table.n_respondents} respondents differ in their responses, but to "
             f"learn from some and to judge by others takes at least {LEAST_KINDS}. Give more."
         )
-    fold = grouped_folds(group, min(folds, kinds), seed)
+    fold = grouped_folds(group, folds, seed)
     plan = Plan(table, whole.model, full_scores(whole, table), fold, size, tuple(methods), groups)
     seeds = np.random.SeedSequence(seed).spawn(int(fold.max()) + 1)
     n = table.n_respondents
@@ -181,16 +180,14 @@ def _drawn(cells: Floats, size: int, random: np.random.Generator) -> Floats:
     return np.stack([cells[:, chosen].mean(axis=1) for chosen in places])
 
 
-def margin(error: Floats, unsure: Floats, coverage: float) -> Margin:
-    """Intervals that hold for the share `coverage` of respondents like these.
+def margin(error: Floats, unsure: Floats, confidence: float) -> Margin:
+    """Intervals that hold for the share `confidence` of respondents like these.
 
     Errors count in units of the standard error of the completed score, plus its mean: alone, it
     would promise too much where a respondent solves all or nothing.
     """
     floor = max(float(unsure.mean()), 1e-12)
-    ratio = np.sort(np.abs(error) / (unsure + floor))
-    needed = rank_needed(len(ratio), coverage)
-    return Margin(float(ratio[needed - 1]) if needed <= len(ratio) else np.inf, floor)
+    return Margin(conformal_quantile(np.abs(error) / (unsure + floor), confidence), floor)
 
 
 def chosen_ways(held: HeldOut) -> list[Way]:
@@ -206,37 +203,22 @@ def chosen_predictions(held: HeldOut, ways: Sequence[Way]) -> tuple[Floats, Floa
     return found, unsure
 
 
-def cross_reach(held: HeldOut, predicted: Floats, unsure: Floats, coverage: float) -> Floats:
+def cross_reach(held: HeldOut, predicted: Floats, unsure: Floats, confidence: float) -> Floats:
     """Half the width of each interval, learned from the other folds."""
     reach = np.empty(len(predicted))
     for fold in range(int(held.fold.max()) + 1):
         inside = held.fold == fold
-        learned = margin((predicted - held.score)[~inside], unsure[~inside], coverage)
+        learned = margin((predicted - held.score)[~inside], unsure[~inside], confidence)
         reach[inside] = learned.reach(unsure[inside])
     return reach
 
 
-def figures(held: HeldOut, predicted: Floats, reach: Floats | None = None) -> dict[str, Any]:
+def figures(held: HeldOut, predicted: Floats, reach: Floats | None = None) -> dict[str, float]:
     """Error, agreement of ranks, and how often intervals hold."""
-    from scipy.stats import kendalltau
-
-    error = predicted - held.score
-    off = np.abs(error)
-    by_group = np.bincount(held.group, off - off.mean())
-    varied = np.ptp(predicted) > 0 and np.ptp(held.score) > 0
-    return {
-        "mae": float(off.mean()),
-        "mae_se": float(np.sqrt((by_group**2).sum()) / len(off)),
-        "rmse": float(np.sqrt((error**2).mean())),
-        "bias": float(error.mean()),
-        "kendall": float(kendalltau(predicted, held.score)[0]) if varied else np.nan,
-        "spearman": float(spearman(predicted, held.score)) if varied else np.nan,
-        "coverage": np.nan if reach is None else float((off <= reach).mean()),
-        "width": np.nan if reach is None else float(2 * reach.mean()),
-    }
+    return prediction_error(predicted, held.score, held.group, reach)
 
 
-def random_figures(held: HeldOut) -> dict[str, Any]:
+def random_figures(held: HeldOut) -> dict[str, float]:
     """The mean over the random forms of what they are off."""
     each = [figures(held, drawn) for drawn in held.random]
     return {name: float(np.mean([row[name] for row in each])) for name in each[0]}

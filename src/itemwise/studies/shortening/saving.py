@@ -12,8 +12,8 @@ import numpy as np
 from itemwise.calibration.bank import calibration_from, document_of
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.files import PathLike, read_json, require_keys, write_json
-from itemwise.learning.conformal import checked_coverage
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.prediction_error import COLUMNS as FIGURES
 from itemwise.studies.shortening.choosers import CHOOSERS
 from itemwise.studies.shortening.folds import BASELINE, Margin
 from itemwise.studies.shortening.predictors import PREDICTORS
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from itemwise.studies.shortening.short_benchmark import ShortBenchmark
 
 KIND, VERSION = "short-benchmark", 1
-TEXTS = ("items", "estimate", "part")
-FIGURES = ("mae", "mae_se", "rmse", "bias", "kendall", "spearman", "coverage", "width")
-HELD_OUT = ("score", "predicted", "low", "high")
+TEXTS = ("method", "predictor", "role")
+HELD_OUT = ("accuracy", "predicted", "low", "high")
 KEYS = (
     "items",
     "weights",
@@ -34,7 +33,7 @@ KEYS = (
     "numbers",
     "calibration",
     "margin",
-    "coverage",
+    "confidence",
     "errors",
     "held_out",
     "notes",
@@ -59,7 +58,7 @@ def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
             "factor": None if math.isinf(factor) else factor,
             "floor": short.margin.floor,
         },
-        "coverage": short.coverage,
+        "confidence": short.confidence,
         "errors": {name: [_told(cell) for cell in column] for name, column in short.errors.items()},
         "held_out": {"respondent": list(short.respondents), **held},
         "notes": list(short.notes),
@@ -93,7 +92,7 @@ def load_short_benchmark(path: PathLike) -> ShortBenchmark:
 
 
 def _restored(document: Mapping[str, Any]) -> ShortBenchmark:
-    from itemwise.studies.shortening.short_benchmark import ShortBenchmark
+    from itemwise.studies.shortening.short_benchmark import ShortBenchmark, checked_confidence
 
     calibration = calibration_from(document["calibration"])
     items = _texts(document["items"], "items")
@@ -113,7 +112,7 @@ def _restored(document: Mapping[str, Any]) -> ShortBenchmark:
         numbers=_numbers(predictor, document["numbers"], size),
         calibration=calibration,
         margin=_margin(document["margin"]),
-        coverage=checked_coverage(document["coverage"]),
+        confidence=checked_confidence(document["confidence"]),
         errors=_errors(document["errors"]),
         respondents=respondents,
         **{name: _array(held[name], name, (len(respondents),)) for name in HELD_OUT},
@@ -151,7 +150,7 @@ def _errors(written: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         found[name] = tuple(math.nan if c is None else _number(c, name) for c in cells)
     if any(len(column) != rows for column in found.values()):
         raise InputError("the columns of errors have different lengths")
-    if BASELINE not in zip(found["items"], found["estimate"], strict=True):
+    if BASELINE not in zip(found["method"], found["predictor"], strict=True):
         raise InputError("the errors lack items drawn by lot")
     return found
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Finding
 from itemwise.studies.shortening.folds import BASELINE, Margin, bounds, known_of
@@ -25,16 +27,17 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-KINDS = ("prediction", "items")
+FIGURES = ("prediction", "items")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShortBenchmark(Finding):
     """Items that stand for a whole benchmark.
 
-    `error` has a row for each way to predict the score on all items: the first is what this
+    `error` has a row for each way to predict the accuracy on all items: the first is what this
     short form does, its error that of respondents held out, with items chosen and all else
-    learned without them. `held_out` has their scores, true and predicted.
+    learned without them. `held_out` has their accuracy, true and predicted. Of grades and scores,
+    accuracy is the mean response.
     """
 
     items: tuple[str, ...]  # in the order of choice
@@ -45,10 +48,10 @@ class ShortBenchmark(Finding):
     numbers: Mapping[str, Floats]  # what the predictor has learned
     calibration: Calibration  # of all items
     margin: Margin
-    coverage: float  # that intervals promise
+    confidence: float  # of intervals
     errors: Mapping[str, tuple[Any, ...]]  # the columns of `error`
     respondents: tuple[str, ...]
-    score: Floats  # (n_respondents,), as the next three: on all items
+    accuracy: Floats  # (n_respondents,), as the next three: on all items
     predicted: Floats  # by those who never saw the respondent
     low: Floats
     high: Floats
@@ -68,11 +71,11 @@ class ShortBenchmark(Finding):
 
     @property
     def held_out(self) -> pd.DataFrame:
-        """One row a respondent: score on all items, prediction without it, and its interval."""
+        """One row a respondent: accuracy on all items, prediction without it, and its interval."""
         import pandas as pd
 
         columns = {
-            "score": self.score,
+            "accuracy": self.accuracy,
             "predicted": self.predicted,
             "low": self.low,
             "high": self.high,
@@ -80,13 +83,13 @@ class ShortBenchmark(Finding):
         return pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
 
     def predict(self, responses: Table) -> pd.DataFrame:
-        """What the score on all items would be, of respondents who were asked the short form.
+        """What the accuracy on all items would be, of respondents who were asked the short form.
 
         `responses` may hold other items as well; they are left out, and items that were not
-        asked are expected from those that were. `accuracy` is the mean response over all items
-        (of right and wrong, the accuracy), `low` and `high` its interval, which holds for the
-        share `coverage` of respondents like those of the benchmark. `ability` and `se` are on
-        the scale of all items; `asked` counts the items.
+        asked are expected from those that were. The interval from `accuracy_low` to
+        `accuracy_high` holds for the share `confidence` of respondents like those of the
+        benchmark. `ability` and `ability_se` are on the scale of all items; `n_items` counts
+        those asked.
         """
         import pandas as pd
 
@@ -98,11 +101,11 @@ class ShortBenchmark(Finding):
         scored = self.bank.score(short)
         columns = {
             "accuracy": value,
-            "low": np.clip(value - reach, *ends),
-            "high": np.clip(value + reach, *ends),
+            "accuracy_low": np.clip(value - reach, *ends),
+            "accuracy_high": np.clip(value + reach, *ends),
             "ability": scored["ability"].to_numpy(),
-            "se": scored["se"].to_numpy(),
-            "asked": short.observed.sum(axis=1),
+            "ability_se": scored["se"].to_numpy(),
+            "n_items": short.observed.sum(axis=1),
         }
         return pd.DataFrame(columns, index=pd.Index(short.respondents, name="respondent"))
 
@@ -131,15 +134,15 @@ class ShortBenchmark(Finding):
         own, lot = (self._row(name) for name in ((self.method, self.predictor), BASELINE))
         whole = counted(len(self.calibration.item_names), "item")
         return (
-            f"{len(self.items):,} of {whole} predict the score on all of them with a mean error "
-            f"of {own['mae']:.3f} (± {1.96 * own['mae_se']:.3f}) for respondents that had no say, "
-            f"where as many items drawn by lot are off by {lot['mae']:.3f}; "
-            f"{own['coverage']:.0%} of the {self.coverage:.0%} intervals hold."
+            f"{len(self.items):,} of {whole} predict the accuracy on all of them with a mean "
+            f"error of {own['mae']:.3f} (± {normal_reach(self.confidence) * own['mae_se']:.3f}) "
+            f"for respondents that had no say, where as many items drawn by lot are off by "
+            f"{lot['mae']:.3f}; {own['coverage']:.0%} of the {self.confidence:.0%} intervals hold."
         )
 
     def _row(self, way: tuple[str, str]) -> dict[str, Any]:
         """The figures of a way; the first row is that of the short form itself."""
-        pairs = list(zip(self.errors["items"], self.errors["estimate"], strict=True))
+        pairs = list(zip(self.errors["method"], self.errors["predictor"], strict=True))
         place = 0 if way != BASELINE else pairs.index(BASELINE)
         return {name: column[place] for name, column in self.errors.items()}
 
@@ -152,17 +155,15 @@ class ShortBenchmark(Finding):
         return frame
 
     def plot(self, kind: str = "prediction", **kw: Any) -> Display:
-        """Scores of respondents held out, true and predicted; or the "items" by difficulty."""
+        """Accuracy of respondents held out, true and predicted; or the "items" by difficulty."""
         from itemwise.displays import DISPLAYS
 
-        if kind == "prediction":
+        if one_of(kind, "kind", FIGURES) == "prediction":
             return DISPLAYS["prediction"](self.held_out).plot(**kw)
-        if kind == "items":
-            make: Any = DISPLAYS["ranking"]
-            shown: Display = make(self.to_frame(), estimate="difficulty", se="difficulty_se")
-            shown.plot(**kw).ax_.set_xlabel("difficulty (bar: ±1.96 standard errors)")
-            return shown
-        raise InputError(f"There is no plot {kind!r} of a short benchmark. Use {_either(KINDS)}.")
+        make: Any = DISPLAYS["ranking"]
+        shown: Display = make(self.to_frame(), estimate="difficulty", se="difficulty_se")
+        shown.plot(**kw).ax_.set_xlabel("difficulty (bar: ±1.96 standard errors)")
+        return shown
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the short form as .json, which `load_short_benchmark` reads.
@@ -176,5 +177,6 @@ class ShortBenchmark(Finding):
         return super().save(path)
 
 
-def _either(names: tuple[str, ...]) -> str:
-    return " or ".join(repr(name) for name in names)
+def checked_confidence(value: object) -> float:
+    """The share of respondents whose accuracy intervals are to hold."""
+    return checked_share(value, "confidence", 0.9)

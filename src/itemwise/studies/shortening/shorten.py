@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from itemwise.arguments import whole_number
+from itemwise.arguments import one_of, whole_number
 from itemwise.calibration import Calibration
-from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.choosing import AUTO
-from itemwise.learning.conformal import checked_coverage, rank_needed
 from itemwise.models import MeasurementModel
 from itemwise.numerics.blocks import workers
+from itemwise.numerics.reach import conformal_rank
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.answered import answered
+from itemwise.responses.copies import said_of_folds
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, shares
 from itemwise.studies.shortening.folds import (
     BASELINE,
@@ -34,7 +35,7 @@ from itemwise.studies.shortening.folds import (
 )
 from itemwise.studies.shortening.predictors import PREDICTORS
 from itemwise.studies.shortening.saving import load_short_benchmark
-from itemwise.studies.shortening.short_benchmark import ShortBenchmark
+from itemwise.studies.shortening.short_benchmark import ShortBenchmark, checked_confidence
 from itemwise.words import counted, listed
 
 __all__ = ["ShortBenchmark", "load_short_benchmark", "shorten"]
@@ -51,10 +52,12 @@ def shorten(
     model: str | MeasurementModel = AUTO,
     by: Any = None,
     folds: int = 5,
-    coverage: float = 0.9,
+    confidence: float = 0.9,
     random_state: int = 0,
 ) -> ShortBenchmark:
-    """Choose `size` items that predict the score on all of them, and measure how well they do.
+    """Choose `size` items that predict the accuracy on all of them, and measure how well they do.
+
+    Accuracy is the mean response, of grades and scores as well.
 
     The frame has a row an item that was kept: weight and parameters; `predict` gives a row a
     respondent. Anchors are those of tinyBenchmarks (Maia Polo et al., 2024).
@@ -62,10 +65,10 @@ def shorten(
     Parameters
     ----------
     responses
-        Respondents × items. Where items were never asked, the score on all is completed by the
+        Respondents × items. Where an item was not asked, the accuracy on all is completed by the
         measurement model.
     method
-        "information" takes the items that together leave the least variance of the score;
+        "information" takes the items that together leave the least variance of the sum;
         "anchors" one item a cluster of items that the same respondents solve, "irt_anchors" a
         cluster of like parameters; "stratified" one a layer of difficulty; "random" draws lots;
         "auto" the one of these, lots aside, with the smallest error.
@@ -75,10 +78,10 @@ def shorten(
         Groups of items, such as "task": a fact, a mapping or a list. Each gets its share.
     folds
         Parts of the respondents that are held out in turn; those with the same responses stay
-        together. How the score is predicted (weighted mean, completed by the model, a mixture of
+        together. How accuracy is predicted (weighted mean, completed by the model, a mixture of
         both, ridge regression, kernel regression) is chosen by the other folds, too.
-    coverage
-        Share of respondents whose score the intervals shall hold.
+    confidence
+        Share of respondents whose accuracy the intervals shall hold.
     random_state
         Seed of folds and of what is drawn.
 
@@ -88,43 +91,48 @@ def shorten(
     >>> table = iw.simulate("2pl", 60, 12, random_state=1).responses
     >>> short = iw.shorten(table, 4, folds=2)
     >>> list(short.predict(table).columns)
-    ['accuracy', 'low', 'high', 'ability', 'se', 'asked']
+    ['accuracy', 'accuracy_low', 'accuracy_high', 'ability', 'ability_se', 'n_items']
     """
-    table = as_responses(responses)
+    given = as_responses(responses)
+    known = answered(given)
+    table = known.table
     size = whole_number(size, "size", 1, table.n_items - 1)
     folds = whole_number(folds, "folds", 2)
     seed = whole_number(random_state, "random_state", 0)
-    coverage = checked_coverage(coverage)
-    groups = None if by is None else table.item_groups(by)
+    confidence = checked_confidence(confidence)
+    groups = None if by is None else known.of_items(given.item_groups(by))
     whole = calibrate(table, model)
     held = hold_out(table, whole, size, _methods(method), groups, folds, seed)
     best = held.best()
     ways = chosen_ways(held)
     predicted, unsure = chosen_predictions(held, ways)
-    reach = cross_reach(held, predicted, unsure, coverage)
+    reach = cross_reach(held, predicted, unsure, confidence)
     ends = bounds(whole)
     return ShortBenchmark(
         **_learned(table, whole, best, size, groups, held, seed),
         method=best[0],
         predictor=best[1],
-        margin=margin(predicted - held.score, unsure, coverage),
-        coverage=coverage,
-        errors=_errors(held, best, figures(held, predicted, reach), coverage),
+        margin=margin(predicted - held.score, unsure, confidence),
+        confidence=confidence,
+        errors=_errors(held, best, figures(held, predicted, reach), confidence),
         respondents=table.respondents,
-        score=held.score,
+        accuracy=held.score,
         predicted=predicted,
         low=np.clip(predicted - reach, *ends),
         high=np.clip(predicted + reach, *ends),
-        notes=_notes(table, whole, held, ways, groups, size, coverage),
+        notes=(
+            *known.notes,
+            *_notes(table, whole, held, ways, groups, size),
+            *said_of_folds(held.group, folds),
+            *_too_few(len(held.score), confidence),
+        ),
     )
 
 
 def _methods(method: object) -> list[str]:
     if method == AUTO:
         return [name for name in CHOOSERS if name != "random"]
-    if not isinstance(method, str) or method not in CHOOSERS:
-        raise InputError(f"method is {method!r:.60}, but it should be one of {', '.join(METHODS)}.")
-    return [method]
+    return [one_of(method, "method", METHODS)]
 
 
 def _learned(
@@ -153,17 +161,21 @@ def _learned(
 
 
 def _errors(
-    held: HeldOut, best: Way, own: dict[str, Any], coverage: float
+    held: HeldOut, best: Way, own: dict[str, Any], confidence: float
 ) -> dict[str, tuple[Any, ...]]:
     """The short form first, then every way by its error, and items drawn by lot."""
-    rows = [{"items": best[0], "estimate": best[1], "part": "this short form", **own}]
-    for method, name in sorted(held.predicted, key=held.mean_error):
-        predicted, unsure = held.predicted[method, name], held.unsure[method]
-        found = figures(held, predicted, cross_reach(held, predicted, unsure, coverage))
-        rows.append({"items": method, "estimate": name, "part": "considered", **found})
-    lot = dict(zip(("items", "estimate"), BASELINE, strict=True))
-    rows.append({**lot, "part": "for comparison", **random_figures(held)})
+    rows = [_way(best, "this short form", own)]
+    for way in sorted(held.predicted, key=held.mean_error):
+        predicted, unsure = held.predicted[way], held.unsure[way[0]]
+        found = figures(held, predicted, cross_reach(held, predicted, unsure, confidence))
+        rows.append(_way(way, "considered", found))
+    rows.append(_way(BASELINE, "for comparison", random_figures(held)))
     return {name: tuple(row[name] for row in rows) for name in rows[0]}
+
+
+def _way(way: Way, role: str, found: dict[str, Any]) -> dict[str, Any]:
+    """A row of the errors."""
+    return {"method": way[0], "predictor": way[1], "role": role, **found}
 
 
 def _notes(
@@ -173,27 +185,16 @@ def _notes(
     ways: list[Way],
     groups: tuple[str, ...] | None,
     size: int,
-    coverage: float,
 ) -> tuple[str, ...]:
     notes = []
     if not table.complete:
         notes.append(
             f"{counted(table.n_missing, 'response')} of {table.cells.size:,} were never asked: "
-            "scores on all items are completed by the measurement model."
+            "accuracy on all items is completed by the measurement model."
         )
     kinds = int(held.group.max()) + 1
-    if kinds < len(held.score):
-        notes.append(
-            f"{len(held.score) - kinds:,} of {counted(len(held.score), 'respondent')} have the "
-            "same responses as another; they were held out together."
-        )
     if kinds < FEW:
         notes.append(f"{kinds} different respondents are few: the error itself is a rough guess.")
-    if rank_needed(len(held.score), coverage) > len(held.score):
-        notes.append(
-            f"Too few respondents for intervals that hold for {coverage:.0%}: they span all "
-            "scores. Ask for a smaller coverage."
-        )
     if len(set(ways)) > 1:
         notes.append("Folds differ in which way they find best; the error is that of their choice.")
     if groups is not None:
@@ -201,3 +202,13 @@ def _notes(
         if none:
             notes.append(f"No item of {listed(none, 'group')}: its share is below half an item.")
     return (*notes, *(note for note in whole.notes if "onverge" in note))
+
+
+def _too_few(n_respondents: int, confidence: float) -> list[str]:
+    if conformal_rank(n_respondents, confidence) <= n_respondents:
+        return []
+    note = (
+        f"Too few respondents for intervals that hold for {confidence:.0%}: they span all that is "
+        "possible. Ask for less confidence."
+    )
+    return [note]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from itemwise.arguments import whole_number
+from itemwise.arguments import one_of, whole_number
 from itemwise.calibration import Calibration
 from itemwise.diagnostics import reliability
 from itemwise.errors import InputError
@@ -22,6 +22,7 @@ from itemwise.numerics.joint_normal import (
     correlations,
     fit_joint_normal,
 )
+from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.cells import as_floats
 from itemwise.responses.encoding import encode
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+FIGURES = ("correlations",)
 LEAST_RESPONDENTS = 4  # with fewer, no correlation has a standard error
-NORMAL_95 = 1.959964
+CONFIDENCE = 0.95  # of intervals of correlations
 SAME, SURELY_SAME = 0.95, 0.9  # a correlation, and the low end of its interval
 APART = 0.9  # the high end of the interval of a task's closest correlation
 UNRELIABLE = 0.5
@@ -53,15 +55,15 @@ Priors: TypeAlias = "Literal['default'] | Mapping[str, Prior | None] | None"
 class TaskScales(Finding):
     """One scale a task, and the correlations between them.
 
-    `correlation` holds the correlations of true abilities, tasks × tasks in an order that puts
-    like tasks side by side; `correlations` the same with standard errors and intervals, a row a
-    pair. `abilities` are those of each task by itself, `joint_abilities` those that borrow from
-    the correlated tasks, for respondents who were never asked a task, too.
+    `correlation_matrix` holds the correlations of true abilities, tasks × tasks in an order that
+    puts like tasks side by side; `correlations` the same with standard errors and intervals, a
+    row a pair. `abilities` are those of each task by itself, `joint_abilities` those that borrow
+    from the correlated tasks, for respondents who were never asked a task, too.
     """
 
-    tasks: pd.DataFrame  # by task: items, respondents, reliability with its interval
+    tasks: pd.DataFrame  # by task: n_items, n_respondents, reliability with its interval
     calibrations: Mapping[str, Calibration]
-    correlation: pd.DataFrame
+    correlation_matrix: pd.DataFrame
     correlations: pd.DataFrame
     abilities: pd.DataFrame
     joint_abilities: pd.DataFrame
@@ -71,12 +73,14 @@ class TaskScales(Finding):
         """The correlations, a row a pair of tasks, the closest first."""
         return self.correlations.copy()
 
-    def plot(self, **kw: Any) -> Display:
+    def plot(self, kind: str = "correlations", **kw: Any) -> Display:
         """The correlations as a heat map, like tasks side by side."""
         from itemwise.displays import HeatMapDisplay
 
-        low = -1.0 if np.nanmin(self.correlation.to_numpy()) < 0 else 0.0
-        frame = self.correlation.rename_axis(columns="correlation of true abilities")
+        one_of(kind, "kind", FIGURES)
+        matrix = self.correlation_matrix
+        low = -1.0 if np.nanmin(matrix.to_numpy()) < 0 else 0.0
+        frame = matrix.rename_axis(columns="correlation of true abilities")
         return HeatMapDisplay(frame, low=low, high=1.0).plot(**kw)
 
     @property
@@ -152,7 +156,7 @@ def task_scales(
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 200, 24, random_state=1).responses
     >>> found = iw.task_scales(drawn, by=["odd", "even"] * 12)
-    >>> bool(found.correlation.loc["odd", "even"] > 0.9)
+    >>> bool(found.correlation_matrix.loc["odd", "even"] > 0.9)
     True
     """
     table = as_responses(responses)
@@ -168,14 +172,14 @@ def task_scales(
             part.select(respondents=asked), model, priors=_priors(part, int(asked.sum()), priors)
         )
     found = fit_joint_normal([scale_of(calibrations[task], part) for task, part in parts.items()])
-    told = correlations(found, NORMAL_95)
+    told = correlations(found, normal_reach(CONFIDENCE))
     pairs = _pairs(told, list(parts))
     tasks = _tasks(calibrations)
     notes += _remarks(calibrations, tasks, pairs, found)
     return TaskScales(
         tasks=tasks,
         calibrations=calibrations,
-        correlation=_wide(told, list(parts)),
+        correlation_matrix=_wide(told, list(parts)),
         correlations=pairs,
         abilities=_abilities(calibrations, parts),
         joint_abilities=_joint_abilities(found, parts, table.respondents),
@@ -244,7 +248,7 @@ def _pairs(told: Correlations, tasks: list[str]) -> pd.DataFrame:
         "se": np.where(np.isfinite(error), error, np.nan),
         "low": told.low[pairs],
         "high": told.high[pairs],
-        "respondents": rows,
+        "n_respondents": rows,
     }
     frame = pd.DataFrame(columns)
     return frame.sort_values("correlation", ascending=False, kind="stable", ignore_index=True)
@@ -273,8 +277,8 @@ def _tasks(calibrations: Mapping[str, Calibration]) -> pd.DataFrame:
     for task, calibration in calibrations.items():
         measured = reliability(calibration)
         rows[task] = {
-            "items": len(calibration.item_names),
-            "respondents": int(calibration.n_respondents),
+            "n_items": len(calibration.item_names),
+            "n_respondents": int(calibration.n_respondents),
             "reliability": measured.empirical,
             "reliability_low": measured.empirical_low,
             "reliability_high": measured.empirical_high,
@@ -291,16 +295,17 @@ def _abilities(
     frames = []
     for task, calibration in calibrations.items():
         scored = calibration.abilities()[["ability", "se"]].reset_index()
+        scored = scored.rename(columns={"se": "ability_se"})
         scored.insert(1, "task", task)
         asked = parts[task].observed.sum(axis=1)
-        frames.append(scored.assign(asked=asked[asked > 0]))
+        frames.append(scored.assign(n_items=asked[asked > 0]))
     return pd.concat(frames, ignore_index=True)
 
 
 def _joint_abilities(
     found: JointNormal, parts: Mapping[str, Responses], respondents: tuple[str, ...]
 ) -> pd.DataFrame:
-    """Of all tasks together: a row for every respondent and task; asked 0 where they never met."""
+    """Of all tasks together: every respondent and task; n_items is 0 where they never met."""
     import pandas as pd
 
     asked = [part.observed.sum(axis=1) for part in parts.values()]
@@ -308,8 +313,8 @@ def _joint_abilities(
         "respondent": np.tile(np.array(respondents, dtype=object), len(parts)),
         "task": np.repeat(np.array(list(parts), dtype=object), len(respondents)),
         "ability": found.ability.T.ravel(),
-        "se": found.se.T.ravel(),
-        "asked": np.concatenate(asked),
+        "ability_se": found.se.T.ravel(),
+        "n_items": np.concatenate(asked),
     }
     return pd.DataFrame(columns)
 
@@ -328,7 +333,7 @@ def _remarks(
             f"{listed(weak, 'task')} measured with a reliability below {UNRELIABLE}: their "
             "abilities and correlations are hardly known."
         )
-    if unmet := int((pairs["respondents"] == 0).sum()):
+    if unmet := int((pairs["n_respondents"] == 0).sum()):
         yield f"{counted(unmet, 'pair')} of tasks met by no respondent in common: no correlation."
     if len(found.ability) <= len(tasks):
         yield (

@@ -1,0 +1,14 @@
+import pytest
+
+from itemwise.arguments import one_of
+from itemwise.errors import InputError
+
+
+def test_a_known_word_is_given_back():
+    assert one_of("bh", "correction", {"bh": 1, "holm": 2}) == "bh"
+
+
+@pytest.mark.parametrize("value", ["sidak", None, 3, ["bh"]])
+def test_what_is_no_known_word_is_refused_with_those_that_are(value):
+    with pytest.raises(InputError, match=r"correction is .*one of: bh, holm"):
+        one_of(value, "correction", ("bh", "holm"))
