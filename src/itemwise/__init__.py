@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from itemwise.studies import evaluate_difficulty as evaluate_difficulty
     from itemwise.studies import evaluate_selectors as evaluate_selectors
     from itemwise.studies import explain_difficulty as explain_difficulty
+    from itemwise.studies import first_items as first_items
     from itemwise.studies import generality as generality
     from itemwise.studies import inspect_sample_ids as inspect_sample_ids
     from itemwise.studies import item_health as item_health
@@ -131,6 +132,7 @@ _HOMES = {
     "evaluate_selectors": "studies",
     "explain_difficulty": "studies",
     "FourPL": "models",
+    "first_items": "studies",
     "generality": "studies",
     "Graded": "models",
     "inspect_sample_ids": "studies",

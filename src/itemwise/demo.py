@@ -55,7 +55,11 @@ class Demonstration:
 
 
 def demonstrate(
-    folder: PathLike | None = None, *, progress: Progress | bool = True, random_state: int = 0
+    folder: PathLike | None = None,
+    *,
+    n_jobs: int = -1,
+    random_state: int = 0,
+    progress: Progress | bool = True,
 ) -> Demonstration:
     """Decode the data sets, after some labels were changed."""
     datasets = {one.name: one for one in load_datasets([f"sklearn:{name}" for name in NAMES])}
@@ -65,7 +69,7 @@ def demonstrate(
         POOL,
         folds=0,  # cross-validation would take ten times as long
         folder=folder,
-        n_jobs=-1,
+        n_jobs=n_jobs,
         random_state=random_state,
         progress=progress,
     )

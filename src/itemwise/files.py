@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from itemwise.arguments import as_number
-from itemwise.errors import FileError, InputError
+from itemwise.errors import FileError, InputError, ItemwiseError
 
 JSON_MAX_BYTES = 1024**3
+# What putting together the parts of a document raises that was cut or edited.
+DAMAGED = (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError)
 GIT_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 PathLike = str | os.PathLike[str]
@@ -157,6 +159,35 @@ def require_keys(path: PathLike, document: Mapping[str, Any], keys: Iterable[str
             f"'{path}' is incomplete: it lacks {_listed(missing)}. "
             "It was cut short or edited; save it again or restore a copy."
         )
+
+
+def written_number(value: Any, name: str, low: float = -math.inf, high: float = math.inf) -> float:
+    """A number as a document holds it, inside its bounds; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise InputError(f"{name} is {value!r:.40}, not a number that can be there.")
+    return float(value)
+
+
+def written_text(value: Any, name: str) -> str:
+    """A text as a document holds it."""
+    if not isinstance(value, str):
+        raise InputError(f"{name} is {value!r:.40}, not text.")
+    return value
+
+
+def written_texts(values: Any, name: str, n: int | None = None) -> tuple[str, ...]:
+    """A list of texts, as many as there should be."""
+    if not isinstance(values, list):
+        raise InputError(f"{name} is {values!r:.40}, not a list of texts.")
+    if n is not None and len(values) != n:
+        raise InputError(f"{name} has {len(values)} entries, but should have {n}.")
+    return tuple(written_text(value, name) for value in values)
+
+
+def why_damaged(error: Exception) -> str:
+    """What is wrong with a document whose parts could not be put together, as a sentence."""
+    text = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+    return text if text.endswith(".") else f"{text}."
 
 
 def readable_file(path: PathLike, max_bytes: int) -> Path:

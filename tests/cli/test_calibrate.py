@@ -80,7 +80,7 @@ def test_a_population_of_any_shape_is_a_choice(run, scores):
 
 
 def test_settings_and_priors_reach_the_engine(run, scores):
-    words = ("--priors", "none", "--tolerance", 1e-4, "--n-jobs", 2, "--max-iterations", 150)
+    words = ("--priors", "none", "--tolerance", 1e-4, "--jobs", 2, "--max-iterations", 150)
     assert run("calibrate", scores, "--out", "b.json", *words).exit_code == 0
     wanted = iw.calibrate(iw.read_responses(scores), priors=None, tolerance=1e-4)
     assert iw.load("b.json").log_likelihood == pytest.approx(wanted.log_likelihood)

@@ -1,3 +1,4 @@
+import json
 import sys
 
 import pandas as pd
@@ -5,6 +6,8 @@ import pytest
 
 from itemwise import progress
 from itemwise.cli.console import Console
+from itemwise.cli.errors import explained
+from itemwise.errors import InputError
 
 
 def test_progress_is_plain_lines_where_there_is_no_terminal(capsys, monkeypatch):
@@ -48,6 +51,36 @@ def test_names_cannot_write_escape_codes(capsys):
     said = capsys.readouterr().out
     assert "\x1b" not in said
     assert len(said.splitlines()) == 2
+
+
+STEERING = "\x1b[2J\x9b31m\u202ered"
+
+
+def test_a_pipe_gets_names_as_they_are(capsys):
+    frame = pd.DataFrame({"a": [1]}, index=pd.Index([STEERING], name="item"))
+    Console().table(frame)
+    Console().say(STEERING)
+    assert capsys.readouterr().out == f"item,a\n{STEERING},1\n{STEERING}\n"
+
+
+@pytest.mark.parametrize("write", ["say", "remark", "table", "show", "document"])
+def test_no_name_can_steer_a_terminal(capsys, monkeypatch, write):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    frame = pd.DataFrame({"a": [STEERING]}, index=["x"])
+    given = {"table": frame, "show": frame, "document": {"name": STEERING}}.get(write, STEERING)
+    getattr(Console(json=write == "document"), write)(given)
+    said = "".join(capsys.readouterr())
+    assert all(sign.isprintable() or sign == "\n" for sign in said)
+    assert "\\u001b[2J" in said
+    assert write != "document" or json.loads(said) == {"name": STEERING}
+
+
+def test_a_message_of_an_error_cannot_steer_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with pytest.raises(Exception), explained():  # noqa: B017, PT011  typer.Exit has no base
+        raise InputError(STEERING)
+    assert "\x1b" not in capsys.readouterr().err
 
 
 def test_what_json_lacks_becomes_null(capsys):

@@ -1,5 +1,7 @@
 """The table of contents: complete, true, and free of heavy imports."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,77 @@ from itemwise.cli.contents import CONTENTS, loaded
 NAMES = [name for lines in CONTENTS.values() for name in lines]
 # Modules of the command line that are no command.
 PARTS = {"console", "contents", "errors", "files", "options", "orders", "difficulty_alarm"}
+
+
+# What these options are called for short, and what they say, wherever there is one.
+SHORT = {"--out": "-o", "--model": "-m", "--jobs": "-j", "--quiet": "-q"}
+SAME_WORDS = ("--jobs", "--json", "--kind", "--layout", "--pool", "--quiet")
+
+
+def _commands():
+    """Every command by its name, those of groups by two words."""
+    for name in NAMES:
+        made = loaded(name)
+        for part, command in getattr(made, "commands", {"": made}).items():
+            yield f"{name} {part}".strip(), command
+
+
+COMMANDS = dict(_commands())
+
+
+def _options(command):
+    """Options by their long names."""
+    return {name: each for each in command.params for name in each.opts if name.startswith("--")}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_every_command_can_be_quiet_and_speak_json(command):
+    assert {"--quiet", "--json"} <= _options(command).keys()
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_options_are_called_alike_everywhere(command):
+    options = _options(command)
+    for name, short in SHORT.items():
+        assert name not in options or short in options[name].opts
+    assert not {"--n-jobs", "--output", "--random-state", "--verbose"} & options.keys()
+
+
+@pytest.mark.parametrize("name", SAME_WORDS)
+def test_an_option_says_the_same_everywhere(name):
+    every = [_options(command) for command in COMMANDS.values()]
+    assert len({options[name].help for options in every if name in options}) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("calibrate", "scores.csv"),
+        ("score", "bank.json", "scores.csv"),
+        ("simulate", "--items", "3", "--respondents", "5"),
+        ("tournament", "scores.csv", "--tau", "0.05"),
+        ("leaderboard", "scores.csv"),
+        ("health", "scores.csv"),
+        ("shorten", "scores.csv", "--size", "3", "--folds", "2"),
+        ("adapt", "scores.csv", "--budget", "3", "--folds", "2"),
+        ("link", "bank.json", "scores.csv"),
+        ("report", "bank.json"),
+    ],
+)
+def test_json_is_all_that_is_written_and_what_it_means_is_a_list(run, scores, bank, words):
+    done = run(*words, "--json", "--quiet")
+    assert (done.exit_code, done.stderr) == (0, "")
+    document = json.loads(done.stdout)
+    assert "out" in document
+    assert all(isinstance(text, str) for text in document.get("meaning", []))
+    assert isinstance(document.get("meaning", []), list)
+
+
+def test_a_table_of_responses_is_called_responses_everywhere():
+    for command in COMMANDS.values():
+        for each in command.params:
+            if each.param_type_name == "argument" and each.help and "wide or long" in each.help:
+                assert each.name == "responses"
 
 
 @pytest.mark.parametrize(
@@ -61,3 +134,9 @@ def test_debug_shows_where_an_error_comes_from_wherever_it_stands(run):
         assert "Traceback" in done.stderr
         assert done.stderr.splitlines()[-1].startswith("Error: There is no file 'no.csv'")
     assert "Traceback" not in run("calibrate", "no.csv").stderr
+
+
+def test_the_page_of_the_command_line_has_a_section_a_command_in_the_same_order():
+    page = Path(__file__).parents[2] / "docs" / "cli.md"
+    titles = re.findall(r"^## `itemwise (\w+)", page.read_text(encoding="utf-8"), flags=re.M)
+    assert titles == NAMES

@@ -85,7 +85,6 @@ def test_tables_of_right_and_wrong_need_no_classifiers(run, tmp_path):
         (["sklearn:iris", "--test-share", "2"], "test_share"),
         (["sklearn:iris", "--size", "nan"], "--size is nan"),
         (["sklearn:iris", "--size", "-1"], "--size is -1"),
-        (["sklearn:iris", "--jobs", "0"], "n_jobs is 0"),
         (["a/x.csv", "b/x.csv", "--responses"], "Two files are called 'x'"),
     ],
 )

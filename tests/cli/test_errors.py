@@ -48,7 +48,8 @@ def test_bad_input_is_explained(run, scores, bank, tmp_path, words, message):
         ("calibrate",),
         ("calibrate", "scores.csv", "--model", "9pl"),
         ("calibrate", "scores.csv", "--engine", "steam"),
-        ("calibrate", "scores.csv", "--n-jobs", "0"),
+        ("calibrate", "scores.csv", "--jobs", "0"),
+        ("decode", "sklearn:iris", "--jobs", "-2"),
         ("score", "bank.json", "scores.csv", "--method", "guess"),
         ("simulate", "--items", "many"),
     ],
@@ -101,6 +102,34 @@ def test_a_reader_that_stops_early_is_no_error(scores):
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait(timeout=20) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "work", "kept"),
+    [
+        (("decode", "sklearn:iris"), "itemwise.studies.decode_benchmark", True),
+        (("decode", "sklearn:iris", "--json"), "itemwise.studies.decode_benchmark", True),
+        (("decode", "scores.csv", "--responses"), "itemwise.studies.decode_responses", False),
+        (("confusion", "sklearn:iris", "-q"), "itemwise.studies.compare_classifiers", True),
+        (("demo",), "itemwise.demo.demonstrate", True),
+        (("calibrate", "scores.csv"), "itemwise.calibrate", False),
+        (("leaderboard", "scores.csv"), "itemwise.studies.leaderboard", False),
+        (("shorten", "scores.csv", "--size", "3"), "itemwise.shorten", False),
+        (("adapt", "scores.csv"), "itemwise.replay_adaptively", False),
+        (("read", ".", "--out", "read.csv"), "itemwise.responses.read_logs", False),
+        (("report", "scores.csv"), "itemwise.report.reading.analysed", False),
+    ],
+)
+def test_ctrl_c_says_whether_the_same_command_goes_on(run, scores, monkeypatch, words, work, kept):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(work, stop)
+    done = run(*words)
+    assert done.exit_code == 130
+    assert done.stdout == ""
+    assert done.stderr.endswith("Interrupted.\n")
+    assert ("the same command goes on from here" in done.stderr) == kept
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a child")

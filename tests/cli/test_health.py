@@ -53,7 +53,8 @@ def test_a_folder_is_filled(run, table, undrawn, tmp_path):
     assert done.exit_code == 0, done.output
     names = {path.name for path in (tmp_path / "report").rglob("*") if path.is_file()}
     tables = {f"{name}.csv" for name in ("items", "duplicates", "saturation", "respondents")}
-    assert tables | {"groups.csv", "items.json", "summary.json", "items.png"} <= names
+    assert tables | {"groups.csv", "items.json", "items.png"} <= names
+    assert {"summary.json", "report.html"} <= names
     assert "Tables and figures" in done.stdout
 
 
@@ -61,6 +62,14 @@ def test_a_bank_takes_the_place_of_a_calibration(run, table, tmp_path):
     bank = iw.calibrate(iw.read_responses(table), "1pl").save(tmp_path / "bank.json")
     document = json.loads(run("health", table, "--bank", bank, "--json").stdout)
     assert len({row["discrimination"] for row in document["items"]}) == 1
+
+
+def test_the_model_of_a_calibration_made_here_may_be_chosen(run, table, tmp_path):
+    document = json.loads(run("health", table, "--model", "1pl", "--json").stdout)
+    assert len({row["discrimination"] for row in document["items"]}) == 1
+    done = run("health", table, "--model", "1pl", "--bank", "bank.json")
+    assert done.exit_code == 3
+    assert "Leave one of them out" in done.stderr
 
 
 def test_an_unknown_fact_is_refused(run, table):

@@ -4,8 +4,6 @@ import pandas as pd
 import pytest
 
 import itemwise as iw
-from itemwise.cli.shorten import METHODS as CLI_METHODS
-from itemwise.studies.shortening.shorten import METHODS
 
 
 @pytest.fixture
@@ -13,10 +11,6 @@ def short(run, scores):
     done = run("shorten", scores, "--size", 3, "--folds", 2, "--out", "short.json")
     assert done.exit_code == 0, done.stderr
     return done
-
-
-def test_choices_are_those_of_the_study():
-    assert CLI_METHODS == METHODS
 
 
 def test_the_short_form_is_that_of_the_package(run, short, scores, tmp_path):

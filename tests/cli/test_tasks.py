@@ -29,8 +29,11 @@ def test_tables_and_the_heat_map_go_to_a_folder(run, logs, tmp_path):
     out = tmp_path / "new"
     done = run("tasks", logs, "--by", "task", "--out", out)
     assert done.exit_code == 0
-    names = {"tasks.csv", "abilities.csv", "joint_abilities.csv", "correlations.csv"}
-    assert {path.name for path in out.iterdir()} == {*names, "correlations.svg"}
+    tables = {"tasks.csv", "abilities.csv", "joint_abilities.csv", "correlations.csv"}
+    assert {path.name for path in out.glob("*.csv")} == tables
+    assert {path.name for path in out.glob("*.*")} - tables == {"summary.json", "report.html"}
+    assert len(list((out / "banks").iterdir())) == 3
+    assert (out / "figures" / "correlations.png").exists()
     joint = pd.read_csv(out / "joint_abilities.csv")
     assert list(joint.columns) == ["respondent", "task", "ability", "ability_se", "n_items"]
     assert len(joint) == 120 * 3

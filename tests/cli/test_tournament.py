@@ -50,7 +50,7 @@ def test_json_is_one_document(run):
     assert document["tau"] == 0.5
     assert document["items"] == ["easy", "hard", "odd"]
     assert [row["rank"] for row in document["ratings"]] == [1, 2, 3]
-    assert "leads" in document["meaning"]
+    assert "leads" in document["meaning"][0]
 
 
 def test_quiet_prints_nothing_but_the_table(run):

@@ -11,12 +11,13 @@ from scipy.stats import false_discovery_control, kstest
 import itemwise
 from itemwise import Responses, calibrate, simulate
 from itemwise.calibration import known_items
-from itemwise.diagnostics.item_fit import adjusted, item_fit
+from itemwise.diagnostics.item_fit import item_fit
 from itemwise.diagnostics.residuals import Material
 from itemwise.diagnostics.s_x2 import Group, joined
 from itemwise.diagnostics.summed_scores import joint_with_score
 from itemwise.errors import InputError
 from itemwise.models import TwoPL
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.scoring import NormalPopulation
 
 BINARY = [
@@ -218,8 +219,8 @@ def test_an_item_with_a_curve_of_another_form_is_found():
 
 def test_adjusted_p_values_are_those_of_benjamini_and_hochberg():
     p = np.random.default_rng(7).random(40) ** 2
-    np.testing.assert_allclose(adjusted(p), false_discovery_control(p), rtol=1e-12)
-    with_gap = adjusted(np.array([0.01, np.nan, 0.02]))
+    np.testing.assert_allclose(benjamini_hochberg(p), false_discovery_control(p), rtol=1e-12)
+    with_gap = benjamini_hochberg(np.array([0.01, np.nan, 0.02]))
     np.testing.assert_allclose(with_gap, [0.02, np.nan, 0.02])
 
 

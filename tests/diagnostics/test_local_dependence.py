@@ -8,8 +8,8 @@ from scipy import stats
 import itemwise
 from itemwise import OnePL, Responses, calibrate, simulate
 from itemwise.diagnostics.local_dependence import local_dependence
-from itemwise.diagnostics.subject import adjusted
 from itemwise.errors import InputError
+from itemwise.numerics.multiplicity import benjamini_hochberg
 
 module = import_module("itemwise.diagnostics.local_dependence")  # its function has the same name
 
@@ -104,7 +104,7 @@ def test_a_large_table_is_thinned_and_says_so(gappy, monkeypatch):
 
 def test_p_is_adjusted_as_benjamini_and_hochberg_do():
     p = np.sort(np.random.default_rng(0).random(50) ** 3)
-    np.testing.assert_allclose(adjusted(p, 50), stats.false_discovery_control(p))
+    np.testing.assert_allclose(benjamini_hochberg(p, 50), stats.false_discovery_control(p))
 
 
 @pytest.mark.parametrize(("model", "missing"), [("2pl", 0.0), ("3pl", 0.0), ("2pl", 0.4)])

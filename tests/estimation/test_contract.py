@@ -43,7 +43,7 @@ SETTINGS = {
 def takes(engine, model):
     """The joint engine fits every item by itself; Shojima's steps are those of normal log-odds."""
     if engine == "joint":
-        return not any(c.shared for c in MODELS[model]().coordinates)
+        return not MODELS[model]().shared.any()
     return engine != "shojima" or MODELS[model].normal
 
 

@@ -24,3 +24,4 @@ def test_a_single_respondent_has_no_figure_of_pairs_and_it_is_said(tmp_path):
     assert "pairs.png" not in {path.name for path in paths}
     told = json.loads((tmp_path / "summary.json").read_text())
     assert "without rows" in told["missing"]["pairs"]
+    assert set(told["missing"]) < {"pairs", "ranks", "tasks"}

@@ -16,14 +16,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from itemwise.errors import FileError, InputError, ItemwiseError
+from itemwise.errors import FileError, InputError
 from itemwise.files import (
+    DAMAGED,
     checked_document,
     read_json,
     readable_file,
     require_keys,
+    why_damaged,
     write_atomically,
     write_json,
+    written_number,
+    written_text,
+    written_texts,
 )
 from itemwise.models import MODELS, with_priors
 from itemwise.models.priors import Beta, Normal, Prior
@@ -39,7 +44,6 @@ VERSION = 2
 MOST_BYTES = 4 * 1024**3
 FARTHEST = 1e6  # nothing on a scale that anybody uses lies farther out
 PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
-_DAMAGED = (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError)
 HEAD_KEY = b"itemwise.calibration"
 HEAD = (
     "model",
@@ -87,11 +91,26 @@ def load(path: str | os.PathLike[str]) -> Calibration:
     require_keys(file, document, (*HEAD, "items"))
     try:
         return _calibration(document)
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise FileError(
-            f"'{file}' is not a calibration that this Itemwise can use: {_reason(error)} "
+            f"'{file}' is not a calibration that this Itemwise can use: {why_damaged(error)} "
             "If it was edited, restore a copy or save it anew."
         ) from error
+
+
+def is_bank(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is meant as a bank: JSON always is, Parquet where its head says so."""
+    suffix = Path(path).suffix.lower()
+    if suffix != ".parquet":
+        return suffix == ".json"
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(readable_file(path, MOST_BYTES))
+    except (FileError, pa.ArrowException, OSError, ValueError):
+        return False
+    return HEAD_KEY in (schema.metadata or {})
 
 
 def document_of(calibration: Calibration) -> dict[str, Any]:
@@ -103,8 +122,8 @@ def calibration_from(document: Mapping[str, Any]) -> Calibration:
     """The bank that `document_of` gave; InputError where it is none."""
     try:
         return _calibration(document)
-    except _DAMAGED as error:
-        raise InputError(f"This is not a calibration: {_reason(error)}") from error
+    except DAMAGED as error:
+        raise InputError(f"This is not a calibration: {why_damaged(error)}") from error
 
 
 def _head(calibration: Calibration) -> dict[str, Any]:
@@ -143,7 +162,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
     from itemwise.calibration.uncertainty import KnownCovariances
 
     items = document["items"]
-    names = _texts(items["item"], "items' names")
+    names = written_texts(items["item"], "items' names")
     model = _model(document["model"])
     model.check(np.zeros((0, len(names))), names)
     if len(set(names)) != len(names) or not names:
@@ -153,7 +172,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         low, high = max(c.low, -FARTHEST), min(c.high, FARTHEST)
         if not ((column >= low) & (column <= high)).all():
             raise ValueError(f"{c.name} lies outside [{low:g}, {high:g}].")
-    flags = tuple(_texts(words, "flags") for words in items["flags"])
+    flags = tuple(written_texts(words, "flags") for words in items["flags"])
     if len(flags) != len(names):
         raise ValueError("the columns of items have different lengths.")
     told = document["log_likelihood"]
@@ -163,12 +182,12 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         coords=coords,
         uncertainty=KnownCovariances(_covariances(items["covariance"], *coords.shape)),
         population=_population(document["population"]),
-        log_likelihood=math.nan if told is None else _number(told, "log_likelihood"),
-        n_respondents=_number(document["n_respondents"], "n_respondents", low=0),
-        iterations=int(_number(document["iterations"], "iterations", low=0)),
+        log_likelihood=math.nan if told is None else written_number(told, "log_likelihood"),
+        n_respondents=written_number(document["n_respondents"], "n_respondents", low=0),
+        iterations=int(written_number(document["iterations"], "iterations", low=0)),
         converged=_truth(document["converged"], "converged"),
-        engine=_text(document["engine"], "engine"),
-        notes=_texts(document["notes"], "notes"),
+        engine=written_text(document["engine"], "engine"),
+        notes=written_texts(document["notes"], "notes"),
         flags=flags,
     )
 
@@ -201,21 +220,15 @@ def _population(written: Mapping[str, Any]) -> Population:
         return HistogramPopulation(points, _numbers(numbers["mass"], "the population's mass", n))
     if name != "normal":
         raise ValueError(f"there is no population {name!r:.40} here.")
-    mean = _number(numbers["mean"], "the population's mean", -FARTHEST, FARTHEST)
-    sd = _number(numbers["sd"], "the population's sd", 1 / FARTHEST, FARTHEST)
+    mean = written_number(numbers["mean"], "the population's mean", -FARTHEST, FARTHEST)
+    sd = written_number(numbers["sd"], "the population's sd", 1 / FARTHEST, FARTHEST)
     return NormalPopulation(mean, sd)
-
-
-def _number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise ValueError(f"{name} is {value!r:.40}, not a number that can be there.")
-    return float(value)
 
 
 def _numbers(values: Any, name: str, n: int) -> Floats:
     if not isinstance(values, list) or len(values) != n:
         raise ValueError(f"{name} is not a list of {n} numbers.")
-    found = np.array([_number(value, name) for value in values])
+    found = np.array([written_number(value, name) for value in values])
     if not np.isfinite(found).all():
         raise ValueError(f"{name} has values that are not finite numbers.")
     return found
@@ -227,20 +240,8 @@ def _truth(value: Any, name: str) -> bool:
     return value
 
 
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{name} is {value!r:.40}, not text.")
-    return value
-
-
-def _texts(values: Any, name: str) -> tuple[str, ...]:
-    if not isinstance(values, list):
-        raise ValueError(f"{name} is {values!r:.40}, not a list of texts.")
-    return tuple(_text(value, name) for value in values)
-
-
 def _model(written: Mapping[str, Any]) -> MeasurementModel:
-    name = _text(written["name"], "the model's name")
+    name = written_text(written["name"], "the model's name")
     if name not in MODELS:
         raise ValueError(f"there is no model {name!r:.40} here.")
     model = MODELS[name]()
@@ -302,10 +303,3 @@ def _read_parquet(file: Path) -> dict[str, Any]:
         raise FileError(f"'{file}' is a Parquet file, but not a calibration that Itemwise saved.")
     document = checked_document(file, head, KIND, VERSION)
     return {**document, "items": table.to_pydict()}
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"{error.args[0]!r} is missing."
-    text = str(error)
-    return text if text.endswith(".") else f"{text}."

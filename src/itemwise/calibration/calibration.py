@@ -107,10 +107,10 @@ class Calibration(Result):
     def n_parameters(self) -> int:
         """Numbers that were estimated: a shared one counts once, one at its bound not at all."""
         free = ~self.model.at_bound(self.coords)
-        shared = [c.shared for c in self.model.coordinates]
+        shared = self.model.shared
         held = np.array([HELD in words for words in self.flags])
         if held.any():  # the population's mean and deviation were found in their place
-            return 2 + int(free[~held][:, ~np.array(shared)].sum())
+            return 2 + int(free[~held][:, ~shared].sum())
         return sum(1 if common else int(free[:, k].sum()) for k, common in enumerate(shared))
 
     @property

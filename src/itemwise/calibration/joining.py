@@ -24,18 +24,13 @@ def join_banks(first: Calibration, second: Calibration) -> Calibration:
     model = first.model.joined(len(first.item_names), shape, len(added))
     coords = [first.coords, second.coords[added]]
     errors = [first.uncertainty.covariances, second.uncertainty.covariances[added]]
+    covariances = [model.widened_covariances(part) for part in errors]
     return replace(
         bank,
         model=model,
         item_names=(*first.item_names, *(second.item_names[k] for k in added)),
         coords=np.concatenate([model.widened(part) for part in coords]),
-        uncertainty=KnownCovariances(np.concatenate([_padded(e, model.width) for e in errors])),
+        uncertainty=KnownCovariances(np.concatenate(covariances)),
         converged=first.converged and second.converged,
         flags=(*first.flags, *(second.flags[k] for k in added)),
     )
-
-
-def _padded(covariances: np.ndarray, width: int) -> np.ndarray:
-    """Covariances of a narrower shape: what an item lacks has none."""
-    lacking = width - covariances.shape[1]
-    return np.pad(covariances, ((0, 0), (0, lacking), (0, lacking)))

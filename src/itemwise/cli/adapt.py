@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from itemwise.adaptive import SELECTORS
 from itemwise.cli.console import Console
-from itemwise.cli.files import FIGURE, TABLE, check_targets, write_table
-from itemwise.cli.options import Json, ModelOrAuto, Quiet, Seed, choice
-from itemwise.errors import FileError, InputError
+from itemwise.cli.files import FIGURE, TABLE, bank_or_responses, check_targets, write_table
+from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Seed, choice
+from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO
+from itemwise.studies.evaluation.replay import SIZES
 
-if TYPE_CHECKING:
-    from itemwise.calibration import Calibration
-    from itemwise.responses import Responses
-
-SIZES = (5, 10, 25, 50)
-SELECTORS = ("score", "information", "randomesque", "nearest", "random")
 SHOWN = ["method", "n_items", "mae", "mae_se", "spearman", "coverage", "coverage_widened"]
 
 Source = Annotated[
@@ -61,6 +57,8 @@ def adapt(
     inspect: Annotated[
         Path | None, typer.Option(help="The same as sample ids of Inspect by task: .json.")
     ] = None,
+    layout: Layout = "auto",
+    kind: Kind = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     json: Json = False,
@@ -77,7 +75,9 @@ def adapt(
     import itemwise as iw
 
     console = Console(quiet, json)
-    given, recorded = _read(source, replay)
+    given, recorded = bank_or_responses(source, layout, kind), None
+    if replay is not None and replay.resolve() != source.resolve():
+        recorded = iw.read_responses(replay, layout=layout, kind=kind)
     with console.progress(f"Replaying {(replay or source).name}"):
         found = iw.replay_adaptively(
             given,
@@ -94,54 +94,26 @@ def adapt(
     if figure is not None:
         found.plot().save(figure)
     if lm_eval is not None or inspect is not None:
+        facts = given if recorded is None else recorded
+        if not isinstance(facts, iw.Responses):
+            raise InputError("A bank knows no tasks of its items; give responses with --replay.")
         size = int(found.figures["n_items"].max())
-        _select(given, recorded, (selector, model, size, seed), lm_eval, inspect)
-    console.show(found.figures[SHOWN].set_index("method").round(3))
-    for sentence in found.sentences():
-        console.say(sentence)
-    written = {"out": out, "figure": figure, "lm_eval": lm_eval, "inspect": inspect}
-    for name, path in written.items():
-        if path is not None:
-            console.say(f"{name}: {path}")
-    document = {"respondents": found.n_respondents, "items": found.n_items, **written}
-    console.document({**document, "notes": found.notes, "figures": found.figures})
-
-
-def _read(source: Path, replay: Path | None) -> tuple[Calibration | Responses, Responses | None]:
-    """A bank or responses, and responses to replay; of one file, nothing is left to replay."""
-    import itemwise as iw
-
-    same = replay is not None and replay.resolve() == source.resolve()
-    recorded = None if replay is None or same else iw.read_responses(replay)
-    if source.suffix.lower() == ".json":
-        return iw.load(source), recorded
-    if source.suffix.lower() == ".parquet":
-        try:
-            return iw.load(source), recorded
-        except FileError:  # a table of responses may have the same ending
-            pass
-    return iw.read_responses(source), recorded
-
-
-def _select(
-    given: Calibration | Responses,
-    recorded: Responses | None,
-    settings: tuple[str, str, int, int],
-    lm_eval: Path | None,
-    inspect: Path | None,
-) -> None:
-    """Write what to ask first of a model of which nothing is known."""
-    import itemwise as iw
-    from itemwise.studies.evaluation.replay import bank_from
-
-    selector, model, size, seed = settings
-    facts = recorded if recorded is not None else given
-    if not isinstance(facts, iw.Responses):
-        raise InputError("A bank knows no tasks of its items; give responses with --replay.")
-    bank = bank_from(given, model) if isinstance(given, iw.Responses) else given
-    test = iw.AdaptiveTest(bank, selector=selector, random_state=seed)
-    items = test.start().next_items(size)
-    if lm_eval is not None:
-        iw.lm_eval_samples(items, facts, lm_eval)
-    if inspect is not None:
-        iw.inspect_sample_ids(items, facts, inspect)
+        items = iw.first_items(given, size, selector=selector, model=model, random_state=seed)
+        if lm_eval is not None:
+            iw.lm_eval_samples(items, facts, lm_eval)
+        if inspect is not None:
+            iw.inspect_sample_ids(items, facts, inspect)
+    table = found.figures.set_index("method")
+    console.finding(
+        found,
+        table,
+        out,
+        shown=found.figures[SHOWN].set_index("method").round(3),
+        written={"Table": out, "Figure": figure, "lm-eval": lm_eval, "Inspect": inspect},
+        respondents=found.n_respondents,
+        items=found.n_items,
+        figure=figure,
+        lm_eval=lm_eval,
+        inspect=inspect,
+        figures=table,
+    )

@@ -12,6 +12,7 @@ from itemwise.cli.errors import NOT_CONVERGED
 from itemwise.cli.files import BANK, TABLE, check_targets, write_table
 from itemwise.cli.options import (
     Engine,
+    Jobs,
     Json,
     Kind,
     Layout,
@@ -25,7 +26,7 @@ from itemwise.estimation.choosing import AUTO
 
 
 def calibrate(
-    scores: Scores,
+    responses: Scores,
     model: ModelOrAuto = AUTO,
     preset: Annotated[
         str | None,
@@ -49,9 +50,7 @@ def calibrate(
         float | None, typer.Option(help="Log-likelihood still to be gained at which to stop.")
     ] = None,
     max_iterations: Annotated[int | None, typer.Option(min=1, help="Most iterations.")] = None,
-    n_jobs: Annotated[
-        int | None, typer.Option(min=1, help="Threads; the result is the same.")
-    ] = None,
+    jobs: Jobs = -1,
     device: Annotated[
         str | None, typer.Option(help="cpu or cuda: run on torch. Default: NumPy.")
     ] = None,
@@ -64,7 +63,7 @@ def calibrate(
 
     Without --out, the items are printed as CSV.
     """
-    check_targets({"--out": (out, BANK), "--abilities": (abilities, TABLE)}, sources=[scores])
+    check_targets({"--out": (out, BANK), "--abilities": (abilities, TABLE)}, sources=[responses])
     import itemwise as iw
 
     console = Console(quiet, json)
@@ -73,14 +72,14 @@ def calibrate(
         "population": population,
         "tolerance": tolerance,
         "max_iterations": max_iterations,
-        "n_jobs": n_jobs,
+        "n_jobs": None if jobs == -1 else jobs,
         "device": device,
     }
     settings = {name: value for name, value in given.items() if value is not None}
-    responses = iw.read_responses(scores, layout=layout, kind=kind)
-    with console.progress(f"Calibrating {scores.name}") as report:
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    with console.progress(f"Calibrating {responses.name}") as report:
         found = iw.calibrate(
-            responses,
+            table,
             model,
             engine=engine,
             priors=None if priors == "none" else "default",
@@ -98,7 +97,7 @@ def calibrate(
         console.remark(repr(found))
         console.table(found.items)
     else:
-        console.say(repr(responses))
+        console.say(repr(table))
         console.say(repr(found))
         console.say(f"Items: {out}")
     if abilities is not None and out is not None:
@@ -107,7 +106,7 @@ def calibrate(
         {
             "model": found.model.name,
             "engine": found.engine,
-            "respondents": responses.n_respondents,
+            "respondents": table.n_respondents,
             "log_likelihood": found.log_likelihood,
             "iterations": found.iterations,
             "converged": found.converged,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from itemwise.capability.named import CLASSIFIERS, LOGISTIC
-from itemwise.cli.console import Console, typed
+from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import REPORT, report_folder
+from itemwise.cli.files import report_folder, write_page
 from itemwise.cli.options import Json, Quiet, Seed, choice, choices
 from itemwise.errors import InputError
 
@@ -87,7 +87,7 @@ def capability(
     folder = report_folder(out, file_of(dataset))
     from itemwise.capability import measure_capability
     from itemwise.capability.named import named_classifier
-    from itemwise.report import write_capability, write_report
+    from itemwise.report import write_capability
 
     console = Console(quiet, json)
     table, labels = read_cases(dataset, target, console)
@@ -111,9 +111,7 @@ def capability(
     with console.progress("Drawing"):
         files = write_capability(found, folder, scale=scale)
         settings = {"rule": rule, "repeats": repeats, "budget": budget, "seed": seed}
-        page = write_report(
-            folder / REPORT, found, title="Capability", settings=settings, command=typed()
-        )
+        page = write_page(folder, found, "Capability", settings)
     _show(console, found, table.notes)
     console.say(f"Tables and figures: {folder}")
     console.say(f"Report: {page}")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.console import Console, typed
-from itemwise.cli.decode import Binary, Target, TestShare, TimeLimit, resumable
-from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import REPORT
+from itemwise.cli.console import Console
+from itemwise.cli.decode import Binary, Target, TestShare, TimeLimit
+from itemwise.cli.errors import NOT_CONVERGED, resumable
+from itemwise.cli.files import write_page
 from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed
 from itemwise.files import make_folder
 from itemwise.pools.clock import on_one_line
@@ -65,12 +65,12 @@ def confusion(
     """
     folder = make_folder(out)
     from itemwise.datasets import load_dataset
-    from itemwise.report import write_comparison, write_report
+    from itemwise.report import write_comparison
     from itemwise.studies import compare_classifiers
 
     console = Console(quiet, json)
     given = models if models in POOLS else _predictions(models)
-    with console.progress("Running classifiers") as report, resumable(console):
+    with console.progress("Running classifiers") as report, resumable():
         found = compare_classifiers(
             dataset,
             given,
@@ -86,15 +86,14 @@ def confusion(
             random_state=seed,
             progress=on_one_line(report),
         )
-    with console.progress("Drawing"):
+    with console.progress("Drawing"), resumable():
         files = write_comparison(found, folder)
-        page = write_report(
-            folder / REPORT,
+        page = write_page(
+            folder,
             {found.dataset: found},
-            title=f"Classifiers on {found.dataset}",
-            instances=load_dataset(dataset, target),
-            settings={"models": models, "pool": pool, "model": model, "seed": seed},
-            command=typed(),
+            f"Classifiers on {found.dataset}",
+            {"models": models, "pool": pool, "model": model, "seed": seed},
+            load_dataset(dataset, target),
         )
     frame = found.to_frame()
     console.show(frame[[name for name in COLUMNS if name in frame]].round(3))

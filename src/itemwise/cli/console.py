@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,6 +18,8 @@ from itemwise.progress import Report, lines, silent, terminal_bar
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from itemwise.results import Finding
 
 WIDEST_NAME = 40
 
@@ -31,28 +34,58 @@ class Console:
     def say(self, text: str = "") -> None:
         """A line for a person."""
         if not (self.quiet or self.json):
-            typer.echo(text)
+            tell(text)
 
     def remark(self, text: str) -> None:
         """A line for a person while stdout carries a table for the next program."""
         if not (self.quiet or self.json):
-            typer.echo(text, err=True)
+            tell(text, err=True)
 
     def show(self, frame: pd.DataFrame) -> None:
         """A short table for a person."""
         if not (self.quiet or self.json):
-            typer.echo(_aligned(frame))
+            tell(_aligned(frame))
 
     def table(self, frame: pd.DataFrame) -> None:
         """A whole table for the next program: what a command makes when it writes no file."""
         if not self.json:
-            typer.echo(frame.to_csv(lineterminator="\n"), nl=False)
+            tell(frame.to_csv(lineterminator="\n"), nl=False)
 
     def document(self, content: Mapping[str, Any]) -> None:
         """The one JSON document that `--json` promises; frames become lists of records."""
         if self.json:
             known = {name: None if _unknown(value) else value for name, value in content.items()}
-            typer.echo(json.dumps(known, default=_plain, indent=1, ensure_ascii=False))
+            tell(json.dumps(known, default=_plain, indent=1, ensure_ascii=False))
+
+    def finding(
+        self,
+        found: Finding,
+        table: pd.DataFrame,
+        out: Path | None,
+        /,
+        *,
+        shown: pd.DataFrame | None = None,
+        written: Mapping[str, Path | None] | None = None,
+        **more: Any,
+    ) -> None:
+        """End a command: what was found, what it means, and where it lies.
+
+        Without `out`, the whole `table` goes to stdout and the sentences to stderr; with it, the
+        few rows and columns `shown`, the sentences, and the files `written` by what they are.
+        `more` goes into the document that --json asks for.
+        """
+        speak = self.remark if out is None else self.say
+        if out is None:
+            self.table(table)
+        elif shown is not None and len(shown):
+            self.show(shown)
+        for sentence in found.sentences():
+            speak(sentence)
+        for name, path in (written or {}).items():
+            if path is not None:
+                speak(f"{name}: {path}")
+        notes = list(getattr(found, "notes", ()))
+        self.document({"meaning": found.sentences(), "notes": notes, "out": out, **more})
 
     @contextmanager
     def progress(self, title: str, total: int | None = None) -> Iterator[Report]:
@@ -60,10 +93,25 @@ class Console:
         if self.quiet:
             yield silent
         elif sys.stderr.isatty():
-            with terminal_bar(title, total) as report:
-                yield report
+            with terminal_bar(harmless(title), total) as report:
+                yield lambda done, word, total=total: report(done, harmless(word), total)
         else:
             yield lines(title, total)
+
+
+def tell(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Write text as it is to a file or a pipe, and to a terminal so that it cannot steer it."""
+    stream = sys.stderr if err else sys.stdout
+    typer.echo(harmless(text) if stream.isatty() else text, err=err, nl=nl, color=True)
+
+
+def harmless(text: str) -> str:
+    r"""Text in which what a terminal would obey, but for line ends, is written out: \u001b."""
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text
+    )
 
 
 def _aligned(frame: pd.DataFrame) -> str:

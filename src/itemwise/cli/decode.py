@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.console import Console, typed
-from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import REPORT
+from itemwise.cli.console import Console
+from itemwise.cli.errors import NOT_CONVERGED, resumable
+from itemwise.cli.files import page_of, write_page
 from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed, choice
 from itemwise.errors import InputError
 from itemwise.files import make_folder
@@ -122,7 +120,7 @@ def decode(
     in the folder: the same command goes on where it was stopped.
     """
     wanted, folder = _count_or_share(size), make_folder(out)
-    from itemwise.report import read_benchmark, write_benchmark, write_report
+    from itemwise.report import read_benchmark, write_benchmark
     from itemwise.studies import Limits, decode_benchmark
 
     console = Console(quiet, json)
@@ -130,7 +128,7 @@ def decode(
     if responses:
         found = _decode_tables(datasets, model, method, limits, console)
     else:
-        with console.progress("Running classifiers") as report, resumable(console):
+        with console.progress("Running classifiers") as report, resumable():
             found = decode_benchmark(
                 datasets,
                 pool,
@@ -147,23 +145,16 @@ def decode(
                 random_state=seed,
                 progress=on_one_line(report),
             )
-    with console.progress("Comparing and drawing"):
+    with console.progress("Comparing and drawing"), resumable(kept=not responses):
         chapters = read_benchmark(
             found, order=order, score=score, tolerance=tolerance, size=wanted, random_state=seed
         )
         files = write_benchmark(chapters, folder)
-        files.append(
-            write_report(
-                folder / REPORT,
-                chapters,
-                title="Decoded benchmark",
-                instances=None if responses else _instances(datasets, target),
-                settings={"pool": None if responses else pool, "model": model, "seed": seed},
-                command=typed(),
-            )
-        )
+        settings = {"pool": None if responses else pool, "model": model, "seed": seed}
+        behind = None if responses else _instances(datasets, target)
+        files.append(write_page(folder, chapters, "Decoded benchmark", settings, behind))
     show_decoding(console, chapters, folder)
-    console.say(f"Report: {folder / REPORT}")
+    console.say(f"Report: {page_of(folder)}")
     finished(console, chapters, folder, files)
 
 
@@ -235,13 +226,3 @@ def _count_or_share(size: float | None) -> float | None:
             f"--size is {size:g}, but it should be a number of data sets, or a share such as 0.5."
         )
     return int(size)
-
-
-@contextmanager
-def resumable(console: Console) -> Iterator[None]:
-    """Say after Ctrl-C that nothing finished is lost."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        console.remark("Finished classifiers are kept: the same command goes on from here.")
-        raise

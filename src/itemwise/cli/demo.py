@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.decode import finished, resumable, show_decoding
-from itemwise.cli.files import REPORT
-from itemwise.cli.options import Json, Quiet
+from itemwise.cli.decode import finished, show_decoding
+from itemwise.cli.errors import resumable
+from itemwise.cli.files import write_page
+from itemwise.cli.options import Jobs, Json, Quiet, Seed
 from itemwise.files import make_folder
 from itemwise.pools.clock import on_one_line
 
@@ -21,6 +22,8 @@ def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Directory to write to; made if it is missing.")
     ] = Path("itemwise-demo"),
+    jobs: Jobs = -1,
+    seed: Seed = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -32,22 +35,18 @@ def demo(
     """
     folder = make_folder(out)
     from itemwise.demo import demonstrate
-    from itemwise.report import read_benchmark, write_benchmark, write_report
+    from itemwise.report import read_benchmark, write_benchmark
 
     console = Console(quiet, json)
-    with console.progress("Running classifiers") as report, resumable(console):
-        found = demonstrate(folder / "answers", progress=on_one_line(report))
-    with console.progress("Comparing and drawing"):
+    with console.progress("Running classifiers") as report, resumable():
+        found = demonstrate(
+            folder / "answers", n_jobs=jobs, random_state=seed, progress=on_one_line(report)
+        )
+    with console.progress("Comparing and drawing"), resumable():
         chapters = read_benchmark(found.decoding)
         files = write_benchmark(chapters, folder)
-        page = write_report(
-            folder / REPORT,
-            chapters,
-            title="Itemwise demonstration",
-            instances=found.datasets,
-            settings={"labels changed on purpose": len(found.changed), "seed": 0},
-            command=f"itemwise demo --out {out}",
-        )
+        settings = {"labels changed on purpose": len(found.changed), "seed": seed}
+        page = write_page(folder, chapters, "Itemwise demonstration", settings, found.datasets)
     show_decoding(console, chapters, folder)
     console.say(f"\n{found.meaning} Strong and weak classifiers are right on them this often:")
     console.show(found.suspects.head(ROWS).round(2))

@@ -8,13 +8,15 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
+from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.files import write_page
 from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Priors, Quiet, Scores
 from itemwise.estimation.choosing import AUTO
 from itemwise.files import make_folder
 
 
 def diagnose(
-    scores: Scores,
+    responses: Scores,
     model: ModelOrAuto = AUTO,
     out: Annotated[
         Path | None,
@@ -36,13 +38,13 @@ def diagnose(
     from itemwise.diagnostics import diagnose as look
 
     console = Console(quiet, json)
-    responses = iw.read_responses(scores, layout=layout, kind=kind)
-    with console.progress(f"Diagnosing {scores.name}") as report:
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    with console.progress(f"Diagnosing {responses.name}") as report:
         report(0, "calibrating")
-        found = iw.calibrate(responses, model, priors=None if priors == "none" else "default")
+        found = iw.calibrate(table, model, priors=None if priors == "none" else "default")
         report(1, "looking at the fit")
         diagnoses = look(found)
-    console.say(repr(responses))
+    console.say(repr(table))
     console.say(repr(found))
     for name, diagnosis in diagnoses.found.items():
         console.say(f"{name}: {diagnosis.meaning}")
@@ -52,14 +54,19 @@ def diagnose(
     for name, reason in diagnoses.missing.items():
         console.say(f"{name}: none. {reason}")
     if folder is not None:
+        with console.progress("Writing the page"):
+            page = write_page(folder, [found, diagnoses], "Diagnoses", {"model": model})
         console.say(f"Tables and figures: {folder}")
+        console.say(f"Report: {page}")
     console.document(
         {
             "model": found.model.name,
             "converged": found.converged,
             "notes": found.notes,
-            "meaning": {name: result.meaning for name, result in diagnoses.found.items()},
+            "meaning": {name: each.sentences() for name, each in diagnoses.found.items()},
             "missing": diagnoses.missing,
             "out": folder,
         }
     )
+    if not found.converged:
+        raise typer.Exit(NOT_CONVERGED)

@@ -11,7 +11,7 @@ import typer
 from itemwise.cli.console import Console
 from itemwise.cli.difficulty_alarm import alarm
 from itemwise.cli.files import TABLE, check_targets, write_table
-from itemwise.cli.options import Json, Quiet, Seed, choice, choices
+from itemwise.cli.options import Jobs, Json, Quiet, Seed, choice, choices
 from itemwise.errors import InputError
 from itemwise.learning.presets import PRESETS
 
@@ -43,7 +43,6 @@ Coverage = Annotated[
     float, typer.Option(help="Share of new items that intervals should hold, from 0.5 to below 1.")
 ]
 Model = Annotated[Path, typer.Argument(help="Regressor that `itemwise difficulty fit` wrote.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Fits at once; -1 for all cores.")]
 
 
 @group.command()
@@ -67,7 +66,7 @@ def fit(
 
     skops_io()  # what is missing is said before the work, not after it
     console = Console(quiet, json)
-    frame, columns = _read(features, [difficulty], leave_out)
+    frame, columns = _read(features, [difficulty], leave_out, console)
     known = np.isfinite(columns[difficulty])
     made = DifficultyRegressor(regressor, coverage=coverage, random_state=seed)
     with console.progress(f"Learning from {features.name}"):
@@ -109,7 +108,7 @@ def predict(
 
     console = Console(quiet, json)
     made = load_regressor(model)
-    frame, _ = _read(features, [], None)
+    frame, _ = _read(features, [], None, console)
     known = list(getattr(made, "feature_names_in_", frame.columns))
     missing = [name for name in known if name not in frame]
     if missing:
@@ -156,7 +155,7 @@ def evaluate(
 
     console = Console(quiet, json)
     named = [*difficulty, *([negative] if negative else [])]
-    frame, columns = _read(features, named, leave_out)
+    frame, columns = _read(features, named, leave_out, console)
     with console.progress(f"Evaluating on {features.name}"):
         found = evaluate_difficulty(
             frame,
@@ -169,15 +168,16 @@ def evaluate(
             n_jobs=jobs,
         )
     table = found.to_frame().set_index("target")
-    speak = console.remark if out is None else console.say
-    if out is None:
-        console.table(table)
-    else:
+    if out is not None:
         write_table(table, out)
-        console.show(found.table().reset_index().set_index("target"))
-    for sentence in found.sentences():
-        speak(sentence)
-    console.document({"out": out, "meaning": found.sentences(), "evaluation": table})
+    console.finding(
+        found,
+        table,
+        out,
+        shown=found.table().reset_index().set_index("target"),
+        written={"Evaluation": out},
+        evaluation=table,
+    )
 
 
 def _judged(figures: dict[str, float]) -> str:
@@ -191,7 +191,7 @@ def _judged(figures: dict[str, float]) -> str:
 
 
 def _read(
-    path: Path, named: Sequence[str], leave_out: Sequence[str] | None
+    path: Path, named: Sequence[str], leave_out: Sequence[str] | None, console: Console
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Features, and the columns that are named, as numbers."""
     import pandas as pd
@@ -214,7 +214,7 @@ def _read(
             raise InputError(f"Column '{name}' of '{path}' holds {value!r:.40}, but no number.")
     rest = frame.drop(columns=[*named, *(leave_out or ())])
     if telling := [str(name) for name in rest if str(name).startswith(TARGETS)]:
-        typer.echo(f"Left out, since they tell of difficulty: {', '.join(telling)}.", err=True)
+        console.remark(f"Left out, since they tell of difficulty: {', '.join(telling)}.")
         rest = rest.drop(columns=telling)
     return rest, pd.DataFrame(columns, index=frame.index)
 

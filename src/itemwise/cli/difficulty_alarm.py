@@ -61,27 +61,20 @@ def alarm(
         method=method,
         guessing=guessing,
     )
-    speak = console.remark if out is None else console.say
-    if out is None:
-        console.table(found.to_frame())
-    else:
-        write_table(found.to_frame(), out)
-        speak(f"Statements: {out}")
-    for text in found.sentences():
-        speak(text)
+    statements = found.to_frame()
+    if out is not None:
+        write_table(statements, out)
     if figure is not None:
         found.plot().save(figure)
-        speak(f"Figure: {figure}")
-    console.document(
-        {
-            "fired": found.fired,
-            "shifted": found.shifted,
-            "situation": found.situation,
-            "false_alarm_rate": false_alarm_rate,
-            "method": found.method,
-            "meaning": found.meaning,
-            "notes": found.notes,
-            "out": out,
-            "statements": found.to_frame(),
-        }
+    console.finding(
+        found,
+        statements,
+        out,
+        written={"Statements": out, "Figure": figure},
+        fired=found.fired,
+        shifted=found.shifted,
+        situation=found.situation,
+        false_alarm_rate=false_alarm_rate,
+        method=found.method,
+        statements=statements,
     )

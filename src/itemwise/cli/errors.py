@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from itemwise.cli.console import tell
 from itemwise.cli.contents import Contents
 from itemwise.errors import ItemwiseError
 
@@ -59,12 +60,23 @@ def explained(*, debug: bool = False) -> Iterator[None]:
             BAD_INPUT,
         ) from None
     except KeyboardInterrupt:
-        typer.echo("Interrupted.", err=True)
+        tell("Interrupted.", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
+@contextmanager
+def resumable(*, kept: bool = True) -> Iterator[None]:
+    """Say after Ctrl-C that nothing finished is lost, where it is `kept`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if kept:
+            tell("Finished classifiers are kept: the same command goes on from here.", err=True)
+        raise
+
+
 def _stop(message: str, code: int) -> typer.Exit:
-    typer.echo(f"Error: {message}", err=True)
+    tell(f"Error: {message}", err=True)
     return typer.Exit(code)
 
 

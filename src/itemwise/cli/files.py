@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from itemwise.cli.console import typed
 from itemwise.errors import FileError, InputError
 from itemwise.files import check_writable, make_folder, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from itemwise.calibration import Calibration
+    from itemwise.responses import Responses
 
 _WRITERS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {
     ".csv": lambda frame: frame.to_csv(lineterminator="\n").encode(),
@@ -59,6 +63,35 @@ def report_folder(out: Path, source: Path) -> Path:
     folder = make_folder(out)
     check_writable(folder / SUMMARY)
     return folder
+
+
+def bank_or_responses(path: Path, layout: str, kind: str | None) -> Calibration | Responses:
+    """The item bank that a file holds, or else its responses."""
+    from itemwise.calibration import is_bank, load
+    from itemwise.responses import read_responses
+
+    return load(path) if is_bank(path) else read_responses(path, layout=layout, kind=kind)
+
+
+def page_of(folder: Path | None) -> Path | None:
+    """Where the page of a folder lies."""
+    return None if folder is None else folder / REPORT
+
+
+def write_page(
+    folder: Path, results: Any, title: str, settings: Mapping[str, Any], instances: Any = None
+) -> Path:
+    """The page of a command, beside its tables and figures."""
+    from itemwise.report import write_report
+
+    return write_report(
+        folder / REPORT,
+        results,
+        title=title,
+        settings=settings,
+        instances=instances,
+        command=typed(),
+    )
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

@@ -207,14 +207,17 @@ def compare(
     console, frame = Console(quiet, json), found.to_frame().set_index("method")
     if figure is not None:
         found.plot().save(figure)
-    if out is None:
-        console.table(frame)
-    else:
+    if out is not None:
         write_table(frame, out)
-        console.show(frame[COMPARED].round(3))
-    for sentence in found.sentences():
-        (console.remark if out is None else console.say)(sentence)
-    console.document({"out": out, "meaning": found.sentences(), "comparison": frame})
+    console.finding(
+        found,
+        frame,
+        out,
+        shown=frame[COMPARED].round(3),
+        written={"Comparison": out, "Figure": figure},
+        figure=figure,
+        comparison=frame,
+    )
 
 
 def _check_fit(

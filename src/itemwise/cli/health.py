@@ -9,14 +9,17 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import report_folder
-from itemwise.cli.options import Json, Kind, Layout, Quiet, Scores
+from itemwise.cli.files import page_of, report_folder, write_page
+from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Scores
+from itemwise.errors import InputError
+from itemwise.estimation.choosing import AUTO
 
 ROWS = 12
 COLUMNS = ["difficulty", "discrimination", "discrimination_se", "share_right", "problems"]
 
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Folder for tables, figures and the bank.")
+    Path | None,
+    typer.Option("--out", "-o", help="Folder for tables, figures, bank and page."),
 ]
 BankOption = Annotated[
     Path | None,
@@ -29,8 +32,9 @@ By = Annotated[
 
 
 def health(
-    scores: Scores,
+    responses: Scores,
     bank: BankOption = None,
+    model: ModelOrAuto = AUTO,
     by: By = None,
     out: Out = None,
     layout: Layout = "auto",
@@ -44,39 +48,37 @@ def health(
     near-duplicates; saturation at the top; respondents right on hard items against the odds.
     Without --out, the table of items is printed as CSV.
     """
-    folder = None if out is None else report_folder(out, scores)
+    if bank is not None and model != AUTO:
+        raise InputError("--model is for items without a --bank. Leave one of them out.")
+    folder = None if out is None else report_folder(out, responses)
     import itemwise as iw
     from itemwise.report import write_health
 
     console = Console(quiet, json)
-    responses = iw.read_responses(scores, layout=layout, kind=kind)
-    with console.progress(f"Looking at the items of {scores.name}"):
-        found = iw.item_health(responses, None if bank is None else iw.load(bank), by=by)
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    with console.progress(f"Looking at the items of {responses.name}"):
+        known = iw.calibrate(table, model) if bank is None else iw.load(bank)
+        found = iw.item_health(table, known, by=by)
     files = []
-    if folder is None:
-        console.table(found.items)
-    else:
+    if folder is not None:
         with console.progress("Drawing"):
             files = write_health(found, folder)
-        troubled = found.items[found.items["problems"] != ""]
-        if len(troubled):
-            console.show(troubled[COLUMNS].head(ROWS).round(3))
-    say = console.remark if folder is None else console.say
-    for sentence in found.sentences():
-        say(sentence)
-    if folder is not None:
-        console.say(f"Tables and figures: {folder}")
-    console.document(
-        {
-            "out": folder,
-            "files": files,
-            "meaning": found.sentences(),
-            "items": found.items,
-            "duplicates": found.duplicates,
-            "saturation": found.saturation,
-            "respondents": found.respondents,
-            "groups": found.groups,
-        }
+            files.append(
+                write_page(folder, found, "Item health", {"by": by, "bank": bank, "model": model})
+            )
+    troubled = found.items[found.items["problems"] != ""]
+    console.finding(
+        found,
+        found.items,
+        folder,
+        shown=troubled[COLUMNS].head(ROWS).round(3),
+        written={"Tables and figures": folder, "Report": page_of(folder)},
+        files=files,
+        items=found.items,
+        duplicates=found.duplicates,
+        saturation=found.saturation,
+        respondents=found.respondents,
+        groups=found.groups,
     )
     if not found.calibration.converged:
         raise typer.Exit(NOT_CONVERGED)

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.files import TABLE, check_targets, report_folder, write_table
+from itemwise.cli.files import TABLE, check_targets, page_of, report_folder, write_page, write_table
 from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Scores, choice
 from itemwise.estimation.choosing import AUTO
+from itemwise.numerics.multiplicity import CORRECTIONS
+from itemwise.studies.leaderboards.board import AVERAGES
 
-AVERAGES = ("items", "tasks")
-CORRECTIONS = ("bh", "by", "holm")
 COLUMNS = ["rank", "rank_low", "rank_high", "accuracy", "accuracy_low", "accuracy_high", "ability"]
 
 By = Annotated[str, typer.Option(help="Fact of items that tells their task.")]
@@ -31,7 +31,7 @@ Correction = Annotated[
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--out", "-o", help="Table to write, .csv or .parquet; or a folder for tables and figures."
+        "--out", "-o", help="Table to write, .csv or .parquet; or a folder for all there is."
     ),
 ]
 
@@ -53,7 +53,8 @@ def leaderboard(
 ) -> None:
     """Rank respondents, with intervals of accuracy, ability and rank, and say who is really better.
 
-    Without --out, the board is printed as CSV.
+    Without --out, the board is printed as CSV. A folder gets tables, figures, the item bank and
+    report.html.
     """
     single = out is not None and out.suffix.lower() in TABLE
     folder = None if out is None or single else report_folder(out, responses)
@@ -75,31 +76,23 @@ def leaderboard(
             alpha=alpha,
             correction=correction,
         )
-    board = found.to_frame()
-    files = []
-    if out is None:
-        console.table(board)
-    elif folder is None:
+    board, files = found.to_frame(), []
+    if folder is not None:
+        with console.progress("Drawing"):
+            files = write_leaderboard(found, folder)
+            settings = {"by": by, "cluster": cluster, "average": average, "correction": correction}
+            files.append(write_page(folder, found, "Leaderboard", settings))
+    elif out is not None:
         write_table(board, out)
         files.append(out)
-    else:
-        with console.progress("Drawing"):
-            files += write_leaderboard(found, folder)
-    speak = console.remark if out is None else console.say
-    if out is not None:
-        console.show(board[COLUMNS].round(3))
-    for sentence in found.sentences():
-        speak(sentence)
-    if out is not None:
-        speak(f"{'Board' if single else 'Tables and figures'}: {out}")
-    console.document(
-        {
-            "meaning": found.meaning,
-            "notes": found.notes,
-            "leaders": found.leaders,
-            "out": out,
-            "files": files,
-            "board": board,
-            "pairs": found.pairs.set_index(["respondent", "other"]),
-        }
+    console.finding(
+        found,
+        board,
+        out,
+        shown=board[COLUMNS].round(3),
+        written={"Tables and figures" if folder else "Board": out, "Report": page_of(folder)},
+        files=files,
+        leaders=found.leaders,
+        board=board,
+        pairs=found.pairs.set_index(["respondent", "other"]),
     )

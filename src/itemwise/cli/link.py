@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import BANK, FIGURE, TABLE, check_targets, write_table
-from itemwise.cli.options import Bank, Json, Layout, Quiet, choice
+from itemwise.cli.files import BANK, FIGURE, TABLE, bank_or_responses, check_targets, write_table
+from itemwise.cli.options import Bank, Json, Kind, Layout, Quiet, choice
 from itemwise.studies.linking.lines import METHODS
-
-if TYPE_CHECKING:
-    from itemwise import Calibration, Responses
 
 New = Annotated[
     Path,
@@ -54,6 +51,7 @@ def link(
     table: Table = None,
     figure: Figure = None,
     layout: Layout = "auto",
+    kind: Kind = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -70,7 +68,7 @@ def link(
 
     console = Console(quiet, json)
     names = None if anchors is None else list(read_order(anchors))
-    first, second = iw.load(old), _bank_or_responses(new, layout)
+    first, second = iw.load(old), bank_or_responses(new, layout, kind)
     with console.progress(f"Linking {new.name}"):
         found = iw.link(first, second, anchors=names, method=method, drift=drift, alpha=alpha)  # type: ignore[arg-type]
     if out is not None:
@@ -79,41 +77,21 @@ def link(
         write_table(found.anchors, table)
     if figure is not None:
         found.plot().save(figure)
-    for sentence in found.sentences():
-        (console.remark if out is None else console.say)(sentence)
-    if out is None:
-        console.table(found.anchors)
-    else:
-        console.say(f"Items: {out}")
-    console.document(
-        {
-            "method": method,
-            "slope": found.slope,
-            "slope_se": found.slope_se,
-            "intercept": found.intercept,
-            "intercept_se": found.intercept_se,
-            "drifted": found.drifted,
-            "converged": found.bank.converged,
-            "meaning": found.meaning,
-            "notes": found.notes,
-            "out": out,
-            "anchors": found.anchors,
-        }
+    console.finding(
+        found,
+        found.anchors,
+        out,
+        written={"Items": out, "Anchors": table, "Figure": figure},
+        method=method,
+        slope=found.slope,
+        slope_se=found.slope_se,
+        intercept=found.intercept,
+        intercept_se=found.intercept_se,
+        drifted=found.drifted,
+        converged=found.bank.converged,
+        table=table,
+        figure=figure,
+        anchors=found.anchors,
     )
     if not found.bank.converged:
         raise typer.Exit(NOT_CONVERGED)
-
-
-def _bank_or_responses(path: Path, layout: str) -> Calibration | Responses:
-    """A bank where the file is one, else responses."""
-    import itemwise as iw
-    from itemwise.errors import FileError
-
-    if path.suffix.lower() not in BANK:
-        return iw.read_responses(path, layout=layout)
-    try:
-        return iw.load(path)
-    except FileError:
-        if path.suffix.lower() != ".parquet":  # responses may lie in Parquet, too
-            raise
-        return iw.read_responses(path, layout=layout)

@@ -60,6 +60,12 @@ def _named(*flags: str, names: Collection[str], text: str, **settings: Any) -> A
     )
 
 
+def _workers(value: int) -> int:
+    if value < 1 and value != -1:
+        raise typer.BadParameter(f"{value} is neither a number from 1 nor -1, for all cores.")
+    return value
+
+
 Scores = Annotated[
     Path, typer.Argument(help="Responses: .csv, .tsv, .parquet or .jsonl; wide or long.")
 ]
@@ -87,7 +93,12 @@ Kind = Annotated[
     ),
 ]
 Pool = Annotated[str, choice("--pool", names=POOLS, text="Classifiers that answer.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Classifiers at once; -1 for all cores.")]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs", "-j", callback=_workers, help="How many work at once; -1 for all cores."
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
-from itemwise.cli.console import Console, typed
+from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import REPORT, report_folder
+from itemwise.cli.files import page_of, report_folder, write_page
 from itemwise.cli.options import Json, Layout, Quiet, Seed, choice
 from itemwise.datasets.aslib_description import Better as BetterName
 from itemwise.errors import InputError
@@ -301,7 +301,7 @@ def _compared(
 
 
 def _write(console: Console, told: Told, folder: Path, size: int | None) -> list[Path]:
-    from itemwise.report import write_portfolio, write_report
+    from itemwise.report import write_portfolio
 
     with console.progress("Drawing"):
         files = write_portfolio(
@@ -313,13 +313,8 @@ def _write(console: Console, told: Told, folder: Path, size: int | None) -> list
             random_state=told.seed,
             notes=told.missing,
         )
-        page = write_report(
-            folder / REPORT,
-            told.findings,
-            title="Portfolio of algorithms",
-            settings={"epsilons": told.epsilons, "seed": told.seed},
-            command=typed(),
-        )
+        settings = {"epsilons": told.epsilons, "seed": told.seed}
+        page = write_page(folder, told.findings, "Portfolio of algorithms", settings)
     return [*files, page]
 
 
@@ -341,4 +336,4 @@ def _show(console: Console, told: Told, folder: Path | None) -> None:
         speak(text)
     if folder is not None:
         speak(f"Tables and figures: {folder}")
-        speak(f"Report: {folder / REPORT}")
+        speak(f"Report: {page_of(folder)}")

@@ -66,6 +66,6 @@ def publish(
             "server": done.server,
             "suite": done.suite,
             "address": done.address,
-            "meaning": done.meaning,
+            "meaning": [done.meaning],
         }
     )

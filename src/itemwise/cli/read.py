@@ -98,7 +98,7 @@ def _document(found: LogReading) -> dict[str, object]:
         "models": found.responses.respondents,
         "items": found.responses.n_items,
         "kind": found.responses.kind,
-        "meaning": found.meaning,
+        "meaning": found.sentences(),
         "left_out": found.left_out,
         "notes": found.notes,
         "files": found.files,

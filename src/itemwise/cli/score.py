@@ -9,18 +9,19 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.files import TABLE, check_targets, write_table
-from itemwise.cli.options import Bank, Json, Layout, Method, Quiet, Scores
+from itemwise.cli.options import Bank, Json, Kind, Layout, Method, Quiet, Scores
 
 
 def score(
     bank: Bank,
-    scores: Scores,
+    responses: Scores,
     method: Method = "eap",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Table of abilities to write, .csv or .parquet."),
     ] = None,
     layout: Layout = "auto",
+    kind: Kind = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -29,18 +30,18 @@ def score(
     Items are known by name; those that were not asked are left out. Without --out, the abilities
     are printed as CSV.
     """
-    check_targets({"--out": (out, TABLE)}, sources=[bank, scores])
+    check_targets({"--out": (out, TABLE)}, sources=[bank, responses])
     import itemwise as iw
 
     console = Console(quiet, json)
     calibration = iw.load(bank)
-    responses = iw.read_responses(scores, layout=layout)
-    with console.progress(f"Scoring {scores.name}"):
-        found = calibration.score(responses, method)
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    with console.progress(f"Scoring {responses.name}"):
+        found = calibration.score(table, method)
     if out is None:
         console.table(found)
     else:
         write_table(found, out)
-        console.say(repr(responses))
+        console.say(repr(table))
         console.say(f"Abilities: {out}")
     console.document({"method": method, "out": out, "abilities": found})

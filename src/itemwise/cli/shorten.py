@@ -12,14 +12,14 @@ from itemwise.cli.files import TABLE, check_targets, write_table
 from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Scores, Seed, choice
 from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO
+from itemwise.studies.shortening.shorten import METHODS
 
-METHODS = ("auto", "information", "anchors", "irt_anchors", "stratified", "random")
 SHORT = (".json",)
 SHOWN = ["method", "predictor", "mae", "mae_se", "bias", "kendall", "coverage"]
 
 
 def shorten(
-    scores: Scores,
+    responses: Scores,
     size: Annotated[int | None, typer.Option("--size", "-n", min=1, help="Items to keep.")] = None,
     method: Annotated[
         str, choice("--method", names=METHODS, text="How items are chosen.")
@@ -53,17 +53,17 @@ def shorten(
     """
     console = Console(quiet, json)
     if score is not None:
-        _predict(scores, score, out, layout, kind, console)
+        _predict(responses, score, out, layout, kind, console)
         return
     if size is None:
         raise InputError("Give --size, the number of items to keep; or --score short.json.")
-    check_targets({"--out": (out, SHORT)}, sources=[scores])
+    check_targets({"--out": (out, SHORT)}, sources=[responses])
     import itemwise as iw
 
-    responses = iw.read_responses(scores, layout=layout, kind=kind)
-    with console.progress(f"Shortening {scores.name}"):
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    with console.progress(f"Shortening {responses.name}"):
         found = iw.shorten(
-            responses,
+            table,
             size,
             method=method,
             model=model,
@@ -72,33 +72,24 @@ def shorten(
             confidence=confidence,
             random_state=seed,
         )
-    if out is None:
-        for sentence in found.sentences():
-            console.remark(sentence)
-        console.table(found.to_frame())
-    else:
+    if out is not None:
         found.save(out)
-        console.say(repr(responses))
-        console.show(found.error[SHOWN].round(4))
-        for sentence in found.sentences():
-            console.say(sentence)
-        console.say(f"Short benchmark: {out}")
-    console.document(
-        {
-            "method": found.method,
-            "predictor": found.predictor,
-            "confidence": found.confidence,
-            "meaning": found.meaning,
-            "notes": found.notes,
-            "out": out,
-            "error": found.error,
-            "items": found.to_frame(),
-        }
+    console.finding(
+        found,
+        found.to_frame(),
+        out,
+        shown=found.error[SHOWN].round(4),
+        written={"Short benchmark": out},
+        method=found.method,
+        predictor=found.predictor,
+        confidence=found.confidence,
+        error=found.error,
+        items=found.to_frame(),
     )
 
 
 def _predict(
-    scores: Path,
+    responses: Path,
     short: Path,
     out: Path | None,
     layout: str,
@@ -106,16 +97,16 @@ def _predict(
     console: Console,
 ) -> None:
     """Scores of respondents who were asked a short form."""
-    check_targets({"--out": (out, TABLE)}, sources=[scores, short])
+    check_targets({"--out": (out, TABLE)}, sources=[responses, short])
     import itemwise as iw
 
     saved = iw.load_short_benchmark(short)
-    responses = iw.read_responses(scores, layout=layout, kind=kind)
-    found = saved.predict(responses)
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    found = saved.predict(table)
     if out is None:
         console.table(found)
     else:
         write_table(found, out)
-        console.say(repr(responses))
+        console.say(repr(table))
         console.say(f"Predicted scores: {out}")
     console.document({"confidence": saved.confidence, "out": out, "scores": found})

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.files import write_table
+from itemwise.cli.errors import NOT_CONVERGED
+from itemwise.cli.files import page_of, report_folder, write_page
 from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Scores
 from itemwise.estimation.choosing import AUTO
-from itemwise.files import make_folder
 
 
 def tasks(
-    scores: Scores,
+    responses: Scores,
     by: Annotated[
         str,
         typer.Option(help="The fact of items that names their task, as .parquet files keep it."),
@@ -23,7 +23,7 @@ def tasks(
     model: ModelOrAuto = AUTO,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder for tables and the heat map."),
+        typer.Option("--out", "-o", help="Folder for tables, the heat map, banks and a page."),
     ] = None,
     least_items: Annotated[
         int, typer.Option(min=1, help="Items that a task needs on which respondents differ.")
@@ -35,41 +35,36 @@ def tasks(
 ) -> None:
     """Say which tasks measure the same: one scale a task, and correlations between them.
 
-    Without --out, the correlations are printed as CSV. With it, the folder gets correlations.csv,
-    tasks.csv, abilities.csv, joint_abilities.csv and correlations.svg.
+    Without --out, the correlations are printed as CSV.
     """
-    folder = None if out is None else make_folder(out)
+    folder = None if out is None else report_folder(out, responses)
     import itemwise as iw
+    from itemwise.report import write_tasks
 
     console = Console(quiet, json)
-    responses = iw.read_responses(scores, layout=layout, kind=kind)
-    with console.progress(f"Calibrating the tasks of {scores.name}") as report:
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    with console.progress(f"Calibrating the tasks of {responses.name}") as report:
         found = iw.task_scales(
-            responses,
+            table,
             by,
             model=model,
             least_items=least_items,
             progress=lambda done, total, task: report(done, task, total),
         )
-    if folder is None:
-        console.remark("\n".join(found.sentences()))
-        console.table(found.correlations.set_index(["task", "other"]))
-    else:
-        write_table(found.tasks, folder / "tasks.csv")
-        for name in ("correlations", "abilities", "joint_abilities"):
-            frame = getattr(found, name)
-            write_table(frame.set_index(frame.columns[0]), folder / f"{name}.csv")
-        found.plot().save(folder / "correlations.svg")
-        console.say(repr(responses))
-        console.show(found.tasks.round(3))
-        console.say("\n".join(found.sentences()))
-        console.say(f"Tables and figure: {folder}")
-    console.document(
-        {
-            "meaning": found.meaning,
-            "notes": found.notes,
-            "out": folder,
-            "tasks": found.tasks,
-            "correlations": found.correlations,
-        }
+    files = []
+    if folder is not None:
+        with console.progress("Drawing"):
+            files = write_tasks(found, folder)
+            files.append(write_page(folder, found, "Tasks", {"by": by, "model": model}))
+    console.finding(
+        found,
+        found.correlations.set_index(["task", "other"]),
+        folder,
+        shown=found.tasks.round(3),
+        written={"Tables and figures": folder, "Report": page_of(folder)},
+        files=files,
+        tasks=found.tasks,
+        correlations=found.correlations,
     )
+    if not all(one.converged for one in found.calibrations.values()):
+        raise typer.Exit(NOT_CONVERGED)

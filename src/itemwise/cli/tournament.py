@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.files import FIGURE, TABLE, check_targets, write_table
-from itemwise.cli.options import Json, Layout, Quiet
+from itemwise.cli.options import Json, Layout, Quiet, Scores
 
-if TYPE_CHECKING:
-    from itemwise.studies import Tournament
-
-
-Table = Annotated[
-    Path, typer.Argument(help="Scores, a row a respondent and a column an item: .csv, .parquet.")
-]
 Order = Annotated[
     str,
     typer.Option(help="'given', or a file: one item a line, or an item and a number to sort by."),
@@ -39,7 +31,7 @@ Bump = Annotated[Path | None, typer.Option(help="Figure of the ranks over the pe
 
 
 def tournament(
-    scores: Table,
+    responses: Scores,
     order: Order = "given",
     tolerance: Tolerance = 0.0,
     tau: Tau = 0.5,
@@ -63,53 +55,36 @@ def tournament(
             "--figure": (figure, FIGURE),
             "--bump": (bump, FIGURE),
         },
-        sources=[scores, *([ordered] if ordered else [])],
+        sources=[responses, *([ordered] if ordered else [])],
     )
     from itemwise.cli.orders import read_order
     from itemwise.responses import read_responses
     from itemwise.studies.benchmarks.tournament import tournament as play
 
     console = Console(quiet, json)
-    table = read_responses(scores, kind="continuous", layout=layout)
-    with console.progress(f"Playing {scores.name}"):
+    table = read_responses(responses, kind="continuous", layout=layout)
+    with console.progress(f"Playing {responses.name}"):
         found = play(
             table,
             order=read_order(ordered) if ordered else None,
             tolerance=tolerance,
             tau=tau,
         )
-    speak = console.remark if out is None else console.say
-    if out is None:
-        console.table(found.to_frame())
-    else:
-        write_table(found.to_frame(), out)
-        speak(f"Ratings: {out}")
-    for text in (found.meaning, *found.notes):
-        speak(text)
-    _write_more(found, history, {"ratings": figure, "ranks": bump}, speak)
-    console.document(
-        {
-            "tolerance": tolerance,
-            "tau": tau,
-            "items": found.items,
-            "meaning": found.meaning,
-            "notes": found.notes,
-            "out": out,
-            "ratings": found.to_frame(),
-        }
-    )
-
-
-def _write_more(
-    found: Tournament,
-    history: Path | None,
-    figures: Mapping[str, Path | None],
-    speak: Callable[[str], None],
-) -> None:
+    ratings = found.to_frame()
+    if out is not None:
+        write_table(ratings, out)
     if history is not None:
         write_table(found.history().set_index("period"), history)
-        speak(f"History: {history}")
-    for kind, path in figures.items():
+    for which, path in (("ratings", figure), ("ranks", bump)):
         if path is not None:
-            found.plot(kind=kind).save(path)
-            speak(f"Figure: {path}")
+            found.plot(kind=which).save(path)
+    console.finding(
+        found,
+        ratings,
+        out,
+        written={"Ratings": out, "History": history, "Figure": figure, "Figure of ranks": bump},
+        tolerance=tolerance,
+        tau=tau,
+        items=found.items,
+        ratings=ratings,
+    )

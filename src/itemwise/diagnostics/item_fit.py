@@ -16,9 +16,9 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import Diagnosis
 from itemwise.diagnostics.residuals import material_of, observed
 from itemwise.diagnostics.s_x2 import s_x2
-from itemwise.diagnostics.subject import adjusted
 from itemwise.models.categorical import Categorical
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def item_fit(calibration: Calibration, responses: Table | None = None) -> ItemFi
         s_x2=found,
         s_x2_df=freedom,
         s_x2_p=p,
-        s_x2_p_adjusted=adjusted(p),
+        s_x2_p_adjusted=benjamini_hochberg(p),
         s_x2_rmsea=_rmsea(found, freedom, n_complete),
         infit=fit.infit,
         infit_z=fit.infit_z,

@@ -15,10 +15,11 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import Diagnosis
-from itemwise.diagnostics.subject import adjusted, own_or_given
+from itemwise.diagnostics.subject import own_or_given
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses, Table
 from itemwise.responses.cells import as_floats
 from itemwise.words import counted, listed
@@ -346,7 +347,7 @@ def _diagnosed(pairs: _Pairs, most: int, notes: list[str]) -> LocalDependence:
     best = pairs.best
     mean = pairs.sum / pairs.count if pairs.count else float("nan")
     p = 2 * ndtr(-np.abs(best[:, 3]))
-    p_adjusted = adjusted(p, pairs.count)
+    p_adjusted = benjamini_hochberg(p, pairs.count)
     dependent = _dependent(p_adjusted, best[:, 2] - mean)
     if pairs.constant.any():
         names = [pairs.names[k] for k in np.flatnonzero(pairs.constant)]

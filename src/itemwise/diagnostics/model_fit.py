@@ -243,8 +243,7 @@ def _fitted(calibration: Calibration, model: Categorical, items: Ints) -> Family
     prob = np.exp(log_prob)
     slopes = np.where(prob > 0, model.slopes(coords[items], nodes.fine), 0.0) * prob
     free: NDArray[np.bool_] = ~model.at_bound(coords)[items]
-    shared = tuple(coordinate.shared for coordinate in model.coordinates)
-    return Family(prob, slopes, weights, free, shared)
+    return Family(prob, slopes, weights, free, tuple(model.shared))
 
 
 def _chosen(statistic: str, family: Family, model: Categorical) -> str:

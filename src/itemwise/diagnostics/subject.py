@@ -8,7 +8,6 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.multiplicity import adjusted as adjusted
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.scoring import Population

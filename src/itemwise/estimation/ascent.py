@@ -263,7 +263,7 @@ def propose(
     n_respondents = float(xp.sum(data.weights))
     sure = n_respondents >= MANY and all(c.prior is not None for c in model.coordinates)
     on_top = sure and float(xp.sum(gains)) < NEAR
-    if found.tables is not None and not (on_top or any(c.shared for c in model.coordinates)):
+    if found.tables is not None and not (on_top or model.shared.any()):
         step = _climb(model, coords, step, gains, found.tables, tilt, run) - coords
     common, gain = 0 * step, 0.0
     if model.affine:
@@ -300,7 +300,7 @@ def propose_beside(
     step = newton_step(model, slopes)
     gains = 0.5 * xp.sum(slopes.gradient * step, axis=1)
     items = xp.astype(like(np.flatnonzero(~held.mask), coords), xp.int64)
-    if found.tables is not None and items.shape[0] and not any(c.shared for c in model.coordinates):
+    if found.tables is not None and items.shape[0] and not model.shared.any():
         here, own = coords[items], of_items(found.tables, items)
         ahead = _climb(model, here, step[items], gains[items], own, 0 * here, run)
         step[items] = ahead - here

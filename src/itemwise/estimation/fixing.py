@@ -40,8 +40,7 @@ def items_held(
     coords = np.zeros((table.n_items, chosen.width))
     coords[mask] = chosen.widened(bank.coords[positions])
     covariances = np.zeros((table.n_items, chosen.width, chosen.width))
-    width = bank.coords.shape[1]
-    covariances[mask, :width, :width] = bank.uncertainty.covariances[positions]
+    covariances[mask] = chosen.widened_covariances(bank.uncertainty.covariances[positions])
     return chosen, Held(mask, coords, covariances)
 
 

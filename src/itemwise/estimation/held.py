@@ -29,8 +29,7 @@ class Held:
 
     def free(self, model: MeasurementModel) -> np.ndarray:
         """Which coordinates are found, (n_items, width); a shared one is known from the bank."""
-        shared = np.array([c.shared for c in model.coordinates])
-        free: np.ndarray = ~self.mask[:, None] & ~shared
+        free: np.ndarray = ~self.mask[:, None] & ~model.shared
         return free
 
     def begin(self, model: MeasurementModel, start: Array) -> Array:
@@ -94,15 +93,14 @@ class Held:
     ) -> Floats:
         """Covariances on the scale of the bank; those of held items are the bank's own."""
         moved = moved_covariances(model, coords, covariances, -mean / sd, 1 / sd)
-        for k in np.flatnonzero([c.shared for c in model.coordinates]):
+        for k in np.flatnonzero(model.shared):
             moved[:, k, k] = self.covariances[self.mask][0, k, k]
         return np.where(self.mask[:, None, None], self.covariances, moved)
 
     def _spread(self, model: MeasurementModel) -> Floats:
         """Held coordinates; those that all items share in every row."""
-        shared = np.array([c.shared for c in model.coordinates])
         first = self.coords[np.flatnonzero(self.mask)[0]]
-        return np.where(shared, first, self.coords)
+        return np.where(model.shared, first, self.coords)
 
 
 def _middle(coordinate: Coordinate) -> float:

@@ -173,7 +173,7 @@ def _of_moments(data: Encoded, model: MeasurementModel, coords: Array) -> Floats
 
 def in_unit(covariances: Floats, model: MeasurementModel) -> Floats:
     """Covariances after the shared coordinates became the unit of the scale: known exactly."""
-    known = np.array([c.shared for c in model.coordinates])
+    known = model.shared
     return np.where(known[:, None] | known, 0.0, covariances)
 
 
@@ -323,14 +323,14 @@ def _spread_out(model: MeasurementModel, free: np.ndarray) -> Floats:
             column = np.zeros((n_items, width))
             column[:, k] = 1
             columns.append(column.reshape(-1, 1))
-    own = free & ~np.array([c.shared for c in model.coordinates])
+    own = free & ~model.shared
     columns.append(np.eye(n_items * width)[:, own.reshape(-1)])
     return np.concatenate(columns, axis=1)
 
 
 def _invert_alone(model: MeasurementModel, own: Floats, free: np.ndarray) -> Floats:
     """Each item's own inverse."""
-    alone = free & ~np.array([c.shared for c in model.coordinates])
+    alone = free & ~model.shared
     mask = alone[:, :, None] & alone[:, None, :]
     return _symmetrised(positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask)
 
@@ -339,7 +339,7 @@ def _invert_structured(
     model: MeasurementModel, own: Floats, directions: Floats, population: Floats, free: np.ndarray
 ) -> Floats:
     """Each item's own inverse, plus what the shared origin and unit of the scale add."""
-    alone = free & ~np.array([c.shared for c in model.coordinates])
+    alone = free & ~model.shared
     mask = alone[:, :, None] & alone[:, None, :]
     inverse = _invert_alone(model, own, free)
     flat = directions.reshape(2, -1)

@@ -69,7 +69,7 @@ class Joint:
         progress: Progress | None = None,
     ) -> Fit:
         """Start abilities from the mean responses; then items, abilities, in turn."""
-        if any(c.shared for c in model.coordinates):
+        if model.shared.any():
             raise InputError(
                 f"The joint engine fits every item by itself, but the {model.name} model shares "
                 "a parameter among items. Use engine='em'."

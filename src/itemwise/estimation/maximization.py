@@ -90,18 +90,15 @@ def newton_step(model: MeasurementModel, slopes: Slopes, damping: Array | float 
     xp = array_namespace(slopes.gradient)
     # What rounding leaves of a flat item must not become an infinite step.
     diagonal = xp.linalg.diagonal(slopes.information) * (1e-9 + damping) + 1e-12
-    shared = tuple(c.shared for c in model.coordinates)
-    return solve_blocks(add_diagonal(slopes.information, diagonal), slopes.gradient, shared)
+    information = add_diagonal(slopes.information, diagonal)
+    return solve_blocks(information, slopes.gradient, tuple(model.shared))
 
 
 def shorten(model: MeasurementModel, step: Array) -> Array:
     """Scale steps down to the longest that the model allows."""
     xp = array_namespace(step)
     excess = xp.abs(step) / like([c.longest for c in model.coordinates], step)
-    if any(c.shared for c in model.coordinates):
-        excess = xp.max(excess)
-    else:
-        excess = xp.max(excess, axis=1, keepdims=True)
+    excess = xp.max(excess) if model.shared.any() else xp.max(excess, axis=1, keepdims=True)
     return step / xp.clip(excess, 1.0, None)
 
 

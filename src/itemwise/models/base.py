@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.models.priors import Prior
@@ -81,6 +82,11 @@ class MeasurementModel(ABC):
         return len(self.coordinates)
 
     @property
+    def shared(self) -> NDArray[np.bool_]:
+        """Which coordinates are the same for all items, (width,)."""
+        return np.array([coordinate.shared for coordinate in self.coordinates], dtype=bool)
+
+    @property
     @abstractmethod
     def direction(self) -> tuple[float, ...]:
         """Weights of the statistics whose sum is higher, the better a response is."""
@@ -124,6 +130,11 @@ class MeasurementModel(ABC):
         lacking = [c.absent for c in self.coordinates[coords.shape[1] :]]
         columns = [np.full((len(coords), 1), value, dtype=float) for value in lacking]
         return np.concatenate([coords, *columns], axis=1)
+
+    def widened_covariances(self, covariances: Floats) -> Floats:
+        """Covariances of items of a narrower shape: what they lack has none."""
+        lacking = self.width - covariances.shape[1]
+        return np.pad(covariances, ((0, 0), (0, lacking), (0, lacking)))
 
     def check(self, cells: Array, items: Sequence[str]) -> None:
         """Refuse responses that the model cannot explain, with an InputError."""

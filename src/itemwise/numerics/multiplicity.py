@@ -9,7 +9,7 @@ import numpy as np
 from itemwise.numerics.arrays import Floats
 
 
-def adjusted(p: Floats, n_tests: int | None = None) -> Floats:
+def benjamini_hochberg(p: Floats, n_tests: int | None = None) -> Floats:
     """P-values that hold the share of false alarms (Benjamini and Hochberg, 1995); NaN stays.
 
     Where only the smallest of `n_tests` are given, what is returned is never too small.
@@ -24,7 +24,7 @@ def benjamini_yekutieli(p: Floats) -> Floats:
     """P-values that hold the share of false alarms (2001), however the tests hang together."""
     order = _ascending(p)
     harmonic = float((1.0 / np.arange(1, order.size + 1)).sum())
-    return _placed(harmonic * adjusted(p)[order], order, p.shape)
+    return _placed(harmonic * benjamini_hochberg(p)[order], order, p.shape)
 
 
 def holm(p: Floats) -> Floats:
@@ -35,7 +35,7 @@ def holm(p: Floats) -> Floats:
 
 
 CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {
-    "bh": adjusted,
+    "bh": benjamini_hochberg,
     "by": benjamini_yekutieli,
     "holm": holm,
 }

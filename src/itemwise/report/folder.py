@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from itemwise.errors import FileError
+from itemwise.errors import FileError, InputError
 from itemwise.files import (
     PathLike,
     file_name_of,
@@ -35,6 +36,7 @@ class ReportFolder:
 
     home: Path
     files: list[Path] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)  # figures that show nothing, and why
 
     @classmethod
     def at(cls, folder: PathLike) -> ReportFolder:
@@ -59,10 +61,20 @@ class ReportFolder:
         """Draw a figure and write it."""
         self.files.append(draw().save(self.home / FIGURES / f"{name}.png"))
 
+    def figures(self, kinds: Iterable[str], plot: Callable[[str], Display]) -> None:
+        """Draw a figure of each kind; one that has nothing to show is missing."""
+        for kind in kinds:
+            try:
+                self.figure(kind, partial(plot, kind))
+            except InputError as reason:
+                self.missing[kind] = str(reason)
+
     def finish(self, summary: Mapping[str, Any]) -> list[Path]:
-        """Write what it all means, and the paths of all files; the paths."""
+        """Write what it all means, what is missing, and the paths of all files; the paths."""
+        missing = {**summary.get("missing", {}), **self.missing}
         names = [path.relative_to(self.home).as_posix() for path in self.files]
-        write_json(self.home / SUMMARY, KIND, FORMAT, {**summary, "files": names})
+        document = {**summary, "missing": missing, "files": names}
+        write_json(self.home / SUMMARY, KIND, FORMAT, document)
         return [*self.files, self.home / SUMMARY]
 
 

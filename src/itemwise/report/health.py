@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
-from itemwise.errors import InputError
 from itemwise.files import PathLike
 from itemwise.report.folder import ReportFolder
 from itemwise.studies import ItemHealth
@@ -13,10 +11,7 @@ from itemwise.studies.health.item_health import FIGURES
 
 
 def write_health(health: ItemHealth, folder: PathLike) -> list[Path]:
-    """Write tables, item bank and figures; the paths of all files.
-
-    A figure that has nothing to show is left out, and the summary says why.
-    """
+    """Write tables, item bank and figures; the paths of all files."""
     report = ReportFolder.at(folder)
     report.bank("items", health.calibration)
     report.table("items", health.items)
@@ -25,10 +20,5 @@ def write_health(health: ItemHealth, folder: PathLike) -> list[Path]:
     report.table("respondents", health.respondents)
     if len(health.groups):
         report.table("groups", health.groups)
-    missing: dict[str, str] = {}
-    for kind in FIGURES:
-        try:
-            report.figure(kind, partial(health.plot, kind))
-        except InputError as reason:
-            missing[kind] = str(reason)
-    return report.finish({"sentences": health.sentences(), "missing_figures": missing})
+    report.figures(FIGURES, health.plot)
+    return report.finish({"sentences": health.sentences()})

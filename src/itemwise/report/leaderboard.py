@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
-from itemwise.errors import InputError
 from itemwise.files import PathLike
 from itemwise.report.folder import ReportFolder
 from itemwise.studies import Leaderboard
@@ -20,10 +18,5 @@ def write_leaderboard(board: Leaderboard, folder: PathLike) -> list[Path]:
     report.table("leaderboard", board.to_frame())
     report.table("pairs", board.pairs)
     report.table("tasks", board.tasks)
-    missing = {}
-    for kind in FIGURES:
-        try:
-            report.figure(kind, partial(board.plot, kind))
-        except InputError as reason:  # a single respondent has no pairs to draw
-            missing[kind] = str(reason)
-    return report.finish({"sentences": board.sentences(), "missing": missing})
+    report.figures(FIGURES, board.plot)
+    return report.finish({"sentences": board.sentences()})

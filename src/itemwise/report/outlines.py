@@ -185,6 +185,18 @@ def _capability_figures(capability: Any) -> Iterator[tuple[str, Draw]]:
     yield "difficulty of cases", partial(capability.plot, "density")
 
 
+def _board_figures(board: Any) -> Iterator[tuple[str, Draw]]:
+    from itemwise.studies.leaderboards.leaderboard import FIGURES
+
+    return ((kind, partial(board.plot, kind)) for kind in FIGURES)
+
+
+def _health_figures(health: Any) -> Iterator[tuple[str, Draw]]:
+    from itemwise.studies.health.item_health import FIGURES
+
+    return ((kind, partial(health.plot, kind)) for kind in FIGURES)
+
+
 OUTLINES: dict[str, Outline] = {
     "Diagnosis": Outline(leads=False),
     "LabelTrouble": Outline(),
@@ -232,6 +244,19 @@ OUTLINES: dict[str, Outline] = {
     "DifficultyExplanation": Outline(
         named_tables(features="to_frame"),
         named_figures(permutation={}, impurity={"kind": "impurity"}),
+    ),
+    "Leaderboard": Outline(
+        named_tables(respondents="to_frame", pairs="pairs", tasks="tasks"), _board_figures
+    ),
+    "ItemHealth": Outline(
+        named_tables(
+            items="items",
+            near_duplicates="duplicates",
+            saturation="saturation",
+            respondents="respondents",
+            groups="groups",
+        ),
+        _health_figures,
     ),
     "MetadataRelations": Outline(named_tables(pairs="to_frame", matrix="matrix")),
 }

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from itemwise.calibration import Calibration, load
+from itemwise.calibration import Calibration, is_bank, load
 from itemwise.diagnostics import diagnose
-from itemwise.errors import FileError, InputError
+from itemwise.errors import FileError
 from itemwise.estimation import calibrate
 from itemwise.files import PathLike, file_name_of, read_json, readable_file
 from itemwise.report.folder import BANKS, FIGURES, FORMAT, KIND, SUMMARY
@@ -29,7 +29,7 @@ def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[An
     place = Path(path)
     if place.is_dir():
         return read_folder(place)
-    if _is_bank(place):
+    if is_bank(place):
         return [load(place)]
     return analyse(place)
 
@@ -45,8 +45,7 @@ def read_folder(folder: Path) -> list[Any]:
     if not (folder / SUMMARY).is_file():
         raise FileError(
             f"'{folder}' holds no '{SUMMARY}': no command of Itemwise finished there. Give a "
-            "folder that decode, confusion, portfolio, capability or demo wrote, an item bank, or "
-            "a file of responses."
+            "folder that a command wrote, an item bank, or a file of responses."
         )
     summary = read_json(folder / SUMMARY, KIND, FORMAT)
     named = [str(name) for name in summary.get("files", []) if _is_inside(str(name))]
@@ -63,19 +62,6 @@ def _names_of_datasets(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     return {file_name_of(str(name)): str(name) for name in _table(path).iloc[:, 0]}
-
-
-def _is_bank(path: Path) -> bool:
-    """Whether a file is an item bank; JSON always is meant as one."""
-    if path.suffix.lower() == ".json":
-        return True
-    if path.suffix.lower() != ".parquet":
-        return False
-    try:
-        load(path)
-    except (FileError, InputError):
-        return False
-    return True
 
 
 def _is_inside(name: str) -> bool:

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from itemwise.studies.evaluation.adaptive import (
         evaluate_adaptively_async as evaluate_adaptively_async,
     )
+    from itemwise.studies.evaluation.first_items import first_items as first_items
     from itemwise.studies.evaluation.replay import AdaptiveReplay as AdaptiveReplay
     from itemwise.studies.evaluation.replay import replay_adaptively as replay_adaptively
     from itemwise.studies.evaluation.selections import inspect_sample_ids as inspect_sample_ids
@@ -121,6 +122,7 @@ STUDIES: dict[str, str] = {
     "evaluate_difficulty": "difficulty.difficulty_evaluation",
     "evaluate_selectors": "algorithms.algorithm_selection",
     "explain_difficulty": "difficulty.difficulty_explanation",
+    "first_items": "evaluation.first_items",
     "generality": "difficulty.dual_indicators",
     "inspect_sample_ids": "evaluation.selections",
     "item_health": "health.item_health",

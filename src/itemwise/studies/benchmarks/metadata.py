@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.diagnostics.subject import adjusted
 from itemwise.errors import InputError
 from itemwise.numerics.agreement import correlation_interval
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.results import Finding
 from itemwise.studies.benchmarks.matching import Metadata, matched
 from itemwise.words import counted, listed
@@ -164,7 +164,7 @@ def relate_metadata(
         low=cells[..., 2],
         high=cells[..., 3],
         p=cells[..., 4],
-        p_adjusted=adjusted(cells[..., 4].reshape(-1)).reshape(cells.shape[:2]),
+        p_adjusted=benjamini_hochberg(cells[..., 4].reshape(-1)).reshape(cells.shape[:2]),
         method=method,
         notes=(*notes, *_notes(known, found[parameters], cells)),
     )

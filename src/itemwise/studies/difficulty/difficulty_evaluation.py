@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.arguments import whole_number
-from itemwise.diagnostics.subject import adjusted
 from itemwise.errors import InputError
 from itemwise.learning.pipelines import pipeline_of
 from itemwise.learning.presets import PRESETS, checked_name, regressor_of, unwrapped
@@ -18,6 +17,7 @@ from itemwise.learning.rows import Rows
 from itemwise.learning.targets import PREDICTED, DifficultyTargets, equally_hard
 from itemwise.numerics.agreement import correlation_interval, prediction_figures
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.results import Finding
 from itemwise.studies.difficulty.item_rows import (
     columns_of_items,
@@ -338,7 +338,7 @@ def _compared(rows: pd.DataFrame, folds: pd.DataFrame) -> pd.DataFrame:
             for name in rows["regressor"]
         ]
     )
-    return rows.assign(p=p, p_adjusted=adjusted(p), best=np.arange(len(rows)) == best)
+    return rows.assign(p=p, p_adjusted=benjamini_hochberg(p), best=np.arange(len(rows)) == best)
 
 
 def _signed_rank(differences: Floats) -> float:

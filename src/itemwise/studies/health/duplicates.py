@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.subject import adjusted
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks, workers
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def duplicate_items(
     log_p = search.log_chances(candidates[:, :2].astype(int), candidates[:, 2]) * share
     n_pairs = kept.size * (kept.size - 1) // 2
     p = np.exp(log_p)
-    p_adjusted = adjusted(p, max(n_pairs, 1))
+    p_adjusted = benjamini_hochberg(p, max(n_pairs, 1))
     sure = np.flatnonzero(p_adjusted < ALPHA)
     sure = sure[np.argsort(p[sure], kind="stable")]
     pairs = search.described(candidates[sure], p[sure], p_adjusted[sure])

@@ -11,11 +11,12 @@ import numpy as np
 from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
 from itemwise.diagnostics import label_trouble, local_dependence
-from itemwise.diagnostics.subject import adjusted, checked_calibration
+from itemwise.diagnostics.subject import checked_calibration
 from itemwise.diagnostics.usable import informative
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.cells import as_floats
 from itemwise.results import Finding
@@ -267,7 +268,7 @@ def _negative(calibration: Calibration) -> Floats:
     slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
     sure = informative(calibration) & (se > 0)
     z = np.divide(slope, se, out=np.full(len(slope), np.nan), where=sure)
-    return adjusted(ndtr(z))
+    return benjamini_hochberg(ndtr(z))
 
 
 def _of_right_or_wrong(

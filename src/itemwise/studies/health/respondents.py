@@ -19,9 +19,9 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics import person_fit
-from itemwise.diagnostics.subject import adjusted
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
 from itemwise.responses.cells import as_floats
 
@@ -79,7 +79,7 @@ def group_frame(calibration: Calibration, table: Responses, groups: Sequence[str
         return pd.DataFrame(columns=[*_GROUP_COLUMNS])
     frame = pd.concat(parts, ignore_index=True)
     frame["p"] = ndtr(-frame["z"].to_numpy())
-    frame["p_adjusted"] = adjusted(frame["p"].to_numpy())
+    frame["p_adjusted"] = benjamini_hochberg(frame["p"].to_numpy())
     frame["hint"] = frame["p_adjusted"] < ALPHA
     return frame[[*_GROUP_COLUMNS]]
 
@@ -148,7 +148,7 @@ def _hard_items(calibration: Calibration, table: Responses, ability: Floats) -> 
     skew = third / deviation**3
     z = _among_others(_as_normal(z, skew))
     p = ndtr(-z)
-    p_adjusted = adjusted(p)
+    p_adjusted = benjamini_hochberg(p)
     return {
         "hard": n.astype(int),
         "right_on_hard": right.astype(int),

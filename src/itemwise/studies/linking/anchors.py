@@ -8,7 +8,6 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Floats
 from itemwise.studies.linking.lines import POINTS, Anchors, Grid, Line, is_shared
 from itemwise.words import listed
 
@@ -86,16 +85,12 @@ def paired(old: Calibration, new: Calibration, names: Sequence[str]) -> Anchors:
     width = max(first.coords.shape[1], second.coords.shape[1])
     wider = first.model if first.model.width == width else second.model
 
-    def padded(part: Calibration) -> Floats:
-        lacking = width - part.coords.shape[1]
-        return np.pad(part.uncertainty.covariances, ((0, 0), (0, lacking), (0, lacking)))
-
     return Anchors(
         wider,
         wider.widened(first.coords),
         wider.widened(second.coords),
-        padded(first),
-        padded(second),
+        wider.widened_covariances(first.uncertainty.covariances),
+        wider.widened_covariances(second.uncertainty.covariances),
     )
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itemwise.diagnostics.subject import adjusted
 from itemwise.estimation.scale import moved_covariances
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.studies.linking.lines import Anchors, Grid, Line, line_ways
 
 MOST_ROUNDS = 20
@@ -49,7 +49,7 @@ def compare(anchors: Anchors, grid: Grid, line: Line) -> Comparison:
     statistic, freedom = _wald(gap @ contrasts.T, variance)
     p = chi2.sf(statistic, freedom)
     distance = np.sqrt(gap**2 @ grid.weights)
-    return Comparison(distance, statistic, p, adjusted(p))
+    return Comparison(distance, statistic, p, benjamini_hochberg(p))
 
 
 def purified(

@@ -104,7 +104,7 @@ def line_ways(model: MeasurementModel, coords: Floats, line: Line) -> Floats:
 
 def is_shared(model: MeasurementModel) -> bool:
     """Whether all items have one discrimination, which then gives the slope by itself."""
-    return any(c.shared for c in model.coordinates)
+    return bool(model.shared.any())
 
 
 def _by_curves(anchors: Anchors, grid: Grid, start: Line, *, together: bool) -> Line:
@@ -197,7 +197,7 @@ def _spread(influence: Floats, covariances: Floats) -> Floats:
 
 def shared_slope(anchors: Anchors, line: Line) -> Line:
     """The line whose slope is the ratio of the two common discriminations."""
-    k = [c.shared for c in anchors.model.coordinates].index(True)
+    k = int(np.flatnonzero(anchors.model.shared)[0])
     old, new = anchors.old[0, k], anchors.new[0, k]
     spread = anchors.new_covariances[0, k, k] / new**2 + anchors.old_covariances[0, k, k] / old**2
     covariance = np.array([[(new / old) ** 2 * spread, 0.0], [0.0, 0.0]])

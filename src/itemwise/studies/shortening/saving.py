@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration.bank import calibration_from, document_of
-from itemwise.errors import FileError, InputError, ItemwiseError
-from itemwise.files import PathLike, read_json, require_keys, write_json
+from itemwise.errors import FileError, InputError
+from itemwise.files import (
+    DAMAGED,
+    PathLike,
+    read_json,
+    require_keys,
+    why_damaged,
+    write_json,
+    written_number,
+    written_texts,
+)
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.prediction_error import COLUMNS as FIGURES
 from itemwise.studies.shortening.choosers import CHOOSERS
@@ -39,7 +48,6 @@ KEYS = (
     "notes",
 )
 LARGEST = 1e12
-_DAMAGED = (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError)
 
 
 def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
@@ -83,10 +91,9 @@ def load_short_benchmark(path: PathLike) -> ShortBenchmark:
     require_keys(path, document, KEYS)
     try:
         return _restored(document)
-    except _DAMAGED as error:
-        why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+    except DAMAGED as error:
         raise FileError(
-            f"'{path}' is not a short benchmark that this Itemwise can use: {why.rstrip('.')}. "
+            f"'{path}' is not a short benchmark that this Itemwise can use: {why_damaged(error)} "
             "If it was edited, restore a copy or save it anew."
         ) from error
 
@@ -95,18 +102,18 @@ def _restored(document: Mapping[str, Any]) -> ShortBenchmark:
     from itemwise.studies.shortening.short_benchmark import ShortBenchmark, checked_confidence
 
     calibration = calibration_from(document["calibration"])
-    items = _texts(document["items"], "items")
+    items = written_texts(document["items"], "items")
     size = len(items)
     if not items or len(set(items)) < size or not set(items) <= set(calibration.item_names):
         raise InputError("its items are not different items of its calibration")
     groups = document["groups"]
     held = document["held_out"]
-    respondents = _texts(held["respondent"], "respondents")
+    respondents = written_texts(held["respondent"], "respondents")
     predictor = _one_of(document["predictor"], PREDICTORS, "predictor")
     return ShortBenchmark(
         items=items,
         weights=_array(document["weights"], "weights", (size,)),
-        groups=None if groups is None else _texts(groups, "groups", size),
+        groups=None if groups is None else written_texts(groups, "groups", size),
         method=_one_of(document["method"], CHOOSERS, "method"),
         predictor=predictor,
         numbers=_numbers(predictor, document["numbers"], size),
@@ -116,7 +123,7 @@ def _restored(document: Mapping[str, Any]) -> ShortBenchmark:
         errors=_errors(document["errors"]),
         respondents=respondents,
         **{name: _array(held[name], name, (len(respondents),)) for name in HELD_OUT},
-        notes=_texts(document["notes"], "notes"),
+        notes=written_texts(document["notes"], "notes"),
     )
 
 
@@ -140,7 +147,7 @@ def _margin(written: Mapping[str, Any]) -> Margin:
 
 
 def _errors(written: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    names = [_texts(written[name], name) for name in TEXTS]
+    names = [written_texts(written[name], name) for name in TEXTS]
     rows = len(names[0])
     found: dict[str, tuple[Any, ...]] = dict(zip(TEXTS, names, strict=True))
     for name in FIGURES:
@@ -160,9 +167,7 @@ def _told(cell: Any) -> Any:
 
 
 def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST:
-        raise InputError(f"{name} is {value!r:.40}, not a number that can be there")
-    return float(value)
+    return written_number(value, name, -LARGEST, LARGEST)
 
 
 def _array(values: Any, name: str, shape: tuple[int, ...] | None = None) -> Floats:
@@ -174,14 +179,6 @@ def _array(values: Any, name: str, shape: tuple[int, ...] | None = None) -> Floa
     if shape is not None and found.shape != shape:
         raise InputError(f"{name} has shape {found.shape}, but should have {shape}")
     return found
-
-
-def _texts(values: Any, name: str, n: int | None = None) -> tuple[str, ...]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise InputError(f"{name} is not a list of texts")
-    if n is not None and len(values) != n:
-        raise InputError(f"{name} has {len(values)} entries, but should have {n}")
-    return tuple(values)
 
 
 def _one_of(value: Any, known: Mapping[str, Any], name: str) -> str:
