@@ -16,6 +16,7 @@ import numpy as np
 from itemwise.datasets import Dataset, load_datasets, split_dataset
 from itemwise.responses.aligning import row_name
 from itemwise.studies import BenchmarkDecoding, decode_benchmark
+from itemwise.tour import Stop, Tour, tour
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 NAMES = ("iris", "wine", "breast_cancer", "digits", "moons", "circles", "blobs")
 MISLABELLED, N_MISLABELLED = "digits", 12
+TWO_CLASSES = "breast_cancer"
 POOL = "paper"
 
 
@@ -43,6 +45,14 @@ class Demonstration:
         found = found[found["dataset"] == MISLABELLED].set_index("item")
         columns = ["evidence", "share_right_strong", "share_right_weak"]
         return found[columns].assign(changed=found.index.isin(list(self.changed)))
+
+    def tour(self) -> Tour:
+        """Every other study, asked of the data set with changed labels or one of two classes."""
+        return tour(self._stop(MISLABELLED), self._stop(TWO_CLASSES))
+
+    def _stop(self, name: str) -> Stop:
+        found = self.decoding
+        return Stop(self.datasets[name], found.calibrations[name], found.responses[name])
 
     @property
     def meaning(self) -> str:

@@ -32,10 +32,14 @@ def test_files_are_written_and_said(run, tmp_path, small):
     for figure in ("datasets", "tournament", "wine_scores"):
         assert (folder / "figures" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
     assert "12 labels of breast_cancer were changed on purpose" in done.stdout
+    page = (folder / "report.html").read_text()
+    for study in ("Leaderboard", "Short benchmark", "Portfolio", "Capability"):
+        assert f">{study}</h2>" in page, study
     assert iw.load(folder / "banks" / "wine.json").converged
 
 
-def test_json_is_one_document(run, small):
+def test_json_is_one_document(run, small, monkeypatch):
+    monkeypatch.setattr(demo, "tour", lambda many, two: demo.Tour({}, {}))
     document = json.loads(run("demo", "--json", "--out", "there").stdout)
     assert len(document["changed"]) == demo.N_MISLABELLED
     assert {row["dataset"] for row in document["datasets"]} == {"wine", "breast_cancer"}

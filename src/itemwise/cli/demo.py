@@ -29,9 +29,11 @@ def demo(
 ) -> None:
     """Decode the data sets of scikit-learn, some of their labels changed on purpose.
 
-    Trains 132 classifiers on each of seven data sets, and writes tables, figures, item banks and
-    one page that shows it all: which data sets are hard, which labels look wrong, who is
-    strongest, which data sets would do. Takes about a minute and needs no network.
+    Trains 132 classifiers on each of seven data sets: which data sets are hard, which labels look
+    wrong, who is strongest, which data sets would do. Then a tour of all other questions: a
+    leaderboard, short and adaptive benchmarks, the confusion matrix, a portfolio, predicted
+    difficulty, capability. Writes tables, figures, item banks and one page that shows it all.
+    Takes about two minutes and needs no network.
     """
     folder = make_folder(out)
     from itemwise.demo import demonstrate
@@ -46,7 +48,9 @@ def demo(
         chapters = read_benchmark(found.decoding)
         files = write_benchmark(chapters, folder)
         settings = {"labels changed on purpose": len(found.changed), "seed": seed}
-        page = write_page(folder, chapters, "Itemwise demonstration", settings, found.datasets)
+        page = write_page(
+            folder, [chapters, found.tour()], "Itemwise demonstration", settings, found.datasets
+        )
     show_decoding(console, chapters, folder)
     console.say(f"\n{found.meaning} Strong and weak classifiers are right on them this often:")
     console.show(found.suspects.head(ROWS).round(2))

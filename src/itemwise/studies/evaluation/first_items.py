@@ -23,8 +23,8 @@ def first_items(
 
     `source` is a bank, or responses from which one is calibrated (`model`, as in
     `replay_adaptively`); `selector` and `random_state` are those of `AdaptiveTest`. The names of
-    the items are returned, the most telling first. `lm_eval_samples` and `inspect_sample_ids` write the items for the tools
-    that ask them.
+    the items are returned, the most telling first. `lm_eval_samples` and `inspect_sample_ids`
+    write them for the tools that ask them.
 
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 300, 20, random_state=0).responses
