@@ -9,10 +9,10 @@ DEV := dev$(if $(ITEMWISE_TORCH),$(comma)deep)
 SETUP := @PYTHON="$(PYTHON)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-all bench docs clean
+.PHONY: help demo check test test-all dist test-wheel test-versions picture bench docs clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 demo: ## Decode the data sets of scikit-learn; tables and figures in itemwise-demo/
 	$(SETUP)
@@ -31,6 +31,22 @@ test: check ## All checks and the tests that take seconds (ITEMWISE_TORCH=1: tho
 
 test-all: check ## All checks and all tests
 	$(BIN)/python -m pytest -n 2
+
+dist: ## Build the wheel and the sdist into dist/
+	$(SETUP) $(DEV)
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+
+test-wheel: dist ## The tests against the built wheel, in an environment of its own
+	@PYTHON="$(PYTHON)" sh scripts/test_wheel.sh newest
+
+test-versions: dist ## The same with the lowest and with the newest versions of what it needs
+	@PYTHON="$(PYTHON)" sh scripts/test_wheel.sh lowest
+	@PYTHON="$(PYTHON)" sh scripts/test_wheel.sh newest
+
+picture: ## Draw the picture of the README anew
+	$(SETUP)
+	$(BIN)/python scripts/picture.py
 
 bench: ## Speed beside accuracy, against peers in the same run
 	$(SETUP) bench

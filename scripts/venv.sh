@@ -1,7 +1,8 @@
 #!/bin/sh
 # Usage: scripts/venv.sh DIRECTORY [EXTRAS]
 #
-# Install this package into a virtual environment, with extras such as "dev" or "dev,torch".
+# Install this package into a virtual environment, with extras such as "dev" or "dev,torch"; with
+# "bare", nothing is installed.
 # Makes the environment where it is missing or broken; does nothing where all is up to date.
 set -eu
 
@@ -61,6 +62,9 @@ make_venv() {
 }
 
 works || make_venv
+if [ "$extras" = bare ]; then
+    exit 0
+fi
 
 # The stamp lies inside the environment, so it goes when the environment goes.
 stamp="$venv/.itemwise-${extras:-plain}"

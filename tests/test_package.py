@@ -1,10 +1,13 @@
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import yaml
 
 import itemwise as iw
 
@@ -36,6 +39,46 @@ def test_an_unknown_name_is_an_attribute_error():
 
 def test_version_is_that_of_the_metadata():
     assert version("itemwise") == iw.__version__
+
+
+def test_type_checkers_are_told_that_types_are_here():
+    assert (files("itemwise") / "py.typed").is_file()
+
+
+def test_the_citation_is_of_this_version_and_names_the_five_papers():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert str(citation["version"]) == iw.__version__
+    assert citation["license"] == "BSD-3-Clause"
+    assert citation["authors"] == [{"name": "The Itemwise developers"}]
+    assert len(citation["references"]) == 5
+    for paper in citation["references"]:
+        assert paper["title"]
+        assert all(author.keys() == {"given-names", "family-names"} for author in paper["authors"])
+
+
+def test_every_dependency_has_a_lowest_version():
+    said = subprocess.run(
+        [sys.executable, ROOT / "scripts/lowest.py"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert [one.split("==") for one in said[: len(needs)]] == [one.split(">=") for one in needs]
+
+
+def test_links_and_pictures_of_the_readme_lead_somewhere():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!http)([^)#]+)", page) + re.findall(r'src(?:set)?="([^"]+)"', page)
+    assert len(links) > 10
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def test_times_in_the_readme_are_those_of_the_benchmarks():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    measured = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    times = re.findall(r"([\d.]+) s\b", page)
+    assert times
+    for shown in times:
+        assert re.search(rf"\| {re.escape(shown)}\d* \|", measured), shown
 
 
 def test_the_readme_prints_what_it_says(tmp_path):

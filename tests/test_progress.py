@@ -2,9 +2,14 @@
 
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.naive_bayes import GaussianNB
 
+import itemwise as iw
 from itemwise import progress
 from itemwise.pools.clock import telling
 
@@ -68,3 +73,90 @@ def test_false_tells_nobody_and_a_callable_is_called():
         assert told is None
     with telling(print) as told:
         assert told is print
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+
+
+def test_only_the_outermost_work_shows_a_bar(notebook, at_once):
+    with progress.watched("Outer", 2) as outer, progress.watched("Inner") as inner:
+        inner(1, "one")
+        outer(1, "half")
+    assert len(notebook.shown) == 2
+    assert "Outer: 1 of 2, half" in notebook.shown[0]
+    with progress.watched("Afterwards") as report:
+        report(1, "done")
+    assert "Afterwards" in notebook.shown[2]
+
+
+def test_a_helper_shows_no_bar(notebook, at_once):
+    def work():
+        with progress.watched("Work") as report:
+            return report
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(work).result() is progress.silent
+
+
+def test_a_terminal_shows_a_bar_and_takes_it_away(capsys, monkeypatch, at_once):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress.watched("Work on [bold].csv", 2) as report:
+        report(1, "half")
+    assert "Work on [bold].csv" in capsys.readouterr().err
+
+
+LONG_CALLS = {
+    "calibrate": (lambda table, **kw: iw.calibrate(table, **kw), "Calibrating: iteration"),
+    "shorten": (lambda table, **kw: iw.shorten(table, 4, folds=2, **kw), "Shortening: 0 of 3"),
+    "replay": (
+        lambda table, **kw: iw.replay_adaptively(table, sizes=[3], folds=2, model="2pl", **kw),
+        "Replaying: 1 of 2",
+    ),
+    "tasks": (
+        lambda table, **kw: iw.task_scales(table, by=["one", "two"] * 6, **kw),
+        "Calibrating tasks: 1 of 2, two",
+    ),
+    "evaluate": (
+        lambda table, **kw: iw.evaluate_adaptively(
+            iw.calibrate(table, progress=False), lambda _: 1, budget=2, **kw
+        ),
+        "Asking: 1 of 2, item_",
+    ),
+    "difficulty": (
+        lambda table, **kw: iw.evaluate_difficulty(
+            np.arange(40.0)[:, None], np.arange(40.0), regressors=["stepwise"], repeats=1, **kw
+        ),
+        "Judging regressors: 5 of 5",
+    ),
+    "capability": (
+        lambda table, **kw: iw.measure_capability(
+            GaussianNB(), *load_iris(return_X_y=True), repeats=2, **kw
+        ),
+        "Testing: 2 of 3, class 2",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return iw.simulate("2pl", 80, 12, random_state=3).responses
+
+
+@pytest.fixture(params=LONG_CALLS)
+def long_call(request):
+    return LONG_CALLS[request.param]
+
+
+def test_a_long_call_shows_how_far_it_is(long_call, table, notebook, at_once):
+    call, said = long_call
+    call(table)
+    assert any(said in shown for shown in notebook.shown)
+    assert notebook.shown[-1] == ""
+
+
+def test_a_long_call_is_silent_when_asked(long_call, table, notebook, at_once):
+    call, _ = long_call
+    call(table, progress=False)
+    assert notebook.shown == []

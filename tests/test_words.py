@@ -1,6 +1,6 @@
 import pytest
 
-from itemwise.words import counted, joined, listed
+from itemwise.words import counted, joined, listed, said_p
 
 
 def test_counted_agrees_with_its_number():
@@ -25,3 +25,13 @@ def test_listed_shows_as_many_as_asked():
 
 def test_joined_puts_an_and_before_the_last():
     assert [joined(["a", "b", "c"][:n]) for n in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
+
+
+def test_a_tiny_p_value_is_not_spelt_out():
+    assert [said_p(p) for p in (1e-16, 0.0009, 0.001, 0.0234, 1.0)] == [
+        "p < 0.001",
+        "p < 0.001",
+        "p = 0.001",
+        "p = 0.023",
+        "p = 1",
+    ]

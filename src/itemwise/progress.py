@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 SECONDS_BETWEEN_LINES = 2.0
@@ -21,23 +23,84 @@ class Report(Protocol):
         """Tell it."""
 
 
+Wanted = Report | bool  # one's own; a bar where a person watches; nothing
+Bar = Callable[[str, int | None], AbstractContextManager[Report]]
+
+# Whether someone further out speaks already, or asked for silence.
+_hushed: ContextVar[bool] = ContextVar("hushed", default=False)
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Nothing that runs inside shows a bar of its own."""
+    before = _hushed.set(True)
+    try:
+        yield
+    finally:
+        _hushed.reset(before)
+
+
+@contextmanager
+def telling(progress: Wanted, title: str, total: int | None = None) -> Iterator[Report]:
+    """What a caller wanted, ready to be told."""
+    if callable(progress) or not progress:
+        with hushed():
+            yield progress if callable(progress) else silent
+    else:
+        with watched(title, total) as report:
+            yield report
+
+
+@contextmanager
+def watched(title: str, total: int | None = None) -> Iterator[Report]:
+    """A bar where a person watches, a terminal or a notebook; nothing elsewhere.
+
+    Only the outermost work is shown, and only once it has lasted `PATIENCE`.
+    """
+    bar = None if _hushed.get() else _bar()
+    with hushed():
+        if bar is None:
+            yield silent
+        else:
+            with _after_a_while(bar, title, total) as report:
+                yield report
+
+
 def in_notebook() -> bool:
     """Whether a person looks at this program through a notebook."""
     shell = sys.modules.get("IPython")
     return shell is not None and hasattr(shell.get_ipython(), "kernel")
 
 
-@contextmanager
-def watched(title: str, total: int | None = None) -> Iterator[Report]:
-    """A bar where a person watches, a terminal or a notebook; nothing elsewhere."""
+def _bar() -> Bar | None:
+    """What a person looks at; helpers, threads and processes, have none."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
     if in_notebook():
-        with _notebook_bar(title, total) as report:
-            yield report
-    elif sys.stderr.isatty():
-        with terminal_bar(title, total) as report:
-            yield report
-    else:
-        yield silent
+        return _notebook_bar
+    return terminal_bar if sys.stderr.isatty() and not _is_helper() else None
+
+
+def _is_helper() -> bool:
+    from multiprocessing import current_process
+
+    return current_process().name != "MainProcess"
+
+
+@contextmanager
+def _after_a_while(bar: Bar, title: str, total: int | None) -> Iterator[Report]:
+    begin, known = time.monotonic(), total
+    shown: Report | None = None
+    with ExitStack() as stack:
+
+        def report(done: int, word: str, total: int | None = known) -> None:
+            nonlocal shown
+            if shown is None and time.monotonic() - begin >= PATIENCE:
+                shown = stack.enter_context(bar(title, total))
+            if shown is not None:
+                shown(done, word, total)
+
+        yield report
 
 
 @contextmanager
@@ -99,13 +162,13 @@ def _notebook_bar(title: str, total: int | None) -> Iterator[Report]:
     """One cell output that is written over, and emptied at the end."""
     from IPython.display import HTML, display
 
-    begin = last = time.monotonic()
+    last = 0.0
     shown: Any = None
 
     def report(done: int, word: str, total: int | None = total) -> None:
         nonlocal shown, last
         now = time.monotonic()
-        if now - begin < PATIENCE or (shown is not None and now - last < SECONDS_BETWEEN_BARS):
+        if shown is not None and now - last < SECONDS_BETWEEN_BARS:
             return
         last = now
         page = HTML(bar_html(title, done, word, total))

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 ROWS_IN_TERMINAL = 5
 ROWS_IN_NOTEBOOK = 10
 COLUMNS_IN_TERMINAL = 6
+COLUMNS_IN_NOTEBOOK = 12
 WIDEST_CELL = 28
+WIDEST_IN_NOTEBOOK = 48
+WIDEST_IN_PAGE = 2000
+SMALLEST, LARGEST = 1e-4, 1e5  # numbers that are shown with their digits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,12 +69,19 @@ class Result(ABC):
     def _title(self) -> str:
         return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0]
 
+    def sentences(self) -> list[str]:
+        """What a reader should know beside the table."""
+        return list(getattr(self, "notes", ()))
+
     def _repr_html_(self) -> str:
         frame = self.to_frame()
-        more = _said_rows(len(frame), ROWS_IN_NOTEBOOK)
+        said = "".join(f"<p>{html.escape(printable(text))}</p>\n" for text in self.sentences())
+        top = frame.iloc[:ROWS_IN_NOTEBOOK, :COLUMNS_IN_NOTEBOOK]
+        rows = _said_rows(len(frame), ROWS_IN_NOTEBOOK)
+        more = "".join([rows, *_said_columns(list(frame.columns[COLUMNS_IN_NOTEBOOK:]))])
         return (
-            f"<div><p><strong>{html.escape(self._title())}</strong></p>\n"
-            f"{_table(frame.head(ROWS_IN_NOTEBOOK))}\n<p>{more}</p></div>"
+            f"<div><p><strong>{html.escape(self._title())}</strong></p>\n{said}"
+            f"{table_html(top)}\n<p>{more}</p></div>"
         )
 
     def __repr__(self) -> str:
@@ -95,15 +106,11 @@ class Finding(Result):
         """One sentence for a reader who is no psychometrician."""
 
     def sentences(self) -> list[str]:
-        """What is said below the table: the meaning, and notes where there are any."""
-        return [self.meaning, *getattr(self, "notes", ())]
+        """What is said beside the table: the meaning, and notes where there are any."""
+        return [self.meaning, *super().sentences()]
 
     def __repr__(self) -> str:
         return "\n".join([super().__repr__(), *self.sentences()])
-
-    def _repr_html_(self) -> str:
-        said = "".join(f"<p>{html.escape(text)}</p>" for text in self.sentences())
-        return f"{super()._repr_html_()}{said}"
 
 
 Found = TypeVar("Found", bound=Result)
@@ -126,6 +133,13 @@ def _said_rows(count: int, shown: int) -> str:
     return f"{rows}, the first {shown} here" if count > shown else rows
 
 
+def _said_columns(hidden: list[object]) -> list[str]:
+    """Names of columns that are not shown, where there are any."""
+    if not hidden:
+        return []
+    return [f"; more columns: {html.escape(', '.join(map(_cell, hidden)))}"]
+
+
 def _for_terminal(frame: pd.DataFrame) -> str:
     """The first rows, a line each, whatever the names hold: no line breaks, no escape codes."""
     top = frame.iloc[:ROWS_IN_TERMINAL, :COLUMNS_IN_TERMINAL]
@@ -142,19 +156,44 @@ def _for_terminal(frame: pd.DataFrame) -> str:
     return "\n".join(rows)
 
 
-def _cell(value: object) -> str:
+def _cell(value: Any, widest: int = WIDEST_CELL) -> str:
+    """A value on one line, without escape codes; gaps as a dash."""
+    import pandas as pd
+
     if isinstance(value, float):
-        return f"{value:.4g}"
-    text = "".join(
+        return _number(value)
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return "–"
+    text = printable(str(value)[: 2 * widest])
+    return text if len(text) <= widest else f"{text[: widest - 1]}…"
+
+
+def _number(value: float) -> str:
+    """Four digits; neither the noise of a rounding error nor powers of ten."""
+    if math.isnan(value):
+        return "–"
+    if 0 < abs(value) < SMALLEST:
+        return f"<{SMALLEST}" if value > 0 else f">-{SMALLEST}"
+    return f"{value:,.0f}" if LARGEST <= abs(value) < math.inf else f"{value:.4g}"
+
+
+def printable(text: str) -> str:
+    """The text on one line and without escape codes."""
+    return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
-        for sign in str(value)[: 2 * WIDEST_CELL]
+        for sign in text
     )
-    return text if len(text) <= WIDEST_CELL else f"{text[: WIDEST_CELL - 1]}…"
 
 
-def _table(frame: pd.DataFrame) -> str:
+def table_html(frame: pd.DataFrame, widest: int = WIDEST_IN_NOTEBOOK) -> str:
     """The frame as HTML, in which names are text and never markup."""
-    return str(frame.to_html(escape=True, border=0, float_format="{:.4g}".format, na_rep="–"))
+
+    def cell(value: object) -> str:
+        return _cell(value, widest)
+
+    shown = frame.map(cell).rename(index=cell, columns=cell)
+    shown.index.names = [None if name is None else cell(name) for name in shown.index.names]
+    return str(shown.to_html(escape=True, border=0))
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
@@ -210,7 +249,7 @@ def _html(result: Result) -> bytes:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f"<title>{title}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{title}</h1>\n{figure}\n<p>{_said_rows(len(frame), len(frame))}</p>\n"
-        f"{_table(frame)}\n</body>\n</html>\n"
+        f"{table_html(frame, WIDEST_IN_PAGE)}\n</body>\n</html>\n"
     )
     return page.encode()
 

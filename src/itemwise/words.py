@@ -19,3 +19,8 @@ def listed(names: Sequence[str], noun: str, shown: int = 3) -> str:
 def joined(names: Sequence[str]) -> str:
     """All names in a sentence: a, b and c."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def said_p(p: float) -> str:
+    """A p-value; how far below a thousandth it lies tells nobody anything."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"

@@ -1,3 +1,5 @@
+import html
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -158,7 +160,7 @@ def test_it_shows_itself(tmp_path):
     assert isinstance(found, RankComparison)
     assert isinstance(found.plot(), Display)
     assert found.meaning in repr(found)
-    assert found.meaning in found._repr_html_()
+    assert html.escape(found.meaning) in found._repr_html_()
     assert found.save(tmp_path / "found.csv").read_text().count("\n") == 7
     assert found.to_frame()["mean_rank"].is_monotonic_increasing
 
@@ -171,7 +173,10 @@ def test_it_shows_itself(tmp_path):
         (table().where(np.eye(6, 20) == 1), "0 items every respondent"),
         (table().rename(index={"model 1": "model 0"}), "names must differ"),
         (table().replace(table().iloc[1, 1], -np.inf), "infinite"),
-        (table().astype(object).replace(table().iloc[1, 1], "x"), "'x', which is not a number"),
+        (
+            table().astype(object).mask(table() == table().iloc[1, 1], "x"),
+            "'x', which is not a number",
+        ),
     ],
 )
 def test_wrong_scores_are_explained(scores, message):

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from itemwise.displays.bump import BumpDisplay
 from itemwise.errors import InputError
 
-HOSTILE = ["$x_{", "\\frac{$", "a very long name " * 30, "模型 😀", "line\nbreak\x00", "_hidden"]
+HOSTILE = ["$x_{", "\\frac{$", "a very long name " * 30, "模型 😀", "line\nbreak\x07", "_hidden"]
 
 
 def some(count=4, periods=5, seed=0):

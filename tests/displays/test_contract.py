@@ -19,7 +19,7 @@ HOSTILE = [
     "<script>alert(1)</script>",
     "a very long name " * 30,
     "模型 モデル 😀 é",
-    "line\nbreak\ttab\x00\x1b[31m",
+    "line\nbreak\ttab\x07\x1b[31m",  # NUL ends a name for pandas before 3
     "_hidden",
     "",
 ]

@@ -294,15 +294,19 @@ class Calibration(Result):
 
         return save(self, path)
 
-    def __repr__(self) -> str:
-        state = "converged" if self.converged else "NOT converged"
-        value = "" if np.isnan(self.log_likelihood) else f"{self.log_likelihood:,.2f}"
+    def sentences(self) -> list[str]:
+        """The model and how its fit went, then the notes."""
+        value = f"log-likelihood {self.log_likelihood:,.2f}"
         heading = (
             f"Calibration: {self.model.name}, {counted(len(self.item_names), 'item')}, "
-            f"{f'log-likelihood {value}' if value else 'part of a calibration'}, "
-            f"{state} after {counted(self.iterations, 'iteration')}"
+            f"{'part of a calibration' if np.isnan(self.log_likelihood) else value}, "
+            f"{'' if self.converged else 'NOT '}converged after "
+            f"{counted(self.iterations, 'iteration')}"
         )
-        return "\n  - ".join([heading, *self.notes])
+        return [heading, *self.notes]
+
+    def __repr__(self) -> str:
+        return "\n  - ".join(self.sentences())
 
     def _standard_errors(self) -> dict[str, Floats]:
         """By the delta method; NaN for a parameter at its bound, or of which nothing is known."""

@@ -29,6 +29,7 @@ from itemwise.numerics.classification import (
     classic_metrics,
     confusion_counts,
 )
+from itemwise.progress import Report, telling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +65,7 @@ def measure_capability(
     test_size: float = 0.3,
     folds: int = 5,
     random_state: int = 0,
+    progress: Report | bool = True,
 ) -> Capability:
     """Find, class by class, the difficulty at which a classifier is as often right as wrong.
 
@@ -93,6 +95,9 @@ def measure_capability(
         Share of the test part; folds out of which the curve is learnt.
     random_state
         Seed of the split and of the tests.
+    progress
+        A bar where a person watches (True), nothing (False), or what is called with the classes
+        tested, the class that is tested next, and how many there are.
 
     Examples
     --------
@@ -111,32 +116,47 @@ def measure_capability(
     whole_number(random_state, "random_state", 0, most=MOST_SEED)
     if not as_number(standard_error) > 0:
         raise InputError(f"standard_error is {standard_error!r}, but it should be above 0.")
-    scale = _fitted_scale(case_difficulty, X, y)
-    notes = list(scale.notes_)
-    cases = Cases.of(scale, X, y)
-    prepared = prepare(
-        Classifier(classifier, scale.classes_),
-        cases,
-        curved="information" in rules,
-        test_size=test_size,
-        folds=folds,
-        seed=random_state,
-    )
-    notes += prepared.notes
-    tested = _tested(prepared)
-    settings = {
+    tests = {
         "standard_error": standard_error,
         "budget": budget,
         "repeats": repeats,
         "random_state": random_state,
     }
+    with telling(progress, "Testing") as report:
+        scale = _fitted_scale(case_difficulty, X, y)
+        cases = Cases.of(scale, X, y)
+        prepared = prepare(
+            Classifier(classifier, scale.classes_),
+            cases,
+            curved="information" in rules,
+            test_size=test_size,
+            folds=folds,
+            seed=random_state,
+        )
+        tested = _tested(prepared)
+        rows, traces = _class_by_class(
+            tested, scale.classes_.tolist(), len(cases.codes), rules, tests, report
+        )
+    return _summed_up(rows, traces, tested, repeats, [*scale.notes_, *prepared.notes])
+
+
+def _class_by_class(
+    tested: Tested,
+    labels: list[Any],
+    n_cases: int,
+    rules: Sequence[str],
+    settings: dict[str, Any],
+    report: Report,
+) -> tuple[list[dict[str, Any]], list[pd.DataFrame]]:
+    """A row, and the traces of its tests, for each rule and class."""
+    jobs = [(rule, code, label) for rule in rules for code, label in enumerate(labels)]
     rows, traces = [], []
-    for name in rules:
-        for code, label in enumerate(scale.classes_.tolist()):
-            tests = _class_tests(tested, code, name, settings)
-            rows.append({"class": label, **_row(tests, tested, code, len(cases.codes))})
-            traces.append(_labelled(tests, tested, code, label))
-    return _summed_up(rows, traces, tested, repeats, notes)
+    for done, (rule, code, label) in enumerate(jobs):
+        report(done, f"class {label}", len(jobs))
+        tests = _class_tests(tested, code, rule, settings)
+        rows.append({"class": label, **_row(tests, tested, code, n_cases)})
+        traces.append(_labelled(tests, tested, code, label))
+    return rows, traces
 
 
 def _checked_rules(rule: Any) -> list[str]:

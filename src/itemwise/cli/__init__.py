@@ -13,6 +13,7 @@ import typer
 from itemwise import __version__
 from itemwise.cli.contents import EXIT_CODES
 from itemwise.cli.errors import Commands
+from itemwise.progress import hushed
 
 app = typer.Typer(
     cls=Commands,
@@ -50,4 +51,5 @@ def itemwise(
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="itemwise")
+    with hushed():  # commands say themselves what they show, and --quiet means it
+        app(prog_name="itemwise")

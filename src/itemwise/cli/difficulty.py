@@ -156,7 +156,7 @@ def evaluate(
     console = Console(quiet, json)
     named = [*difficulty, *([negative] if negative else [])]
     frame, columns = _read(features, named, leave_out, console)
-    with console.progress(f"Evaluating on {features.name}"):
+    with console.progress(f"Evaluating on {features.name}") as report:
         found = evaluate_difficulty(
             frame,
             columns[difficulty],
@@ -166,6 +166,7 @@ def evaluate(
             repeats=repeats,
             random_state=seed,
             n_jobs=jobs,
+            progress=report,
         )
     table = found.to_frame().set_index("target")
     if out is not None:

@@ -39,13 +39,13 @@ def choice(*flags: str, names: Collection[str], text: str, **settings: Any) -> A
 
 
 def choices(*flags: str, names: Collection[str], text: str, show_default: str = "all") -> Any:
-    """An option that may be repeated, each time with one of some names; without it, None."""
+    """An option that may be repeated, each time with one of some names."""
     checked = _one_of(names)
     return _named(
         *flags,
         names=names,
         text=text,
-        callback=lambda values: None if values is None else [checked(value) for value in values],
+        callback=lambda values: [checked(value) for value in values or ()],
         show_default=show_default,
     )
 

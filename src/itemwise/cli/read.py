@@ -71,9 +71,7 @@ def read(
             filter=filter_,
             epochs=epochs,  # type: ignore[arg-type]
             keep_text=keep_text,
-            progress=lambda done, word, total=None: report(
-                done >> 20, f"MiB, {word}", (total or 0) >> 20
-            ),
+            progress=lambda done, word, total: report(done >> 20, f"MiB, {word}", total >> 20),
         )
     found.responses.save(out)
     _show(console, found)

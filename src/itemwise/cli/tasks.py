@@ -49,7 +49,7 @@ def tasks(
             by,
             model=model,
             least_items=least_items,
-            progress=lambda done, total, task: report(done, task, total),
+            progress=report,
         )
     files = []
     if folder is not None:

@@ -19,7 +19,7 @@ from itemwise.diagnostics.s_x2 import s_x2
 from itemwise.models.categorical import Categorical
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, said_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ class ItemFit(Diagnosis):
         if not bad:
             return (
                 f"None of the {counted(tested, 'tested item')} departs from its curve by more "
-                f"than chance (smallest adjusted p = {np.nanmin(self.s_x2_p_adjusted):.2g})."
+                f"than chance (smallest adjusted {said_p(np.nanmin(self.s_x2_p_adjusted))})."
             )
         worst = self.s_x2_p_adjusted[self.items.index(bad[0])]
         return (

@@ -15,7 +15,7 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import Diagnosis
 from itemwise.diagnostics.residuals import Fit, material_of
 from itemwise.numerics.arrays import Floats
-from itemwise.words import counted
+from itemwise.words import counted, said_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ class PersonFit(Diagnosis):
         if not bad:
             return f"{text}."
         k = self.respondents.index(bad[0])
-        return f"{text}; the least likely is {bad[0]} (zh = {self.zh[k]:.2f}, p = {self.p[k]:.2g})."
+        return f"{text}; the least likely is {bad[0]} (zh = {self.zh[k]:.2f}, {said_p(self.p[k])})."
 
     def _said_of_squares(self) -> str:
         seen = np.isfinite(self.outfit)

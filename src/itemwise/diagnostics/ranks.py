@@ -17,7 +17,7 @@ from itemwise.numerics.neighbours import ROUNDING, runs_within
 from itemwise.responses import Responses, Table
 from itemwise.responses.rivals import rivals
 from itemwise.results import Finding
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, said_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ class RankComparison(Finding):
     def meaning(self) -> str:
         """Whether there is a difference, and who shares the first place."""
         best = self.respondents[int(np.argmin(self.mean_rank))]
-        tested = f"over {counted(len(self.items), 'item')} (Friedman, p = {self.p:.2g})"
+        tested = f"over {counted(len(self.items), 'item')} (Friedman, {said_p(self.p)})"
         if self.p >= self.level:
             return f"The {len(self.respondents):,} respondents cannot be told apart {tested}."
         alike = next((group for group in self.groups if best in group), (best,))

@@ -12,7 +12,7 @@ from itemwise.calibration import HELD, Calibration
 from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO, find_preset, pick_model
 from itemwise.estimation.em import EM
-from itemwise.estimation.engine import Engine, Fit, Progress
+from itemwise.estimation.engine import Engine, Fit, Progress, iterations_told
 from itemwise.estimation.fixing import check_engine, held_note, items_held
 from itemwise.estimation.joint import Joint
 from itemwise.estimation.remarks import flag_notes, item_flags, table_notes
@@ -37,7 +37,7 @@ def calibrate(
     priors: Literal["default"] | Mapping[str, Prior | None] | None = "default",
     weights: Any = None,
     fixed: Calibration | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     **settings: Any,
 ) -> Calibration:
     """Put items and respondents on one scale.
@@ -75,7 +75,8 @@ def calibrate(
         items, and the mean and deviation of these respondents on that scale, are found. The model
         is the bank's.
     progress
-        Called after each iteration with its number, the log-likelihood, and what is left to gain.
+        A bar where a person watches and it takes a while (True), nothing (False), or what is called
+        after each iteration with its number, the log-likelihood, and what is left to gain.
 
     Examples
     --------
@@ -92,16 +93,17 @@ def calibrate(
         model, engine = _of_preset(preset, model, engine, settings)
         settings = {}
     if fixed is not None:
-        return _beside(
-            fixed, table, model, find_engine(engine, settings), priors, weights, progress
-        )
+        runner = find_engine(engine, settings)
+        with iterations_told(progress) as told:
+            return _beside(fixed, table, model, runner, priors, weights, told)
     chosen, picked = pick_model(model, table)
     table = table.of_kind(chosen.kind)
     if priors != "default":
         chosen = with_priors(chosen, priors)
     runner = find_engine(engine, settings)
     counts = checked_weights(weights, table)
-    fit = runner.fit(table.cells, chosen, counts, progress)
+    with iterations_told(progress) as told:
+        fit = runner.fit(table.cells, chosen, counts, told)
     return _calibration(table, chosen, fit, counts, runner, [picked] if picked else [])
 
 

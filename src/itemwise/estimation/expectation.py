@@ -193,7 +193,7 @@ def expect_generally(
         else:
             totals = carried.T @ block.observed
         found = [ends, weights @ log_norm, mass, outer, totals, *counts]
-        return [xp.astype(part, xp.float64, copy=False) for part in found]  # sums stay exact
+        return [xp.asarray(part, dtype=xp.float64) for part in found]  # sums stay exact
 
     lanes = min(16, max(2, LANE_CELLS // (terms.shape[0] * coords.shape[0] * n_nodes)))
     ends, value, mass, outer, totals, *counts = fold(

@@ -235,7 +235,7 @@ class _Scores:
             asked = block.observed
             totals = xp.sum(mass, axis=0)[:, None] if asked is None else mass.T @ asked
             found = [outer, totals, *counts]
-            return [xp.astype(part, xp.float64, copy=False) for part in found]  # sums stay exact
+            return [xp.asarray(part, dtype=xp.float64) for part in found]  # sums stay exact
 
         outer, asked, *counts = fold(run, self._blocks(n_items), pass_over, lanes=4)
         # A category other than the first adds its own slope to that of the first.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from itemwise.progress import Report, time_left, watched
+from itemwise.progress import Report, hushed, time_left, watched
 
 # Members done, members in all, what runs, and the seconds left (None before the first is done).
 Progress = Callable[[int, int, str, float | None], None]
@@ -17,13 +17,12 @@ Wanted = Progress | bool  # one's own; a bar where a person watches; nothing
 @contextmanager
 def telling(progress: Wanted) -> Iterator[Progress | None]:
     """What to call, if anything."""
-    if callable(progress):
-        yield progress
-    elif progress:
+    if callable(progress) or not progress:
+        with hushed():
+            yield progress if callable(progress) else None
+    else:
         with watched("Running classifiers") as report:
             yield on_one_line(report)
-    else:
-        yield None
 
 
 def on_one_line(report: Report) -> Progress:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
-from itemwise.progress import watched
 from itemwise.responses.cells import checked_kind, shown
 from itemwise.responses.delimited import read_delimited
 from itemwise.responses.jsonlines import read_json_lines
@@ -68,7 +66,7 @@ def read_responses(
         known = ", ".join(map(shown, LAYOUTS))
         raise InputError(f"layout is {shown(layout)}, but it should be one of {known}.")
     if isinstance(path, str | os.PathLike) and _is_log(Path(path), max_bytes):
-        found = _from_logs(path, max_bytes, progress=progress)
+        found = read_logs(path, max_bytes=max_bytes, progress=progress).responses
         return found if kind is None else found.of_kind(kind)
     file = readable_file(path, max_bytes)
     try:
@@ -86,17 +84,6 @@ def _from_table(file: Path, kind: str | None, layout: str, max_bytes: int) -> Re
     if name.endswith(_PARQUET):
         return read_parquet(file, kind, layout, max_bytes)
     raise _unknown_suffix(file)
-
-
-def _from_logs(path: PathLike, max_bytes: int, *, progress: bool) -> Responses:
-    """All logs at the path, with a bar in mebibytes where a person watches."""
-    with watched("Reading logs") if progress else nullcontext() as report:
-
-        def tell(done: int, word: str, total: int | None = None) -> None:
-            if report is not None:
-                report(done >> 20, f"MiB, {word}", (total or 0) >> 20)
-
-        return read_logs(path, max_bytes=max_bytes, progress=tell).responses
 
 
 def _is_log(path: Path, max_bytes: int) -> bool:

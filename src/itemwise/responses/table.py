@@ -27,6 +27,7 @@ from itemwise.responses.cells import (
 from itemwise.responses.facts import Facts, GivenFacts, as_facts, facts_frame, grouped, part_of
 from itemwise.responses.naming import Selection, named, positions
 from itemwise.responses.triples import Triples
+from itemwise.results import printable, table_html
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -299,21 +300,15 @@ class Responses:
         )
 
     def _repr_html_(self) -> str:
-        columns = self.items[:_PREVIEW_COLUMNS]
-        corner = as_floats(self.cells[:_PREVIEW_ROWS, :_PREVIEW_COLUMNS])
-        head = "".join(f"<th>{html.escape(item)}</th>" for item in columns)
-        body = "".join(
-            f"<tr><th>{html.escape(name)}</th>"
-            + "".join(f"<td>{'' if cell != cell else format(cell, '.6g')}</td>" for cell in row)
-            + "</tr>"
-            for name, row in zip(self.respondents, corner.tolist(), strict=False)
-        )
+        import pandas as pd
+
+        rows, columns = self.respondents[:_PREVIEW_ROWS], self.items[:_PREVIEW_COLUMNS]
+        corner = as_floats(self.cells[: len(rows), : len(columns)])
         whole = corner.shape == self.shape
         note = "" if whole else f" (the first {corner.shape[0]} × {corner.shape[1]} are shown)"
-        return (
-            f"<table><caption>{html.escape(repr(self))}{note}</caption>"
-            f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        said = [f"{self!r}{note}", *(printable(text) for text in self.notes)]
+        table = table_html(pd.DataFrame(corner, pd.Index(rows), pd.Index(columns)))
+        return "".join([*(f"<p>{html.escape(text)}</p>" for text in said), table])
 
 
 def _hold(

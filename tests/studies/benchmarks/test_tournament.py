@@ -219,7 +219,10 @@ def test_a_clear_order_of_many_respondents_does_not_run_away():
         (table(1), "at least two"),
         (table().rename(index={"model 1": "model 0"}), "names must differ.*'model 0'"),
         (table().rename(columns={"set 1": "set 0"}), "names must differ.*'set 0'"),
-        (table().astype(object).replace(table().iloc[1, 1], "high"), "'high', which is not a num"),
+        (
+            table().astype(object).mask(table() == table().iloc[1, 1], "high"),
+            "'high', which is not a num",
+        ),
         (table().replace(table().iloc[1, 1], np.inf), "'model 1' and item 'set 1' is infinite"),
         (table()[[]], "empty"),
         ("scores.csv", "not a path"),

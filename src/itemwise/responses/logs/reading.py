@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from itemwise.errors import FileError, InputError, ItemwiseError
+from itemwise.progress import telling
 from itemwise.responses.cells import shown
 from itemwise.responses.logs.finding import Found, as_paths, find_logs
 from itemwise.responses.logs.log_reading import LogReading
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.files import PathLike
-    from itemwise.progress import Report
+
+Progress = Callable[[int, str, int], None]  # bytes read, of which file, bytes in all
+Telling = Progress | bool  # one's own; a bar where a person watches; nothing
 
 _COLUMNS = ("file", "format", "model", "task", "metric", "rows", "read", "dropped", "reason")
 
@@ -32,7 +36,7 @@ def read_logs(
     epochs: Epochs = "mean",
     keep_text: bool = False,
     max_bytes: int = 8 * 1024**3,
-    progress: Report | None = None,
+    progress: Telling = True,
 ) -> LogReading:
     """Read evaluation logs at `paths`, or folders of them, into one table: models × items.
 
@@ -50,7 +54,8 @@ def read_logs(
 
     A file of a folder that cannot be read is left out and named in `files` and `notes`; one that
     was named itself is an error. `max_bytes` bounds each file and what it unpacks to; texts are
-    not held. `progress` is called with the bytes read, the file, and the bytes in all.
+    not held. `progress` is a bar where a person watches (True), nothing (False), or what is called
+    with the bytes read, the file, and the bytes in all.
 
     `responses` of what comes back is that table; the frame has a row a file, model and task.
 
@@ -67,7 +72,8 @@ def read_logs(
     given = as_paths(paths)
     found = find_logs(given, max_bytes)
     items = Items()
-    runs, refused = _all_runs(found, given, wanted, items, progress)
+    with _bytes_told(progress) as told:
+        runs, refused = _all_runs(found, given, wanted, items, told)
     if not any(run.places for run in runs):
         raise FileError(_nothing(given, found, runs, refused))
     table = merged(runs, items, wanted.epochs, max_bytes)
@@ -82,12 +88,21 @@ def read_logs(
     )
 
 
+@contextmanager
+def _bytes_told(progress: Telling) -> Iterator[Progress]:
+    if callable(progress):
+        yield progress
+        return
+    with telling(progress, "Reading logs") as report:
+        yield lambda done, word, total: report(done >> 20, f"MiB, {word}", total >> 20)
+
+
 def _all_runs(
     found: Sequence[Found],
     given: Sequence[Path],
     wanted: Wanted,
     items: Items,
-    progress: Report | None,
+    progress: Progress,
 ) -> tuple[list[Run], dict[Path, str]]:
     """The runs of all logs, and why some logs have none; one that was named itself must have."""
     runs: list[Run] = []
@@ -125,15 +140,14 @@ def _checked(
 
 
 def _runs(
-    one: Found, wanted: Wanted, items: Items, done: int, total: int, progress: Report | None
+    one: Found, wanted: Wanted, items: Items, done: int, total: int, progress: Progress
 ) -> list[Run]:
     """The runs of a log, while its bytes are told as they pass."""
     if one.format is None:
         raise FileError(one.reason)
 
     def passed(size: int) -> None:
-        if progress is not None:
-            progress(done + min(size, one.size), one.path.name, total)
+        progress(done + min(size, one.size), one.path.name, total)
 
     return list(one.format.read(one.path, wanted, items, passed))
 

@@ -24,7 +24,7 @@ from itemwise.ratings.selection import grow
 from itemwise.responses import Responses, Table
 from itemwise.responses.rivals import rivals
 from itemwise.results import Finding
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, said_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ class ChosenDatasets(Finding):
             low, high = np.quantile(self.known_ceiling, RANGE)
             return (
                 f"No part can be called enough, since there is no ranking to keep: {total} do not "
-                f"tell {who} from equally strong ones (p = {self.p:.2g}; two halves agree "
+                f"tell {who} from equally strong ones ({said_p(self.p)}; two halves agree "
                 f"{self.known_ceiling.mean():.2f}, 95 % range {low:.2f} to {high:.2f})."
             )
         if size not in self.sizes:

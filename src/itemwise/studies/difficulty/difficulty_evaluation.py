@@ -18,6 +18,7 @@ from itemwise.learning.targets import PREDICTED, DifficultyTargets, equally_hard
 from itemwise.numerics.agreement import correlation_interval, prediction_figures
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
+from itemwise.progress import Report, telling
 from itemwise.results import Finding
 from itemwise.studies.difficulty.item_rows import (
     columns_of_items,
@@ -124,7 +125,7 @@ class DifficultyEvaluation(Finding):
         if not frame["best"].any():
             raise InputError(f"There is nothing to draw. {self.meaning}")
         parts = [name for name in ("target", "training") if len(frame[name].unique()) > 1]
-        where = [", ".join(row) for row in frame[parts].itertuples(index=False)]
+        where = [", ".join(row) for row in frame[parts].to_numpy()]
         if kind == "nrmse":
             rows = frame.assign(row=where if parts else frame["target"])
             return DISPLAYS["heat_map"](_matrix(rows)).plot(**kw)
@@ -158,6 +159,7 @@ def evaluate_difficulty(
     negative: Any = None,
     random_state: int = 0,
     n_jobs: int | None = None,
+    progress: Report | bool = True,
 ) -> DifficultyEvaluation:
     """Predict difficulty in repeated cross-validation, with several regressors and targets.
 
@@ -169,7 +171,8 @@ def evaluate_difficulty(
     a DifficultyRegressor, the regressor inside is judged. `negative` marks items of negative
     discrimination: all is then done a second time with these left out of training, never of tests.
     Left out itself, what `difficulty_targets` found says which they are; `negative=False` does
-    without.
+    without. `progress` is a bar where a person watches (True), nothing (False), or what is called
+    with the fits done, what was fitted, and the fits in all.
 
     The frame has a row a target, training and regressor: n, nrmse, nrmse_sd, spearman with low and
     high, p, p_adjusted, best. `folds` and `repeats` are those of the cross-validation,
@@ -197,7 +200,8 @@ def evaluate_difficulty(
         for repeat, fold, train, test in parts
     ]
     _check_jobs(jobs, folds)
-    found = _run(jobs, rows, plan, values, chosen, random_state, n_jobs)
+    with telling(progress, "Judging regressors", len(jobs)) as report:
+        found = _run(jobs, rows, plan, values, chosen, random_state, n_jobs, report)
     return DifficultyEvaluation(folds=found, notes=_notes(values, plan, keep))
 
 
@@ -283,15 +287,19 @@ def _run(
     regressors: Mapping[str, Any],
     seed: int,
     n_jobs: int | None,
+    report: Report,
 ) -> pd.DataFrame:
     import pandas as pd
     from joblib import Parallel, delayed
 
-    done = Parallel(n_jobs=n_jobs)(
+    scores = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_judged)(job, rows, plan, values[job.target], regressors[job.regressor], seed)
         for job in jobs
     )
-    named = [(*job[:5], len(job.test), *scores) for job, scores in zip(jobs, done, strict=True)]
+    named = []
+    for job, figures in zip(jobs, scores, strict=True):
+        named.append((*job[:5], len(job.test), *figures))
+        report(len(named), f"{job.regressor} on {job.target}", len(jobs))
     return pd.DataFrame(named, columns=[*KEYS, "repeat", "fold", "n", "nrmse", "spearman"])
 
 

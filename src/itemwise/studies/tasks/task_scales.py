@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -23,6 +23,7 @@ from itemwise.numerics.joint_normal import (
     fit_joint_normal,
 )
 from itemwise.numerics.reach import normal_reach
+from itemwise.progress import Report, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.cells import as_floats
 from itemwise.responses.encoding import encode
@@ -47,7 +48,6 @@ UNRELIABLE = 0.5
 FEW = 500
 FEW_PRIORS = {"discrimination": Normal(1, 0.5)}
 
-Progress = Callable[[int, int, str], None]
 Priors: TypeAlias = "Literal['default'] | Mapping[str, Prior | None] | None"
 
 
@@ -123,7 +123,7 @@ def task_scales(
     model: str | MeasurementModel = AUTO,
     priors: Priors = "default",
     least_items: int = 3,
-    progress: Progress | None = None,
+    progress: Report | bool = True,
 ) -> TaskScales:
     """Calibrate each task by itself, then find how true abilities on the tasks correlate.
 
@@ -142,7 +142,8 @@ def task_scales(
     least_items
         Tasks with fewer items on which respondents differ are left out, and named in the notes.
     progress
-        Called with how many tasks are calibrated, how many there are, and which comes next.
+        A bar where a person watches (True), nothing (False), or what is called with how many tasks
+        are calibrated, which comes next, and how many there are.
 
     Notes
     -----
@@ -164,13 +165,15 @@ def task_scales(
     notes: list[str] = []
     parts = _usable(table, table.item_groups(by), least, notes)
     calibrations: dict[str, Calibration] = {}
-    for k, (task, part) in enumerate(parts.items()):
-        if progress is not None:
-            progress(k, len(parts), task)
-        asked = _met(part)
-        calibrations[task] = calibrate(
-            part.select(respondents=asked), model, priors=_priors(part, int(asked.sum()), priors)
-        )
+    with telling(progress, "Calibrating tasks", len(parts)) as report:
+        for k, (task, part) in enumerate(parts.items()):
+            report(k, task, len(parts))
+            asked = _met(part)
+            calibrations[task] = calibrate(
+                part.select(respondents=asked),
+                model,
+                priors=_priors(part, int(asked.sum()), priors),
+            )
     found = fit_joint_normal([scale_of(calibrations[task], part) for task, part in parts.items()])
     told = correlations(found, normal_reach(CONFIDENCE))
     pairs = _pairs(told, list(parts))

@@ -1,0 +1,125 @@
+"""What a notebook shows of every result: title, sentences, a short table, readable numbers."""
+
+import dataclasses
+import html
+import importlib
+import inspect
+import pkgutil
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.diagnostics import DIAGNOSTICS
+from itemwise.results import COLUMNS_IN_NOTEBOOK, ROWS_IN_NOTEBOOK, Finding, Result
+
+RANDOM = np.random.default_rng(0)
+
+
+def every_result():
+    """All classes of results, wherever they are defined."""
+    for module in pkgutil.walk_packages(iw.__path__, "itemwise."):
+        importlib.import_module(module.name)
+    waiting, found = [Result], {}
+    while waiting:
+        waiting += (children := waiting.pop().__subclasses__())
+        found |= {f"{one.__module__}.{one.__name__}": one for one in children}
+    return {
+        name: one
+        for name, one in sorted(found.items())
+        if name.startswith("itemwise.") and not inspect.isabstract(one)
+    }
+
+
+RESULTS = every_result()
+
+
+@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+def test_every_result_has_a_title_for_a_reader_and_the_common_view(result):
+    title = result.__doc__.splitlines()[0]
+    assert title.endswith(".")
+    assert len(title) < 100
+    assert dataclasses.is_dataclass(result)
+    assert result.__dataclass_params__.frozen
+    assert result._repr_html_ is Result._repr_html_
+
+
+@pytest.fixture(scope="module")
+def table():
+    return iw.simulate("2pl", 60, 24, missing=0.02, random_state=2).responses
+
+
+@pytest.fixture(scope="module")
+def cal(table):
+    return iw.calibrate(table, "2pl")
+
+
+# Those that a small table of responses gives at once; what the others add is in their own tests.
+FROM_RESPONSES = {
+    "calibration": lambda table, cal: cal,
+    "curves": lambda table, cal: cal.curves(),
+    "information": lambda table, cal: cal.test_information(),
+    "comparison": lambda table, cal: iw.compare_models(table, ["1pl", "2pl"]),
+    "leaderboard": lambda table, cal: iw.leaderboard(table),
+    "health": lambda table, cal: iw.item_health(table),
+    "shorten": lambda table, cal: iw.shorten(table, 6, folds=2),
+    "link": lambda table, cal: iw.link(cal, table),
+    "tasks": lambda table, cal: iw.task_scales(table, by=["reading", "sums"] * 12),
+    "adaptive": lambda table, cal: iw.evaluate_adaptively(cal, lambda item: 1, budget=5),
+    "tournament": lambda table, cal: iw.tournament(table),
+    "ranks": lambda table, cal: iw.compare_ranks(table.to_frame().fillna(0).T),
+    "characteristic": lambda table, cal: iw.characteristic_curves(
+        table, cal.items["difficulty"], bins=4
+    ),
+    "generality": lambda table, cal: iw.generality(table, cal.items["difficulty"]),
+    "portfolio": lambda table, cal: iw.portfolio(
+        pd.DataFrame(RANDOM.random((60, 5)), columns=list("abcde"))
+    ),
+    "decoding": lambda table, cal: iw.decode_responses({"first": table, "second": table}),
+    **{name: (lambda table, cal, check=check: check(cal)) for name, check in DIAGNOSTICS.items()},
+}
+
+
+@pytest.fixture(params=FROM_RESPONSES, scope="module")
+def result(request, table, cal):
+    return FROM_RESPONSES[request.param](table, cal)
+
+
+@pytest.fixture(scope="module")
+def page(result):
+    return result._repr_html_()
+
+
+def test_sentences_stand_before_the_table(result, page):
+    assert page.index(html.escape(result._title())) < page.index("<table")
+    said = result.sentences()
+    assert said or not isinstance(result, Finding)
+    for text in said:
+        assert page.index(html.escape(text)) < page.index("<table")
+
+
+def test_the_table_is_short(page):
+    assert page.count("</tr>") <= 2 + ROWS_IN_NOTEBOOK
+    assert page.count("<th") + page.count("<td") <= (ROWS_IN_NOTEBOOK + 3) * (
+        COLUMNS_IN_NOTEBOOK + 4
+    )
+    assert len(page) < 30_000
+    assert "<img" not in page
+
+
+def test_numbers_are_those_that_a_person_reads(page):
+    cells = re.findall(r"<td>(.*?)</td>", page)
+    assert cells
+    for cell in cells:
+        assert not re.search(r"\de[+-]\d", cell), "powers of ten"
+        assert not re.search(r"\.\d{8}", cell), "digits that mean nothing"
+        assert cell not in ("nan", "NaN", "None", "<NA>")
+
+
+@pytest.mark.parametrize("name", ["calibration", "leaderboard", "tournament"])
+def test_the_figure_of_many_names_fits_a_notebook(name, table, cal):
+    shown = FROM_RESPONSES[name](table, cal).plot()
+    assert max(shown.figure_.get_size_inches()) <= 13
+    assert len(shown._repr_png_()) < 400_000
