@@ -225,6 +225,14 @@ def readable_file(path: PathLike, max_bytes: int) -> Path:
     return file
 
 
+def check_present(path: PathLike) -> None:
+    """Refuse a path at which nothing lies, saying why."""
+    try:
+        Path(path).stat()
+    except (OSError, ValueError) as error:
+        raise FileError(_why_not_read(Path(path), error)) from error
+
+
 def size_for_people(n_bytes: float) -> str:
     """1536 -> '1.5 KiB'."""
     if n_bytes < 1024:

@@ -24,11 +24,11 @@ def others(tmp_path):
 
 
 def test_figures_are_those_of_the_package(run, recorded):
-    words = ("--budget", 4, "--budget", 8, "--folds", 2, "--out", "table.csv")
+    words = ("--budget", 4, "--budget", 8, "--folds", 2, "--out", "replay")
     done = run("adapt", recorded, *words)
     assert done.exit_code == 0, done.stderr
     wanted = iw.replay_adaptively(iw.read_responses(recorded), sizes=[4, 8], folds=2)
-    found = pd.read_csv("table.csv")
+    found = pd.read_csv("replay/errors.csv")
     pd.testing.assert_frame_equal(found, wanted.figures, check_dtype=False)
     assert wanted.meaning in done.stdout
 
@@ -54,14 +54,14 @@ def test_responses_replayed_on_themselves_are_divided_into_folds(run, recorded):
 
 
 def test_selections_and_a_figure_are_written(run, recorded, tmp_path):
-    words = ("--budget", 6, "--folds", 2, "--figure", "error.png", "-q")
+    words = ("--budget", 6, "--folds", 2, "--out", "replay", "-q")
     done = run("adapt", recorded, *words, "--lm-eval", "samples.json", "--inspect", "ids.json")
     assert done.exit_code == 0, done.stderr
     samples = json.loads((tmp_path / "samples.json").read_text())
     ids = json.loads((tmp_path / "ids.json").read_text())
     assert sum(map(len, samples.values())) == 6
     assert {task: sorted(listed) for task, listed in ids.items()} == samples
-    assert (tmp_path / "error.png").stat().st_size > 5_000
+    assert (tmp_path / "replay" / "figures" / "mae.png").stat().st_size > 5_000
 
 
 def test_what_cannot_be_done_is_explained(run, recorded, others, tmp_path):
@@ -72,3 +72,18 @@ def test_what_cannot_be_done_is_explained(run, recorded, others, tmp_path):
     assert (done.exit_code, "no fact 'task'" in done.stderr) == (3, True)
     done = run("adapt", recorded, "--lm-eval", recorded)
     assert done.exit_code == 3
+
+
+def test_facts_of_a_selection_may_lie_in_a_table_beside_the_responses(run, others, tmp_path):
+    facts = pd.DataFrame({"item": [f"item_{k}" for k in range(1, 21)], "task": "arc"})
+    facts.assign(id=range(20)).to_csv("facts.csv", index=False)
+    words = ("--budget", 3, "--folds", 2, "--items", "facts.csv", "--lm-eval", "samples.json")
+    done = run("adapt", others, *words)
+    assert done.exit_code == 0, done.stderr
+    assert len(json.loads((tmp_path / "samples.json").read_text())["arc"]) == 3
+
+
+def test_confidence_is_that_of_the_intervals(run, others):
+    words = ("adapt", others, "--budget", 3, "--folds", 2, "--json")
+    half, most = (json.loads(run(*words, "--confidence", c).stdout) for c in (0.5, 0.99))
+    assert half["figures"][0]["coverage"] < most["figures"][0]["coverage"]

@@ -13,7 +13,8 @@ from itemwise.cli.contents import CONTENTS, loaded
 
 NAMES = [name for lines in CONTENTS.values() for name in lines]
 # Modules of the command line that are no command.
-PARTS = {"console", "contents", "errors", "files", "options", "orders", "difficulty_alarm"}
+PARTS = {"console", "contents", "errors", "files", "grouping", "options", "orders"}
+PARTS |= {"difficulty_alarm"}
 
 
 # What these options are called for short, and what they say, wherever there is one.

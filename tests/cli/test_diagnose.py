@@ -12,7 +12,7 @@ def test_tables_and_figures_go_to_a_folder(run, scores, tmp_path):
     out = tmp_path / "new" / "folder"
     done = run("diagnose", scores, "--out", out, "--model", "3pl")
     assert done.exit_code == 0
-    assert {path.suffix for path in out.iterdir()} == {".csv", ".svg", ".html"}
+    assert {path.suffix for path in out.iterdir()} == {".csv", ".png", ".html"}
     assert (out / "item_fit.csv").read_text().startswith("item,s_x2,")
 
 

@@ -152,3 +152,17 @@ def test_the_command_line_starts_without_the_heavy_parts():
     code = f"import sys, itemwise.cli; print({heavy!r} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_layout_is_named_as_the_command_line_does(run, tmp_path):
+    (tmp_path / "items.csv").write_text("topic,item,gpt,pythia\nsums,1,1,0\nsums,2,0,1\n")
+    done = run("calibrate", "items.csv")
+    assert done.exit_code == 3
+    assert "Do rows hold items? Then use --layout items." in done.stderr
+
+
+def test_a_missing_source_is_said_before_a_folder_is_made(run, tmp_path):
+    for command in ("leaderboard", "health", "tasks", "diagnose", "portfolio"):
+        done = run(command, "absent.csv", "--out", "folder")
+        assert (done.exit_code, "no file 'absent.csv'" in done.stderr) == (3, True), command
+    assert not (tmp_path / "folder").exists()

@@ -20,13 +20,12 @@ def path(tmp_path, table):
 
 def test_the_board_is_that_of_the_package(run, path, table):
     words = ("--cluster", "page", "--average", "tasks", "--model", "1pl", "--correction", "holm")
-    done = run("leaderboard", path, *words, "--out", "board.csv")
+    done = run("leaderboard", path, *words, "--out", "board", "-q")
     assert done.exit_code == 0
     wanted = iw.leaderboard(table, cluster="page", average="tasks", model="1pl", correction="holm")
     frame = wanted.to_frame()
-    written = pd.read_csv("board.csv", index_col="respondent", keep_default_na=False)
+    written = pd.read_csv("board/leaderboard.csv", index_col="respondent", keep_default_na=False)
     pd.testing.assert_frame_equal(written, frame, check_dtype=False)
-    assert wanted.meaning in done.stdout
 
 
 def test_without_a_file_the_board_is_printed_as_csv(run, path):
@@ -61,10 +60,43 @@ def test_json_is_one_document(run, path):
         (("--cluster", "book"), 3, "no fact 'book'"),
         (("--alpha", "2"), 3, "alpha is 2"),
         (("--average", "models"), 2, "not one of items, tasks"),
-        (("--out", "responses.parquet"), 3, "also the input"),
+        (("--out", "board.csv"), 3, "Name a folder"),
+        (("--by", "task", "--by-prefix", "/"), 3, "Leave one of them out"),
+        (("--by-prefix", "/"), 3, "in no name of an item; the first is 'item_1'"),
+        (("--items", "no.csv"), 3, "There is no file 'no.csv'"),
     ],
 )
 def test_bad_options_are_explained(run, path, words, code, message):
     done = run("leaderboard", path, *words)
     assert done.exit_code == code
     assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_that_no_task_is_known_is_said(run, scores):
+    document = json.loads(run("leaderboard", scores, "--json").stdout)
+    assert "No task of the items is known: they count as one." in document["notes"]
+    done = run("leaderboard", scores, "--by", "task")
+    assert done.exit_code == 3
+    assert "Give a table of them with --items" in done.stderr
+
+
+def test_tasks_come_from_names_or_from_a_table(run, table, tmp_path):
+    names = [f"{task}/{k}" for k, task in enumerate(table.item_groups("task"))]
+    iw.Responses(table.values, table.respondents, names).save(tmp_path / "named.csv")
+    facts = pd.DataFrame({"item": table.items, "topic": table.item_groups("task")})
+    facts.to_csv("facts.csv", index=False)
+    table.save(tmp_path / "plain.csv")
+    words = ("--average", "tasks", "--json")
+    wanted = [row["accuracy"] for row in iw_board(table)]
+    for source in (
+        ("named.csv", "--by-prefix", "/"),
+        ("plain.csv", "--items", "facts.csv", "--by", "topic"),
+    ):
+        done = run("leaderboard", *source, *words)
+        assert done.exit_code == 0, done.stderr
+        board = json.loads(done.stdout)["board"]
+        assert [row["accuracy"] for row in board] == pytest.approx(wanted)
+
+
+def iw_board(table):
+    return iw.leaderboard(table, cluster=None, average="tasks").to_frame().to_dict("records")

@@ -45,6 +45,17 @@ def test_options_reach_the_reader(run, logs):
     assert pd.read_csv("files.csv")["read"].tolist() == [3, 3]
 
 
+def test_a_csv_keeps_no_facts_and_that_is_said(run, logs):
+    assert "A CSV keeps no facts (task" in run("read", logs, "--out", "responses.csv").stdout
+    assert "keeps no facts" not in run("read", logs, "--out", "responses.parquet").stdout
+
+
+def test_files_of_one_name_are_told_apart_by_their_folder(run, logs):
+    done = run("read", logs, "--out", "responses.csv")
+    assert "lab__one/samples_sums" in done.stdout
+    assert "lab__two/samples_sums" in done.stdout
+
+
 def test_quiet_says_nothing(run, logs):
     done = run("read", logs, "--out", "responses.csv", "--quiet")
     assert done.stdout == done.stderr == ""

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from itemwise.errors import InputError
-from itemwise.responses import Responses, read_responses
+from itemwise.responses import Responses, as_responses, read_responses
 
 
 @pytest.fixture
@@ -116,3 +116,91 @@ def test_facts_that_do_not_fit_are_refused(table, given, said):
 def test_a_fact_that_is_not_there_is_refused_with_those_that_are(table):
     with pytest.raises(InputError, match="the facts known are: task, length"):
         table.item_groups("subject")
+
+
+def test_a_function_may_group_items(table):
+    assert table.item_groups(lambda name: name[-1]) == ("1", "2", "3")
+
+
+LONG = pd.DataFrame(
+    {
+        "respondent": ["gpt", "gpt", "pythia", "pythia"],
+        "item": ["q1", "q2", "q1", "q2"],
+        "response": [1, 0, 1, 1],
+        "task": ["sums", "verbs", "sums", None],
+        "id": [7, 12, 7, 12],
+        "size": [1.5, 1.5, 70.0, 70.0],
+        "suite": ["all"] * 4,
+        "answer": ["a", "b", "c", "d"],
+        "nothing": [None] * 4,
+    }
+)
+
+
+def test_columns_of_a_long_frame_that_do_not_vary_are_facts():
+    found = Responses.from_long(LONG)
+    assert found._item_facts == {"task": ("sums", "verbs"), "id": (7, 12), "suite": ("all",) * 2}
+    assert found._respondent_facts == {"size": (1.5, 70.0)}
+    assert Responses.from_long(LONG, facts=False)._item_facts == {}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_tell_the_same_facts_as_frames(tmp_path, ending):
+    path = tmp_path / f"long.{ending}"
+    LONG.to_csv(path, index=False) if ending == "csv" else LONG.to_parquet(path, index=False)
+    found, wanted = read_responses(path), Responses.from_long(LONG)
+    assert found == wanted
+    assert found._item_facts == wanted._item_facts
+    assert found._respondent_facts == wanted._respondent_facts
+
+
+def test_a_column_beyond_the_bound_is_no_fact(tmp_path):
+    long = LONG.assign(text=[f"{item}{'x' * 50_000}" for item in LONG["item"]])
+    long.to_parquet(tmp_path / "long.parquet", index=False, compression=None)
+    found = read_responses(tmp_path / "long.parquet")
+    assert "text" in found.item_facts
+    long.to_parquet(tmp_path / "long.parquet", index=False, compression="gzip")
+    assert "text" not in read_responses(tmp_path / "long.parquet", max_bytes=60_000).item_facts
+
+
+def test_numbers_with_leading_zeros_stay_text(tmp_path):
+    (tmp_path / "long.csv").write_text("model,item,score,code\na,q1,1,007\na,q2,0,12\n")
+    assert read_responses(tmp_path / "long.csv")._item_facts["code"] == ("007", "12")
+
+
+def test_levels_above_the_names_of_columns_are_facts():
+    levels = [("sums", "1"), ("sums", "2"), ("verbs", "1")]
+    columns = pd.MultiIndex.from_tuples(levels, names=["task", "item"])
+    found = Responses.from_frame(pd.DataFrame([[1, 0, 1]], columns=columns))
+    assert found.items == ("sums/1", "sums/2", "verbs/1")
+    assert found.item_groups("task") == ("sums", "sums", "verbs")
+    assert Responses.from_frame(pd.DataFrame([[1, 0]], columns=columns[1:])).items == ("2", "1")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_before_the_respondents_tell_of_items(tmp_path, ending):
+    frame = pd.DataFrame({"scenario": ["gsm", "gsm", "med"], "item": [0, 1, 0], "gpt": [1, 0, 1]})
+    path = tmp_path / f"items.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path, index=False)
+    found = read_responses(path, layout="items")
+    assert found.respondents == ("gpt",)
+    assert found.items == ("gsm/0", "gsm/1", "med/0")
+    assert found._item_facts == {"scenario": ("gsm", "gsm", "med"), "id": (0, 1, 0)}
+
+
+def test_items_that_differ_by_name_keep_it(tmp_path):
+    (tmp_path / "items.csv").write_text("question,topic,gpt\nq1,sums,1\nq2,verbs,0\n")
+    found = read_responses(tmp_path / "items.csv", layout="items")
+    assert found.items == ("q1", "q2")
+    assert found._item_facts == {"topic": ("sums", "verbs")}
+
+
+def test_repeated_respondents_lead_to_the_other_layout(tmp_path):
+    (tmp_path / "items.csv").write_text("topic,item,gpt\nsums,1,1\nsums,2,0\n")
+    with pytest.raises(InputError, match="Then pass layout='items'"):
+        read_responses(tmp_path / "items.csv")
+
+
+def test_a_long_frame_is_no_table():
+    with pytest.raises(InputError, match=r"Responses\.from_long"):
+        as_responses(LONG)

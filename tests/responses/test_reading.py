@@ -184,7 +184,7 @@ def test_long_parquet_is_understood(tmp_path):
     assert read_responses(tmp_path / "a.parquet") == EXPECTED
 
 
-def test_other_columns_of_a_long_parquet_file_are_ignored(tmp_path):
+def test_lists_in_a_long_parquet_file_are_ignored(tmp_path):
     table = pa.table(
         {"score": [1, 0], "tags": [["x"], []], "item": ["q", "q"], "model": ["a", "b"]}
     )

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from itemwise.adaptive import SELECTORS
 from itemwise.cli.console import Console
-from itemwise.cli.files import FIGURE, TABLE, bank_or_responses, check_targets, write_table
-from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Seed, choice
+from itemwise.cli.files import (
+    bank_or_responses,
+    check_targets,
+    page_of,
+    report_folder,
+    write_page,
+)
+from itemwise.cli.grouping import check_facts, with_facts
+from itemwise.cli.options import Items, Json, Kind, Layout, ModelOrAuto, Quiet, Seed, choice
 from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO
 from itemwise.studies.evaluation.replay import SIZES
 
+if TYPE_CHECKING:
+    from itemwise.calibration import Calibration
+    from itemwise.responses import Responses
+
+LM_EVAL, INSPECT = "--lm-eval", "--inspect"
 SHOWN = ["method", "n_items", "mae", "mae_se", "spearman", "coverage", "coverage_widened"]
 
 Source = Annotated[
@@ -41,12 +53,9 @@ def adapt(
     model: ModelOrAuto = AUTO,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the models.")] = 5,
     batch_size: Annotated[int, typer.Option(min=1, help="Items asked at once.")] = 1,
+    confidence: Annotated[float, typer.Option(help="Of all intervals, between 0 and 1.")] = 0.95,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Table of figures to write, .csv or .parquet."),
-    ] = None,
-    figure: Annotated[
-        Path | None, typer.Option(help="Error by number of items: .png, .svg or .pdf.")
+        Path | None, typer.Option("--out", "-o", help="Folder for tables, figures and page.")
     ] = None,
     lm_eval: Annotated[
         Path | None,
@@ -57,6 +66,7 @@ def adapt(
     inspect: Annotated[
         Path | None, typer.Option(help="The same as sample ids of Inspect by task: .json.")
     ] = None,
+    items: Items = None,
     layout: Layout = "auto",
     kind: Kind = None,
     seed: Seed = 0,
@@ -67,18 +77,27 @@ def adapt(
 
     Given responses alone, models are divided into folds, each with a bank from the others.
     --lm-eval and --inspect write the items of the largest budget that suit a model of which
-    nothing is known; tasks and ids are facts of the responses.
+    nothing is known; tasks and ids are facts of the responses. Without --out, the errors are
+    printed as CSV.
     """
-    targets = {"--out": (out, TABLE), "--figure": (figure, FIGURE)}
-    selections = {"--lm-eval": (lm_eval, (".json",)), "--inspect": (inspect, (".json",))}
-    check_targets({**targets, **selections}, sources=[source, *([replay] if replay else [])])
+    wanted = {LM_EVAL: lm_eval, INSPECT: inspect}
+    chosen = {option: path for option, path in wanted.items() if path is not None}
+    targets = {option: (path, (".json",)) for option, path in chosen.items()}
+    check_targets(targets, sources=[path for path in (source, replay, items) if path])
+    folder = None if out is None else report_folder(out, source)
     import itemwise as iw
+    from itemwise.report import write_replay
 
     console = Console(quiet, json)
     given, recorded = bank_or_responses(source, layout, kind), None
     if replay is not None and replay.resolve() != source.resolve():
         recorded = iw.read_responses(replay, layout=layout, kind=kind)
-    with console.progress(f"Replaying {(replay or source).name}"):
+    facts = given if recorded is None else recorded
+    if isinstance(facts, iw.Responses):
+        facts = with_facts(facts, items)
+    for option in chosen:  # refused before the work
+        _with_ids(facts, option)
+    with console.progress(f"Replaying {(replay or source).name}") as report:
         found = iw.replay_adaptively(
             given,
             recorded,
@@ -87,33 +106,45 @@ def adapt(
             model=model,
             folds=folds,
             batch_size=batch_size,
+            confidence=confidence,
             random_state=seed,
+            progress=lambda done, total, word: report(done, word, total),
         )
-    if out is not None:
-        write_table(found.figures.set_index("method"), out)
-    if figure is not None:
-        found.plot().save(figure)
-    if lm_eval is not None or inspect is not None:
-        facts = given if recorded is None else recorded
-        if not isinstance(facts, iw.Responses):
-            raise InputError("A bank knows no tasks of its items; give responses with --replay.")
-        size = int(found.figures["n_items"].max())
-        items = iw.first_items(given, size, selector=selector, model=model, random_state=seed)
-        if lm_eval is not None:
-            iw.lm_eval_samples(items, facts, lm_eval)
-        if inspect is not None:
-            iw.inspect_sample_ids(items, facts, inspect)
+    files = []
+    if folder is not None:
+        with console.progress("Drawing"):
+            files = write_replay(found, folder)
+            settings = {"selector": selector, "model": model, "folds": folds, "seed": seed}
+            files.append(write_page(folder, found, "Adaptive evaluation", settings))
     table = found.figures.set_index("method")
     console.finding(
         found,
         table,
-        out,
+        folder,
         shown=found.figures[SHOWN].set_index("method").round(3),
-        written={"Table": out, "Figure": figure, "lm-eval": lm_eval, "Inspect": inspect},
+        written={"Tables and figures": folder, "Report": page_of(folder)},
         respondents=found.n_respondents,
         items=found.n_items,
-        figure=figure,
+        files=files,
         lm_eval=lm_eval,
         inspect=inspect,
         figures=table,
     )
+    if chosen:
+        size = int(found.figures["n_items"].max())
+        first = iw.first_items(given, size, selector=selector, model=model, random_state=seed)
+        speak = console.remark if folder is None else console.say
+        for option, path in chosen.items():
+            write = iw.lm_eval_samples if option == LM_EVAL else iw.inspect_sample_ids
+            write(first, _with_ids(facts, option), path)
+            speak(f"Items to ask first: {path}")
+
+
+def _with_ids(facts: Calibration | Responses, option: str) -> Responses:
+    """Responses that know task and id of their items; all else is refused."""
+    from itemwise.calibration import Calibration
+
+    if isinstance(facts, Calibration):
+        raise InputError(f"{option}: a bank knows no tasks of items; give responses by --replay.")
+    check_facts(facts, ["task", "id"], option)
+    return facts

@@ -84,7 +84,7 @@ def capability(
     """
     check_share("--test-share", test_share)
     scale = case_difficulty(coding, levels)
-    folder = report_folder(out, file_of(dataset))
+    folder = report_folder(out, file_of(dataset), present=False)
     from itemwise.capability import measure_capability
     from itemwise.capability.named import named_classifier
     from itemwise.report import write_capability

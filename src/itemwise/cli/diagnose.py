@@ -9,7 +9,7 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import write_page
+from itemwise.cli.files import check_sources, write_page
 from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Priors, Quiet, Scores
 from itemwise.estimation.choosing import AUTO
 from itemwise.files import make_folder
@@ -33,6 +33,7 @@ def diagnose(
     One sentence a diagnosis: dimensions, reliability, fit of the model, of items and of
     respondents, items that depend on each other, labels that look wrong.
     """
+    check_sources(responses)
     folder = None if out is None else make_folder(out)
     import itemwise as iw
     from itemwise.diagnostics import diagnose as look
@@ -50,7 +51,7 @@ def diagnose(
         console.say(f"{name}: {diagnosis.meaning}")
         if folder is not None:
             diagnosis.save(folder / f"{name}.csv")
-            diagnosis.plot().save(folder / f"{name}.svg")
+            diagnosis.plot().save(folder / f"{name}.png")
     for name, reason in diagnoses.missing.items():
         console.say(f"{name}: none. {reason}")
     if folder is not None:

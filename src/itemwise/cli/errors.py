@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ BAD_INPUT = 3
 NOT_CONVERGED = 4
 INTERRUPTED = 130
 DEBUG = "--debug"
+_LAYOUT = re.compile(r"(?:pass )?layout='(\w+)'")  # as one says it in Python
 
 
 class Commands(Contents):
@@ -76,7 +78,7 @@ def resumable(*, kept: bool = True) -> Iterator[None]:
 
 
 def _stop(message: str, code: int) -> typer.Exit:
-    tell(f"Error: {message}", err=True)
+    tell("Error: " + _LAYOUT.sub(r"use --layout \1", message), err=True)
     return typer.Exit(code)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from itemwise.cli.console import typed
 from itemwise.errors import FileError, InputError
-from itemwise.files import check_writable, make_folder, write_bytes
+from itemwise.files import check_present, check_writable, make_folder, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,11 +29,15 @@ RESPONSES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 
 
 def check_targets(
-    targets: Mapping[str, tuple[Path | None, Sequence[str]]], sources: Sequence[Path] = ()
+    targets: Mapping[str, tuple[Path | None, Sequence[str]]],
+    sources: Sequence[Path] = (),
+    *,
+    present: bool = True,
 ) -> None:
-    """Refuse what could not be written, or would destroy what is read.
+    """Refuse what is not there to be read, could not be written, or would destroy what is read.
 
-    `targets` maps an option to its path, if it was given, and the endings it may have.
+    `targets` maps an option to its path, if it was given, and the endings it may have. Without
+    `present`, a source may be a name that is no file.
     """
     taken = {source.resolve(): "the input" for source in sources}
     for option, (path, endings) in targets.items():
@@ -50,14 +54,29 @@ def check_targets(
                 f"{option} is '{path}', which is also {taken[path.resolve()]}. Name another file."
             )
         taken[path.resolve()] = option
+    if present:
+        check_sources(*sources)
 
 
-def report_folder(out: Path, source: Path) -> Path:
+def check_sources(*sources: Path | None) -> None:
+    """Refuse files that are not there at once, before packages are loaded."""
+    for source in sources:
+        if source is not None:
+            check_present(source)
+
+
+def report_folder(out: Path, source: Path, *, present: bool = True) -> Path:
     """The folder of a report, refused where it could not be written, or where the input lies."""
     if out.resolve() in (source.resolve(), source.resolve().parent):
         raise InputError(
             f"--out is '{out}', the folder of the input, which a table might replace. Name another."
         )
+    if out.suffix.lower() in (*TABLE, *FIGURE, *BANK):
+        raise InputError(
+            f"--out is '{out}', but several files are written. Name a folder, without an ending."
+        )
+    if present:
+        check_sources(source)
     from itemwise.report.folder import SUMMARY
 
     folder = make_folder(out)

@@ -101,7 +101,7 @@ def fit(
         "The model beside --out": (out.with_suffix(".skops"), (".skops",)),
         "--figure": (figure, FIGURE),
     }
-    check_targets(targets, sources=[file_of(dataset)])
+    check_targets(targets, sources=[file_of(dataset)], present=False)
     from itemwise.capability import CapabilityGate
     from itemwise.capability.named import named_classifier
     from itemwise.learning.storing import skops_io
@@ -158,7 +158,7 @@ def decide(
     printed as CSV.
     """
     targets = {"--out": (out, TABLE), "--explain": (explain, TABLE)}
-    check_targets(targets, sources=[gate, gate.with_suffix(".skops"), cases])
+    check_targets(targets, sources=[gate, gate.with_suffix(".skops"), cases], present=False)
     from itemwise.capability import load_gate
     from itemwise.datasets.files import read_table
 
@@ -196,7 +196,8 @@ def compare(
     The cases must be others than those it learnt from. Without --out, the table is printed as CSV.
     """
     targets = {"--out": (out, TABLE), "--figure": (figure, FIGURE)}
-    check_targets(targets, sources=[gate, gate.with_suffix(".skops"), file_of(dataset)])
+    sources = [gate, gate.with_suffix(".skops"), file_of(dataset)]
+    check_targets(targets, sources=sources, present=False)
     from itemwise.capability import load_gate
     from itemwise.datasets import load_dataset
 

@@ -9,8 +9,9 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import page_of, report_folder, write_page
-from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Scores
+from itemwise.cli.files import check_sources, page_of, report_folder, write_page
+from itemwise.cli.grouping import read_grouped
+from itemwise.cli.options import By, ByPrefix, Items, Json, Kind, Layout, ModelOrAuto, Quiet, Scores
 from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO
 
@@ -25,10 +26,6 @@ BankOption = Annotated[
     Path | None,
     typer.Option("--bank", help="Item bank of these items.", show_default="calibrated here"),
 ]
-By = Annotated[
-    str | None,
-    typer.Option("--by", help="Fact of the items that groups them, such as task (.parquet)."),
-]
 
 
 def health(
@@ -36,6 +33,8 @@ def health(
     bank: BankOption = None,
     model: ModelOrAuto = AUTO,
     by: By = None,
+    by_prefix: ByPrefix = None,
+    items: Items = None,
     out: Out = None,
     layout: Layout = "auto",
     kind: Kind = None,
@@ -50,12 +49,13 @@ def health(
     """
     if bank is not None and model != AUTO:
         raise InputError("--model is for items without a --bank. Leave one of them out.")
+    check_sources(responses, bank, items)
     folder = None if out is None else report_folder(out, responses)
     import itemwise as iw
     from itemwise.report import write_health
 
     console = Console(quiet, json)
-    table = iw.read_responses(responses, layout=layout, kind=kind)
+    table, by = read_grouped(responses, layout, kind, items, by, by_prefix)
     with console.progress(f"Looking at the items of {responses.name}"):
         known = iw.calibrate(table, model) if bank is None else iw.load(bank)
         found = iw.item_health(table, known, by=by)

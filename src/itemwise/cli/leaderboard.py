@@ -8,17 +8,34 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.files import TABLE, check_targets, page_of, report_folder, write_page, write_table
-from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Scores, choice
+from itemwise.cli.files import check_sources, page_of, report_folder, write_page
+from itemwise.cli.grouping import TASK, check_facts, read_grouped
+from itemwise.cli.options import (
+    ByPrefix,
+    Items,
+    Json,
+    Kind,
+    Layout,
+    ModelOrAuto,
+    Quiet,
+    Scores,
+    choice,
+)
 from itemwise.estimation.choosing import AUTO
 from itemwise.numerics.multiplicity import CORRECTIONS
-from itemwise.studies.leaderboards.board import AVERAGES
+from itemwise.studies.leaderboards.board import AVERAGES, DOCUMENT
 
 COLUMNS = ["rank", "rank_low", "rank_high", "accuracy", "accuracy_low", "accuracy_high", "ability"]
 
-By = Annotated[str, typer.Option(help="Fact of items that tells their task.")]
+By = Annotated[
+    str | None, typer.Option(help="Fact of items that tells their task.", show_default=TASK)
+]
 Cluster = Annotated[
-    str, typer.Option(help="Fact of items that tells which belong together, as on one document.")
+    str | None,
+    typer.Option(
+        help="Fact of items that tells which belong together, as on one document.",
+        show_default=DOCUMENT,
+    ),
 ]
 Average = Annotated[
     str, choice("--average", names=AVERAGES, text="Weigh all items alike, or all tasks.")
@@ -30,16 +47,16 @@ Correction = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", "-o", help="Table to write, .csv or .parquet; or a folder for all there is."
-    ),
+    typer.Option("--out", "-o", help="Folder for tables, figures, bank and page."),
 ]
 
 
 def leaderboard(
     responses: Scores,
-    by: By = "task",
-    cluster: Cluster = "document",
+    by: By = None,
+    by_prefix: ByPrefix = None,
+    cluster: Cluster = None,
+    items: Items = None,
     average: Average = "items",
     model: ModelOrAuto = AUTO,
     confidence: Confidence = 0.95,
@@ -53,23 +70,22 @@ def leaderboard(
 ) -> None:
     """Rank respondents, with intervals of accuracy, ability and rank, and say who is really better.
 
-    Without --out, the board is printed as CSV. A folder gets tables, figures, the item bank and
-    report.html.
+    Without --out, the board is printed as CSV.
     """
-    single = out is not None and out.suffix.lower() in TABLE
-    folder = None if out is None or single else report_folder(out, responses)
-    check_targets({"--out": (out if single else None, TABLE)}, sources=[responses])
+    check_sources(responses, items)
+    folder = None if out is None else report_folder(out, responses)
     from itemwise.report import write_leaderboard
-    from itemwise.responses import read_responses
     from itemwise.studies import leaderboard as rank
 
     console = Console(quiet, json)
-    table = read_responses(responses, kind=kind, layout=layout)
+    table, by = read_grouped(responses, layout, kind, items, by, by_prefix)
+    if cluster is not None:
+        check_facts(table, [cluster], "--cluster")
     with console.progress(f"Comparing {responses.name}"):
         found = rank(
             table,
-            by,
-            cluster=cluster,
+            by or TASK,
+            cluster=cluster or DOCUMENT,
             average=average,
             model=model,
             confidence=confidence,
@@ -82,15 +98,12 @@ def leaderboard(
             files = write_leaderboard(found, folder)
             settings = {"by": by, "cluster": cluster, "average": average, "correction": correction}
             files.append(write_page(folder, found, "Leaderboard", settings))
-    elif out is not None:
-        write_table(board, out)
-        files.append(out)
     console.finding(
         found,
         board,
-        out,
+        folder,
         shown=board[COLUMNS].round(3),
-        written={"Tables and figures" if folder else "Board": out, "Report": page_of(folder)},
+        written={"Tables and figures": folder, "Report": page_of(folder)},
         files=files,
         leaders=found.leaders,
         board=board,

@@ -67,7 +67,7 @@ def _workers(value: int) -> int:
 
 
 Scores = Annotated[
-    Path, typer.Argument(help="Responses: .csv, .tsv, .parquet or .jsonl; wide or long.")
+    Path, typer.Argument(help="Responses: .csv, .tsv, .parquet or .jsonl; see --layout.")
 ]
 Bank = Annotated[Path, typer.Argument(help="Item bank that `itemwise calibrate` wrote.")]
 Model = Annotated[str, choice("--model", "-m", names=MODELS, text="Response function of items.")]
@@ -82,7 +82,7 @@ Priors = Annotated[
 ]
 Method = Annotated[str, choice("--method", names=METHODS, text="Estimate of ability.")]
 Layout = Annotated[
-    str, choice("--layout", names=LAYOUTS, text="How the table is laid out, if its names mislead.")
+    str, choice("--layout", names=LAYOUTS, text="If names mislead; items: a row an item.")
 ]
 Kind = Annotated[
     str | None,
@@ -91,6 +91,15 @@ Kind = Annotated[
         metavar="|".join(KINDS),
         help="What responses are, if the table misleads: whole numbers that are scores, say.",
     ),
+]
+By = Annotated[str | None, typer.Option("--by", help="Fact of items that groups them.")]
+ByPrefix = Annotated[
+    str | None,
+    typer.Option("--by-prefix", help="Group items by what stands before this in their names: /"),
+]
+Items = Annotated[
+    Path | None,
+    typer.Option("--items", help="Table of facts of items: a column item, and one a fact."),
 ]
 Pool = Annotated[str, choice("--pool", names=POOLS, text="Classifiers that answer.")]
 Jobs = Annotated[

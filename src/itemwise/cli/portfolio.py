@@ -9,7 +9,7 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import page_of, report_folder, write_page
+from itemwise.cli.files import check_sources, page_of, report_folder, write_page
 from itemwise.cli.options import Json, Layout, Quiet, Seed, choice
 from itemwise.datasets.aslib_description import Better as BetterName
 from itemwise.errors import InputError
@@ -132,6 +132,7 @@ def portfolio(
     _check_model(model, grades, preset)
     bounds = _bounds(low, high)
     folder = None if out is None else report_folder(out, runs)
+    check_sources(runs)
     console = Console(quiet, json)
     with console.progress(f"Reading {runs.name}"):
         table = _read(runs, measure, layout)

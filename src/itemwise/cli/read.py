@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,21 +76,39 @@ def read(
             progress=lambda done, word, total: report(done >> 20, f"MiB, {word}", total >> 20),
         )
     found.responses.save(out)
+    lost = [] if out.suffix.lower() == ".parquet" else _lost(found)
     _show(console, found)
     console.say(f"Responses: {out}")
     if files is not None:
         write_table(found.files.set_index("file"), files)
         console.say(f"Files: {files}")
-    for text in found.sentences():
+    for text in (*found.sentences(), *lost):
         console.say(text)
-    console.document(_document(found) | {"out": out})
+    console.document(_document(found) | {"notes": [*found.notes, *lost], "out": out})
+
+
+def _lost(found: LogReading) -> list[str]:
+    """What a plain table does not keep."""
+    facts = dict.fromkeys([*found.responses.item_facts, *found.responses.respondent_facts])
+    if not facts:
+        return []
+    return [f"A CSV keeps no facts ({', '.join(facts)}); name a .parquet file to keep them."]
 
 
 def _show(console: Console, found: LogReading) -> None:
     """The files, by name; of many, only what is said of them."""
     if len(found.files) <= MOST_FILES:
         counts = found.files[["format", "model", "task", "rows", "read", "dropped"]]
-        console.show(counts.set_index(found.files["file"].map(lambda file: Path(file).name)))
+        console.show(counts.set_index(found.files["file"].map(_told_apart(found.files["file"]))))
+
+
+def _told_apart(files: Iterable[str]) -> dict[str, str]:
+    """The name of each file, with its folder where others are called the same."""
+    often = Counter(Path(file).name for file in files)
+    return {
+        file: "/".join(Path(file).parts[-1 if often[Path(file).name] == 1 else -2 :])
+        for file in files
+    }
 
 
 def _document(found: LogReading) -> dict[str, object]:

@@ -9,7 +9,20 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.files import TABLE, check_targets, write_table
-from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Scores, Seed, choice
+from itemwise.cli.grouping import read_grouped
+from itemwise.cli.options import (
+    By,
+    ByPrefix,
+    Items,
+    Json,
+    Kind,
+    Layout,
+    ModelOrAuto,
+    Quiet,
+    Scores,
+    Seed,
+    choice,
+)
 from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO
 from itemwise.studies.shortening.shorten import METHODS
@@ -25,9 +38,9 @@ def shorten(
         str, choice("--method", names=METHODS, text="How items are chosen.")
     ] = "information",
     model: ModelOrAuto = AUTO,
-    by: Annotated[
-        str | None, typer.Option(help="Fact of items, such as task: each group gets its share.")
-    ] = None,
+    by: By = None,
+    by_prefix: ByPrefix = None,
+    items: Items = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts of respondents held out in turn.")] = 5,
     confidence: Annotated[float, typer.Option(help="Of all intervals, between 0 and 1.")] = 0.9,
     seed: Seed = 0,
@@ -48,8 +61,9 @@ def shorten(
 ) -> None:
     """Choose a few items that predict the score on all of them, and say how far off they are.
 
-    Without --out, the chosen items are printed as CSV. With --score short.json, respondents who
-    were asked the short form get their predicted score on all items, with an interval.
+    Each group of items gets its share. Without --out, the chosen items are printed as CSV. With
+    --score short.json, respondents who were asked the short form get their predicted score on all
+    items, with an interval.
     """
     console = Console(quiet, json)
     if score is not None:
@@ -57,10 +71,10 @@ def shorten(
         return
     if size is None:
         raise InputError("Give --size, the number of items to keep; or --score short.json.")
-    check_targets({"--out": (out, SHORT)}, sources=[responses])
+    check_targets({"--out": (out, SHORT)}, sources=[responses, *([items] if items else [])])
     import itemwise as iw
 
-    table = iw.read_responses(responses, layout=layout, kind=kind)
+    table, by = read_grouped(responses, layout, kind, items, by, by_prefix)
     with console.progress(f"Shortening {responses.name}"):
         found = iw.shorten(
             table,

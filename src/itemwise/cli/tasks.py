@@ -9,17 +9,20 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import page_of, report_folder, write_page
-from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet, Scores
+from itemwise.cli.files import check_sources, page_of, report_folder, write_page
+from itemwise.cli.grouping import TASK, read_grouped
+from itemwise.cli.options import ByPrefix, Items, Json, Kind, Layout, ModelOrAuto, Quiet, Scores
 from itemwise.estimation.choosing import AUTO
 
 
 def tasks(
     responses: Scores,
     by: Annotated[
-        str,
-        typer.Option(help="The fact of items that names their task, as .parquet files keep it."),
-    ] = "task",
+        str | None,
+        typer.Option(help="Fact of items that names their task.", show_default=TASK),
+    ] = None,
+    by_prefix: ByPrefix = None,
+    items: Items = None,
     model: ModelOrAuto = AUTO,
     out: Annotated[
         Path | None,
@@ -37,12 +40,14 @@ def tasks(
 
     Without --out, the correlations are printed as CSV.
     """
+    check_sources(responses, items)
     folder = None if out is None else report_folder(out, responses)
     import itemwise as iw
     from itemwise.report import write_tasks
 
     console = Console(quiet, json)
-    table = iw.read_responses(responses, layout=layout, kind=kind)
+    given = TASK if by is None and by_prefix is None else by
+    table, by = read_grouped(responses, layout, kind, items, given, by_prefix)
     with console.progress(f"Calibrating the tasks of {responses.name}") as report:
         found = iw.task_scales(
             table,

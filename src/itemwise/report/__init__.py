@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from itemwise.report.leaderboard import write_leaderboard as write_leaderboard
     from itemwise.report.page import write_report as write_report
     from itemwise.report.portfolio import write_portfolio as write_portfolio
+    from itemwise.report.replay import write_replay as write_replay
     from itemwise.report.tasks import write_tasks as write_tasks
 
 _HOMES = {
@@ -27,6 +28,7 @@ _HOMES = {
     "write_health": "health",
     "write_leaderboard": "leaderboard",
     "write_portfolio": "portfolio",
+    "write_replay": "replay",
     "write_report": "page",
     "write_tasks": "tasks",
 }

@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 
 from itemwise.errors import FileError, InputError
 from itemwise.responses.cells import as_floats, compact, refuse_text, shown, stacked
-from itemwise.responses.layouts import ITEM_ROWS, LongColumns, long_columns, names_rows
+from itemwise.responses.extras import ExtraCells, Found, names_and_facts, typed
+from itemwise.responses.layouts import ITEM_ROWS, LongColumns, is_item, long_columns, names_rows
 from itemwise.responses.table import Responses
 from itemwise.responses.text import text_lines
 from itemwise.responses.triples import Collector
 
 _DELIMITERS = ",;\t"
 _BLOCK_CELLS = 1 << 16
+_SAMPLE_ROWS = 100  # by which columns of text are known
 _SAMPLE_LINES = 10  # names in quotes may run over several
 _WORDS = {
     **dict.fromkeys(["", "na", "n/a", "null", "none", "<na>"], math.nan),
@@ -71,8 +73,11 @@ def read_delimited(path: Path, kind: str | None, layout: str, max_bytes: int) ->
         _, header = next(rows)
         columns = long_columns(header, layout)
         if columns is not None:
-            triples = _collected(header, columns, rows).triples(max_bytes)
-            return Responses.from_triples(triples, kind)
+            collector, facts = _collected(header, columns, rows)
+            found = Responses.from_triples(collector.triples(max_bytes), kind)
+            return found.described(items=facts.of_items, respondents=facts.of_respondents)
+        if layout == ITEM_ROWS:
+            return _item_rows(path, header, rows, kind)
         return _wide(path, header, rows, kind, layout)
 
 
@@ -127,24 +132,65 @@ def _wide(
 ) -> Responses:
     numerals = Numerals()
     first, table = _first_and_table(header, rows, numerals)
-    if not first:
-        raise FileError(
-            f"'{path}' has a line of names, but no row below it. Check how it was made."
-        )
+    _check_rows(path, first)
     if len(set(header)) < len(header) and all(map(numerals.know, header)):
         raise FileError(
             f"'{path}' begins with a line of numbers, but its first line should name the items. "
             "Add a line of names."
         )
     if names_rows(header[0], layout) or not all(map(numerals.know, first)):
-        if layout == ITEM_ROWS:
-            return _responses(np.ascontiguousarray(table.T), header[1:], first, kind)
         return _responses(table, first, header[1:], kind)
     return _responses(_with_first(first, numerals, table), None, header, kind)
 
 
+def _item_rows(
+    path: Path, header: list[str], rows: Iterator[tuple[int, list[str]]], kind: str | None
+) -> Responses:
+    """A row an item: columns that tell of it, then one a respondent."""
+    start = list(itertools.islice(rows, _SAMPLE_ROWS))
+    width = _leading(header, [row for _, row in start])
+    cells: list[list[str]] = [[] for _ in range(width)]
+
+    def cut() -> Iterator[tuple[int, list[str]]]:
+        for line, row in itertools.chain(start, rows):
+            for column, text in zip(cells, row[:width], strict=True):
+                column.append(text)
+            yield line, row[width - 1 :]
+
+    first, table = _first_and_table(header[width - 1 :], cut(), Numerals(), "item")
+    _check_rows(path, first)
+    names, facts = names_and_facts(dict(zip(header, cells, strict=False)))
+    found = _responses(np.ascontiguousarray(table.T), header[width:], names, kind)
+    return found.described(items={name: typed(values) for name, values in facts.items()})
+
+
+def _leading(header: list[str], start: list[list[str]]) -> int:
+    """How many columns tell of items: the first, and those after it that are called so or text."""
+    numerals, width = Numerals(), 1
+    while width < len(header) - 1 and (
+        is_item(header[width]) or not all(numerals.know(row[width]) for row in start)
+    ):
+        width += 1
+    if len(set(header[:width])) < width:
+        raise InputError(
+            f"The first {width} columns tell of items, but two of them are called "
+            "the same. Rename one."
+        )
+    return width
+
+
+def _check_rows(path: Path, first: list[str]) -> None:
+    if not first:
+        raise FileError(
+            f"'{path}' has a line of names, but no row below it. Check how it was made."
+        )
+
+
 def _first_and_table(
-    header: list[str], rows: Iterator[tuple[int, list[str]]], numerals: Numerals
+    header: list[str],
+    rows: Iterator[tuple[int, list[str]]],
+    numerals: Numerals,
+    what: str = "respondent",
 ) -> tuple[list[str], NDArray[Any]]:
     """The first column as text, all others as numbers."""
     first: list[str] = []
@@ -162,7 +208,7 @@ def _first_and_table(
             cells.extend(map(numerals.__getitem__, row[1:]))
         except ValueError:
             wrong = next(at for at, text in enumerate(row) if at and not numerals.know(text))
-            cell = f"Line {line:,} (respondent {shown(row[0])}), column {shown(header[wrong])}"
+            cell = f"Line {line:,} ({what} {shown(row[0])}), column {shown(header[wrong])}"
             refuse_text(cell, row[wrong])
         first.append(row[0])
         if len(cells) > _BLOCK_CELLS:
@@ -189,8 +235,9 @@ def _responses(
 
 def _collected(
     header: list[str], columns: LongColumns, rows: Iterator[tuple[int, list[str]]]
-) -> Collector:
-    numerals, collector = Numerals(), Collector()
+) -> tuple[Collector, Found]:
+    """Responses, and what the other columns tell."""
+    numerals, collector, extras = Numerals(), Collector(), ExtraCells(header, columns)
     for line, row in rows:
         respondent, item, text = (row[column] for column in columns)
         if not numerals.know(text):
@@ -202,4 +249,5 @@ def _collected(
                 "Every response needs a respondent and an item."
             )
         collector.add(respondent, item, numerals[text])
-    return collector
+        extras.add(respondent, item, row)
+    return collector, extras.found()

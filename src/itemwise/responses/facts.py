@@ -55,7 +55,7 @@ def facts_frame(facts: Facts, names: Sequence[str], what: str) -> pd.DataFrame:
 
 
 def grouped(facts: Facts, names: Sequence[str], by: object, what: str) -> tuple[str, ...]:
-    """The group of each name, as text: by a fact, a mapping, a series, or a list by position."""
+    """The group of each name, as text: by a fact, a mapping, a function, or a list by position."""
     if isinstance(by, str):
         if by not in facts:
             known = ", ".join(facts) or "none"
@@ -65,12 +65,14 @@ def grouped(facts: Facts, names: Sequence[str], by: object, what: str) -> tuple[
                 f"responses.described({what}s={{{by!r}: [...]}})."
             )
         values: Sequence[Fact] = facts[by]
+    elif callable(by):
+        values = [_plain(by(name)) for name in names]
     elif hasattr(by, "items") or isinstance(by, Iterable):
         values = _column("by", by, names, what)
     else:
         raise InputError(
-            f"by is {shown(by)}; give the name of a fact, or one group an {what}, as a list or a "
-            "mapping."
+            f"by is {shown(by)}; give the name of a fact, or one group an {what}, as a list, a "
+            "mapping or a function."
         )
     return tuple(UNKNOWN if value is None else str(value) for value in values)
 

@@ -19,6 +19,7 @@ from itemwise.responses.cells import (
     shown,
     stacked,
 )
+from itemwise.responses.extras import SEPARATOR
 from itemwise.responses.triples import Triples
 
 if TYPE_CHECKING:
@@ -32,15 +33,16 @@ class Wide(NamedTuple):
     respondents: list[str]
     items: list[str]
     compact: bool
+    facts: dict[str, list[Any]]  # of items: what stands above their names
 
 
 def from_wide(frame: pd.DataFrame) -> Wide:
     """The cells of a frame; without a copy where its columns are of one numeric type."""
     _check_frame(frame)
-    respondents, items = [str(name) for name in frame.index], [str(name) for name in frame.columns]
+    respondents, (items, facts) = [str(name) for name in frame.index], _items(frame.columns)
     kinds = set(frame.dtypes)
     if not frame.size or (len(kinds) == 1 and _is_plain(kinds.pop())):
-        return Wide(frame.to_numpy(), respondents, items, compact=False)
+        return Wide(frame.to_numpy(), respondents, items, compact=False, facts=facts)
     blocks = []
     for column, item in enumerate(items):
         try:
@@ -54,7 +56,18 @@ def from_wide(frame: pd.DataFrame) -> Wide:
             ) from None
         blocks.append(compact(numbers.astype(np.float64, copy=False)[None, :]))
     values = stacked(blocks, columns=True)
-    return Wide(values, respondents, items, compact=values.dtype == np.int8)
+    return Wide(values, respondents, items, compact=values.dtype == np.int8, facts=facts)
+
+
+def _items(columns: pd.Index[Any]) -> tuple[list[str], dict[str, list[Any]]]:
+    """Names of items, and the named levels above them; all levels together if names repeat."""
+    if columns.nlevels == 1:
+        return [str(name) for name in columns], {}
+    names = [str(name) for name in columns.get_level_values(-1)]
+    if len(set(names)) < len(names):
+        names = [SEPARATOR.join(map(str, parts)) for parts in columns]
+    above = [(level, name) for level, name in enumerate(columns.names[:-1]) if name is not None]
+    return names, {str(name): columns.get_level_values(level).tolist() for level, name in above}
 
 
 def from_long(frame: pd.DataFrame, respondent: str, item: str, response: str) -> Triples:

@@ -58,6 +58,11 @@ def long_columns(header: Sequence[str], layout: str) -> LongColumns | None:
     )
 
 
+def is_item(heading: str) -> bool:
+    """Whether a column of this heading names items."""
+    return _plain(heading) in (*_NAMES_OF_ITEMS, "id")
+
+
 def names_rows(heading: str, layout: str) -> bool:
     """Whether the first column of a wide table holds names, by its heading; that of items does."""
     return layout == ITEM_ROWS or _plain(heading) in _FIRST_OF_WIDE

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from itemwise.errors import FileError, InputError
 from itemwise.responses.cells import KINDS, shown
+from itemwise.responses.extras import names_and_facts
 from itemwise.responses.facts import Fact
-from itemwise.responses.layouts import CORNER, ITEM_ROWS, long_columns, names_rows
+from itemwise.responses.layouts import CORNER, ITEM_ROWS, is_item, long_columns, names_rows
 from itemwise.responses.naming import named
 from itemwise.responses.table import Responses
 from itemwise.responses.triples import check_cells
@@ -42,18 +43,67 @@ def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> R
     columns = long_columns(names, layout)
     if columns is None:
         table = _table(path, list(schema), max_bytes)
-        frame = _named_frame(table, _names_column(schema, layout))
-        return Responses.from_frame(frame.T if layout == ITEM_ROWS else frame, kind=kind)
-    roles = {names[column]: role for role, column in columns._asdict().items()}
-    table = _table(path, [schema.field(column) for column in columns], max_bytes)
-    if table.num_columns != len(roles):
+        first = _names_column(schema, layout)
+        if layout == ITEM_ROWS:
+            return _item_rows(table, first or 0, kind)
+        return Responses.from_frame(_named_frame(table, first), kind=kind)
+    roles = [names[column] for column in columns]
+    others = _extra_fields(path, schema, roles, max_bytes)
+    table = _table(path, [*(schema.field(column) for column in columns), *others], max_bytes)
+    if table.num_columns != len(roles) + len(others):
         raise InputError(
             f"One of the columns {', '.join(map(shown, roles))} is there twice. Rename the other."
         )
-    table = table.rename_columns([roles[name] for name in table.column_names])
     frame = table.to_pandas(ignore_metadata=True)
-    check_cells(frame["respondent"].nunique(), frame["item"].nunique(), max_bytes)
-    return Responses.from_long(frame, kind=kind)
+    respondent, item, response = roles
+    check_cells(frame[respondent].nunique(), frame[item].nunique(), max_bytes)
+    return Responses.from_long(frame, respondent, item, response, kind)
+
+
+def _extra_fields(path: Path, schema: Any, taken: list[str], max_bytes: int) -> list[Any]:
+    """Other columns that may tell facts: plain, called once, and within the bound."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = [
+        field
+        for field in schema
+        if field.name not in taken
+        and schema.names.count(field.name) == 1
+        and not pa.types.is_nested(field.type)
+        and not pa.types.is_binary(field.type)
+    ]
+    with explained(path):
+        metadata = pq.read_metadata(path)
+        sizes: dict[str, int] = {}
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            for chunk in map(group.column, range(group.num_columns)):
+                size = sizes.get(chunk.path_in_schema, 0)
+                sizes[chunk.path_in_schema] = size + chunk.total_uncompressed_size
+    kept, room = [], max_bytes
+    for field in sorted(fields, key=lambda field: sizes.get(field.name, 0)):
+        room -= sizes.get(field.name, 0)
+        if room >= 0:
+            kept.append(field)
+    return [field for field in fields if field in kept]
+
+
+def _item_rows(table: Any, first: int, kind: str | None) -> Responses:
+    """A row an item: columns that tell of it, then one a respondent."""
+    import pyarrow as pa
+
+    order = [first, *(k for k in range(table.num_columns) if k != first)]
+    table = table.select(order)
+    width = 1
+    while width < table.num_columns - 1 and (
+        is_item(table.column_names[width]) or not _is_number(table.schema.types[width], pa)
+    ):
+        width += 1
+    leading = {table.column_names[k]: table.column(k).to_pylist() for k in range(width)}
+    names, facts = names_and_facts(leading)
+    frame = _named_frame(table.select(range(width, table.num_columns)), None)
+    frame.index = [str(name) for name in names]
+    return Responses.from_frame(frame.T, kind=kind).described(items=facts)
 
 
 def write_parquet(responses: Responses, file: BinaryIO) -> None:

@@ -11,7 +11,7 @@ from itemwise.files import readable_file
 from itemwise.responses.cells import checked_kind, shown
 from itemwise.responses.delimited import read_delimited
 from itemwise.responses.jsonlines import read_json_lines
-from itemwise.responses.layouts import LAYOUTS
+from itemwise.responses.layouts import ITEM_ROWS, LAYOUTS
 from itemwise.responses.logs import is_folder, is_log, may_be_log, read_logs
 from itemwise.responses.parquet import read_parquet
 from itemwise.responses.table import Responses
@@ -41,13 +41,16 @@ def read_responses(
     log of an evaluation, is read by `read_logs`.
 
     *Long* is a table with the columns respondent (or model, subject, ... also with _id), item (or
-    question, instance, also with _id) and response (or score, correct, value, grade); other
-    columns are ignored. Every other table is *wide*: a row per respondent, a column per item.
-    Its first column names the respondents if its heading is one of the above, name, id or empty,
-    or if anything in it is not a number (in Parquet: if it is not of a numeric type, or if it is
-    the index that pandas stored); otherwise they are named respondent_1, respondent_2, ...
+    question, instance, also with _id) and response (or score, correct, value, grade). Other
+    columns become facts of items where all rows of an item agree, such as its task, or else of
+    respondents; the rest is ignored. Every other table is *wide*: a row per respondent, a column
+    per item. Its first column names the respondents if its heading is one of the above, name, id
+    or empty, or if anything in it is not a number (in Parquet: if it is not of a numeric type, or
+    if it is the index that pandas stored); otherwise they are named respondent_1, respondent_2, ...
     `layout`, "wide" or "long", decides where the columns mislead; "items" is a wide table the
-    other way round: a row per item, a column per respondent. `kind` is that of `Responses`.
+    other way round: a row per item, a column per respondent. Further columns of text, or called
+    item, that stand before the respondents are facts of items; if the names of items repeat, all
+    of these make the name, as in sums/12. `kind` is that of `Responses`.
 
     `max_bytes` bounds the file, what it unpacks to, and the cells of its table. With `progress`,
     a person who watches sees how far the reading of logs is.
@@ -72,7 +75,9 @@ def read_responses(
     try:
         return _from_table(file, kind, layout, max_bytes)
     except InputError as error:
-        raise InputError(f"In '{path}': {error}") from error
+        turned = layout != ITEM_ROWS and "respondent names must differ" in str(error)
+        hint = " Do rows hold items? Then pass layout='items'." if turned else ""
+        raise InputError(f"In '{path}': {error}{hint}") from error
 
 
 def _from_table(file: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from itemwise.errors import InputError
 from itemwise.responses import frames
 from itemwise.responses.cells import (
-    NEVER_ASKED,
     Kind,
     as_floats,
     as_numbers,
@@ -24,8 +23,11 @@ from itemwise.responses.cells import (
     coded,
     recoded,
 )
+from itemwise.responses.extras import facts_of_frame
 from itemwise.responses.facts import Facts, GivenFacts, as_facts, facts_frame, grouped, part_of
+from itemwise.responses.layouts import long_columns
 from itemwise.responses.naming import Selection, named, positions
+from itemwise.responses.shapes import as_table, check_codes, check_shape
 from itemwise.responses.triples import Triples
 from itemwise.results import printable, table_html
 from itemwise.words import counted
@@ -74,7 +76,7 @@ class Responses:
         kind: str | None = None,
     ) -> None:
         wanted = checked_kind(kind)
-        table = _as_table(values)
+        table = as_table(values)
         rows = named(respondents, table.shape[0], "respondent")
         columns = named(items, table.shape[1], "item")
         where = cell_finder(rows, columns)
@@ -83,13 +85,18 @@ class Responses:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, kind: str | None = None) -> Self:
-        """The index names the respondents, the columns name the items."""
+        """The index names the respondents, the columns name the items.
+
+        Of columns with several levels, the last names items, and those above are facts of them.
+        """
         wide = frames.from_wide(frame)
         if wide.compact:
-            return cls.from_codes(wide.values, wide.respondents, wide.items, kind)
-        new = cls(wide.values, wide.respondents, wide.items, kind)
-        if np.may_share_memory(new.cells, wide.values):  # the frame may change, a table may not
-            return cls._of(new.cells.copy(), new.kind, new.respondents, new.items)
+            new = cls.from_codes(wide.values, wide.respondents, wide.items, kind)
+        else:
+            new = cls(wide.values, wide.respondents, wide.items, kind)
+            if np.may_share_memory(new.cells, wide.values):  # the frame may change, a table may not
+                new = cls._of(new.cells.copy(), new.kind, new.respondents, new.items)
+        vars(new).update(_item_facts=as_facts(wide.facts, new.items, "item"))
         return new
 
     @classmethod
@@ -100,12 +107,24 @@ class Responses:
         item: str = "item",
         response: str = "response",
         kind: str | None = None,
+        *,
+        facts: bool = True,
     ) -> Self:
         """One row per response, in columns of these names; a pair that has no row was never asked.
 
-        Respondents and items come in the order in which they first appear.
+        Respondents and items come in the order in which they first appear. With `facts`, other
+        columns that are the same in all rows of an item, such as its task, become facts of items;
+        those that are the same in all rows of a respondent, facts of respondents.
         """
-        return cls.from_triples(frames.from_long(frame, respondent, item, response), kind)
+        triples = frames.from_long(frame, respondent, item, response)
+        new = cls.from_triples(triples, kind)
+        if facts:
+            told = facts_of_frame(frame, (respondent, item, response), triples)
+            vars(new).update(
+                _item_facts=as_facts(told.of_items, new.items, "item"),
+                _respondent_facts=as_facts(told.of_respondents, new.respondents, "respondent"),
+            )
+        return new
 
     @classmethod
     def from_predictions(
@@ -132,7 +151,7 @@ class Responses:
     ) -> Self:
         """From cells as they are stored, -1 for never asked; the array is shared, not copied."""
         wanted = checked_kind(kind)
-        _check_codes(cells)
+        check_codes(cells)
         rows = named(respondents, cells.shape[0], "respondent")
         columns = named(items, cells.shape[1], "item")
         return cls._of(*recoded(cells, wanted, cell_finder(rows, columns)), rows, columns)
@@ -143,7 +162,7 @@ class Responses:
         wanted = checked_kind(kind)
         rows = named(triples.respondents, len(triples.respondents), "respondent")
         columns = named(triples.items, len(triples.items), "item")
-        _check_shape((len(rows), len(columns)))
+        check_shape((len(rows), len(columns)))
         codes, found = coded(as_numbers(triples.responses, triples.where), wanted, triples.where)
         return cls._of(triples.placed(codes), found, rows, columns)
 
@@ -195,7 +214,7 @@ class Responses:
         return facts_frame(self._respondent_facts, self.respondents, "respondent")
 
     def item_groups(self, by: object) -> tuple[str, ...]:
-        """The group of each item: by a fact, such as "task", a mapping, or a list by position."""
+        """The group of each item: by a fact, such as "task", a mapping, a function or a list."""
         return grouped(self._item_facts, self.items, by, "item")
 
     @property
@@ -244,7 +263,7 @@ class Responses:
         """
         rows = positions(self.respondents, respondents, "respondent")
         columns = positions(self.items, items, "item")
-        _check_shape((rows.size, columns.size))
+        check_shape((rows.size, columns.size))
         part = Responses._of(
             self.cells[np.ix_(rows, columns)],
             self.kind,
@@ -325,53 +344,6 @@ def _hold(
     vars(responses).update(_respondent_facts={}, _item_facts={}, notes=())
 
 
-def _as_table(values: ArrayLike) -> NDArray[Any]:
-    if hasattr(values, "columns") and hasattr(values, "index"):
-        raise InputError(
-            "values is a DataFrame, whose names would be lost. "
-            "Use Responses.from_frame(frame), or from_long(frame) for one row per response."
-        )
-    if isinstance(values, np.ma.MaskedArray):
-        numeric = values.dtype.kind in "biuf"
-        values = np.ma.filled(values.astype(np.float64 if numeric else object), np.nan)
-    try:
-        table = np.asarray(values)
-    except ValueError as error:
-        raise InputError(
-            "The rows of values differ in length, but a table has one column per item. "
-            "Fill the gaps with NaN."
-        ) from error
-    if table.ndim != 2:
-        raise InputError(
-            f"values has shape {table.shape}, which is {table.ndim}-dimensional, "
-            "but a table has two dimensions. Give one row per respondent and one column per item."
-        )
-    _check_shape(table.shape)
-    return table
-
-
-def _check_codes(cells: NDArray[Any]) -> None:
-    if cells.dtype not in (np.int8, np.int16) or cells.ndim != 2:
-        raise InputError(
-            f"cells is {cells.ndim}-dimensional and of type {cells.dtype}, but codes are a table "
-            "of int8 or int16. Give other numbers to Responses(values)."
-        )
-    _check_shape(cells.shape)
-    if cells.min() < NEVER_ASKED:
-        raise InputError(
-            f"cells holds {cells.min()}, but codes are -1 (never asked), 0 and above. "
-            "Use -1 for what is missing."
-        )
-
-
-def _check_shape(shape: tuple[int, ...]) -> None:
-    if 0 in shape:
-        raise InputError(
-            f"The table is empty: {shape[0]:,} respondents × {shape[1]:,} items. "
-            "There must be at least one of each."
-        )
-
-
 def as_responses(table: Table, kind: str | None = None) -> Responses:
     """Responses as they are, or made from a frame or an array; of a `kind` if that is given."""
     if isinstance(table, Responses):
@@ -390,6 +362,11 @@ def as_responses(table: Table, kind: str | None = None) -> Responses:
             "Give matrix.toarray(), with NaN where an item was never asked."
         )
     frame: Any = table
+    if hasattr(frame, "columns") and long_columns([str(name) for name in frame.columns], "auto"):
+        raise InputError(
+            "The frame has a row per response, but a table has a row per respondent and a column "
+            "per item. Use Responses.from_long(frame), which takes the names of its columns."
+        )
     found = Responses.from_frame if hasattr(frame, "columns") else Responses
     return found(frame, kind=kind)
 

@@ -226,3 +226,13 @@ def test_25_adaptive_items_have_at_most_half_the_error_of_25_random_ones(shared,
     mae = iw.replay_adaptively(bank, unseen, sizes=[25]).figures.set_index("method")["mae"]
     assert mae[ADAPTIVE] < 0.5 * mae[PLAIN]
     assert mae[ADAPTIVE] < 0.7 * mae[COMPLETED]
+
+
+def test_progress_is_told_bank_by_bank_and_fold_by_fold():
+    told = []
+    table = iw.simulate("1pl", 40, 12, random_state=0).responses
+    iw.replay_adaptively(
+        table, sizes=[3], folds=2, model="1pl", progress=lambda *words: told.append(words)
+    )
+    assert [done for done, _, _ in told] == [0, 1, 2, 3]
+    assert told[-1] == (3, 4, "fold 2 of 2")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+
+Progress: TypeAlias = Callable[[int, int, str], None]
 
 SIZES = (5, 10, 25, 50)
 ADAPTIVE, COMPLETED, PLAIN = "adaptive", "random items, completed", "random items, plain mean"
@@ -111,6 +113,7 @@ def replay_adaptively(
     batch_size: int = 1,
     confidence: float = 0.95,
     random_state: int = 0,
+    progress: Progress | None = None,
 ) -> AdaptiveReplay:
     """Evaluate recorded models adaptively, and compare with their accuracy on all items.
 
@@ -126,7 +129,8 @@ def replay_adaptively(
 
     The frame, also `figures`, has a row a method and number of items: mae, rmse, bias, each with
     its se, rank_correlation, coverage. `batch_size` and `confidence` are those of
-    `evaluate_adaptively`; same `random_state`, same folds.
+    `evaluate_adaptively`; same `random_state`, same folds. `progress` is told the steps done, how
+    many there are, and what comes next.
 
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 300, 60, random_state=0).responses
@@ -146,9 +150,10 @@ def replay_adaptively(
     held_out = responses is not None or isinstance(source, Calibration)
     alone = held_out and np.unique(groups).size < 2
     fold = np.zeros_like(groups) if alone else grouped_folds(groups, folds, random_state)
-    parts = list(_parts(source, responses, table, fold, chosen))
+    tell = progress or (lambda _done, _total, _word: None)
+    parts = list(_parts(source, responses, table, fold, chosen, tell))
     settings = steps, selector, batch_size, random_state
-    predictions = _predicted(parts, settings)
+    predictions = _predicted(parts, settings, tell)
     names = frozenset(parts[0].bank.item_names)
     figures, misses = summed_up(predictions, ADAPTIVE, groups, fold, confidence)
     way = repr(AdaptiveTest(parts[0].bank, selector=selector, stopper=Budget(1)).parts.selector)
@@ -221,6 +226,7 @@ def _parts(
     table: Responses,
     fold: Ints,
     model: str | MeasurementModel,
+    tell: Progress,
 ) -> Iterator[_Part]:
     """Banks with respondents that they do not know."""
     if isinstance(source, Calibration):
@@ -230,7 +236,9 @@ def _parts(
         bank = calibrate(as_responses(source), model)
         yield _Part(bank, table, np.arange(table.n_respondents))
         return
-    for k in range(int(fold.max()) + 1):
+    count = int(fold.max()) + 1
+    for k in range(count):
+        tell(k, 2 * count, f"bank {k + 1} of {count}")
         rows = np.flatnonzero(fold == k)
         bank = calibrate(table.select(respondents=fold != k), model)
         yield _Part(bank, table.select(respondents=rows), rows)
@@ -248,13 +256,14 @@ def _model(
     return (AUTO, []) if isinstance(source, Calibration) else model_of_choices(model, table)
 
 
-def _predicted(parts: list[_Part], settings: tuple[Any, ...]) -> pd.DataFrame:
+def _predicted(parts: list[_Part], settings: tuple[Any, ...], tell: Progress) -> pd.DataFrame:
     """One row a method, number of items and respondent: what is foretold, and the truth."""
     import pandas as pd
 
     steps, selector, batch_size, seed = settings
     frames = []
-    for part in parts:
+    for k, part in enumerate(parts):
+        tell(len(parts) + k, 2 * len(parts), f"fold {k + 1} of {len(parts)}")
         truth = part.bank.completed_scores(part.responses)["score"].to_numpy()
         for method, how, at_once in (
             (ADAPTIVE, selector, batch_size),

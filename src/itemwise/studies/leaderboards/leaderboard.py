@@ -242,6 +242,8 @@ def leaderboard(
     tasks, clusters = (None if each is None else kept.of_items(each) for each in groups)
     scale, said = ability_scale(kept.table, model)
     board = Board.of(kept.table, tasks, clusters, scale, average=average, confidence=confidence)
+    if tasks is None and by is not None:
+        said = [*said, "No task of the items is known: they count as one."]
     return _found(board, alpha, correction, (*kept.notes, *said))
 
 
