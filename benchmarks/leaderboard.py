@@ -133,6 +133,32 @@ def row(name: str, boards: int) -> tuple[object, ...]:
     return (name, *cells)
 
 
+def one_task(boards: int) -> tuple[object, ...]:
+    """HELM-lite where six models keep one task each: how often intervals hold the truth."""
+    table = helm("binary")
+    values = table.to_frame().to_numpy(dtype=float)
+    truth = values.mean(axis=1)
+    task = np.array([name.split(":")[0] for name in table.item_groups("task")])
+    random, inside, observed, width = np.random.default_rng(0), [], [], []
+    for _ in range(boards):
+        rows, part = random.choice(len(values), 6, replace=False), values.copy()
+        for row_ in rows:
+            part[row_, task != random.choice(np.unique(task))] = np.nan
+        asked = iw.Responses(part, respondents=table.respondents, items=table.items)
+        frame = iw.leaderboard(asked.described(items={"task": task.tolist()})).to_frame()
+        told = frame.loc[[table.respondents[k] for k in rows]]
+        low, high = told["accuracy_low"].to_numpy(), told["accuracy_high"].to_numpy()
+        inside += list((low <= truth[rows]) & (truth[rows] <= high))
+        observed += list(np.abs(told["accuracy_observed"].to_numpy() - truth[rows]))
+        width += list(high - low)
+    return (
+        f"{len(inside)}",
+        f"{100 * np.mean(inside):.1f} %",
+        f"{np.mean(width):.3f}",
+        f"{np.mean(observed):.3f}",
+    )
+
+
 def main() -> None:
     boards = int(sys.argv[1]) if len(sys.argv) > 1 else BOARDS
     print(f"\n## Leaderboards\n\n{machine()}.")
@@ -147,6 +173,17 @@ def main() -> None:
         rows.append((kind, size, f"{took:.1f}", f"{told} of {found.tests.p.size}", f"{width:.1f}"))
     header = ("responses", "models × items", "seconds", "pairs told apart", "mean ranks held open")
     print_table("HELM-lite", header, rows)
+    if SHARED.is_dir():
+        print_table(
+            "HELM-lite, six models asked one task of six",
+            (
+                "models",
+                "accuracy intervals right (95 %)",
+                "their mean width",
+                "mean error of accuracy_observed",
+            ),
+            [one_task(max(boards // 10, 2))],
+        )
     print_table(
         f"Twelve respondents, groups of three equal ones unless said; {boards} boards a row",
         HEADER,

@@ -32,7 +32,7 @@ def test_without_a_folder_the_items_are_printed_as_csv(run, table):
     done = run("health", table)
     assert done.exit_code == 0, done.output
     lines = [line for line in done.stdout.splitlines() if line]
-    assert lines[0].startswith("item,difficulty,difficulty_se,discrimination,")
+    assert lines[0].startswith("item,share_right,share_right_se,n_respondents,difficulty,")
     assert len(lines) == 1 + 12
     assert "solved by all" in lines[4]
     assert "1 of 12 items needs a look" in done.stderr
@@ -42,7 +42,7 @@ def test_figures_are_those_of_the_package(run, table):
     document = json.loads(run("health", table, "--by", "task", "--json").stdout)
     wanted = iw.item_health(iw.read_responses(table), by="task")
     assert document["meaning"] == wanted.sentences()
-    found = [row["difficulty"] for row in document["items"]]
+    found = np.array([row["difficulty"] for row in document["items"]], dtype=float)
     np.testing.assert_allclose(found, wanted.items["difficulty"], rtol=1e-9)
     assert [row["group"] for row in document["saturation"]] == ["all items", "sums", "verbs"]
     assert len(document["groups"]) == 200

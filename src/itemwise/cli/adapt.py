@@ -108,7 +108,7 @@ def adapt(
             batch_size=batch_size,
             confidence=confidence,
             random_state=seed,
-            progress=lambda done, total, word: report(done, word, total),
+            progress=report,
         )
     files = []
     if folder is not None:

@@ -75,7 +75,7 @@ def shorten(
     import itemwise as iw
 
     table, by = read_grouped(responses, layout, kind, items, by, by_prefix)
-    with console.progress(f"Shortening {responses.name}"):
+    with console.progress(f"Shortening {responses.name}") as report:
         found = iw.shorten(
             table,
             size,
@@ -85,6 +85,7 @@ def shorten(
             folds=folds,
             confidence=confidence,
             random_state=seed,
+            progress=report,
         )
     if out is not None:
         found.save(out)

@@ -24,7 +24,8 @@ class LeaderboardDisplay(Display):
     """Accuracy with its interval, best on top; beside it the rank, and what it may be.
 
     The frame has one row a respondent, which is its index: `accuracy`, `rank`, each with `_low`
-    and `_high`, and where known, whether it is `leading`. At most 60 rows are drawn, the best.
+    and `_high`, and where known, whether it is `leading`, and on which `board` it stands if there
+    are several. At most 60 rows are drawn, the best.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -35,7 +36,9 @@ class LeaderboardDisplay(Display):
                 f"{type(self).__name__} has nothing to draw: no row has a finite 'accuracy' "
                 "and rank."
             )
-        self._ranked = self.frame.loc[there].sort_values(["rank", "rank_low"], kind="stable")
+        self._boards = [name for name in ("board",) if name in self.frame.columns]
+        order = [*self._boards, "rank", "rank_low"]
+        self._ranked = self.frame.loc[there].sort_values(order, kind="stable")
 
     def _size(self) -> tuple[float, float]:
         return 7.6, max(1.9, 1.3 + 0.19 * min(len(self._ranked), MOST_ROWS))
@@ -64,7 +67,8 @@ class LeaderboardDisplay(Display):
         """Rank and rank interval of each row, in a column beside the axes."""
         for height, (rank, low, high) in enumerate(rows[list(RANKS)].to_numpy(), start=1):
             may = f"  ({low:.0f} to {high:.0f})" if low < high else ""
-            self._beside(ax, style, height, f"{rank:.0f}{may}")
+            board = f"board {rows['board'].iloc[height - 1]}: " if self._boards else ""
+            self._beside(ax, style, height, f"{board}{rank:.0f}{may}")
         self._beside(ax, style, 0.0, "rank")
 
     def _beside(self, ax: Axes, style: Style, height: float, text: str) -> None:

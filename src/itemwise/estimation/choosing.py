@@ -67,9 +67,15 @@ def model_of_few(
 def model_of_choices(
     model: str | MeasurementModel, table: Responses
 ) -> tuple[str | MeasurementModel, list[str]]:
-    """Where "auto" is to suit items with choices: "3pl" for right and wrong, and why."""
+    """Where "auto" is to suit items with choices: "3pl" for right and wrong, and why.
+
+    Of few respondents it is "2pl": they do not tell guessing, and searching for it takes long.
+    """
     if not (is_auto(model) and table.kind == "binary"):
         return model, []
+    if table.n_respondents < FEW:
+        reason = f"responses of fewer than {FEW} tell nothing of guessing"
+        return "2pl", [f"The bank is of the model '2pl', because {reason}."]
     return "3pl", ["The bank is of the model '3pl', because items of benchmarks can be guessed."]
 
 

@@ -3,13 +3,11 @@
 import json
 import os
 import tracemalloc
-from contextlib import contextmanager
 
 import pytest
 
 from itemwise.errors import FileError, InputError
 from itemwise.responses import read_logs, read_responses
-from itemwise.responses import reading as reading_module
 from itemwise.responses.logs import LOG_FORMATS, lines
 from itemwise.responses.logs import lm_eval as lm_eval_module
 from itemwise.responses.logs.dates import moment
@@ -238,21 +236,6 @@ def test_progress_counts_the_bytes_of_all_files(lm_eval, folder):
     done = [one[0] for one in seen]
     assert done == sorted(done)
     assert seen[-1] == (total, files[1].name, total)
-
-
-def test_a_watching_person_sees_a_bar(lm_eval, folder, monkeypatch):
-    lm_eval([1.0] * 50)
-    seen = []
-
-    @contextmanager
-    def watched(title):
-        yield lambda done, word, total=None: seen.append((title, done, word, total))
-
-    monkeypatch.setattr(reading_module, "watched", watched)
-    read_responses(folder, progress=False)
-    assert not seen
-    read_responses(folder)
-    assert seen[-1] == ("Reading logs", 0, f"MiB, {next(folder.rglob('*.jsonl')).name}", 0)
 
 
 def test_texts_are_not_held(lm_eval, folder, monkeypatch):

@@ -172,7 +172,7 @@ def test_fewer_respondents_than_folds_make_fewer_folds_and_it_is_said():
     table = iw.simulate("2pl", 8, 20, random_state=1).responses
     found = iw.replay_adaptively(table, sizes=[5], folds=12)
     assert "8 folds in place of 12: no more respondents differ." in found.notes
-    assert "The bank is of the model '3pl', because items of benchmarks" in " ".join(found.notes)
+    assert "The bank is of the model '2pl', because responses of fewer" in " ".join(found.notes)
 
 
 def test_respondents_with_too_few_responses_are_left_out_and_counted(table):

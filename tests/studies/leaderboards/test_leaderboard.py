@@ -48,7 +48,7 @@ def test_the_best_is_first_and_ties_are_shown_as_ties(board):
     assert set(frame.loc["m1", "tied_with"].split(", ")) == {"m2", "m4"}
     assert board.leaders == ("m0",)
     assert "m0 has the highest accuracy on 300 items" in board.meaning
-    assert "really better than all others. Told apart: 7 of 10 pairs." in board.meaning
+    assert "better beyond chance than all others. Told apart: 7 of 10 pairs, " in board.meaning
 
 
 def test_who_cannot_be_told_from_the_first_leads_with_it():
@@ -195,6 +195,59 @@ def test_pairs_without_a_shared_item_are_not_tested():
     assert pairs["p"].isna().all()
     assert pairs["ability_difference_se"].notna().all()
     assert "Not tested, since no item is shared: 1 pair." in board.notes
+
+
+def test_who_was_not_compared_is_not_called_tied():
+    board = iw.leaderboard([[1, 0, 1, NAN, NAN], [NAN, NAN, NAN, 1, 1], [1, 1, 0, 1, 0]])
+    frame = board.to_frame()
+    assert frame.loc["respondent_1", "tied_with"] == "respondent_3"
+    assert frame.loc["respondent_1", "not_compared"] == "respondent_2"
+    assert frame.loc["respondent_3", "not_compared"] == ""
+    assert frame.loc["respondent_1", "accuracy_observed"] == pytest.approx(2 / 3)
+
+
+def test_respondents_that_no_item_links_stand_on_separate_boards():
+    """Three share four items, two share others, and one is alone with its own."""
+    values = np.full((6, 9), NAN)
+    values[0, 5:8], values[1, 5:8] = [1, 1, 1], [0, 1, 0]
+    values[2:5, :5] = [[0, 0, 1, 0, 0], [1, 1, 1, 0, 1], [0, 1, 1, 0, 1]]
+    values[5, 8] = 1
+    board = iw.leaderboard(values)
+    frame = board.to_frame()
+    assert frame.index.tolist() == [f"respondent_{k}" for k in (4, 5, 3, 1, 2, 6)]
+    assert frame["board"].tolist() == [1, 1, 1, 2, 2, 3]
+    assert frame["rank"].tolist() == [1, 2, 3, 1, 2, 1]
+    assert frame["rank_high"].tolist() == [3, 3, 3, 2, 2, 1]
+    np.testing.assert_allclose(frame["accuracy"], frame["accuracy_observed"])
+    assert frame["ability"].isna().tolist() == [False] * 5 + [True]
+    assert "respondent_1" not in board.leaders
+    assert any("3 separate boards" in note for note in board.notes)
+    assert board.meaning.startswith("respondent_4 has the highest accuracy of the first of 3")
+
+
+def asked_one_task(seed):
+    """Thirty respondents with an ability of their own in each of four tasks; six know one task."""
+    random = np.random.default_rng(seed)
+    task = np.repeat(np.arange(4), 60)
+    ability = random.normal(size=30)[:, None] + 0.8 * random.normal(size=(30, 4))
+    chance = expit(ability[:, task] - random.normal(size=task.size))
+    whole = (random.random(chance.shape) < chance).astype(float)
+    part = whole.copy()
+    for row in range(6):
+        part[row, task != row % 4] = NAN
+    return whole.mean(axis=1)[:6], iw.leaderboard(part, by=task.tolist(), cluster=None)
+
+
+def test_one_task_leaves_the_accuracy_on_all_as_open_as_others_show():
+    inside, wider = [], []
+    for seed in range(8):
+        truth, board = asked_one_task(seed)
+        frame = board.to_frame().loc[[f"respondent_{k}" for k in range(1, 7)]]
+        inside += list((frame["accuracy_low"] <= truth) & (truth <= frame["accuracy_high"]))
+        wider.append(frame["accuracy_se"].mean())
+    assert np.mean(inside) > 0.88  # of 48; by the model alone it is two thirds
+    assert np.mean(wider) < 0.2
+    assert any("24 respondents who answered nearly all show" in note for note in board.notes)
 
 
 @pytest.mark.parametrize("average", ["items", "tasks"])

@@ -208,6 +208,33 @@ def test_missing_cells_are_completed_and_the_note_says_so(table):
     assert widths[0].mean() > widths[1].mean()
 
 
+@pytest.mark.parametrize("asked", [3, 6])
+def test_intervals_hold_where_a_part_of_the_form_was_asked(short, asked):
+    others = simulated(640).select(respondents=slice(240, None))
+    frame, random = others.to_frame()[list(short.items)], np.random.default_rng(asked)
+    order = random.random(frame.shape).argsort(axis=1).argsort(axis=1)
+    told, truth = short.predict(frame.where(order < asked)), mean_scores(others)
+    assert (told["n_items"] == asked).all()
+    held = (truth >= told["accuracy_low"]) & (truth <= told["accuracy_high"])
+    assert 0.85 < held.mean() < 0.97
+
+
+def test_who_was_asked_nothing_may_be_anything(short, table):
+    frame = table.to_frame().astype(float)
+    frame.iloc[0] = np.nan
+    told = short.predict(frame).iloc[0]
+    assert (told["accuracy_low"], told["accuracy_high"]) == (0.0, 1.0)
+
+
+def test_it_is_said_where_a_short_form_is_no_better_than_lots(short):
+    assert "drawing lots" not in short.meaning
+    few = iw.simulate("2pl", 8, 40, random_state=3).responses
+    found = iw.shorten(few, 20, method="random", folds=2)
+    own = found.error.iloc[0]
+    assert own["gain"] < 1.96 * own["gain_se"]
+    assert "(no better than drawing lots here)" in found.meaning
+
+
 @pytest.mark.parametrize("model", ["graded", "continuous"])
 def test_grades_and_scores_are_shortened_too(model):
     found = iw.shorten(simulated(120, 12, model=model), 4, folds=2)
@@ -332,6 +359,8 @@ def _set(document, path, value):
         (["held_out"], {}),
         (["calibration", "items"], None),
         (["notes"], "none"),
+        (["form"], [[1]]),
+        (["form", 0, 0], "right"),
         (["groups"], ["a"]),
     ],
 )

@@ -13,6 +13,7 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.files import PathLike
 from itemwise.numerics.reach import normal_reach
+from itemwise.progress import Report, telling
 from itemwise.responses import Responses
 from itemwise.results import Finding
 from itemwise.studies.evaluation.asking import Ask, Waiter, ask_later, ask_now
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 FIGURES = ("trace",)
+WIDEST = 40  # signs of the names of items beside a bar
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,6 +127,7 @@ def evaluate_adaptively(
     confidence: float = CONFIDENCE,
     respondent: str = RESPONDENT,
     random_state: int = 0,
+    progress: Report | bool = True,
 ) -> AdaptiveEvaluation:
     """Ask a model the items that tell most, and foretell its accuracy on all items of the bank.
 
@@ -139,7 +142,9 @@ def evaluate_adaptively(
     known best, "information" for those that tell most of the ability; see `AdaptiveTest`.
 
     With a `journal`, each response is on disk before it counts: after a crash the same call goes
-    on, and asks nothing twice. A larger budget goes on, too. One journal serves one evaluation.
+    on, and asks nothing twice. A larger budget goes on, too. `progress` is a bar where a person
+    watches (True), nothing (False), or what is called with the items asked, those asked next, and
+    the budget. One journal serves one evaluation.
 
     Intervals of the accuracy are the model's own, which are too narrow where a benchmark is not one
     scale; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
@@ -168,8 +173,9 @@ def evaluate_adaptively(
         random_state=random_state,
     )
     _refuse_unless_callable(ask)
-    with course, Waiter() as waiter:
+    with course, Waiter() as waiter, telling(progress, "Asking", course.budget) as report:
         while items := course.next_items():
+            report(course.asked, ", ".join(items)[:WIDEST], course.budget)
             course.take(items, ask_now(ask, items, waiter, batched=batch_size > 1))
     return _result(course)
 
@@ -187,12 +193,13 @@ async def evaluate_adaptively_async(
     confidence: float = CONFIDENCE,
     respondent: str = RESPONDENT,
     random_state: int = 0,
+    progress: Report | bool = True,
 ) -> AdaptiveEvaluation:
     """As `evaluate_adaptively`, in the event loop that is running.
 
     `ask` may be async or not; an async one can use clients that belong to this loop. All else
     means the same: `bank`, `budget`, `se`, `selector`, `batch_size`, `journal`, `error`,
-    `confidence`, `respondent` and `random_state`.
+    `confidence`, `respondent`, `random_state` and `progress`.
 
     >>> import asyncio
     >>> import itemwise as iw
@@ -215,8 +222,9 @@ async def evaluate_adaptively_async(
         random_state=random_state,
     )
     _refuse_unless_callable(ask)
-    with course:
+    with course, telling(progress, "Asking", course.budget) as report:
         while items := course.next_items():
+            report(course.asked, ", ".join(items)[:WIDEST], course.budget)
             course.take(items, await ask_later(ask, items, batched=batch_size > 1))
     return _result(course)
 

@@ -11,9 +11,10 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.reach import conformal_quantile
+from itemwise.words import counted
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RealError:
     """By how many standard errors predictions missed, after so many items.
 
@@ -26,6 +27,14 @@ class RealError:
     selector: str
     sizes: tuple[int, ...]
     misses: tuple[Floats, ...]  # |predicted - true| / standard error, for each size
+
+    def __repr__(self) -> str:
+        n = self.misses[0].size if self.misses else 0
+        sizes = ", ".join(map(str, self.sizes))
+        return (
+            f"RealError({counted(n, 'respondent')}, {counted(len(self.items), 'item')}, "
+            f"sizes {sizes}, selector {self.selector})"
+        )
 
     def reach(self, asked: int, confidence: float) -> float:
         """Standard errors each way of an interval after `asked` items; sizes between are joined.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from itemwise.estimation.choosing import AUTO, model_of_choices
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.reach import conformal_rank, normal_reach
+from itemwise.progress import Report, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.answered import answered
 from itemwise.responses.copies import Ints, copies, grouped_folds, said_of_folds
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-Progress: TypeAlias = Callable[[int, int, str], None]
 
 SIZES = (5, 10, 25, 50)
 ADAPTIVE, COMPLETED, PLAIN = "adaptive", "random items, completed", "random items, plain mean"
@@ -113,24 +113,25 @@ def replay_adaptively(
     batch_size: int = 1,
     confidence: float = 0.95,
     random_state: int = 0,
-    progress: Progress | None = None,
+    progress: Report | bool = True,
 ) -> AdaptiveReplay:
     """Evaluate recorded models adaptively, and compare with their accuracy on all items.
 
     `source` is a bank, and `responses` are those of models that it was not calibrated on; or it
     holds responses itself, from which a bank is calibrated (`model`, as in `calibrate`; but "auto"
-    is "3pl" for right and wrong, since items can be guessed). Without `responses`, those of the
-    source are divided into `folds` by model, each replayed with a bank from the others. Equal
-    rows, copies of one model, stay in one fold. A respondent with fewer responses than the largest
-    of `sizes` is left out.
+    is "3pl" for right and wrong of 100 respondents or more, since items can be guessed, and "2pl"
+    of fewer). Without `responses`, those of the source are divided into `folds` by model, each
+    replayed with a bank from the others. Equal rows, copies of one model, stay in one fold. A
+    respondent with fewer responses than the largest of `sizes` is left out.
 
     Beside `selector` stand random items, completed by the model and as a plain mean. The result
     serves `evaluate_adaptively(..., error=result)`.
 
     The frame, also `figures`, has a row a method and number of items: mae, rmse, bias, each with
     its se, rank_correlation, coverage. `batch_size` and `confidence` are those of
-    `evaluate_adaptively`; same `random_state`, same folds. `progress` is told the steps done, how
-    many there are, and what comes next.
+    `evaluate_adaptively`; same `random_state`, same folds. `progress` is a bar where a
+    person watches (True), nothing (False), or what is called with the steps done, a word, and the
+    steps in all.
 
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 300, 60, random_state=0).responses
@@ -150,10 +151,10 @@ def replay_adaptively(
     held_out = responses is not None or isinstance(source, Calibration)
     alone = held_out and np.unique(groups).size < 2
     fold = np.zeros_like(groups) if alone else grouped_folds(groups, folds, random_state)
-    tell = progress or (lambda _done, _total, _word: None)
-    parts = list(_parts(source, responses, table, fold, chosen, tell))
     settings = steps, selector, batch_size, random_state
-    predictions = _predicted(parts, settings, tell)
+    with telling(progress, "Replaying") as report:
+        parts = list(_parts(source, responses, table, fold, chosen, report))
+        predictions = _predicted(parts, settings, report)
     names = frozenset(parts[0].bank.item_names)
     figures, misses = summed_up(predictions, ADAPTIVE, groups, fold, confidence)
     way = repr(AdaptiveTest(parts[0].bank, selector=selector, stopper=Budget(1)).parts.selector)
@@ -226,7 +227,7 @@ def _parts(
     table: Responses,
     fold: Ints,
     model: str | MeasurementModel,
-    tell: Progress,
+    report: Report,
 ) -> Iterator[_Part]:
     """Banks with respondents that they do not know."""
     if isinstance(source, Calibration):
@@ -238,7 +239,7 @@ def _parts(
         return
     count = int(fold.max()) + 1
     for k in range(count):
-        tell(k, 2 * count, f"bank {k + 1} of {count}")
+        report(k, f"bank {k + 1} of {count}", 2 * count)
         rows = np.flatnonzero(fold == k)
         bank = calibrate(table.select(respondents=fold != k), model)
         yield _Part(bank, table.select(respondents=rows), rows)
@@ -256,14 +257,14 @@ def _model(
     return (AUTO, []) if isinstance(source, Calibration) else model_of_choices(model, table)
 
 
-def _predicted(parts: list[_Part], settings: tuple[Any, ...], tell: Progress) -> pd.DataFrame:
+def _predicted(parts: list[_Part], settings: tuple[Any, ...], report: Report) -> pd.DataFrame:
     """One row a method, number of items and respondent: what is foretold, and the truth."""
     import pandas as pd
 
     steps, selector, batch_size, seed = settings
     frames = []
     for k, part in enumerate(parts):
-        tell(len(parts) + k, 2 * len(parts), f"fold {k + 1} of {len(parts)}")
+        report(len(parts) + k, f"fold {k + 1} of {len(parts)}", 2 * len(parts))
         truth = part.bank.completed_scores(part.responses)["score"].to_numpy()
         for method, how, at_once in (
             (ADAPTIVE, selector, batch_size),

@@ -29,7 +29,9 @@ from itemwise.studies.health.respondents import group_frame, respondent_frame
 from itemwise.studies.health.saturation import information_along, saturation_frame
 from itemwise.studies.health.words import (
     duplicate_notes,
+    few_answers_notes,
     hint_said,
+    negative_notes,
     problems_said,
     said_of_saturation,
 )
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 ALPHA = 0.05  # of false discoveries among the items called negative
 SAME_Q3 = 0.8  # residuals of grades and scores that go together so far are near-duplicates
 MOST_PAIRS = 1000  # of those that are listed
+LEAST_ANSWERS = 5  # to an item, before all or none are said to solve it
+LEAST_SLOPE = 0.1  # discrimination below which difficulty has no meaning
 FIGURES = ("items", "saturation", "respondents")
 CURVE_POINTS = 161
 CAUSES = (
@@ -156,7 +160,9 @@ class ItemHealth(Finding):
         from itemwise.displays import DISPLAYS
 
         if one_of(kind, "kind", FIGURES) == "items":
-            return DISPLAYS["item_health"](self.items).plot(**kw)
+            # Troubled items are to be seen, be their difficulty as nominal as it is.
+            placed = self.items.assign(difficulty=self.calibration.items["difficulty"])
+            return DISPLAYS["item_health"](placed).plot(**kw)
         if kind == "saturation":
             people = self._placed[["ability", "se"]].rename_axis("respondent").reset_index()
             frame = pd.concat([self.information, people], ignore_index=True)
@@ -171,8 +177,10 @@ def item_health(
 ) -> ItemHealth:
     """Say which items of a benchmark need a look, how much it still tells, and of whom to wonder.
 
-    The frame, also `items`, has a row an item: its parameters, share_right, solved_by, negative,
-    suspect_key, duplicate_of, group, problems.
+    The frame, also `items`, has a row an item: share_right, its parameters, solved_by, negative,
+    suspect_key, duplicate_of, group, problems. Difficulty is left empty where all or none solve
+    an item or its discrimination is below 0.1: it has no place on the scale. In sentences, ± is
+    1.96 standard errors.
 
     Parameters
     ----------
@@ -195,7 +203,7 @@ def item_health(
     >>> responses = iw.simulate("2pl", 100, 20, random_state=0).responses
     >>> health = iw.item_health(responses)
     >>> health.items.shape
-    (20, 15)
+    (20, 16)
     """
     table = as_responses(responses)
     if not table.observed.any():
@@ -225,7 +233,12 @@ def item_health(
         groups=of_groups,
         calibration=calibration,
         responses=table,
-        notes=(*notes, *_few(table)),
+        notes=(
+            *negative_notes(items, table.n_respondents),
+            *few_answers_notes(items, LEAST_ANSWERS),
+            *notes,
+            *_few(table),
+        ),
     )
 
 
@@ -245,30 +258,43 @@ def _described(
     mean = np.nansum(places, axis=0) / count
     spread = np.sqrt(np.maximum(np.nansum(places**2, axis=0) / count - mean**2, 0.0))
     negative_p = _negative(calibration)
-    columns = {
+    adjusted = benjamini_hochberg(negative_p)
+    enough = n >= LEAST_ANSWERS
+    solved = np.where(enough & (mean == 1), "all", np.where(enough & (mean == 0), "none", ""))
+    shares = {
         "share_right": mean,
         "share_right_se": spread / np.sqrt(count),
         "n_respondents": n,
-        "solved_by": np.where(mean == 1, "all", np.where(mean == 0, "none", "")).astype(object),
-        "negative": negative_p < ALPHA,
+    }
+    columns = {
+        "solved_by": solved.astype(object),
+        "negative": adjusted < ALPHA,
         "negative_p": negative_p,
+        "negative_p_adjusted": adjusted,
         "suspect_key": False,
         "evidence": np.nan,
         "duplicate_of": "",
         "group": list(groups) if groups is not None else "",
     }
-    return pd.concat([known, pd.DataFrame(columns, index=known.index)], axis=1)
+    nominal = (mean == 1) | (mean == 0) | (known["discrimination"].to_numpy() < LEAST_SLOPE)
+    known = known.assign(
+        difficulty=known["difficulty"].mask(nominal),
+        difficulty_se=known["difficulty_se"].mask(nominal),
+    )
+    index = known.index
+    return pd.concat([pd.DataFrame(shares, index), known, pd.DataFrame(columns, index)], axis=1)
 
 
 def _negative(calibration: Calibration) -> Floats:
-    """How likely a discrimination so low is were it not below 0, adjusted over all items."""
+    """How likely a discrimination so low is were it not below 0, of each item alone."""
     from scipy.special import ndtr
 
     items = calibration.items
     slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
     sure = informative(calibration) & (se > 0)
     z = np.divide(slope, se, out=np.full(len(slope), np.nan), where=sure)
-    return benjamini_hochberg(ndtr(z))
+    chance: Floats = ndtr(z)
+    return chance
 
 
 def _of_right_or_wrong(

@@ -141,19 +141,21 @@ def _hard_items(calibration: Calibration, table: Responses, ability: Floats) -> 
     corrected = _Corrected(calibration, table, ability)
     size = max(16, CELLS // table.n_items)
     parts = [corrected.sums(rows) for rows in row_blocks(table.n_respondents, size)]
-    n, right, mean, spread, excess, variance, third = np.concatenate(parts, axis=1)
+    n, right, mean, excess, variance, third = np.concatenate(parts, axis=1)
     enough = (n >= LEAST_HARD) & (variance > 0)
     deviation = np.sqrt(np.where(enough, variance, np.nan))
     z = excess / deviation
     skew = third / deviation**3
-    z = _among_others(_as_normal(z, skew))
+    normal = _as_normal(z, skew)
+    middle, scatter = _scatter(normal)
+    z = (normal - middle) / scatter
     p = ndtr(-z)
     p_adjusted = benjamini_hochberg(p)
     return {
         "hard": n.astype(int),
         "right_on_hard": right.astype(int),
-        "expected_on_hard": mean,
-        "expected_on_hard_se": np.sqrt(spread),
+        "expected_on_hard": mean + middle * deviation,
+        "expected_on_hard_se": scatter * deviation,
         "excess_z": z,
         "excess_p": p,
         "excess_p_adjusted": p_adjusted,
@@ -177,12 +179,17 @@ def _as_normal(z: Floats, skew: Floats) -> Floats:
 
 def _among_others(z: Floats) -> Floats:
     """Deviates by the middle and the scatter of all, where these are more than the model allows."""
+    middle, scatter = _scatter(z)
+    return (z - middle) / scatter
+
+
+def _scatter(z: Floats) -> tuple[float, float]:
+    """Middle and scatter of deviates; 0 and 1, as the model has them, of few."""
     seen = z[np.isfinite(z)]
     if len(seen) < ENOUGH_TO_SCATTER:
-        return z
+        return 0.0, 1.0
     middle = float(np.median(seen))
-    scatter = NORMAL_MAD * float(np.median(np.abs(seen - middle)))
-    return (z - middle) / max(scatter, 1.0)
+    return middle, max(NORMAL_MAD * float(np.median(np.abs(seen - middle))), 1.0)
 
 
 class _Corrected:
@@ -193,7 +200,7 @@ class _Corrected:
         self._at, self._shift = self._curve()
 
     def sums(self, rows: slice) -> Floats:
-        """What the statistic of each respondent is made of, (7, n_rows)."""
+        """What the statistic of each respondent is made of, (6, n_rows)."""
         cells, ability = self._table.cells[rows], self._ability[rows]
         asked = (cells >= 0).astype(float)
         chance = self._chance(ability)
@@ -211,7 +218,6 @@ class _Corrected:
                 hard.sum(axis=1),
                 (hard * (cells == 1)).sum(axis=1),
                 (hard * chance).sum(axis=1),
-                (hard * noise).sum(axis=1),
                 (weight * away).sum(axis=1),
                 (weight**2 * noise).sum(axis=1),
                 (weight**3 * noise * (1 - 2 * chance)).sum(axis=1),

@@ -11,6 +11,8 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics.usable import informative
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import wilson
+from itemwise.numerics.clustered import Grouping, clustered_means, t_test
+from itemwise.numerics.paired import mcnemar
 from itemwise.responses import Responses
 from itemwise.responses.cells import as_floats
 
@@ -19,11 +21,13 @@ if TYPE_CHECKING:
 
 ALL_ITEMS = "all items"
 SATURATED, NEARLY, OPEN = "saturated", "nearly saturated", "open"
+UNTOLD = "cannot be told"  # where hardly an item was answered by two of the best
 MOST_BEST = 5
 BEST_SHARE = 4  # one in so many respondents is among the best, up to five of them
 MUCH_SOLVED = 0.5  # of the items, by all of the best
 LITTLE_LEFT = 0.5  # of the information where the benchmark tells most
-TOLD_APART = 1.96  # standard errors between the best two
+ALPHA = 0.05  # of the paired test of the best two
+MOSTLY = 0.5  # of the items must be answered by two of the best, for anything to be said of them
 POINTS = 61
 CONFIDENCE = 0.95  # of intervals of shares
 
@@ -65,8 +69,10 @@ def best_of(ability: Floats, asked: np.ndarray) -> np.ndarray:
 
 def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
     scored = calibration.score(table)
-    ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
-    best = best_of(ability, np.asarray(table.observed.any(axis=1)))
+    ability = scored["ability"].to_numpy()
+    # By accuracy, as a leaderboard has them, where everybody was asked everything.
+    standing = as_floats(table.cells).mean(axis=1) if table.complete else ability
+    best = best_of(standing, np.asarray(table.observed.any(axis=1)))
     if not best.size:
         return {"n_items": table.n_items, "best": 0, "state": ""}
     top, middle = float(ability[best].mean()), float(np.median(ability))
@@ -78,8 +84,7 @@ def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
     solved = counts["solved_by_best"] / table.n_items
     low, high = _interval(counts["solved_by_best"], table.n_items)
     first, second = best[0], best[min(1, best.size - 1)]
-    spread = float(np.hypot(se[first], se[second]))
-    lead = float(ability[first] - ability[second]) / spread if spread > 0 else np.nan
+    lead = _lead(calibration, table, first, second)
     return {
         "n_items": table.n_items,
         "best": best.size,
@@ -96,13 +101,28 @@ def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
         "se_middle": at_middle**-0.5 if at_middle > 0 else np.inf,
         "first": table.respondents[first],
         "second": table.respondents[second],
-        "lead_in_se": lead,
-        "state": _state(solved, left, lead),
+        **lead,
+        "state": UNTOLD if counts["told"] < MOSTLY else _state(solved, left, lead["lead_p"]),
     }
 
 
-def _counts(calibration: Calibration, table: Responses, best: np.ndarray) -> dict[str, int]:
-    """Items that the best all solve, and on which they still differ."""
+def _lead(calibration: Calibration, table: Responses, first: int, second: int) -> dict[str, float]:
+    """Of the best over the second in accuracy, on items that both answered: a paired test."""
+    low, high = calibration.model.extent()
+    one, other = (as_floats(table.cells[[first, second]]) - low) / (np.asarray(high) - low)
+    away = one - other
+    away = away[~np.isnan(away)]
+    if first == second or away.size < 2:
+        return {"lead": np.nan, "lead_se": np.nan, "lead_p": np.nan}
+    means = clustered_means(away[None], Grouping.of(np.zeros(away.size, int), np.arange(away.size)))
+    exact = calibration.model.kind == "binary"
+    better, worse = (np.array([float((side > 0).sum())]) for side in (away, -away))
+    p = mcnemar(better, worse) if exact else t_test(means)
+    return {"lead": float(means.mean[0]), "lead_se": float(means.se[0]), "lead_p": float(p[0])}
+
+
+def _counts(calibration: Calibration, table: Responses, best: np.ndarray) -> dict[str, Any]:
+    """Items that the best all solve, on which they still differ, and the share that tells it."""
     values = as_floats(table.cells[best])
     _, high = calibration.model.extent()
     asked = ~np.isnan(values)
@@ -112,6 +132,7 @@ def _counts(calibration: Calibration, table: Responses, best: np.ndarray) -> dic
         "solved_by_best": int(solved.sum()),
         "separate_two": int(_differ(values[:2]).sum()),
         "separate_best": int(_differ(values).sum()),
+        "told": float(enough.mean()),
     }
 
 
@@ -129,8 +150,8 @@ def _differ(values: Floats) -> np.ndarray:
     return differ
 
 
-def _state(solved: float, left: float, lead: float) -> str:
+def _state(solved: float, left: float, lead_p: float) -> str:
     """Much solved and little left: nearly; where the best two cannot be told apart, wholly."""
     if solved < MUCH_SOLVED or left >= LITTLE_LEFT:
         return OPEN
-    return NEARLY if lead > TOLD_APART else SATURATED
+    return NEARLY if lead_p <= ALPHA else SATURATED

@@ -19,7 +19,10 @@ from itemwise.studies.leaderboards.pairs import (
     rank_limits,
     rank_limits_apart,
 )
-from itemwise.studies.leaderboards.scores import Expectation, Reached, expectation_of, reached
+from itemwise.studies.leaderboards.parts import linked_parts
+from itemwise.studies.leaderboards.scores import Expectation, Reached, expectation_of
+from itemwise.studies.leaderboards.scores import reached as reached_on
+from itemwise.studies.leaderboards.whole import Whole
 from itemwise.words import counted, listed
 
 TASK, DOCUMENT = "task", "document"  # facts of items that are used where they are known
@@ -38,6 +41,8 @@ class Board:
     order: Ranks  # places of the respondents in the table that was given
     expectation: Expectation | None  # where not everybody was asked everything
     reached: Reached
+    part: Ranks  # (n_respondents,); 0 but for those that no item links to the first
+    n_masked: int  # respondents, masked like others, by whom intervals were widened
     together: Reached | None  # intervals that hold for all at once, where pairs are too many
     names: tuple[str, ...]  # of tasks
     task: Ranks  # (n_items,)
@@ -67,19 +72,22 @@ class Board:
         grouping = Grouping.of(strata, grouped)
         values = table.values
         bounded = bool(np.nanmin(values) >= 0 and np.nanmax(values) <= 1)
-        weights = 1.0 / np.bincount(strata)[strata]
         expectation = None if scale is None else expectation_of(scale, table)
-        given = values, expectation, grouping, weights
-        found = reached(*given, confidence, bounded=bounded)
+        parts = linked_parts(table.observed)
+        whole = Whole(table, scale, expectation, strata, grouped, parts, bounded)
+        masked = whole.masked()
+        found = whole.reached(confidence, masked)
         n, together = table.n_respondents, None
         if n > MOST:  # Bonferroni's
-            together = reached(*given, 1 - (1 - confidence) / n, bounded=bounded)
-        order = np.argsort(-np.round(found.mean, FINEST), kind="stable")
+            together = whole.reached(1 - (1 - confidence) / n, masked)
+        order = np.lexsort((-np.round(found.mean, FINEST), parts[0]))
         return cls(
             table=table.select(respondents=order),
             order=order,
             expectation=None if expectation is None else expectation.of(order),
             reached=found.of(order),
+            part=parts[0][order],
+            n_masked=masked[1],
             together=None if together is None else together.of(order),
             names=names,
             task=task,
@@ -103,15 +111,24 @@ class Board:
 
     def ranks(self) -> Ranks:
         """1 for the best; equals share the best rank of theirs."""
-        mean = np.round(self.reached.mean, FINEST)
-        return np.asarray(1 + np.searchsorted(-mean, -mean, side="left"))
+        mean, found = np.round(self.reached.mean, FINEST), np.empty(self.order.size, dtype=np.intp)
+        for part in range(int(self.part.max()) + 1):
+            mine = self.part == part
+            found[mine] = 1 + np.searchsorted(-mean[mine], -mean[mine], side="left")
+        return found
 
     def rank_intervals(self, tests: Pairs) -> tuple[Ranks, Ranks]:
         """Lowest and highest rank of each, all of which hold together."""
         if self.together is None:
-            return rank_limits(tests, self.order.size, self.confidence)
-        low, high = np.nan_to_num(self.together.low, nan=-np.inf), self.together.high
-        return rank_limits_apart(low, np.nan_to_num(high, nan=np.inf))
+            low, high = rank_limits(tests, self.order.size, self.confidence)
+            return low, high - (self.order.size - np.bincount(self.part)[self.part])
+        found = np.empty((2, self.order.size), dtype=np.intp)
+        low = np.nan_to_num(self.together.low, nan=-np.inf)
+        high = np.nan_to_num(self.together.high, nan=np.inf)
+        for part in range(int(self.part.max()) + 1):
+            mine = self.part == part
+            found[:, mine] = rank_limits_apart(low[mine], high[mine])
+        return found[0], found[1]
 
     def pairs(self, correction: str) -> Pairs:
         """All pairs, or those of the best where that would be too many."""
@@ -130,7 +147,7 @@ class Board:
         found, values = {}, self.table.values
         for k, name in enumerate(self.names):
             mine = np.flatnonzero(self.task == k)
-            found[name] = reached(
+            found[name] = reached_on(
                 values[:, mine],
                 None if self.expectation is None else self.expectation.of(items=mine),
                 Grouping.of(np.zeros_like(mine), self.cluster[mine]),
@@ -141,11 +158,21 @@ class Board:
         return found
 
     def abilities(self) -> tuple[Floats, Floats]:
-        """Where each stands on the scale, and how surely; NaN without a scale."""
+        """Where each stands on the scale, and how surely; NaN without a scale, or without others.
+
+        Of items that nobody else answered, only the prior tells how hard they are.
+        """
         if self.scale is None:
             return np.full(self.order.size, np.nan), np.full(self.order.size, np.nan)
         found = self.scale.abilities().iloc[self.order]
-        return found["ability"].to_numpy(), found["se"].to_numpy()
+        alone = np.bincount(self.part)[self.part] == 1
+        ability, se = (np.where(alone, np.nan, found[name]) for name in ("ability", "se"))
+        return ability, se
+
+    @property
+    def observed(self) -> Floats:
+        """Mean response of each to what it was asked, in whichever task."""
+        return np.asarray(np.nanmean(self.table.values, axis=1))
 
     def remarks(self) -> list[str]:
         """What a reader should know of tasks, clusters and items that were not asked."""
@@ -161,23 +188,44 @@ class Board:
                 f"of the best {BEST}, and ranks are by intervals of accuracy that hold for all at "
                 "once. Choose with responses.select(respondents=[...]) to compare others."
             )
+        return [*said, *self._of_parts(), *self._of_gaps()]
+
+    def _of_parts(self) -> list[str]:
+        """That some respondents share no items with others, even through third ones."""
+        parts = int(self.part.max()) + 1
+        if parts == 1:
+            return []
+        note = (
+            f"{parts:,} separate boards, which no item links: ranks and accuracy hold within each "
+            "(column board), and abilities of different boards are not compared."
+        )
+        return [note]
+
+    def _of_gaps(self) -> list[str]:
+        """Who was not asked all items, and what its accuracy then is."""
         partly = [
             name
             for name, asked in zip(self.table.respondents, self.reached.n, strict=True)
             if asked < self.table.n_items
         ]
-        if partly and self.scale is not None:
-            said.append(
-                f"Not asked all items: {listed(partly, 'respondent')}; accuracy is what all items "
-                f"would bring by the {self.scale.model.name} model. Pairs are compared on items "
-                "that both answered."
-            )
-        elif partly:
-            said.append(
-                f"Not asked all items: {listed(partly, 'respondent')}; accuracy is over those that "
-                "were, which may be easier or harder. Go by the pairs."
-            )
-        return said
+        if not partly:
+            return []
+        who = f"Not asked all items: {listed(partly, 'respondent')}; accuracy is"
+        if self.scale is None:
+            return [f"{who} over those that were, which may be easier or harder. Go by the pairs."]
+        sure = (
+            f"Intervals are as wide as {counted(self.n_masked, 'respondent')} who answered nearly "
+            "all show, masked alike."
+            if self.n_masked
+            else "Too few answered nearly all items to tell how far that goes across tasks: "
+            "intervals hold where one ability is behind all items."
+        )
+        note = (
+            f"{who} what all items would bring by the {self.scale.model.name} model "
+            "(accuracy_observed: over those that were). Pairs are compared on items that both "
+            f"answered. {sure}"
+        )
+        return [note]
 
 
 def groups_of(table: Responses, by: object, default: str, name: str) -> tuple[str, ...] | None:

@@ -49,7 +49,9 @@ class Leaderboard(Finding):
     rank: NDArray[np.intp]  # (n_respondents,); equals share the best
     rank_low: NDArray[np.intp]
     rank_high: NDArray[np.intp]
+    part: NDArray[np.intp]  # (n_respondents,); which of the separate boards, 0 if there is one
     reached: Reached
+    observed: Floats  # (n_respondents,); mean response to what was asked
     ability: Floats  # (n_respondents,); NaN where there is no scale
     ability_se: Floats
     tests: Pairs  # of the first n_compared respondents
@@ -65,17 +67,25 @@ class Leaderboard(Finding):
 
     @cached_property
     def told_apart(self) -> NDArray[np.bool_]:
-        """Whether each is really better or worse than each other: (n_compared, n_compared)."""
+        """Whether each differs from each other beyond chance: (n_compared, n_compared)."""
         n = self.n_compared
         found = np.zeros((n, n), dtype=bool)
         found[np.triu_indices(n, 1)] = self.tests.p_adjusted <= self.alpha
         return found | found.T
 
+    @cached_property
+    def compared(self) -> NDArray[np.bool_]:
+        """Whether each shares an item with each other: (n_compared, n_compared)."""
+        n = self.n_compared
+        found = np.zeros((n, n), dtype=bool)
+        found[np.triu_indices(n, 1)] = self.tests.shared > 0
+        return found | found.T | np.eye(n, dtype=bool)
+
     @property
     def leaders(self) -> tuple[str, ...]:
-        """The first of the board, and all that cannot be told apart from it."""
+        """The first of the board, and all that were compared and cannot be told apart from it."""
         names = np.array(self.respondents[: self.n_compared], dtype=object)
-        return tuple(names[~self.told_apart[0]])
+        return tuple(names[self.compared[0] & ~self.told_apart[0]])
 
     @property
     def meaning(self) -> str:
@@ -84,49 +94,83 @@ class Leaderboard(Finding):
         found = self.reached
         mean, low, high = (f"{each[0]:.3f}" for each in (found.mean, found.low, found.high))
         asked = f"on {counted(self.n_items, 'item')}"
-        count = len(self.respondents)
-        if count == 1:
+        if len(self.respondents) == 1:
             return f"{best} has an accuracy of {mean} ({low} to {high}) {asked}."
         tested = int(np.isfinite(self.tests.p).sum())
         apart = int((self.tests.p_adjusted <= self.alpha).sum())
-        tail = f"it is really better than {'all others' if count > 2 else 'the other'}"
+        tail = self._said_of_lead()
         if others:
             tail = f"{listed(others, 'other')} cannot be told apart from it"
-        elif count > self.n_compared:
-            tail = f"it is really better than the next {self.n_compared - 1}"
         return (
-            f"{best} has the highest accuracy {asked}, {mean} ({low} to {high}), and {tail}. "
-            f"Told apart: {apart:,} of {counted(tested, 'pair')}."
+            f"{best} has the highest accuracy {self._said_of_part()}{asked}, {mean} ({low} to "
+            f"{high}), and {tail}. Told apart: {apart:,} of {counted(tested, 'pair')}, "
+            f"{self._risk}."
         )
+
+    def _said_of_part(self) -> str:
+        """Which board is meant, where there are several."""
+        count = int(self.part.max()) + 1
+        return f"of the first of {count} separate boards " if count > 1 else ""
+
+    def _said_of_lead(self) -> str:
+        """Whom the first is ahead of, beyond chance."""
+        behind = int(self.compared[0].sum()) - 1
+        if not behind:
+            return "it shares no items with others"
+        if behind == len(self.respondents) - 1:
+            return f"it is better beyond chance than {'all others' if behind > 1 else 'the other'}"
+        if behind == self.n_compared - 1:
+            return f"it is better beyond chance than the next {behind}"
+        return (
+            f"it is better beyond chance than {counted(behind, 'other')} that it shares items with"
+        )
+
+    @property
+    def _risk(self) -> str:
+        """What the share alpha is of."""
+        if self.correction == "holm":
+            return f"with a chance of {self.alpha:.0%} at most that any is so by chance"
+        return f"of which {self.alpha:.0%} at most are expected to be so by chance"
 
     def to_frame(self) -> pd.DataFrame:
         """One row a respondent, the best first; `tied_with` names who cannot be told from it.
 
-        It is None for who was not compared in pairs.
+        It is None for who was not compared in pairs. Where not everybody was asked everything,
+        `accuracy_observed` is the mean of what was; `not_compared` names who shares no item, and
+        `board` numbers those between which nothing is compared, where there are such.
         """
         import pandas as pd
 
         names = np.array(self.respondents[: self.n_compared], dtype=object)
-        alike = ~self.told_apart & ~np.eye(len(names), dtype=bool)
-        tied = [", ".join(names[row]) for row in alike]
+        alike = self.compared & ~self.told_apart & ~np.eye(len(names), dtype=bool)
+        rest = [None] * (len(self.respondents) - len(names))
         width = normal_reach(self.confidence) * self.ability_se
         columns = {
+            **({"board": self.part + 1} if self.part.any() else {}),
             "rank": self.rank,
             "rank_low": self.rank_low,
             "rank_high": self.rank_high,
             **_accuracy(self.reached),
+            **({"accuracy_observed": self.observed} if self._sparse else {}),
             "ability": self.ability,
             "ability_se": self.ability_se,
             "ability_low": self.ability - width,
             "ability_high": self.ability + width,
             "n_items": self.reached.n,
-            "tied_with": [*tied, *[None] * (len(self.respondents) - len(tied))],
+            "tied_with": [*(", ".join(names[row]) for row in alike), *rest],
         }
+        if not self.compared.all():
+            columns["not_compared"] = [*(", ".join(names[~row]) for row in self.compared), *rest]
         return pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
+
+    @property
+    def _sparse(self) -> bool:
+        """Whether some were not asked all items."""
+        return bool((self.reached.n < self.n_items).any())
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """One row a pair: by how much the first is ahead on shared items, and whether really.
+        """One row a pair: by how much the first is ahead on shared items, and how surely.
 
         `p_adjusted` is over all pairs, and the verdict goes by it; the interval is of one pair.
         """
@@ -168,8 +212,10 @@ class Leaderboard(Finding):
         from itemwise.displays import DISPLAYS
 
         if one_of(kind, "kind", FIGURES) == "ranks":
-            leading = np.isin(np.arange(len(self.respondents)), np.flatnonzero(~self.told_apart[0]))
-            return DISPLAYS["leaderboard"](self.to_frame().assign(leading=leading)).plot(**kw)
+            leading = np.isin(self.respondents, self.leaders)
+            shown = DISPLAYS["leaderboard"](self.to_frame().assign(leading=leading)).plot(**kw)
+            shown.ax_.set_xlabel(f"accuracy (bar: {self.confidence:.0%} interval)")
+            return shown
         if kind == "pairs":
             apart = self.pairs["verdict"].isin((BETTER, WORSE))
             return DISPLAYS["differences"](self.pairs.assign(told_apart=apart)).plot(**kw)
@@ -197,7 +243,7 @@ def leaderboard(
     alpha: float = 0.05,
     correction: str = "bh",
 ) -> Leaderboard:
-    """Rank respondents by accuracy, and say which of the differences are real.
+    """Rank respondents by accuracy, and say which differences are beyond chance.
 
     The frame has a row a respondent, the best first: rank, accuracy and ability with low and high,
     n_items, tied_with. Standard errors by cluster after Miller (2024).
@@ -220,7 +266,8 @@ def leaderboard(
         Response function of the items, as in `calibrate`; but "auto" is "1pl" for fewer than 100
         respondents that are right or wrong: items that few answered tell no discrimination.
     confidence
-        Of all intervals. Those of ranks hold together, for all respondents at once.
+        Of all intervals. Those of ranks hold together, for all respondents at once, and so are
+        wider than `tied_with` and `verdict`, of which the share `alpha` may be wrong.
     alpha, correction
         Share of pairs wrongly told apart: "bh" (Benjamini and Hochberg), or "by" however tests
         hang together; with "holm" the chance of any such pair.
@@ -258,7 +305,9 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
         rank=rank,
         rank_low=np.minimum(low, rank),
         rank_high=np.maximum(high, rank),
+        part=board.part,
         reached=board.reached,
+        observed=board.observed,
         ability=ability,
         ability_se=ability_se,
         tests=tests,
@@ -270,7 +319,12 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
         confidence=board.confidence,
         alpha=alpha,
         correction=correction,
-        notes=(*notes, *board.remarks(), *_untested(tests)),
+        notes=(
+            *notes,
+            *board.remarks(),
+            *_untested(tests),
+            *_two_rules(tests, alpha, board.confidence),
+        ),
     )
 
 
@@ -283,3 +337,14 @@ def _accuracy(found: Reached) -> dict[str, Floats]:
 def _untested(tests: Pairs) -> list[str]:
     apart = int((tests.shared == 0).sum())
     return [f"Not tested, since no item is shared: {counted(apart, 'pair')}."] if apart else []
+
+
+def _two_rules(tests: Pairs, alpha: float, confidence: float) -> list[str]:
+    """Why ranks stay open between respondents that are told apart, where that happens."""
+    if not ((tests.p_adjusted <= alpha) & (tests.p_family > 1 - confidence)).any():
+        return []
+    note = (
+        "Rank intervals hold for all respondents at once, pairs told apart one by one: a rank may "
+        "stay open between two that are told apart."
+    )
+    return [note]

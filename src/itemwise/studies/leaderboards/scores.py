@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,14 +72,16 @@ def reached(
     confidence: float,
     *,
     bounded: bool,
+    masked: tuple[Floats, int] | None = None,
 ) -> Reached:
     """Mean response of each to some items; NaN where nothing was asked.
 
     What was not asked is as the model expects it, moved by what the respondent reached beyond the
     model on what was asked (the regression estimator of surveys): a model that fits badly makes
     it less sure, not wrong. The standard error is over items of the kind. What was not asked adds
-    the scatter around the model, or what the model itself leaves open, whichever is more: easy
-    items scatter little, and still say little of hard ones.
+    the scatter around the model, or what the model itself leaves open, or the error of `masked`
+    respondents (and how many they are), whichever is more: easy items scatter little, and still
+    say little of hard ones.
     """
     asked = (~np.isnan(values)).sum(axis=1)
     means = clustered_means(values, grouping)
@@ -95,6 +97,11 @@ def reached(
             flat = (share < 1) & ~(se > SMALLEST)  # a few right answers do not show any spread
             over_items = np.where(flat, mean * (1.0 - mean) / values.shape[1], over_items)
         left = np.fmax((1.0 - share) * beyond.se**2, expectation.left_open(values, weights))
+        if masked is not None:
+            wider = masked[0] ** 2 > left
+            left = np.where(wider, masked[0] ** 2, left)
+            freedom = np.where(wider, np.minimum(masked[1], means.freedom), means.freedom)
+            means = replace(means, freedom=freedom)
         se = np.where(share < 1, np.sqrt(over_items + left), se)
     low, high = _limits(mean, se, means, confidence, bounded=bounded)
     return Reached(mean, se, low, high, asked)
@@ -135,7 +142,11 @@ def expectation_of(scale: Calibration, table: Responses) -> Expectation | None:
     if table.complete:
         return None
     scored = scale.abilities()
-    ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
+    return expected_at(scale, scored["ability"].to_numpy(), scored["se"].to_numpy())
+
+
+def expected_at(scale: Calibration, ability: Floats, se: Floats) -> Expectation:
+    """What the model expects of respondents with these abilities on all items."""
     mean, low, high = (
         scale.model.expected(scale.coords, at).T for at in (ability, ability - se, ability + se)
     )

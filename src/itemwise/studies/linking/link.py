@@ -190,7 +190,10 @@ def _tied(
 
 def _check(old: Calibration, method: str, drift: str, alpha: float) -> None:
     if not isinstance(old, Calibration):
-        raise InputError(f"old is {type(old).__name__}; give a calibration, or iw.load a bank.")
+        raise InputError(
+            f"old is {type(old).__name__}; give a calibration, or iw.load a bank. A table of "
+            "responses has no scale yet: link(iw.calibrate(old), new)."
+        )
     one_of(method, "method", METHODS)
     one_of(drift, "drift", DRIFT)
     checked_share(alpha, "alpha", 0.05)

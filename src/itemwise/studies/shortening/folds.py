@@ -13,8 +13,9 @@ from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import workers
-from itemwise.numerics.prediction_error import prediction_error
+from itemwise.numerics.prediction_error import grouped_se, prediction_error
 from itemwise.numerics.reach import conformal_quantile
+from itemwise.progress import Report
 from itemwise.responses import Responses
 from itemwise.responses.copies import Ints, copies, grouped_folds
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, Choice
@@ -98,6 +99,7 @@ def hold_out(
     groups: tuple[str, ...] | None,
     folds: int,
     seed: int,
+    report: Report,
 ) -> HeldOut:
     """Calibrate, choose and learn without each fold in turn, and predict it."""
     group = copies(table)
@@ -115,7 +117,10 @@ def hold_out(
     unsure = {method: np.empty(n) for method in methods}
     by_lot = np.empty((DRAWS, n))
     with workers() as run:
-        found = list(run(lambda job: _judged(plan, *job), list(enumerate(seeds))))
+        found = []
+        for judged in run(lambda job: _judged(plan, *job), list(enumerate(seeds))):
+            found.append(judged)
+            report(1 + len(found), "without each part in turn", 1 + len(seeds))
     for test, told, error, drawn in found:
         for way, values in told.items():
             predicted[way][test] = values
@@ -214,11 +219,21 @@ def cross_reach(held: HeldOut, predicted: Floats, unsure: Floats, confidence: fl
 
 
 def figures(held: HeldOut, predicted: Floats, reach: Floats | None = None) -> dict[str, float]:
-    """Error, agreement of ranks, and how often intervals hold."""
-    return prediction_error(predicted, held.score, held.group, reach)
+    """Error, agreement of ranks, how often intervals hold, and by how much lots are off more."""
+    off, by_lot = np.abs(predicted - held.score), np.abs(held.random - held.score)
+    gain = by_lot.mean(axis=0) - off
+    # Lots are few, so that how lucky they were counts as well as who was held out.
+    luck = by_lot.mean(axis=1).std(ddof=1) / np.sqrt(DRAWS)
+    se = float(np.hypot(grouped_se(gain, held.group), luck))
+    found = prediction_error(predicted, held.score, held.group, reach)
+    return {**found, "gain": float(gain.mean()), "gain_se": se}
 
 
 def random_figures(held: HeldOut) -> dict[str, float]:
-    """The mean over the random forms of what they are off."""
-    each = [figures(held, drawn) for drawn in held.random]
-    return {name: float(np.mean([row[name] for row in each])) for name in each[0]}
+    """The mean over the random forms of what they are off; standard errors count their luck."""
+    each = [prediction_error(drawn, held.score, held.group) for drawn in held.random]
+    found = {name: float(np.mean([row[name] for row in each])) for name in each[0]}
+    for name in ("mae", "rmse", "bias"):
+        luck = np.std([row[name] for row in each], ddof=1) / np.sqrt(DRAWS)
+        found[f"{name}_se"] = float(np.hypot(found[f"{name}_se"], luck))
+    return {**found, "gain": 0.0, "gain_se": 0.0}

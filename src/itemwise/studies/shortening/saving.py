@@ -22,7 +22,7 @@ from itemwise.files import (
     written_texts,
 )
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.prediction_error import COLUMNS as FIGURES
+from itemwise.numerics.prediction_error import COLUMNS
 from itemwise.studies.shortening.choosers import CHOOSERS
 from itemwise.studies.shortening.folds import BASELINE, Margin
 from itemwise.studies.shortening.predictors import PREDICTORS
@@ -45,8 +45,10 @@ KEYS = (
     "confidence",
     "errors",
     "held_out",
+    "form",
     "notes",
 )
+FIGURES = (*COLUMNS, "gain", "gain_se")
 LARGEST = 1e12
 
 
@@ -69,6 +71,7 @@ def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
         "confidence": short.confidence,
         "errors": {name: [_told(cell) for cell in column] for name, column in short.errors.items()},
         "held_out": {"respondent": list(short.respondents), **held},
+        "form": [[_told(cell) for cell in row] for row in short.form.tolist()],
         "notes": list(short.notes),
     }
     write_json(path, KIND, VERSION, document)
@@ -123,6 +126,7 @@ def _restored(document: Mapping[str, Any]) -> ShortBenchmark:
         errors=_errors(document["errors"]),
         respondents=respondents,
         **{name: _array(held[name], name, (len(respondents),)) for name in HELD_OUT},
+        form=_form(document["form"], (len(respondents), size)),
         notes=written_texts(document["notes"], "notes"),
     )
 
@@ -136,6 +140,16 @@ def _numbers(predictor: str, written: Mapping[str, Any], size: int) -> dict[str,
     if "spread" in found and not (found["spread"] > 0).all():
         raise InputError("the spread is not above 0")
     return found
+
+
+def _form(written: Any, shape: tuple[int, int]) -> Floats:
+    """Responses to the short form; null is not asked."""
+    if not isinstance(written, list) or not all(isinstance(row, list) for row in written):
+        raise InputError("form is not a table of responses")
+    rows = [[math.nan if c is None else _number(c, "form") for c in row] for row in written]
+    if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
+        raise InputError(f"form should have {shape[0]} rows of {shape[1]} responses")
+    return np.array(rows)
 
 
 def _margin(written: Mapping[str, Any]) -> Margin:

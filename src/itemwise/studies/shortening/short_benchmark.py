@@ -19,6 +19,7 @@ from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Finding
 from itemwise.studies.shortening.folds import BASELINE, Margin, bounds, known_of
+from itemwise.studies.shortening.incomplete import reach_of
 from itemwise.studies.shortening.predictors import PREDICTORS
 from itemwise.words import counted
 
@@ -55,6 +56,7 @@ class ShortBenchmark(Finding):
     predicted: Floats  # by those who never saw the respondent
     low: Floats
     high: Floats
+    form: Floats  # (n_respondents, size); what they were asked of the short form, NaN if nothing
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -88,7 +90,8 @@ class ShortBenchmark(Finding):
         `responses` may hold other items as well; they are left out, and items that were not
         asked are expected from those that were. The interval from `accuracy_low` to
         `accuracy_high` holds for the share `confidence` of respondents like those of the
-        benchmark. `ability` and `ability_se` are on the scale of all items; `n_items` counts
+        benchmark; with fewer items it is as wide as masking those respondents alike shows that it
+        must be. `ability` and `ability_se` are on the scale of all items; `n_items` counts
         those asked.
         """
         import pandas as pd
@@ -97,7 +100,7 @@ class ShortBenchmark(Finding):
         known, unsure = known_of(self.calibration, short, self.weights)
         predictor, ends = PREDICTORS[self.predictor], bounds(self.calibration)
         value = np.clip(predictor.predict(self.numbers, known), *ends)
-        reach = self.margin.reach(unsure)
+        reach = reach_of(self, np.asarray(short.observed), unsure)
         scored = self.bank.score(short)
         columns = {
             "accuracy": value,
@@ -137,8 +140,14 @@ class ShortBenchmark(Finding):
             f"{len(self.items):,} of {whole} predict the accuracy on all of them with a mean "
             f"error of {own['mae']:.3f} (± {normal_reach(self.confidence) * own['mae_se']:.3f}) "
             f"for respondents that had no say, where as many items drawn by lot are off by "
-            f"{lot['mae']:.3f}; {own['coverage']:.0%} of the {self.confidence:.0%} intervals hold."
+            f"{lot['mae']:.3f}{self._said_of_lots(own)}; {own['coverage']:.0%} of the "
+            f"{self.confidence:.0%} intervals hold."
         )
+
+    def _said_of_lots(self, own: dict[str, Any]) -> str:
+        """Whether that is more than chance, where it is not."""
+        gain, se = own["gain"], own["gain_se"]
+        return "" if gain > normal_reach(0.95) * se else " (no better than drawing lots here)"
 
     def _row(self, way: tuple[str, str]) -> dict[str, Any]:
         """The figures of a way; the first row is that of the short form itself."""

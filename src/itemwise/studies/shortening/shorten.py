@@ -14,6 +14,7 @@ from itemwise.estimation.choosing import AUTO
 from itemwise.models import MeasurementModel
 from itemwise.numerics.blocks import workers
 from itemwise.numerics.reach import conformal_rank
+from itemwise.progress import Report, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.answered import answered
 from itemwise.responses.copies import said_of_folds
@@ -54,6 +55,7 @@ def shorten(
     folds: int = 5,
     confidence: float = 0.9,
     random_state: int = 0,
+    progress: Report | bool = True,
 ) -> ShortBenchmark:
     """Choose `size` items that predict the accuracy on all of them, and measure how well they do.
 
@@ -84,6 +86,9 @@ def shorten(
         Share of respondents whose accuracy the intervals shall hold.
     random_state
         Seed of folds and of what is drawn.
+    progress
+        A bar where a person watches (True), nothing (False), or what is called with the parts
+        done, a word, and the parts in all.
 
     Examples
     --------
@@ -101,8 +106,10 @@ def shorten(
     seed = whole_number(random_state, "random_state", 0)
     confidence = checked_confidence(confidence)
     groups = None if by is None else known.of_items(given.item_groups(by))
-    whole = calibrate(table, model)
-    held = hold_out(table, whole, size, _methods(method), groups, folds, seed)
+    with telling(progress, "Shortening", folds + 1) as report:
+        report(0, "calibrating", folds + 1)
+        whole = calibrate(table, model)
+        held = hold_out(table, whole, size, _methods(method), groups, folds, seed, report)
     best = held.best()
     ways = chosen_ways(held)
     predicted, unsure = chosen_predictions(held, ways)
@@ -155,6 +162,7 @@ def _learned(
         "items": items,
         "weights": choice.weights,
         "groups": None if groups is None else tuple(groups[k] for k in choice.places),
+        "form": table.select(items=items).values,
         "numbers": numbers,
         "calibration": replace(whole, responses=None, weights=None),
     }
