@@ -77,7 +77,7 @@ def hostile(calibration, tmp_path_factory):
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while Playwright runs, so does an event loop: others need theirs
 def chromium():
     """Debian's browser, or that which ITEMWISE_CHROMIUM names."""
     names = ("chromium", "chromium-browser", "google-chrome")

@@ -40,7 +40,7 @@ class LongColumns(NamedTuple):
 def long_columns(header: Sequence[str], layout: str) -> LongColumns | None:
     """The three columns of a long table, or None if the table is wide."""
     plain = [_plain(name) for name in header]
-    if layout in ("wide", ITEM_ROWS) or (layout == "auto" and plain[0] == CORNER):
+    if layout in ("wide", ITEM_ROWS) or (layout == "auto" and plain[:1] == [CORNER]):
         return None
     found = [
         next((plain.index(name) for name in names if name in plain), None)
