@@ -72,7 +72,8 @@ def main() -> None:
         ]
         shown = demonstrate(folder / "answers")
         chapters = read_benchmark(shown.decoding)
-        rows.append(written("the demonstration", chapters, folder, instances=shown.datasets))
+        results = [chapters, shown.tour()]
+        rows.append(written("the demonstration", results, folder, instances=shown.datasets))
     heads = ("report of", "written in, s", "size, MB", "interactive after, ms")
     print_table("One HTML page", heads, rows)
 

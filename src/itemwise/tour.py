@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from itemwise.responses import Responses
 
 SHORT = 25  # items of the short form, and of the adaptive one
+COMPARED = ("random forest", "naive Bayes")
 CASES = 30  # resamples that are enough for a tour
 
 
@@ -73,7 +74,7 @@ class Stop:
 
     def confusion(self) -> Finding:
         """The confusion matrix opened."""
-        said = {name: one.predict(self.split.X_test) for name, one in self.fitted.items()}
+        said = {name: self.fitted[name].predict(self.split.X_test) for name in COMPARED}
         return enrich_confusion(
             self.calibration, self.split.y_test, said, n_resamples=CASES, random_state=0
         )
@@ -122,6 +123,11 @@ class Tour(NamedTuple):
 
     found: dict[str, Finding]
     missing: dict[str, str]
+
+    @property
+    def brief(self) -> bool:
+        """A page shows one figure of each: the page of a study shows all of them."""
+        return True
 
 
 def tour(many: Stop, two: Stop) -> Tour:

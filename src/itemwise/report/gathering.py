@@ -23,13 +23,14 @@ class Banks:
 class Gathered:
     """Results by title, sections that are already made, and why others do not exist.
 
-    `explored` are calibrations for the item explorer alone.
+    `explored` are calibrations for the item explorer alone, `brief` titles with one figure each.
     """
 
     results: dict[str, Result] = field(default_factory=dict)
     sections: list[Section] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
     explored: dict[str, Result] = field(default_factory=dict)
+    brief: set[str] = field(default_factory=set)
 
 
 def gather(given: Any) -> Gathered:
@@ -68,8 +69,11 @@ def _add_chapters(found: Gathered, given: Any) -> None:
     main = getattr(given, "decoding", None)
     if main is not None:
         _add(found, main, None)
+    before = set(found.results)
     for name, each in given.found.items():
         _add(found, each, str(name).replace("_", " ").capitalize())
+    if getattr(given, "brief", False):
+        found.brief |= set(found.results) - before
     for name, reason in given.missing.items():
         found.missing[str(name).replace("_", " ")] = reason
 

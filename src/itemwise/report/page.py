@@ -58,7 +58,7 @@ def write_report(
     check_writable(path)
     given = gather(results)
     numbers = count(1)
-    sections = sections_of(given.results, lambda: f"figure{next(numbers)}")
+    sections = sections_of(given.results, lambda: f"figure{next(numbers)}", given.brief)
     known = {**given.results, **given.explored}
     page = Page(title or TITLE, when(date))
     page.add_results([*given.sections, *sections], scales_of(known, instances))

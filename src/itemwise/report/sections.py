@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import InputError
@@ -38,21 +39,31 @@ class Section:
     leads: bool = True  # whether its headline is of first rank
 
 
-def sections_of(results: Mapping[str, Result], numbered: Callable[[], str]) -> list[Section]:
+def sections_of(
+    results: Mapping[str, Result],
+    numbered: Callable[[], str],
+    brief: Collection[str] = (),
+) -> list[Section]:
     """A section a result, and one for those that are better seen together.
 
-    `numbered` gives a new prefix for the ids of each figure.
+    `numbered` gives a new prefix for the ids of each figure; results with a title among `brief`
+    get one figure each.
     """
-    found = [section_of(title, result, numbered) for title, result in results.items()]
+    found = [
+        section_of(title, result, numbered, most=1 if title in brief else None)
+        for title, result in results.items()
+    ]
     return [*_together(results, numbered), *found]
 
 
-def section_of(title: str, result: Result, numbered: Callable[[], str]) -> Section:
-    """What a result shows, by its outline."""
+def section_of(
+    title: str, result: Result, numbered: Callable[[], str], most: int | None = None
+) -> Section:
+    """What a result shows, by its outline; at most so many figures."""
     outline = outline_of(result)
     said = outline.sentences(result)
     notes = tuple(getattr(result, "notes", ()))
-    pictures, lacking = _drawn(outline.figures(result), title, numbered)
+    pictures, lacking = _drawn(islice(outline.figures(result), most), title, numbered)
     return Section(
         title=title,
         about=_about(result),
