@@ -26,14 +26,18 @@ SCRIPTS = [
     "alarm.py",
     "portfolio.py",
     "algorithm_selection.py",
+    "logs.py",
+    "leaderboard.py",
+    "health.py",
+    "adaptive_evaluation.py",
     "short_benchmarks.py",
+    "linking.py",
+    "many_tasks.py",
+    "report.py",
     "coverage.py",
     "choices.py",
     "labels.py",
-    "linking.py",
-    "report.py",
     "witnesses.py",
-    "logs.py",
 ]
 
 
