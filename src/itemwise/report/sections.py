@@ -72,7 +72,7 @@ def section_of(
         tables=tuple(outline.tables(result)),
         pictures=tuple(pictures),
         settings=tuple(_settings(result)),
-        leads=outline.leads,
+        leads=outline.leads and most is None,
     )
 
 
