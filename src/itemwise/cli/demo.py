@@ -33,7 +33,7 @@ def demo(
     wrong, who is strongest, which data sets would do. Then a tour of all other questions: a
     leaderboard, short and adaptive benchmarks, the confusion matrix, a portfolio, predicted
     difficulty, capability. Writes tables, figures, item banks and one page that shows it all.
-    Takes about two minutes and needs no network.
+    Takes a minute or two and needs no network.
     """
     folder = make_folder(out)
     from itemwise.demo import demonstrate
