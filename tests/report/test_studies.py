@@ -72,8 +72,24 @@ def confusion():
     return iw.compare_classifiers(data, models, pool, model="2pl", n_resamples=50)
 
 
+def language_models():
+    drawn = iw.simulate("2pl", 60, 40, random_state=0).responses
+    table = drawn.described(items={"task": ["sums", "verbs"] * 20})
+    bank = iw.calibrate(table, "2pl")
+    return [
+        iw.leaderboard(table.select(respondents=slice(0, 12))),
+        iw.item_health(table, by="task"),
+        iw.shorten(table, 8, folds=2),
+        iw.replay_adaptively(table, sizes=[5, 10], folds=2),
+        iw.evaluate_adaptively(bank, lambda item: int(item < "item_3"), budget=5),
+        iw.link(bank, iw.calibrate(iw.simulate("2pl", 200, 40, random_state=0).responses, "2pl")),
+        iw.task_scales(table),
+    ]
+
+
 # The first few stand for all where time is short.
-QUICK, LONGER = (decoding, capability), (portfolio, alarm, diagnoses, along_difficulty, confusion)
+QUICK = (decoding, capability, language_models)
+LONGER = (portfolio, alarm, diagnoses, along_difficulty, confusion)
 
 
 @pytest.mark.parametrize(
