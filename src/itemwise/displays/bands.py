@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.displays.base import Display, tidy
-from itemwise.displays.divided import divided
+from itemwise.displays.divided import divided, outer_and_other, panels_by
 from itemwise.displays.highlight import MOST_COLOURS
 from itemwise.displays.series import lines_by_name
 from itemwise.displays.style import Style, apply, footnote, grid, label, legend_beside, name_width
@@ -48,10 +48,7 @@ class BandsDisplay(Display):
                 f"{owner} has nothing to draw: no row has a finite 'x' and 'estimate'."
             )
         self._names: list[Hashable] = list(dict.fromkeys(known["series"].astype(object)))
-        self._panels: list[tuple[object, pd.DataFrame]] = [("estimate", known)]
-        if "panel" in known.columns:
-            parts = known.groupby("panel", sort=False, dropna=False, observed=True)
-            self._panels = [(name, part) for name, part in parts]
+        self._panels = panels_by(known, "panel", "estimate")
 
     def _size(self) -> tuple[float, float]:
         return 2.8 + 4.0 * min(len(self._panels), MOST_PANELS), 4.2
@@ -65,10 +62,10 @@ class BandsDisplay(Display):
             panel.set_ylabel(label(name, 40))
             panel.set_xlabel(label(self.across, 40))
             grid(style, panel)
-        beside = panels[-1] if panels[-1].get_position().x0 > ax.get_position().x0 else panels[0]
+        beside, other = outer_and_other(panels)
         if len(self._names) > 1:
             legend_beside(style, beside, *self._legend(ax, style))
-        footnote(style, panels[-1] if beside is panels[0] else panels[0], self._notes())
+        footnote(style, other, self._notes())
 
     def _draw_panel(self, ax: Axes, style: Style, rows: pd.DataFrame) -> None:
         from matplotlib.ticker import MaxNLocator

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -28,6 +29,20 @@ def divided(ax: Axes, count: int) -> list[Axes]:
     ]
     ax.set_position((*corners[0], *size))
     return [ax, *(figure.add_axes((*corner, *size)) for corner in corners[1:])]
+
+
+def panels_by(frame: pd.DataFrame, column: str, alone: str) -> list[tuple[object, pd.DataFrame]]:
+    """The rows of each panel, by a column in its own order; all as `alone` where it is missing."""
+    if column not in frame.columns:
+        return [(alone, frame)]
+    return list(frame.groupby(column, sort=False, dropna=False, observed=True))
+
+
+def outer_and_other(panels: list[Axes]) -> tuple[Axes, Axes]:
+    """The panel with room beside it, for the legend, and the one at the other end."""
+    first, last = panels[0], panels[-1]
+    beside_each_other = last.get_position().x0 > first.get_position().x0
+    return (last, first) if beside_each_other else (first, last)
 
 
 def strip_above(ax: Axes, share: float) -> Axes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.displays.base import Display, tidy
-from itemwise.displays.divided import divided
+from itemwise.displays.divided import divided, outer_and_other, panels_by
 from itemwise.displays.highlight import MOST_COLOURS
 from itemwise.displays.style import (
     Style,
@@ -56,10 +56,7 @@ class PortfolioGapDisplay(Display):
         )
         self._methods = _in_order(there.loc[~there["reference"], "method"])
         self._references = _in_order(there.loc[there["reference"], "method"])
-        self._panels: list[tuple[object, pd.DataFrame]] = [("", there)]
-        if "definition" in there.columns:
-            parts = there.groupby("definition", sort=False, dropna=False, observed=True)
-            self._panels = [(name, part) for name, part in parts]
+        self._panels = panels_by(there, "definition", "")
 
     def _size(self) -> tuple[float, float]:
         return 2.6 + 4.0 * min(len(self._panels), MOST_PANELS), 4.2
@@ -73,9 +70,9 @@ class PortfolioGapDisplay(Display):
             title = label(name, 32)
             panel.set_title(title, fontsize=1.1 * style.font_size, color=style.ink)
         panels[0].set_ylabel("performance gap (unit of the measure)")
-        beside = panels[-1] if panels[-1].get_position().x0 > ax.get_position().x0 else panels[0]
+        beside, other = outer_and_other(panels)
         legend_beside(style, beside, *self._legend(ax, style))
-        footnote(style, panels[-1] if beside is panels[0] else panels[0], self._notes())
+        footnote(style, other, self._notes())
 
     def _draw_panel(self, ax: Axes, style: Style, rows: pd.DataFrame) -> None:
         from matplotlib.ticker import MaxNLocator
