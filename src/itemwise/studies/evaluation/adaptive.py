@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from itemwise.studies.evaluation.course import (
     RESPONDENT,
     SELECTOR,
     Course,
+    Settings,
 )
 from itemwise.studies.evaluation.intervals import possible_scores
 from itemwise.words import counted, listed
@@ -149,9 +150,10 @@ def evaluate_adaptively(
     Intervals of the accuracy are the model's own, which are too narrow where a benchmark is not one
     scale; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
 
-    The frame has a row an item that was asked: response, ability, se, score with low and high after
-    it. `confidence` is that of the intervals, `respondent` the name of the model, `random_state`
-    the seed of a selector that draws.
+    The frame has a row an item that was asked: response, and after it the ability and the accuracy
+    on all items, each with its error and the latter with its interval. `confidence` is that of
+    the intervals, `respondent` the name of the model, `random_state` the seed of a selector that
+    draws.
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 300, 60, random_state=0)
@@ -184,22 +186,14 @@ async def evaluate_adaptively_async(
     bank: Calibration,
     ask: Ask,
     *,
-    budget: int = BUDGET,
-    se: float | None = None,
-    selector: Selector | str = SELECTOR,
-    batch_size: int = 1,
-    journal: PathLike | None = None,
-    error: Any = None,
-    confidence: float = CONFIDENCE,
-    respondent: str = RESPONDENT,
-    random_state: int = 0,
     progress: Report | bool = True,
+    **settings: Unpack[Settings],
 ) -> AdaptiveEvaluation:
     """As `evaluate_adaptively`, in the event loop that is running.
 
-    `ask` may be async or not; an async one can use clients that belong to this loop. All else
-    means the same: `bank`, `budget`, `se`, `selector`, `batch_size`, `journal`, `error`,
-    `confidence`, `respondent`, `random_state` and `progress`.
+    `ask` may be async or not; an async one can use clients that belong to this loop. `bank`,
+    `progress` and the `settings` (budget, se, selector, batch_size, journal, error, confidence,
+    respondent, random_state) mean the same.
 
     >>> import asyncio
     >>> import itemwise as iw
@@ -209,23 +203,12 @@ async def evaluate_adaptively_async(
     >>> len(asyncio.run(iw.evaluate_adaptively_async(bank, ask, budget=5)).items)
     5
     """
-    course = Course(
-        bank,
-        budget=budget,
-        se=se,
-        selector=selector,
-        batch_size=batch_size,
-        journal=journal,
-        error=error,
-        confidence=confidence,
-        respondent=respondent,
-        random_state=random_state,
-    )
+    course = Course(bank, **settings)
     _refuse_unless_callable(ask)
     with course, telling(progress, "Asking", course.budget) as report:
         while items := course.next_items():
             report(course.asked, ", ".join(items)[:WIDEST], course.budget)
-            course.take(items, await ask_later(ask, items, batched=batch_size > 1))
+            course.take(items, await ask_later(ask, items, batched=course.batch_size > 1))
     return _result(course)
 
 

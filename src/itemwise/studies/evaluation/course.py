@@ -6,7 +6,7 @@ import hashlib
 import os
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import numpy as np
 
@@ -23,6 +23,20 @@ from itemwise.words import counted
 BUDGET, SELECTOR, CONFIDENCE, RESPONDENT = 25, "score", 0.95, "model"  # defaults of evaluations
 
 
+class Settings(TypedDict, total=False):
+    """What an evaluation may be told; see `evaluate_adaptively`."""
+
+    budget: int
+    se: float | None
+    selector: Selector | str
+    batch_size: int
+    journal: PathLike | None
+    error: Any
+    confidence: float
+    respondent: str
+    random_state: int
+
+
 class Course:
     """One respondent under evaluation: a session, what could not be answered, and a journal.
 
@@ -33,15 +47,15 @@ class Course:
         self,
         bank: Calibration,
         *,
-        budget: int,
-        se: float | None,
-        selector: Selector | str,
-        batch_size: int,
-        journal: PathLike | None,
-        error: Any,
-        confidence: float,
-        respondent: str,
-        random_state: int,
+        budget: int = BUDGET,
+        se: float | None = None,
+        selector: Selector | str = SELECTOR,
+        batch_size: int = 1,
+        journal: PathLike | None = None,
+        error: Any = None,
+        confidence: float = CONFIDENCE,
+        respondent: str = RESPONDENT,
+        random_state: int = 0,
     ) -> None:
         whole_number(budget, "budget", 1)
         self.batch_size = whole_number(batch_size, "batch_size", 1)
