@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from time import perf_counter
 
 from common import best_of, in_own_process, machine, peak_gigabytes, print_table, seconds
 
@@ -54,6 +55,16 @@ def import_seconds(name: str) -> float:
     return min(float(run.stdout) for run in done)
 
 
+def start_seconds(*words: str) -> float:
+    """Seconds from the start of a fresh Python to its end; the best of ten."""
+    times = []
+    for _ in range(10):
+        begin = perf_counter()
+        subprocess.run([sys.executable, *words], capture_output=True, check=True)
+        times.append(perf_counter() - begin)
+    return min(times)
+
+
 def main() -> None:
     print(f"\n## Speed\n\n{machine()}. Times are the best of several runs.")
     numpy, own = import_seconds("numpy"), import_seconds("itemwise")
@@ -63,6 +74,16 @@ def main() -> None:
         [
             ("numpy", f"{numpy * 1e3:.0f}", "1.00"),
             ("itemwise", f"{own * 1e3:.1f}", f"{own / numpy:.2f}"),
+        ],
+    )
+    bare = start_seconds("-c", "import numpy")
+    shown = start_seconds("-c", "from itemwise.cli import app; app(['--help'])")
+    print_table(
+        "Start",
+        ("", "ms", "of Python with NumPy"),
+        [
+            ("python -c 'import numpy'", f"{bare * 1e3:.0f}", "1.00"),
+            ("itemwise --help", f"{shown * 1e3:.0f}", f"{shown / bare:.2f}"),
         ],
     )
     rows = []

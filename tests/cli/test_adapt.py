@@ -33,6 +33,19 @@ def test_figures_are_those_of_the_package(run, recorded):
     assert wanted.meaning in done.stdout
 
 
+def test_responses_may_be_named_by_replay_alone(run, recorded):
+    words = ("--budget", 4, "--folds", 2)
+    alone = run("adapt", "--replay", recorded, *words)
+    assert alone.exit_code == 0, alone.stderr
+    assert alone.stdout == run("adapt", recorded, *words).stdout
+
+
+def test_without_responses_there_is_nothing_to_replay(run):
+    done = run("adapt")
+    assert done.exit_code == 3
+    assert "Name responses: itemwise adapt RESPONSES" in done.stderr
+
+
 def test_a_bank_is_replayed_on_responses_of_other_models(run, recorded, others, tmp_path):
     bank = iw.calibrate(iw.read_responses(recorded), "2pl").save(tmp_path / "bank.json")
     done = run("adapt", bank, "--replay", others, "--budget", 5, "--json")

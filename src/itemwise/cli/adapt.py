@@ -30,8 +30,11 @@ LM_EVAL, INSPECT = "--lm-eval", "--inspect"
 SHOWN = ["method", "n_items", "mae", "mae_se", "spearman", "coverage", "coverage_widened"]
 
 Source = Annotated[
-    Path,
-    typer.Argument(help="Item bank that `itemwise calibrate` wrote, or responses to make one of."),
+    Path | None,
+    typer.Argument(
+        help="Item bank that `itemwise calibrate` wrote, or responses to make one of.",
+        show_default="the responses of --replay",
+    ),
 ]
 Replay = Annotated[
     Path | None,
@@ -44,7 +47,7 @@ Budget = Annotated[
 
 
 def adapt(
-    source: Source,
+    source: Source = None,
     replay: Replay = None,
     budget: Budget = None,
     selector: Annotated[
@@ -80,6 +83,9 @@ def adapt(
     nothing is known; tasks and ids are facts of the responses. Without --out, the errors are
     printed as CSV.
     """
+    source = source or replay
+    if source is None:
+        raise InputError("There is nothing to replay. Name responses: itemwise adapt RESPONSES.")
     wanted = {LM_EVAL: lm_eval, INSPECT: inspect}
     chosen = {option: path for option, path in wanted.items() if path is not None}
     targets = {option: (path, (".json",)) for option, path in chosen.items()}
