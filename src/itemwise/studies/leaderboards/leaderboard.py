@@ -101,10 +101,10 @@ class Leaderboard(Finding):
         tail = self._said_of_lead()
         if others:
             tail = f"{listed(others, 'other')} cannot be told apart from it"
+        risk = f", {self._risk}" if apart else ""
         return (
             f"{best} has the highest accuracy {self._said_of_part()}{asked}, {mean} ({low} to "
-            f"{high}), and {tail}. Told apart: {apart:,} of {counted(tested, 'pair')}, "
-            f"{self._risk}."
+            f"{high}), and {tail}. Told apart: {apart:,} of {counted(tested, 'pair')}{risk}."
         )
 
     def _said_of_part(self) -> str:
