@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from itemwise.diagnostics import label_trouble as label_trouble
     from itemwise.diagnostics import local_dependence as local_dependence
     from itemwise.diagnostics import model_fit as model_fit
-    from itemwise.diagnostics import person_fit as person_fit
     from itemwise.diagnostics import reliability as reliability
+    from itemwise.diagnostics import respondent_fit as respondent_fit
     from itemwise.errors import ItemwiseError as ItemwiseError
     from itemwise.estimation import EM as EM
     from itemwise.estimation import Joint as Joint
@@ -158,7 +158,7 @@ _HOMES = {
     "OnePL": "models",
     "PartialCredit": "models",
     "performance_alarm": "studies",
-    "person_fit": "diagnostics",
+    "respondent_fit": "diagnostics",
     "portfolio": "studies",
     "probability_by_metadata": "studies",
     "publish_suite": "datasets",

@@ -64,7 +64,7 @@ def test_one_ability_with_gaps_is_one():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bend_of_many_curves_is_no_second_ability(seed):
     """Where parallel analysis alone always sees two dimensions."""
-    found = dimensionality(simulate("2pl", 1500, 100, random_state=seed).responses, draws=20)
+    found = dimensionality(simulate("2pl", 1500, 100, random_state=seed).responses, n_resamples=20)
     assert found.eigenvalues[1] > found.chance[1]
     assert found.n_dimensions == 1
 
@@ -72,7 +72,7 @@ def test_the_bend_of_many_curves_is_no_second_ability(seed):
 def test_one_ability_is_seldom_taken_for_two():
     """Each is a test at the level of 5 %; 4 or more wrong in 30 has a chance of 6 %."""
     found = [
-        dimensionality(simulate("2pl", 300, 20, random_state=seed).responses, draws=40)
+        dimensionality(simulate("2pl", 300, 20, random_state=seed).responses, n_resamples=40)
         for seed in range(30)
     ]
     assert sum(one.n_dimensions != 1 for one in found) < 4
@@ -88,7 +88,7 @@ def test_coins_speak_of_no_ability():
 def test_eigenvalues_are_those_of_the_correlations():
     values = drawn(300, 8, random_state=0)
     expected = np.linalg.eigvalsh(np.corrcoef(values.T))[::-1]
-    found = dimensionality(values, draws=2)
+    found = dimensionality(values, n_resamples=2)
     np.testing.assert_allclose(found.eigenvalues, expected, atol=1e-10)
     assert found.ratio == pytest.approx(expected[0] / expected[1])
 
@@ -99,7 +99,7 @@ def test_chance_is_what_shuffled_columns_give():
     shuffled = [
         np.linalg.eigvalsh(np.corrcoef(random.permuted(values, axis=0).T))[::-1] for _ in range(200)
     ]
-    found = dimensionality(values, draws=200)
+    found = dimensionality(values, n_resamples=200)
     # Two percentiles of 200 draws each: the standard error of their difference is about 0.01.
     np.testing.assert_allclose(found.chance, np.percentile(shuffled, 95, axis=0), atol=0.04)
 
@@ -137,7 +137,7 @@ def test_the_same_seed_gives_the_same_result():
 
 
 def test_the_frame_has_its_columns():
-    frame = dimensionality(binary(latent(100, 6, 1, seed=0)), draws=9).to_frame()
+    frame = dimensionality(binary(latent(100, 6, 1, seed=0)), n_resamples=9).to_frame()
     assert list(frame.columns) == COLUMNS
     assert list(frame["dimension"]) == [1, 2, 3, 4, 5, 6]
     assert frame["share"].sum() == pytest.approx(1.0)
@@ -147,7 +147,7 @@ def test_the_frame_has_its_columns():
 def test_constant_items_are_left_out_and_named():
     values = binary(latent(100, 6, 1, seed=0))
     values[:, 4] = 1
-    found = dimensionality(values, draws=5)
+    found = dimensionality(values, n_resamples=5)
     assert found.n_items == 5
     assert "1 item (item_5)" in found.meaning
 
@@ -155,14 +155,14 @@ def test_constant_items_are_left_out_and_named():
 def test_a_large_table_is_thinned_and_says_so(monkeypatch):
     monkeypatch.setattr(module, "MOST_RESPONDENTS", 50)
     monkeypatch.setattr(module, "MOST_ITEMS", 8)
-    found = dimensionality(binary(latent(200, 20, 1, seed=0)), draws=5)
+    found = dimensionality(binary(latent(200, 20, 1, seed=0)), n_resamples=5)
     assert (found.n_respondents, found.n_items) == (50, 8)
     assert "from 50 of 200 respondents; from 8 of 20 items" in found.meaning
 
 
 @pytest.mark.parametrize("shape", [(1, 5), (5, 1), (2, 2), (3, 10)])
 def test_hardly_any_responses_give_a_result_and_no_crash(shape):
-    found = dimensionality(np.random.default_rng(0).integers(0, 2, shape), draws=3)
+    found = dimensionality(np.random.default_rng(0).integers(0, 2, shape), n_resamples=3)
     assert found.n_items == len(found.to_frame()) <= shape[1]
     assert found.meaning
 
@@ -170,19 +170,19 @@ def test_hardly_any_responses_give_a_result_and_no_crash(shape):
 def test_items_that_nobody_shares_give_a_result_and_no_crash():
     values = np.kron(np.eye(3), np.array([[0.0], [1.0], [1.0]]))
     values[np.kron(np.eye(3), np.ones((3, 1))) == 0] = np.nan
-    assert dimensionality(values, draws=3).n_dimensions == 0
+    assert dimensionality(values, n_resamples=3).n_dimensions == 0
 
 
 def test_wrong_arguments_are_explained():
     responses = simulate("2pl", 20, 5, random_state=0).responses
     with pytest.raises(InputError, match="attribute 'responses'"):
         dimensionality(calibrate(responses, "2pl"))
-    with pytest.raises(InputError, match="draws is 0"):
-        dimensionality(responses, draws=0)
+    with pytest.raises(InputError, match="n_resamples is 0"):
+        dimensionality(responses, n_resamples=0)
     with pytest.raises(InputError, match="random_state is 'x'"):
         dimensionality(responses, random_state="x")
 
 
 def test_it_draws_itself():
-    ax = dimensionality(binary(latent(100, 6, 1, seed=0)), draws=5).plot().ax_
+    ax = dimensionality(binary(latent(100, 6, 1, seed=0)), n_resamples=5).plot().ax_
     assert ax.get_xlabel() == "dimension"

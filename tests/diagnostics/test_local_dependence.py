@@ -61,7 +61,7 @@ def test_q3_is_that_of_mirt(shared, tag):
 def test_q3_is_the_correlation_of_residuals_over_those_who_answered_both(gappy):
     ability = gappy.abilities("wle")["ability"].to_numpy()
     residual = gappy.responses.to_frame().to_numpy() - gappy.probability(ability).to_numpy()
-    found = local_dependence(gappy, method="wle", most=100)
+    found = local_dependence(gappy, method="wle", max_pairs=100)
     expected = pd.DataFrame(residual).corr()
     np.testing.assert_allclose(found.q3, expected, atol=1e-9)
     row = found.to_frame().iloc[0]
@@ -73,20 +73,20 @@ def test_q3_is_the_correlation_of_residuals_over_those_who_answered_both(gappy):
 
 
 def test_strips_of_items_and_blocks_of_rows_change_nothing(gappy, monkeypatch):
-    whole = local_dependence(gappy, most=100)
+    whole = local_dependence(gappy, max_pairs=100)
     monkeypatch.setattr(module, "STRIP", 4)
     monkeypatch.setattr(module, "STRIP_CELLS", 1)
-    parts = local_dependence(gappy, most=100)
+    parts = local_dependence(gappy, max_pairs=100)
     pd.testing.assert_frame_equal(parts.to_frame(), whole.to_frame(), rtol=1e-9)
     np.testing.assert_allclose(parts.q3, whole.q3, atol=1e-12)
 
 
 def test_many_items_keep_the_largest_pairs_only(gappy, monkeypatch):
-    whole = local_dependence(gappy, most=5)
+    whole = local_dependence(gappy, max_pairs=5)
     monkeypatch.setattr(module, "STRIP", 4)
     monkeypatch.setattr(module, "KEPT_PAIRS", 6)
     monkeypatch.setattr(module, "MOST_ITEMS_IN_MATRIX", 5)
-    found = local_dependence(gappy, most=5)
+    found = local_dependence(gappy, max_pairs=5)
     columns = ["item", "other", "q3", "z", "p"]
     pd.testing.assert_frame_equal(found.to_frame()[columns], whole.to_frame()[columns])
     assert found.mean_q3 == pytest.approx(whole.mean_q3)
@@ -114,7 +114,7 @@ def test_p_values_are_those_of_chance_where_the_model_is_true(model, missing):
             calibrate(
                 simulate(model, 500, 20, missing=missing, random_state=seed).responses, model
             ),
-            most=190,
+            max_pairs=190,
         )
         for seed in range(5)
     ]
@@ -134,7 +134,7 @@ def test_failing_together_once_is_no_proof():
     values = (random.random((60, 40)) < 0.6).astype(float)
     values[:, :20] = 1
     values[7, :2] = 0  # a correlation of one, from one respondent
-    found = local_dependence(calibrate(values, "2pl"), most=1000).to_frame()
+    found = local_dependence(calibrate(values, "2pl"), max_pairs=1000).to_frame()
     pair = found[(found["item"] == "item_1") & (found["other"] == "item_2")].iloc[0]
     assert pair["q3"] > 0.9
     assert pair["p"] > 0.05
@@ -226,7 +226,7 @@ def test_wrong_arguments_are_explained(gappy):
         local_dependence(gappy.responses)
     with pytest.raises(InputError, match="not in this calibration"):
         local_dependence(gappy, Responses([[0, 1]], items=["item_1", "other"]))
-    with pytest.raises(InputError, match="most is 0"):
-        local_dependence(gappy, most=0)
+    with pytest.raises(InputError, match="max_pairs is 0"):
+        local_dependence(gappy, max_pairs=0)
     with pytest.raises(InputError, match="choose one of eap"):
         local_dependence(gappy, method="mean")

@@ -63,7 +63,7 @@ def test_critical_differences_follow_from_the_table_of_demsar(k, at_05, at_10):
     scores = table(k, 14)
     unit = np.sqrt(k * (k + 1) / (6 * 14))
     assert compare_ranks(scores).critical_difference == pytest.approx(at_05 * unit, abs=1e-3)
-    found = compare_ranks(scores, level=0.1)
+    found = compare_ranks(scores, alpha=0.1)
     assert found.critical_difference == pytest.approx(at_10 * unit, abs=1e-3)
 
 
@@ -74,7 +74,7 @@ def test_mean_ranks_by_hand():
     np.testing.assert_allclose(found.se, [0.25, 0.25, 0.0])
 
 
-def test_a_pair_differs_where_its_p_is_below_the_level():
+def test_a_pair_differs_where_its_p_is_below_alpha():
     pairs = compare_ranks(table(8, 25)).pairs()
     assert len(pairs) == 28
     assert pairs["differ"].any()
@@ -102,7 +102,7 @@ def test_no_group_lies_inside_another():
     assert not any(a < b for a in groups for b in groups)
 
 
-def test_differences_that_do_not_exist_are_found_as_often_as_the_level_says():
+def test_differences_that_do_not_exist_are_found_as_often_as_alpha_says():
     random = np.random.default_rng(1)
     found = [compare_ranks(random.normal(size=(5, 30))) for _ in range(200)]
     assert np.mean([one.p < 0.05 for one in found]) == pytest.approx(0.05, abs=0.04)
@@ -184,7 +184,7 @@ def test_wrong_scores_are_explained(scores, message):
         compare_ranks(scores)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, np.nan])
-def test_the_level_lies_between_zero_and_one(level):
-    with pytest.raises(InputError, match="level is"):
-        compare_ranks(table(), level=level)
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -1.0, np.nan])
+def test_alpha_lies_between_zero_and_one(alpha):
+    with pytest.raises(InputError, match="alpha is"):
+        compare_ranks(table(), alpha=alpha)

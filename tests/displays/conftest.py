@@ -78,7 +78,7 @@ def item_fit_frame(names):
     return pd.DataFrame(columns, index=list(names))
 
 
-def person_fit_frame(names):
+def respondent_fit_frame(names):
     count = len(names)
     columns = {"ability": np.linspace(-2, 2, count), "se": 0.3, "zh": np.linspace(-4, 2, count)}
     return pd.DataFrame(columns, index=list(names))
@@ -445,7 +445,7 @@ FRAMES = {
     "item_map": item_map_frame,
     "grades": grades_frame,
     "item_fit": item_fit_frame,
-    "person_fit": person_fit_frame,
+    "respondent_fit": respondent_fit_frame,
     "model_fit": model_fit_frame,
     "model_comparison": model_comparison_frame,
     "reliability": reliability_frame,

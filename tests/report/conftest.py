@@ -50,7 +50,7 @@ def calibration(responses):
 @pytest.fixture(scope="session")
 def report(calibration, tmp_path_factory):
     """A report of a calibration, its suspects and its respondents."""
-    results = [calibration, iw.label_trouble(calibration), iw.person_fit(calibration)]
+    results = [calibration, iw.label_trouble(calibration), iw.respondent_fit(calibration)]
     path = tmp_path_factory.mktemp("report") / "report.html"
     return iw.write_report(path, results, title="A report", date="2026-01-01", settings={"seed": 1})
 

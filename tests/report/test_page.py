@@ -75,8 +75,8 @@ def test_the_headline_says_what_was_found(page, calibration):
     best = calibration.abilities()["ability"].idxmax()
     assert f"{best} is strongest" in headline
     assert text(iw.label_trouble(calibration).meaning) in headline
-    assert text(iw.person_fit(calibration).meaning) not in headline  # a check, not a finding
-    assert text(iw.person_fit(calibration).meaning) in page
+    assert text(iw.respondent_fit(calibration).meaning) not in headline  # a check, not a finding
+    assert text(iw.respondent_fit(calibration).meaning) in page
 
 
 def test_tables_hold_the_whole_data_once(page, calibration):
@@ -188,7 +188,7 @@ def test_dense_figures_are_drawn_as_pixels_inside_the_figure():
     random = np.random.default_rng(0)
     frame = pd.DataFrame(random.normal(size=(4 * MOST_MARKS, 2)), columns=["ability", "zh"])
     frame = frame.assign(p=0.5, se=0.1).rename_axis("respondent")
-    found = picture_of(DISPLAYS["person_fit"](frame), "dense", "f1")
+    found = picture_of(DISPLAYS["respondent_fit"](frame), "dense", "f1")
     assert "data:image/png;base64," in found
     assert found.startswith("<svg")
     assert len(found) < 200_000

@@ -24,9 +24,7 @@ def simulate(
     missing: Annotated[
         float, typer.Option(help="Share of cells never asked, from 0 to below 1.")
     ] = 0.0,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Same seed, same responses. Default: new each time.")
-    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same responses.")] = 0,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Responses to write, .csv or .parquet.")
     ] = None,

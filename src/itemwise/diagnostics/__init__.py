@@ -10,9 +10,9 @@ from itemwise.diagnostics.label_trouble import LabelTrouble, label_trouble
 from itemwise.diagnostics.local_dependence import LocalDependence, local_dependence
 from itemwise.diagnostics.model_fit import ModelFit, model_fit
 from itemwise.diagnostics.overview import DIAGNOSTICS, Diagnoses, diagnose
-from itemwise.diagnostics.person_fit import PersonFit, person_fit
 from itemwise.diagnostics.ranks import RankComparison, compare_ranks
 from itemwise.diagnostics.reliability import Reliability, reliability
+from itemwise.diagnostics.respondent_fit import RespondentFit, respondent_fit
 
 __all__ = [
     "DIAGNOSTICS",
@@ -24,9 +24,9 @@ __all__ = [
     "LocalDependence",
     "ModelComparison",
     "ModelFit",
-    "PersonFit",
     "RankComparison",
     "Reliability",
+    "RespondentFit",
     "compare_models",
     "compare_ranks",
     "diagnose",
@@ -35,6 +35,6 @@ __all__ = [
     "label_trouble",
     "local_dependence",
     "model_fit",
-    "person_fit",
     "reliability",
+    "respondent_fit",
 ]

@@ -58,7 +58,7 @@ class Dimensionality(Diagnosis):
     n_dimensions: int
     n_respondents: int  # that were looked at
     n_items: int
-    draws: int
+    n_resamples: int
     notes: tuple[str, ...] = ()
 
     @property
@@ -120,25 +120,29 @@ class Dimensionality(Diagnosis):
         )
 
 
-def dimensionality(responses: Table, draws: int = 50, random_state: int = 0) -> Dimensionality:
-    """Compare the eigenvalues of the items' correlations with those of `draws` made-up tables.
+def dimensionality(
+    responses: Table, n_resamples: int = 50, random_state: int = 0
+) -> Dimensionality:
+    """Estimate the number of dimensions by parallel analysis (Horn, 1965).
 
-    Correlations are Pearson's, each over the respondents who answered both items. Items to which
-    all responses are the same are left out. Of a larger table, 1500 respondents and 300 items,
-    evenly spaced, are looked at; `notes` says so. At most 10 dimensions are looked for.
+    The eigenvalues of the items' correlations are compared with those of `n_resamples` shuffled
+    tables. Correlations are Pearson's, each over the respondents who answered both items. Items
+    with one response only are left out. Of larger tables, 1500 respondents and 300 items, evenly
+    spaced, are used, and `notes` says so. At most 10 dimensions are considered.
 
-    `responses` are respondents × items. The frame has a row a dimension: eigenvalue, share of the
-    variance, reference, chance, p, suggested. Parallel analysis (Horn, 1965); same `random_state`,
-    same result.
+    `responses` are respondents × items. The frame has one row per dimension: eigenvalue, share of
+    the variance, reference, chance, p, suggested. The same `random_state` gives the same result.
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 300, 12, random_state=0).responses
-    >>> iw.dimensionality(drawn, draws=20).n_dimensions
+    >>> iw.dimensionality(drawn, n_resamples=20).n_dimensions
     1
     """
     table = as_responses(responses)
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
-        raise InputError(f"draws is {draws!r}; give how many shuffled tables to make, 1 or more.")
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int) or n_resamples < 1:
+        raise InputError(
+            f"n_resamples is {n_resamples!r}; give a whole number of shuffled tables from 1."
+        )
     try:
         random = np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
@@ -146,7 +150,7 @@ def dimensionality(responses: Table, draws: int = 50, random_state: int = 0) -> 
     values, notes = _looked_at(table)
     with workers(1):  # many small matrices: threads would only wait for each other
         found = _eigenvalues(values)
-        chance = _comparison(values, 0, draws, random)
+        chance = _comparison(values, 0, n_resamples, random)
         reference, p, n_dimensions = _compared(values, found, chance, random)
     return Dimensionality(
         eigenvalues=found,
@@ -156,7 +160,7 @@ def dimensionality(responses: Table, draws: int = 50, random_state: int = 0) -> 
         n_dimensions=n_dimensions,
         n_respondents=values.shape[0],
         n_items=values.shape[1],
-        draws=draws,
+        n_resamples=n_resamples,
         notes=tuple(notes),
     )
 
@@ -209,11 +213,13 @@ def _constant(values: Floats) -> np.ndarray:
     return same
 
 
-def _comparison(values: Floats, n_factors: int, draws: int, random: np.random.Generator) -> Floats:
-    """Eigenvalues of `draws` tables that hold `n_factors` dimensions, (draws, n_items)."""
+def _comparison(
+    values: Floats, n_factors: int, n_resamples: int, random: np.random.Generator
+) -> Floats:
+    """Eigenvalues of tables that hold `n_factors` dimensions, (n_resamples, n_items)."""
     ordered = np.sort(values, axis=0)  # what was never asked comes last
     loadings = _latent_loadings(values, ordered, n_factors, random)
-    tables = (_dealt(values, ordered, loadings, random) for _ in range(draws))
+    tables = (_dealt(values, ordered, loadings, random) for _ in range(n_resamples))
     return np.array([_eigenvalues(table) for table in tables])
 
 

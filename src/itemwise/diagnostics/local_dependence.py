@@ -163,12 +163,12 @@ def local_dependence(
     calibration: Calibration,
     responses: Table | None = None,
     method: str = "eap",
-    most: int = 50,
+    max_pairs: int = 50,
 ) -> LocalDependence:
     """Find pairs of items whose residuals go together.
 
     `responses` are the calibration's own unless given; `method` says how abilities are estimated;
-    at most `most` pairs are listed. Pairs are compared over the respondents who answered both.
+    at most `max_pairs` pairs are listed. Pairs are compared over the respondents who answered both.
     `z` is the sum of products of residuals, less what the model expects of it, over its standard
     error: the larger of the model's and the observed one, so that few wrong responses in common
     do not pass for proof. Items to which all responses are the same have no Q3.
@@ -178,14 +178,14 @@ def local_dependence(
 
     >>> import itemwise as iw
     >>> found = iw.calibrate(iw.simulate("2pl", 200, 10, random_state=0).responses, "2pl")
-    >>> iw.local_dependence(found, most=3).to_frame()["dependent"].tolist()
+    >>> iw.local_dependence(found, max_pairs=3).to_frame()["dependent"].tolist()
     [False, False, False]
     """
     table, weights = own_or_given(calibration, responses, "local_dependence")
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise InputError(f"most is {most!r}; give how many pairs to list, 1 or more.")
+    if isinstance(max_pairs, bool) or not isinstance(max_pairs, int) or max_pairs < 1:
+        raise InputError(f"max_pairs is {max_pairs!r}; give how many pairs to list, 1 or more.")
     residuals, notes = _residuals(calibration, table, weights, method)
-    return _diagnosed(_Pairs(residuals), most, notes)
+    return _diagnosed(_Pairs(residuals), max_pairs, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,7 +341,7 @@ def _sums(one: _Part, other: _Part, weights: Floats) -> list[Floats]:
     ]
 
 
-def _diagnosed(pairs: _Pairs, most: int, notes: list[str]) -> LocalDependence:
+def _diagnosed(pairs: _Pairs, max_pairs: int, notes: list[str]) -> LocalDependence:
     from scipy.special import ndtr
 
     best = pairs.best
@@ -358,14 +358,14 @@ def _diagnosed(pairs: _Pairs, most: int, notes: list[str]) -> LocalDependence:
         marked = np.zeros(pairs.matrix.shape, dtype=bool)
         left, right = best[dependent, :2].astype(int).T
         marked[left, right] = marked[right, left] = True
-    shown = best[:most]
+    shown = best[:max_pairs]
     return LocalDependence(
         first=tuple(pairs.names[int(k)] for k in shown[:, 0]),
         second=tuple(pairs.names[int(k)] for k in shown[:, 1]),
         pair_q3=shown[:, 2],
         z=shown[:, 3],
-        p=p[:most],
-        p_adjusted=p_adjusted[:most],
+        p=p[:max_pairs],
+        p_adjusted=p_adjusted[:max_pairs],
         n=shown[:, 4],
         mean_q3=mean,
         n_pairs=pairs.count,

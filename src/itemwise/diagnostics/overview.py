@@ -13,8 +13,8 @@ from itemwise.diagnostics.item_fit import item_fit
 from itemwise.diagnostics.label_trouble import label_trouble
 from itemwise.diagnostics.local_dependence import local_dependence
 from itemwise.diagnostics.model_fit import model_fit
-from itemwise.diagnostics.person_fit import person_fit
 from itemwise.diagnostics.reliability import reliability
+from itemwise.diagnostics.respondent_fit import respondent_fit
 from itemwise.diagnostics.subject import own_or_given
 from itemwise.responses import Table
 from itemwise.results import gathered
@@ -24,7 +24,7 @@ DIAGNOSTICS: dict[str, Callable[..., Diagnosis]] = {
     "reliability": reliability,
     "model_fit": model_fit,
     "item_fit": item_fit,
-    "person_fit": person_fit,
+    "respondent_fit": respondent_fit,
     "local_dependence": local_dependence,
     "label_trouble": label_trouble,
 }

@@ -45,7 +45,7 @@ class RankComparison(Finding):
     f_p: float
     critical_difference: float
     pairwise_p: Floats  # (n_respondents, n_respondents)
-    level: float
+    alpha: float
     notes: tuple[str, ...] = ()
 
     @property
@@ -60,7 +60,7 @@ class RankComparison(Finding):
         """Whether there is a difference, and who shares the first place."""
         best = self.respondents[int(np.argmin(self.mean_rank))]
         tested = f"over {counted(len(self.items), 'item')} (Friedman, {said_p(self.p)})"
-        if self.p >= self.level:
+        if self.p >= self.alpha:
             return f"The {len(self.respondents):,} respondents cannot be told apart {tested}."
         alike = next((group for group in self.groups if best in group), (best,))
         others = [name for name in alike if name != best]
@@ -125,11 +125,11 @@ class RankComparison(Finding):
         raise InputError(f"kind is {kind!r}, but it should be 'ranks' or 'pairs'.")
 
 
-def compare_ranks(scores: Table, *, level: float = 0.05) -> RankComparison:
+def compare_ranks(scores: Table, *, alpha: float = 0.05) -> RankComparison:
     """Test whether respondents differ over items, and which pairs do.
 
     `scores` has a row a respondent and a column an item, a data set for instance; higher is
-    better. Items on which someone has no score (NaN) are left out. `level` is the chance to
+    better. Items on which someone has no score (NaN) are left out. `alpha` is the chance to
     find any difference where there is none.
 
     Friedman's test, then Nemenyi's critical difference (Demsar, 2006). The frame has a row a
@@ -141,8 +141,8 @@ def compare_ranks(scores: Table, *, level: float = 0.05) -> RankComparison:
     >>> iw.compare_ranks(scores).to_frame()["mean_rank"].tolist()
     [1.0, 2.4, 2.6]
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}, but it must be between 0 and 1, such as 0.05.")
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha is {alpha}, but it must be between 0 and 1, such as 0.05.")
     table = rivals(scores, "compare_ranks")
     ranks, items, notes = _ranked(table)
     n, k = ranks.shape
@@ -154,8 +154,8 @@ def compare_ranks(scores: Table, *, level: float = 0.05) -> RankComparison:
         mean_rank=mean,
         se=ranks.std(axis=0, ddof=1) / np.sqrt(n),
         **_friedman(ranks),
-        **_nemenyi(mean, unit, level),
-        level=level,
+        **_nemenyi(mean, unit, alpha),
+        alpha=alpha,
         notes=notes,
     )
 
@@ -197,7 +197,7 @@ def _friedman(ranks: Floats) -> dict[str, Any]:
     }
 
 
-def _nemenyi(mean: Floats, unit: float, level: float) -> dict[str, Any]:
+def _nemenyi(mean: Floats, unit: float, alpha: float) -> dict[str, Any]:
     """Critical difference and p-value of each pair, by the range of k independent normals."""
     from scipy.stats import studentized_range
 
@@ -206,7 +206,7 @@ def _nemenyi(mean: Floats, unit: float, level: float) -> dict[str, Any]:
     apart = np.abs(mean[first] - mean[second]) / unit
     p = np.ones((k, k))
     p[first, second] = p[second, first] = studentized_range.sf(apart * root, k, np.inf)
-    critical = float(studentized_range.ppf(1.0 - level, k, np.inf) / root * unit)
+    critical = float(studentized_range.ppf(1.0 - alpha, k, np.inf) / root * unit)
     return {"critical_difference": critical, "pairwise_p": p}
 
 

@@ -38,12 +38,12 @@ from itemwise.displays.model_comparison import ModelComparisonDisplay
 from itemwise.displays.model_fit import ModelFitDisplay
 from itemwise.displays.pairs import PairsDisplay
 from itemwise.displays.performance_curves import PerformanceCurvesDisplay
-from itemwise.displays.person_fit import PersonFitDisplay
 from itemwise.displays.portfolio_gap import PortfolioGapDisplay
 from itemwise.displays.prediction import PredictionDisplay
 from itemwise.displays.ranking import RankingDisplay
 from itemwise.displays.ratings import RatingsDisplay
 from itemwise.displays.reliability import ReliabilityDisplay
+from itemwise.displays.respondent_fit import RespondentFitDisplay
 from itemwise.displays.risk_coverage import RiskCoverageDisplay
 from itemwise.displays.saturation import SaturationDisplay
 from itemwise.displays.scores import ScoresDisplay
@@ -90,12 +90,12 @@ __all__ = [
     "ModelFitDisplay",
     "PairsDisplay",
     "PerformanceCurvesDisplay",
-    "PersonFitDisplay",
     "PortfolioGapDisplay",
     "PredictionDisplay",
     "RankingDisplay",
     "RatingsDisplay",
     "ReliabilityDisplay",
+    "RespondentFitDisplay",
     "RiskCoverageDisplay",
     "SaturationDisplay",
     "ScoresDisplay",
@@ -112,7 +112,7 @@ DISPLAYS: dict[str, type[Display]] = {
     "item_map": ItemMapDisplay,
     "grades": GradesDisplay,
     "item_fit": FitDisplay,
-    "person_fit": PersonFitDisplay,
+    "respondent_fit": RespondentFitDisplay,
     "model_fit": ModelFitDisplay,
     "model_comparison": ModelComparisonDisplay,
     "reliability": ReliabilityDisplay,

@@ -44,7 +44,7 @@ def simulate(
     abilities: Any = None,
     items: Mapping[str, Any] | pd.DataFrame | None = None,
     missing: float = 0.0,
-    random_state: int | np.random.Generator | None = None,
+    random_state: int | np.random.Generator = 0,
 ) -> Simulation:
     """Draw responses from a model.
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import itemwise as iw
-from itemwise.diagnostics import label_trouble, person_fit
+from itemwise.diagnostics import label_trouble, respondent_fit
 from itemwise.errors import InputError
 from itemwise.studies.health.duplicates import _log_chance, duplicate_items
 from itemwise.studies.health.respondents import _among_others, _as_normal
@@ -93,7 +93,7 @@ def test_figures_are_those_of_other_diagnostics(health, planted):
     np.testing.assert_array_equal(health.items["evidence"], trouble["evidence"])
     np.testing.assert_array_equal(health.items["suspect_key"], trouble["suspect"])
     np.testing.assert_allclose(health.items["share_right"], planted.cells.mean(axis=0))
-    fit = person_fit(health.calibration).to_frame()
+    fit = respondent_fit(health.calibration).to_frame()
     np.testing.assert_allclose(health.respondents["zh"], fit["zh"])
 
 

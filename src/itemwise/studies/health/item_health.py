@@ -168,7 +168,7 @@ class ItemHealth(Finding):
             frame = pd.concat([self.information, people], ignore_index=True)
             return DISPLAYS["saturation"](frame).plot(**kw)
         if "excess_z" not in self.respondents:
-            return DISPLAYS["person_fit"](self._placed).plot(**kw)
+            return DISPLAYS["respondent_fit"](self._placed).plot(**kw)
         return DISPLAYS["excess"](self.respondents).plot(**kw)
 
 
@@ -323,7 +323,7 @@ def _of_grades(
         "or easy to solve: keys and hard items are not judged. For these, make each response 1 "
         "where it is good enough, else 0."
     )
-    found = local_dependence(calibration, table, most=MOST_PAIRS).to_frame()
+    found = local_dependence(calibration, table, max_pairs=MOST_PAIRS).to_frame()
     same = found[found["dependent"] & (found["q3"] >= SAME_Q3)]
     place = {name: k for k, name in enumerate(table.items)}
     original: dict[str, str] = {}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics import person_fit
+from itemwise.diagnostics import respondent_fit
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks
 from itemwise.numerics.multiplicity import benjamini_hochberg
@@ -43,8 +43,8 @@ CELLS = 1 << 21
 
 
 def respondent_frame(calibration: Calibration, table: Responses) -> pd.DataFrame:
-    """One row a respondent: ability, person fit and, of right or wrong, the hard items."""
-    fit = person_fit(calibration, table)
+    """One row per respondent: ability, fit and, for right or wrong responses, the hard items."""
+    fit = respondent_fit(calibration, table)
     names = {"se": "ability_se", "p": "fit_p", "n": "n_items"}
     frame = fit.to_frame()[["ability", "se", "zh", "p", "n"]].rename(columns=names)
     frame["n_items"] = frame["n_items"].astype(int)

@@ -1,7 +1,7 @@
-"""Person fit: whether the responses of each respondent go together.
+"""Respondent fit: whether the responses of each respondent go together.
 
-The standardised log-likelihood of Drasgow, Levine and Williams (1985) for ordered categories,
-and the infit and outfit of Wright and Masters (1982).
+Known as person fit in the literature: the standardised log-likelihood of Drasgow, Levine and
+Williams (1985) for ordered categories, and the infit and outfit of Wright and Masters (1982).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_SQUARE = 1.3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PersonFit(Diagnosis):
+class RespondentFit(Diagnosis):
     """How likely the responses of each respondent are.
 
     `zh` is far below 0 for a respondent who fails easy items and solves hard ones; `p` is the
@@ -94,12 +94,12 @@ class PersonFit(Diagnosis):
         """Ability against `zh`; the least likely respondents are named."""
         from itemwise.displays import DISPLAYS
 
-        return DISPLAYS["person_fit"](self.to_frame()).plot(**kw)
+        return DISPLAYS["respondent_fit"](self.to_frame()).plot(**kw)
 
 
-def person_fit(
+def respondent_fit(
     calibration: Calibration, responses: Table | None = None, method: str = "eap"
-) -> PersonFit:
+) -> RespondentFit:
     """Judge the responses of each respondent at the ability estimated by `method`.
 
     The responses are those of the calibration unless others are given; each respondent is
@@ -110,14 +110,14 @@ def person_fit(
 
     >>> import itemwise as iw
     >>> found = iw.calibrate(iw.simulate("2pl", 200, 10, random_state=0).responses, "2pl")
-    >>> iw.person_fit(found).to_frame().shape
+    >>> iw.respondent_fit(found).to_frame().shape
     (200, 9)
     """
-    material, table, se, at_bound = material_of(calibration, responses, "person_fit", method)
+    material, table, se, at_bound = material_of(calibration, responses, "respondent_fit", method)
     fit = material.by_respondent()
     judged = Fit(np.where(at_bound, np.nan, fit.sums))
     zh = judged.zh
-    return PersonFit(
+    return RespondentFit(
         respondents=table.respondents,
         ability=material.ability,
         se=se,

@@ -32,7 +32,7 @@ MANY = 300  # points beyond this many are drawn small
 FARTHEST = 6.0  # beyond, a value says "very far" and no more
 
 
-class PersonFitDisplay(Display):
+class RespondentFitDisplay(Display):
     """Ability against the likelihood of the responses; below the line, one in twenty by chance.
 
     The frame has one row a respondent, which is its index: `ability`, its `se`, and `zh`, the

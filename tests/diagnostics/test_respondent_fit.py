@@ -1,4 +1,4 @@
-"""Person fit: by definition, against R's mirt 1.45.1, and on respondents whose truth is known."""
+"""Respondent fit: by definition, against R's mirt 1.45.1, and on respondents of known truth."""
 
 import numpy as np
 import pandas as pd
@@ -7,8 +7,8 @@ from scipy.stats import kstest, norm
 
 import itemwise
 from itemwise import calibrate, simulate
-from itemwise.diagnostics.person_fit import person_fit
 from itemwise.diagnostics.residuals import Material
+from itemwise.diagnostics.respondent_fit import respondent_fit
 from itemwise.errors import InputError
 from itemwise.models import TwoPL
 
@@ -41,20 +41,20 @@ def many():
 def test_on_mirts_items_figures_are_those_of_mirt(witness, tag):
     mirt = witness(tag)
     # mirt's 61 nodes move its abilities by up to 1e-5.
-    agrees(mirt, person_fit(mirt.as_bank()).to_frame(), rtol=0, atol=1e-5)
+    agrees(mirt, respondent_fit(mirt.as_bank()).to_frame(), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("tag", ["Science_graded", "Science_gpcm"])
 def test_science_is_as_mirt_finds_it(witness, tag):
     mirt = witness(tag)
-    ours = person_fit(calibrate(mirt.responses, mirt.model, priors=None)).to_frame()
+    ours = respondent_fit(calibrate(mirt.responses, mirt.model, priors=None)).to_frame()
     # The items are our own: both stop when nothing of interest changes.
     agrees(mirt, ours, rtol=0.01, atol=0.01)
 
 
 def test_our_own_calibration_gives_mirts_figures(witness):
     mirt = witness("SAT12_2PL")
-    ours = person_fit(calibrate(mirt.responses, "2pl", priors=None)).to_frame()
+    ours = respondent_fit(calibrate(mirt.responses, "2pl", priors=None)).to_frame()
     agrees(mirt, ours, rtol=0.02, atol=0.02)  # as far as the items agree
 
 
@@ -91,7 +91,7 @@ def test_at_the_true_abilities_zh_is_standard_normal_but_for_its_skew():
 
 
 def test_false_alarms_stay_below_the_level(many):
-    fit = person_fit(many)
+    fit = respondent_fit(many)
     assert np.mean(fit.p < 0.05) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 800)
     np.testing.assert_allclose(fit.p, norm.cdf(fit.zh), rtol=1e-12)
 
@@ -102,7 +102,7 @@ def test_who_answers_at_random_or_the_wrong_way_round_is_found(many):
     values[17] = 1.0
     values[17, easiest] = 0.0
     values[42] = np.random.default_rng(3).integers(0, 2, 40)
-    fit = person_fit(many, values)
+    fit = respondent_fit(many, values)
     assert fit.unlikely[0] == fit.respondents[17]
     assert fit.zh[17] < -5
     assert fit.p[42] < 0.05
@@ -111,7 +111,7 @@ def test_who_answers_at_random_or_the_wrong_way_round_is_found(many):
 
 @pytest.mark.parametrize("method", ["eap", "map", "ml", "wle"])
 def test_abilities_are_those_of_the_method_asked_for(many, method):
-    fit = person_fit(many, method=method)
+    fit = respondent_fit(many, method=method)
     scored = many.abilities(method)
     np.testing.assert_array_equal(fit.ability, scored["ability"])
     np.testing.assert_array_equal(fit.se, scored["se"])
@@ -120,15 +120,15 @@ def test_abilities_are_those_of_the_method_asked_for(many, method):
 
 def test_an_unknown_method_is_refused(many):
     with pytest.raises(InputError, match="choose one of eap, map, ml, wle"):
-        person_fit(many, method="bayes")
+        respondent_fit(many, method="bayes")
 
 
 def test_missing_cells_count_for_nothing(many):
     values = np.array(many.responses.to_frame())
     values[:, 30:] = np.nan
     values[5] = np.nan
-    fit = person_fit(many, values)
-    part = person_fit(many, many.responses.select(items=many.item_names[:30]))
+    fit = respondent_fit(many, values)
+    part = respondent_fit(many, many.responses.select(items=many.item_names[:30]))
     others = np.arange(800) != 5
     np.testing.assert_allclose(fit.zh[others], part.zh[others], rtol=1e-12)
     assert fit.n[5] == 0
@@ -139,21 +139,21 @@ def test_missing_cells_count_for_nothing(many):
 def test_perfect_respondents_have_figures_at_a_finite_ability_only(many):
     values = np.ones((2, 40))
     values[1] = 0
-    assert np.isfinite(person_fit(many, values).zh).all()
-    assert np.isnan(person_fit(many, values, "ml").zh).all()
-    assert "Nothing can be said" in person_fit(many, values, "ml").meaning
+    assert np.isfinite(respondent_fit(many, values).zh).all()
+    assert np.isnan(respondent_fit(many, values, "ml").zh).all()
+    assert "Nothing can be said" in respondent_fit(many, values, "ml").meaning
 
 
 @pytest.mark.parametrize(("n_respondents", "n_items"), [(1, 1), (1, 6), (60, 1)])
 def test_small_tables_have_a_result(n_respondents, n_items):
     responses = simulate("2pl", n_respondents, n_items, random_state=4).responses
-    fit = person_fit(calibrate(responses, "2pl"))
+    fit = respondent_fit(calibrate(responses, "2pl"))
     assert fit.to_frame().shape == (n_respondents, 9)
     assert fit.meaning.endswith(".")
 
 
 def test_the_result_shows_itself(many, tmp_path):
-    fit = person_fit(many)
+    fit = respondent_fit(many)
     assert list(fit.to_frame()) == [
         *("ability", "se", "zh", "p", "infit", "infit_z", "outfit", "outfit_z", "n"),
     ]
@@ -163,13 +163,13 @@ def test_the_result_shows_itself(many, tmp_path):
 
 
 def test_responses_in_place_of_a_calibration_are_told_what_to_do(many):
-    with pytest.raises(InputError, match=r"given DataFrame.*person_fit\(itemwise\.calibrate"):
-        person_fit(many.responses.to_frame())
+    with pytest.raises(InputError, match=r"given DataFrame.*respondent_fit\(itemwise\.calibrate"):
+        respondent_fit(many.responses.to_frame())
 
 
 def test_a_bank_from_a_file_asks_for_responses(many, tmp_path):
     loaded = itemwise.load(many.save(tmp_path / "bank.json"))
-    with pytest.raises(InputError, match=r"person_fit\(calibration, responses\)"):
-        person_fit(loaded)
-    again = person_fit(loaded, many.responses).to_frame()
-    pd.testing.assert_frame_equal(again, person_fit(many).to_frame(), rtol=1e-6)
+    with pytest.raises(InputError, match=r"respondent_fit\(calibration, responses\)"):
+        respondent_fit(loaded)
+    again = respondent_fit(loaded, many.responses).to_frame()
+    pd.testing.assert_frame_equal(again, respondent_fit(many).to_frame(), rtol=1e-6)
