@@ -19,7 +19,7 @@ import pandas as pd
 import itemwise as iw
 from common import SHARED, machine, print_table
 from itemwise.pools.random_configurations import algorithm_classes, configurations
-from itemwise.studies.difficulty.difficulty_evaluation import ALL, UPRIGHT
+from itemwise.studies.difficulty.difficulty_evaluation import ALL, WITHOUT_NEGATIVE
 
 N_ITEMS, N_FEATURES = 100_000, 100
 DATASETS = ("letter", "segment", "vehicle", "diabetes", "kc1", "liver-disorders")
@@ -36,7 +36,7 @@ PRINTED = {"stepwise": "lm", "elastic-net": "elasticNet"}
 TABLES = {
     (ALL, "2pl"): "002_table5_difficulty_prediction_2pl.csv",
     (ALL, "average_error"): "002_table6_difficulty_prediction_average_error.csv",
-    (UPRIGHT, "average_error"): (
+    (WITHOUT_NEGATIVE, "average_error"): (
         "002_table8_difficulty_prediction_average_error_no_negative_discrimination.csv"
     ),
 }
@@ -131,7 +131,7 @@ def published(folder: Path) -> pd.DataFrame:
 def published_shift(folder: Path) -> str:
     """How the published figures without items of negative discrimination differ from the others."""
     rows = published(folder).xs("average_error", level="target")
-    shift = (rows.xs(UPRIGHT, level="training") - rows.xs(ALL, level="training")).round(2)
+    shift = (rows.xs(WITHOUT_NEGATIVE, level="training") - rows.xs(ALL, level="training")).round(2)
     usual = shift[["nrmse", "spearman"]].mode().iloc[0]
     count = (shift[usual.index] == usual).sum()
     return (
@@ -195,7 +195,7 @@ def main() -> None:
     pool = f"Difficulty by a pool of {sum(POOL.values())} classifiers, predicted from features"
     for training, what in {
         ALL: "five folds, bold: the smallest error",
-        UPRIGHT: "items of negative discrimination are tested, but not learnt from",
+        WITHOUT_NEGATIVE: "items of negative discrimination are tested, but not learnt from",
     }.items():
         print_table(f"{pool}; {what}", HEADS, [row for part in found for row in part[training]])
     print(f"\n{published_shift(folder)}")
