@@ -95,7 +95,7 @@ def compare(name: str, sizes: Sequence[int]) -> None:
     for size in sizes:
         lot = by_lot(truth, judged.values, size)
         begin = perf_counter()
-        short = iw.shorten(learned, size, model="2pl")
+        short = iw.shorten(learned, size, model="2pl", confidence=0.9)
         spent.append(f"{perf_counter() - begin:.0f} s")
         told = short.predict(judged)
         own = error(told["accuracy"], judged)

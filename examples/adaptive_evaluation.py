@@ -18,7 +18,7 @@ new, known = (
 )
 bank = iw.calibrate(known, "3pl")
 
-replay = iw.replay_adaptively(known, sizes=[10, 25], folds=2)
+replay = iw.replay_adaptively(known, sizes=[10, 25], cv=2)
 print(replay.figures[["method", "items", "mae", "coverage", "coverage_widened"]].round(3))
 print(replay.meaning)
 

@@ -64,7 +64,7 @@ FROM_RESPONSES = {
     "comparison": lambda table, cal: iw.compare_models(table, ["1pl", "2pl"]),
     "leaderboard": lambda table, cal: iw.leaderboard(table),
     "health": lambda table, cal: iw.item_health(table),
-    "shorten": lambda table, cal: iw.shorten(table, 6, folds=2),
+    "shorten": lambda table, cal: iw.shorten(table, 6, cv=2),
     "link": lambda table, cal: iw.link(cal, table),
     "tasks": lambda table, cal: iw.task_scales(table, by=["reading", "sums"] * 12),
     "adaptive": lambda table, cal: iw.evaluate_adaptively(cal, lambda item: 1, budget=5),

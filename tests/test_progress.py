@@ -109,9 +109,9 @@ def test_a_terminal_shows_a_bar_and_takes_it_away(capsys, monkeypatch, at_once):
 
 LONG_CALLS = {
     "calibrate": (lambda table, **kw: iw.calibrate(table, **kw), "Calibrating: iteration"),
-    "shorten": (lambda table, **kw: iw.shorten(table, 4, folds=2, **kw), "Shortening: 0 of 3"),
+    "shorten": (lambda table, **kw: iw.shorten(table, 4, cv=2, **kw), "Shortening: 0 of 3"),
     "replay": (
-        lambda table, **kw: iw.replay_adaptively(table, sizes=[3], folds=2, model="2pl", **kw),
+        lambda table, **kw: iw.replay_adaptively(table, sizes=[3], cv=2, model="2pl", **kw),
         "Replaying: 1 of 4, bank 2 of 2",
     ),
     "tasks": (

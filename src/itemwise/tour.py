@@ -136,8 +136,8 @@ def tour(many: Stop, two: Stop) -> Tour:
     works: dict[str, Callable[[], Finding]] = {
         "Leaderboard": lambda: leaderboard(many.responses),
         "Item health": lambda: item_health(whole, many.calibration),
-        "Short benchmark": lambda: shorten(whole, SHORT, model="2pl", folds=3),
-        "Adaptive evaluation": lambda: replay_adaptively(whole, sizes=(SHORT,), folds=2),
+        "Short benchmark": lambda: shorten(whole, SHORT, model="2pl", cv=3),
+        "Adaptive evaluation": lambda: replay_adaptively(whole, sizes=(SHORT,), cv=2),
         "Confusion matrix": two.confusion,
         "Portfolio": many.algorithms,
         "Predicted difficulty": many.difficulty,

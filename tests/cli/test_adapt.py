@@ -24,17 +24,17 @@ def others(tmp_path):
 
 
 def test_figures_are_those_of_the_package(run, recorded):
-    words = ("--budget", 4, "--budget", 8, "--folds", 2, "--out", "replay")
+    words = ("--budget", 4, "--budget", 8, "--cv", 2, "--out", "replay")
     done = run("adapt", recorded, *words)
     assert done.exit_code == 0, done.stderr
-    wanted = iw.replay_adaptively(iw.read_responses(recorded), sizes=[4, 8], folds=2)
+    wanted = iw.replay_adaptively(iw.read_responses(recorded), sizes=[4, 8], cv=2)
     found = pd.read_csv("replay/errors.csv")
     pd.testing.assert_frame_equal(found, wanted.figures, check_dtype=False)
     assert wanted.meaning in done.stdout
 
 
 def test_responses_may_be_named_by_replay_alone(run, recorded):
-    words = ("--budget", 4, "--folds", 2)
+    words = ("--budget", 4, "--cv", 2)
     alone = run("adapt", "--replay", recorded, *words)
     assert alone.exit_code == 0, alone.stderr
     assert alone.stdout == run("adapt", recorded, *words).stdout
@@ -57,7 +57,7 @@ def test_a_bank_is_replayed_on_responses_of_other_models(run, recorded, others, 
 
 
 def test_responses_replayed_on_themselves_are_divided_into_folds(run, recorded):
-    words = ("--budget", 4, "--folds", 2, "--json")
+    words = ("--budget", 4, "--cv", 2, "--json")
     alone, itself = (
         run("adapt", recorded, *words),
         run("adapt", recorded, "--replay", recorded, *words),
@@ -67,7 +67,7 @@ def test_responses_replayed_on_themselves_are_divided_into_folds(run, recorded):
 
 
 def test_selections_and_a_figure_are_written(run, recorded, tmp_path):
-    words = ("--budget", 6, "--folds", 2, "--out", "replay", "-q")
+    words = ("--budget", 6, "--cv", 2, "--out", "replay", "-q")
     done = run("adapt", recorded, *words, "--lm-eval", "samples.json", "--inspect", "ids.json")
     assert done.exit_code == 0, done.stderr
     samples = json.loads((tmp_path / "samples.json").read_text())
@@ -90,13 +90,13 @@ def test_what_cannot_be_done_is_explained(run, recorded, others, tmp_path):
 def test_facts_of_a_selection_may_lie_in_a_table_beside_the_responses(run, others, tmp_path):
     facts = pd.DataFrame({"item": [f"item_{k}" for k in range(1, 21)], "task": "arc"})
     facts.assign(id=range(20)).to_csv("facts.csv", index=False)
-    words = ("--budget", 3, "--folds", 2, "--items", "facts.csv", "--lm-eval", "samples.json")
+    words = ("--budget", 3, "--cv", 2, "--items", "facts.csv", "--lm-eval", "samples.json")
     done = run("adapt", others, *words)
     assert done.exit_code == 0, done.stderr
     assert len(json.loads((tmp_path / "samples.json").read_text())["arc"]) == 3
 
 
 def test_confidence_is_that_of_the_intervals(run, others):
-    words = ("adapt", others, "--budget", 3, "--folds", 2, "--json")
+    words = ("adapt", others, "--budget", 3, "--cv", 2, "--json")
     half, most = (json.loads(run(*words, "--confidence", c).stdout) for c in (0.5, 0.99))
     assert half["figures"][0]["coverage"] < most["figures"][0]["coverage"]

@@ -8,13 +8,13 @@ import itemwise as iw
 
 @pytest.fixture
 def short(run, scores):
-    done = run("shorten", scores, "--size", 3, "--folds", 2, "--out", "short.json")
+    done = run("shorten", scores, "--size", 3, "--cv", 2, "--out", "short.json")
     assert done.exit_code == 0, done.stderr
     return done
 
 
 def test_the_short_form_is_that_of_the_package(run, short, scores, tmp_path):
-    wanted = iw.shorten(iw.read_responses(scores), 3, folds=2)
+    wanted = iw.shorten(iw.read_responses(scores), 3, cv=2)
     assert iw.load_short_benchmark(tmp_path / "short.json").items == wanted.items
     assert wanted.meaning in short.stdout
 
@@ -29,13 +29,13 @@ def test_a_saved_short_form_scores_a_table(run, short, scores, tmp_path):
 
 
 def test_without_a_file_the_items_are_printed_as_csv(run, scores):
-    lines = run("shorten", scores, "--size", 3, "--folds", 2, "--quiet").stdout.splitlines()
+    lines = run("shorten", scores, "--size", 3, "--cv", 2, "--quiet").stdout.splitlines()
     assert lines[0].startswith("item,weight,discrimination")
     assert len(lines) == 4
 
 
 def test_json_is_one_document(run, scores):
-    said = run("shorten", scores, "--size", 3, "--folds", 2, "--json").stdout
+    said = run("shorten", scores, "--size", 3, "--cv", 2, "--json").stdout
     document = json.loads(said)
     assert len(document["items"]) == 3
     assert document["error"][-1]["method"] == "random"

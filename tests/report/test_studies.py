@@ -79,8 +79,8 @@ def language_models():
     return [
         iw.leaderboard(table.select(respondents=slice(0, 12))),
         iw.item_health(table, by="task"),
-        iw.shorten(table, 8, folds=2),
-        iw.replay_adaptively(table, sizes=[5, 10], folds=2),
+        iw.shorten(table, 8, cv=2),
+        iw.replay_adaptively(table, sizes=[5, 10], cv=2),
         iw.evaluate_adaptively(bank, lambda item: int(item < "item_3"), budget=5),
         iw.link(bank, iw.calibrate(iw.simulate("2pl", 200, 40, random_state=0).responses, "2pl")),
         iw.task_scales(table),

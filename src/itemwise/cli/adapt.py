@@ -54,7 +54,7 @@ def adapt(
         str, choice("--selector", names=SELECTORS, text="How items are chosen.")
     ] = "score",
     model: ModelOrAuto = AUTO,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the models.")] = 5,
+    cv: Annotated[int, typer.Option(min=2, help="Parts of the models.")] = 5,
     batch_size: Annotated[int, typer.Option(min=1, help="Items asked at once.")] = 1,
     confidence: Annotated[float, typer.Option(help="Of all intervals, between 0 and 1.")] = 0.95,
     out: Annotated[
@@ -110,7 +110,7 @@ def adapt(
             sizes=budget or SIZES,
             selector=selector,
             model=model,
-            folds=folds,
+            cv=cv,
             batch_size=batch_size,
             confidence=confidence,
             random_state=seed,
@@ -120,7 +120,7 @@ def adapt(
     if folder is not None:
         with console.progress("Drawing"):
             files = write_replay(found, folder)
-            settings = {"selector": selector, "model": model, "folds": folds, "seed": seed}
+            settings = {"selector": selector, "model": model, "cv": cv, "seed": seed}
             files.append(write_page(folder, found, "Adaptive evaluation", settings))
     table = found.figures.set_index("method")
     console.finding(

@@ -28,7 +28,7 @@ def tasks(
         Path | None,
         typer.Option("--out", "-o", help="Folder for tables, the heat map, banks and a page."),
     ] = None,
-    least_items: Annotated[
+    min_items: Annotated[
         int, typer.Option(min=1, help="Items that a task needs on which respondents differ.")
     ] = 3,
     layout: Layout = "auto",
@@ -53,7 +53,7 @@ def tasks(
             table,
             by,
             model=model,
-            least_items=least_items,
+            min_items=min_items,
             progress=report,
         )
     files = []

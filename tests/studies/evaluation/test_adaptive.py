@@ -89,7 +89,7 @@ def test_intervals_hold_the_score_and_only_what_is_possible(bank, step, seed):
 
 
 def test_it_stops_at_a_standard_error(bank, answers):
-    found = iw.evaluate_adaptively(bank, answers.get, budget=40, se=0.5, selector="information")
+    found = iw.evaluate_adaptively(bank, answers.get, budget=40, max_se=0.5, selector="information")
     assert found.reason == "standard error reached"
     assert found.ability_se <= 0.5 < found.trace["ability_se"].iloc[-2]
 
@@ -394,7 +394,7 @@ def test_what_is_right_in_a_batch_is_kept_though_another_answer_is_wrong(bank, t
     [
         ({"budget": 0}, "budget"),
         ({"batch_size": 0}, "batch_size"),
-        ({"se": -1}, "se is -1"),
+        ({"max_se": -1}, "max_se is -1"),
         ({"confidence": 95}, "confidence"),
         ({"selector": "best"}, "selector"),
         ({"error": 0.1}, "replay_adaptively"),

@@ -16,7 +16,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def replay(table):
-    return iw.replay_adaptively(table, sizes=[5, 10, 20], folds=2, model="2pl")
+    return iw.replay_adaptively(table, sizes=[5, 10, 20], cv=2, model="2pl")
 
 
 def test_every_prediction_is_that_of_an_evaluation_with_the_same_bank(table):
@@ -75,7 +75,7 @@ def two_scales(n=600, seed=0):
 
 def test_where_a_benchmark_is_two_scales_the_real_error_makes_intervals_honest():
     table = two_scales()
-    replay = iw.replay_adaptively(table, sizes=[15], folds=2, model="2pl")
+    replay = iw.replay_adaptively(table, sizes=[15], cv=2, model="2pl")
     row = replay.figures.set_index("method").loc[ADAPTIVE]
     assert row["coverage"] < 0.9
     assert row["coverage_widened"] == pytest.approx(0.95, abs=0.03)
@@ -123,8 +123,7 @@ def test_a_bank_from_one_table_is_tested_on_another(table):
 def test_the_same_seed_gives_the_same_and_another_seed_other_random_items(table):
     some = table.select(respondents=slice(0, 120))
     one, two, other = (
-        iw.replay_adaptively(some, sizes=[5], folds=2, random_state=seed).figures
-        for seed in (0, 0, 1)
+        iw.replay_adaptively(some, sizes=[5], cv=2, random_state=seed).figures for seed in (0, 0, 1)
     )
     pd.testing.assert_frame_equal(one, two)
     assert one["mae"].iloc[-1] != other["mae"].iloc[-1]
@@ -170,7 +169,7 @@ def test_a_bank_is_replayed_on_few_respondents_and_they_are_called_few(table, co
 
 def test_fewer_respondents_than_folds_make_fewer_folds_and_it_is_said():
     table = iw.simulate("2pl", 8, 20, random_state=1).responses
-    found = iw.replay_adaptively(table, sizes=[5], folds=12)
+    found = iw.replay_adaptively(table, sizes=[5], cv=12)
     assert "8 folds in place of 12: no more respondents differ." in found.notes
     assert "The bank is of the model '2pl', because responses of fewer" in " ".join(found.notes)
 
@@ -193,7 +192,7 @@ def test_respondents_with_too_few_responses_are_left_out_and_counted(table):
         ({"sizes": [40]}, "nothing is left"),
         ({"sizes": 5}, "a list of numbers"),
         ({"sizes": [0]}, "sizes"),
-        ({"folds": 1}, "folds"),
+        ({"cv": 1}, "cv"),
         ({"confidence": 2}, "confidence"),
         ({"batch_size": 0}, "batch_size"),
     ],
@@ -232,7 +231,7 @@ def test_progress_is_told_bank_by_bank_and_fold_by_fold():
     told = []
     table = iw.simulate("1pl", 40, 12, random_state=0).responses
     iw.replay_adaptively(
-        table, sizes=[3], folds=2, model="1pl", progress=lambda *words: told.append(words)
+        table, sizes=[3], cv=2, model="1pl", progress=lambda *words: told.append(words)
     )
     assert [done for done, _, _ in told] == [0, 1, 2, 3]
     assert told[-1] == (3, "fold 2 of 2", 4)

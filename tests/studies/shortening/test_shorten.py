@@ -185,7 +185,7 @@ def test_a_margin_holds_for_the_share_of_errors_it_promises(n, seed):
 
 
 def test_auto_considers_every_chooser_but_lots():
-    found = iw.shorten(simulated(80, 12), 4, method="auto", folds=2)
+    found = iw.shorten(simulated(80, 12), 4, method="auto", cv=2)
     considered = found.error[found.error["role"] == "considered"]
     assert set(considered["method"]) == set(CHOOSERS) - {"random"}
     assert found.method == considered["method"].iloc[0]
@@ -194,7 +194,7 @@ def test_auto_considers_every_chooser_but_lots():
 def test_missing_cells_are_completed_and_the_note_says_so(table):
     holes = np.random.default_rng(0).random(table.shape) < 0.2
     gaps = iw.Responses.from_frame(table.to_frame().mask(holes))
-    found = iw.shorten(gaps, 8, folds=2)
+    found = iw.shorten(gaps, 8, cv=2)
     assert any("never asked" in note for note in found.notes)
     complete = mean_scores(table)
     assert np.corrcoef(found.accuracy, complete)[0, 1] > 0.95
@@ -229,7 +229,7 @@ def test_who_was_asked_nothing_may_be_anything(short, table):
 def test_it_is_said_where_a_short_form_is_no_better_than_lots(short):
     assert "drawing lots" not in short.meaning
     few = iw.simulate("2pl", 8, 40, random_state=3).responses
-    found = iw.shorten(few, 20, method="random", folds=2)
+    found = iw.shorten(few, 20, method="random", cv=2)
     own = found.error.iloc[0]
     assert own["gain"] < 1.96 * own["gain_se"]
     assert "(no better than drawing lots here)" in found.meaning
@@ -237,7 +237,7 @@ def test_it_is_said_where_a_short_form_is_no_better_than_lots(short):
 
 @pytest.mark.parametrize("model", ["graded", "continuous"])
 def test_grades_and_scores_are_shortened_too(model):
-    found = iw.shorten(simulated(120, 12, model=model), 4, folds=2)
+    found = iw.shorten(simulated(120, 12, model=model), 4, cv=2)
     np.testing.assert_allclose(found.accuracy, mean_scores(simulated(120, 12, model=model)))
     assert found.error["mae"][0] < found.error["mae"].iloc[-1]
 
@@ -247,8 +247,8 @@ def test_who_answered_nothing_and_what_nobody_was_asked_are_left_out(table):
     wider = frame.assign(unasked=np.nan)
     wider.loc["silent"] = np.nan
     groups = ["a"] * 12 + ["b"]
-    found = iw.shorten(iw.Responses.from_frame(wider), 4, folds=2, by=groups)
-    wanted = iw.shorten(iw.Responses.from_frame(frame), 4, folds=2, by=["a"] * 12)
+    found = iw.shorten(iw.Responses.from_frame(wider), 4, cv=2, by=groups)
+    wanted = iw.shorten(iw.Responses.from_frame(frame), 4, cv=2, by=["a"] * 12)
     assert found.items == wanted.items
     pd.testing.assert_frame_equal(found.error, wanted.error)
     assert "Left out, without a response: 1 respondent (silent)." in found.notes
@@ -283,7 +283,7 @@ def test_copies_of_items_do_not_stop_any_chooser():
         ({"size": 0}, "size is 0"),
         ({"size": 30}, "from 1 to 29"),
         ({"method": "best"}, "one of: auto, information"),
-        ({"folds": 1}, "folds is 1"),
+        ({"cv": 1}, "cv is 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"by": "colour"}, "no fact 'colour'"),
     ],
@@ -299,7 +299,7 @@ def test_responses_without_any_of_the_items_are_refused(short):
 
 
 def test_frames_and_figures_are_drawn(table):
-    found = iw.shorten(table, 6, by="task", folds=2)
+    found = iw.shorten(table, 6, by="task", cv=2)
     frame = found.to_frame()
     assert list(frame.columns[:4]) == ["weight", "group", "discrimination", "difficulty"]
     assert list(frame["group"]).count("verbs") == 2

@@ -116,11 +116,11 @@ class AdaptiveEvaluation(Finding):
 
 
 def evaluate_adaptively(
-    bank: Calibration,
+    calibration: Calibration,
     ask: Ask,
     *,
     budget: int = BUDGET,
-    se: float | None = None,
+    max_se: float | None = None,
     selector: Selector | str = SELECTOR,
     batch_size: int = 1,
     journal: PathLike | None = None,
@@ -139,7 +139,7 @@ def evaluate_adaptively(
     event loop is running, it then runs in a thread (or await `evaluate_adaptively_async`).
 
     It is over when `budget` items were asked, or the standard error of the ability is at most
-    `se`. The `selector` "score" looks for the items after which the accuracy on all items is
+    `max_se`. The `selector` "score" looks for the items after which the accuracy on all items is
     known best, "information" for those that tell most of the ability; see `AdaptiveTest`.
 
     With a `journal`, each response is on disk before it counts: after a crash the same call goes
@@ -163,9 +163,9 @@ def evaluate_adaptively(
     (10, 50, 'budget spent')
     """
     course = Course(
-        bank,
+        calibration,
         budget=budget,
-        se=se,
+        max_se=max_se,
         selector=selector,
         batch_size=batch_size,
         journal=journal,
@@ -183,7 +183,7 @@ def evaluate_adaptively(
 
 
 async def evaluate_adaptively_async(
-    bank: Calibration,
+    calibration: Calibration,
     ask: Ask,
     *,
     progress: Report | bool = True,
@@ -191,8 +191,8 @@ async def evaluate_adaptively_async(
 ) -> AdaptiveEvaluation:
     """As `evaluate_adaptively`, in the event loop that is running.
 
-    `ask` may be async or not; an async one can use clients that belong to this loop. `bank`,
-    `progress` and the `settings` (budget, se, selector, batch_size, journal, error, confidence,
+    `ask` may be async or not; an async one can use clients that belong to this loop. `calibration`,
+    `progress` and the `settings` (budget, max_se, selector, batch_size, journal, error, confidence,
     respondent, random_state) mean the same.
 
     >>> import asyncio
@@ -203,7 +203,7 @@ async def evaluate_adaptively_async(
     >>> len(asyncio.run(iw.evaluate_adaptively_async(bank, ask, budget=5)).items)
     5
     """
-    course = Course(bank, **settings)
+    course = Course(calibration, **settings)
     _refuse_unless_callable(ask)
     with course, telling(progress, "Asking", course.budget) as report:
         while items := course.next_items():
@@ -221,7 +221,7 @@ def _refuse_unless_callable(ask: Any) -> None:
 
 def _result(course: Course) -> AdaptiveEvaluation:
     """What is known at the end, and how it became known."""
-    bank, session = course.bank, course.session
+    bank, session = course.calibration, course.session
     trace = session.trace.rename(columns={"se": "ability_se"})
     told = _accuracies(course, trace)
     last = {str(name): float(value) for name, value in told.iloc[-1].items()}
@@ -245,7 +245,7 @@ def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
     """Accuracy on all items, with its interval, after 0, 1, ... responses."""
     import pandas as pd
 
-    bank, count = course.bank, len(trace)
+    bank, count = course.calibration, len(trace)
     given = trace["response"].to_numpy(dtype=float)
     seen = np.tril(np.ones((count + 1, count), dtype=bool), -1)
     asked = list(trace["item"]) or [bank.item_names[0]]

@@ -27,7 +27,7 @@ class Settings(TypedDict, total=False):
     """What an evaluation may be told; see `evaluate_adaptively`."""
 
     budget: int
-    se: float | None
+    max_se: float | None
     selector: Selector | str
     batch_size: int
     journal: PathLike | None
@@ -45,10 +45,10 @@ class Course:
 
     def __init__(
         self,
-        bank: Calibration,
+        calibration: Calibration,
         *,
         budget: int = BUDGET,
-        se: float | None = None,
+        max_se: float | None = None,
         selector: Selector | str = SELECTOR,
         batch_size: int = 1,
         journal: PathLike | None = None,
@@ -59,20 +59,20 @@ class Course:
     ) -> None:
         whole_number(budget, "budget", 1)
         self.batch_size = whole_number(batch_size, "batch_size", 1)
-        if se is not None:
-            refuse_unless_number(se, "se", 0, np.inf)
-        self.bank, self.se = bank, se
+        if max_se is not None:
+            refuse_unless_number(max_se, "max_se", 0, np.inf)
+        self.calibration, self.max_se = calibration, max_se
         self.confidence = checked_share(confidence, "confidence", 0.95)
         self.respondent = str(respondent)
         # What is no bank, or has no items, is refused by the test.
-        most = len(bank.item_names) if isinstance(bank, Calibration) else budget
+        most = len(calibration.item_names) if isinstance(calibration, Calibration) else budget
         self.budget = min(budget, max(most, 1))
         test = AdaptiveTest(
-            bank, selector=selector, stopper=Budget(self.budget), random_state=random_state
+            calibration, selector=selector, stopper=Budget(self.budget), random_state=random_state
         )
         self.error = as_real_error(error)
         if self.error is not None:
-            self.error.refuse_unless_for(bank.item_names, repr(test.parts.selector))
+            self.error.refuse_unless_for(calibration.item_names, repr(test.parts.selector))
         self.session = test.start()
         self.recovered = 0
         if not (journal is None or isinstance(journal, str | os.PathLike)):
@@ -111,7 +111,7 @@ class Course:
     @property
     def reason(self) -> str:
         """Why it is over; empty while it goes on."""
-        if self.se is not None and self.session.se <= self.se:
+        if self.max_se is not None and self.session.se <= self.max_se:
             return "standard error reached"
         if self.asked >= self.budget:
             return "budget spent"
@@ -150,7 +150,7 @@ class Course:
         bank = self.session.test.items
         bank.read(bank.place(item), response)
         number = float(response)
-        return number if self.bank.model.kind == "continuous" else int(number)
+        return number if self.calibration.model.kind == "continuous" else int(number)
 
     def _count(self, item: str, number: float | None) -> None:
         if number is None:
@@ -160,7 +160,7 @@ class Course:
 
     def _settings(self) -> dict[str, Any]:
         """What an evaluation must share with its journal; when to stop may change."""
-        test, bank = self.session.test, self.bank
+        test, bank = self.session.test, self.calibration
         extent = [np.asarray(end).tolist() for end in bank.model.extent()]
         known = bank.model.name, extent, bank.item_names, bank.population.reach()
         digest = hashlib.sha256(repr(known).encode() + bank.coords.tobytes()).hexdigest()

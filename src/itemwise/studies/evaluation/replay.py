@@ -109,7 +109,7 @@ def replay_adaptively(
     sizes: Sequence[int] = SIZES,
     selector: Selector | str = "score",
     model: str | MeasurementModel = AUTO,
-    folds: int = 5,
+    cv: int = 5,
     batch_size: int = 1,
     confidence: float = 0.95,
     random_state: int = 0,
@@ -120,7 +120,7 @@ def replay_adaptively(
     `source` is a bank, and `responses` are those of models that it was not calibrated on; or it
     holds responses itself, from which a bank is calibrated (`model`, as in `calibrate`; but "auto"
     is "3pl" for right and wrong of 100 respondents or more, since items can be guessed, and "2pl"
-    of fewer). Without `responses`, those of the source are divided into `folds` by model, each
+    of fewer). Without `responses`, those of the source are divided into `cv` folds by model, each
     replayed with a bank from the others. Equal rows, copies of one model, stay in one fold. A
     respondent with fewer responses than the largest of `sizes` is left out.
 
@@ -135,12 +135,12 @@ def replay_adaptively(
 
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 300, 60, random_state=0).responses
-    >>> found = iw.replay_adaptively(table, sizes=[5, 10], folds=2)
+    >>> found = iw.replay_adaptively(table, sizes=[5, 10], cv=2)
     >>> found.figures["mae"].round(2).head(2).tolist()
     [0.09, 0.07]
     """
     checked_share(confidence, "confidence", 0.95)
-    whole_number(folds, "folds", 2)
+    whole_number(cv, "cv", 2)
     whole_number(batch_size, "batch_size", 1)
     whole_number(random_state, "random_state", 0)
     table, notes = _table(source, responses)
@@ -150,7 +150,7 @@ def replay_adaptively(
     groups = copies(table)
     held_out = responses is not None or isinstance(source, Calibration)
     alone = held_out and np.unique(groups).size < 2
-    fold = np.zeros_like(groups) if alone else grouped_folds(groups, folds, random_state)
+    fold = np.zeros_like(groups) if alone else grouped_folds(groups, cv, random_state)
     settings = steps, selector, batch_size, random_state
     with telling(progress, "Replaying") as report:
         parts = list(_parts(source, responses, table, fold, chosen, report))
@@ -166,7 +166,7 @@ def replay_adaptively(
         n_respondents=table.n_respondents,
         n_items=len(names),
         notes=(
-            *(*notes, *left_out, *picked, *said_of_folds(groups, folds)),
+            *(*notes, *left_out, *picked, *said_of_folds(groups, cv)),
             *_too_few(groups.size, confidence),
         ),
     )

@@ -97,7 +97,7 @@ def hold_out(
     size: int,
     methods: Sequence[str],
     groups: tuple[str, ...] | None,
-    folds: int,
+    cv: int,
     seed: int,
     report: Report,
 ) -> HeldOut:
@@ -109,7 +109,7 @@ def hold_out(
             f"{kinds} of {table.n_respondents} respondents differ in their responses, but to "
             f"learn from some and to judge by others takes at least {LEAST_KINDS}. Give more."
         )
-    fold = grouped_folds(group, folds, seed)
+    fold = grouped_folds(group, cv, seed)
     plan = Plan(table, whole.model, full_scores(whole, table), fold, size, tuple(methods), groups)
     seeds = np.random.SeedSequence(seed).spawn(int(fold.max()) + 1)
     n = table.n_respondents

@@ -86,7 +86,7 @@ def load_short_benchmark(path: PathLike) -> ShortBenchmark:
 
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 60, 12, random_state=1).responses
-    >>> short = iw.shorten(table, 4, folds=2)
+    >>> short = iw.shorten(table, 4, cv=2)
     >>> iw.load_short_benchmark(short.save("short.json")).items == short.items
     True
     """

@@ -188,4 +188,4 @@ class ShortBenchmark(Finding):
 
 def checked_confidence(value: object) -> float:
     """The share of respondents whose accuracy intervals are to hold."""
-    return checked_share(value, "confidence", 0.9)
+    return checked_share(value, "confidence", 0.95)

@@ -52,8 +52,8 @@ def shorten(
     method: str = "information",
     model: str | MeasurementModel = AUTO,
     by: Any = None,
-    folds: int = 5,
-    confidence: float = 0.9,
+    cv: int = 5,
+    confidence: float = 0.95,
     random_state: int = 0,
     progress: Report | bool = True,
 ) -> ShortBenchmark:
@@ -78,7 +78,7 @@ def shorten(
         The measurement model, as in `calibrate`.
     by
         Groups of items, such as "task": a fact, a mapping or a list. Each gets its share.
-    folds
+    cv
         Parts of the respondents that are held out in turn; those with the same responses stay
         together. How accuracy is predicted (weighted mean, completed by the model, a mixture of
         both, ridge regression, kernel regression) is chosen by the other folds, too.
@@ -94,7 +94,7 @@ def shorten(
     --------
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 60, 12, random_state=1).responses
-    >>> short = iw.shorten(table, 4, folds=2)
+    >>> short = iw.shorten(table, 4, cv=2)
     >>> list(short.predict(table).columns)
     ['accuracy', 'accuracy_low', 'accuracy_high', 'ability', 'ability_se', 'n_items']
     """
@@ -102,14 +102,14 @@ def shorten(
     known = answered(given)
     table = known.table
     size = whole_number(size, "size", 1, table.n_items - 1)
-    folds = whole_number(folds, "folds", 2)
+    cv = whole_number(cv, "cv", 2)
     seed = whole_number(random_state, "random_state", 0)
     confidence = checked_confidence(confidence)
     groups = None if by is None else known.of_items(given.item_groups(by))
-    with telling(progress, "Shortening", folds + 1) as report:
-        report(0, "calibrating", folds + 1)
+    with telling(progress, "Shortening", cv + 1) as report:
+        report(0, "calibrating", cv + 1)
         whole = calibrate(table, model)
-        held = hold_out(table, whole, size, _methods(method), groups, folds, seed, report)
+        held = hold_out(table, whole, size, _methods(method), groups, cv, seed, report)
     best = held.best()
     ways = chosen_ways(held)
     predicted, unsure = chosen_predictions(held, ways)
@@ -130,7 +130,7 @@ def shorten(
         notes=(
             *known.notes,
             *_notes(table, whole, held, ways, groups, size),
-            *said_of_folds(held.group, folds),
+            *said_of_folds(held.group, cv),
             *_too_few(len(held.score), confidence),
         ),
     )

@@ -122,7 +122,7 @@ def task_scales(
     *,
     model: str | MeasurementModel = AUTO,
     priors: Priors = "default",
-    least_items: int = 3,
+    min_items: int = 3,
     progress: Report | bool = True,
 ) -> TaskScales:
     """Calibrate each task by itself, then find how true abilities on the tasks correlate.
@@ -139,7 +139,7 @@ def task_scales(
     model, priors
         Of the items of each task; see `calibrate`. The default priors of right and wrong are
         those of `calibrate` from 500 respondents on; with fewer, discrimination ~ N(1, 0.5).
-    least_items
+    min_items
         Tasks with fewer items on which respondents differ are left out, and named in the notes.
     progress
         A bar where a person watches (True), nothing (False), or what is called with how many tasks
@@ -161,7 +161,7 @@ def task_scales(
     True
     """
     table = as_responses(responses)
-    least = whole_number(least_items, "least_items", 1)
+    least = whole_number(min_items, "min_items", 1)
     notes: list[str] = []
     parts = _usable(table, table.item_groups(by), least, notes)
     calibrations: dict[str, Calibration] = {}
