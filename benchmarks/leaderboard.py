@@ -17,8 +17,8 @@ import itemwise as iw
 from common import SHARED, best_of, machine, print_table
 from itemwise.estimation.choosing import AUTO
 from itemwise.studies.leaderboards.board import DOCUMENT, TASK, Board, groups_of
-from itemwise.studies.leaderboards.pairs import rank_limits
-from itemwise.studies.leaderboards.scores import ability_scale
+from itemwise.studies.leaderboards.board_accuracy import ability_scale
+from itemwise.studies.leaderboards.board_pairs import rank_limits
 
 BOARDS = 500
 FOURS = tuple(np.repeat([0.0, 0.25, 0.5, 1.2], 3))  # abilities of twelve, three alike each
@@ -171,7 +171,7 @@ def main() -> None:
         width = np.mean(found.rank_high - found.rank_low + 1)
         size = f"{table.n_respondents} × {table.n_items:,}"
         rows.append((kind, size, f"{took:.1f}", f"{told} of {found.tests.p.size}", f"{width:.1f}"))
-    header = ("responses", "models × items", "seconds", "pairs told apart", "mean ranks held open")
+    header = ("responses", "models × items", "seconds", "pairs that differ", "mean ranks held open")
     print_table("HELM-lite", header, rows)
     if SHARED.is_dir():
         print_table(

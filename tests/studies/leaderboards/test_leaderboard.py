@@ -48,14 +48,17 @@ def test_the_best_is_first_and_ties_are_shown_as_ties(board):
     assert set(frame.loc["m1", "tied_with"].split(", ")) == {"m2", "m4"}
     assert board.leaders == ("m0",)
     assert "m0 has the highest accuracy on 300 items" in board.meaning
-    assert "better beyond chance than all others. Told apart: 7 of 10 pairs, " in board.meaning
+    assert (
+        "significantly better than all others. 7 of 10 pairs differ significantly ("
+        in board.meaning
+    )
 
 
 def test_who_cannot_be_told_from_the_first_leads_with_it():
     board = board_of([1.0, 1.0, 1.0, -1.0])
     assert set(board.leaders) == {"m0", "m1", "m2"}
     assert "2 others" in board.meaning
-    assert "cannot be told apart from it" in board.meaning
+    assert "cannot be distinguished from it" in board.meaning
 
 
 def test_accuracy_is_the_mean_response_with_an_interval_around_it(board, table):
@@ -194,7 +197,7 @@ def test_pairs_without_a_shared_item_are_not_tested():
     assert pairs["verdict"].tolist() == ["no shared items"]
     assert pairs["p"].isna().all()
     assert pairs["ability_difference_se"].notna().all()
-    assert "Not tested, since no item is shared: 1 pair." in board.notes
+    assert "Not tested, because no item is shared: 1 pair." in board.notes
 
 
 def test_who_was_not_compared_is_not_called_tied():
@@ -247,7 +250,7 @@ def test_one_task_leaves_the_accuracy_on_all_as_open_as_others_show():
         wider.append(frame["accuracy_se"].mean())
     assert np.mean(inside) > 0.88  # of 48; by the model alone it is two thirds
     assert np.mean(wider) < 0.2
-    assert any("24 respondents who answered nearly all show" in note for note in board.notes)
+    assert any("24 respondents who answered nearly all items show" in note for note in board.notes)
 
 
 @pytest.mark.parametrize("average", ["items", "tasks"])

@@ -1,1 +1,1 @@
-"""Who leads, how surely, and who cannot be told apart."""
+"""Rankings with intervals, and which differences are significant."""

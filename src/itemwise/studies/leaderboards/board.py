@@ -1,4 +1,4 @@
-"""The table behind a leaderboard: respondents in order, items in tasks and clusters, a scale."""
+"""The table behind a leaderboard: respondents by rank, items in tasks and clusters, a scale."""
 
 from __future__ import annotations
 
@@ -13,37 +13,40 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
 from itemwise.responses import Responses
 from itemwise.responses.facts import UNKNOWN
-from itemwise.studies.leaderboards.pairs import (
+from itemwise.studies.leaderboards.board_accuracy import (
+    Expectation,
+    Reached,
+    Whole,
+    expectation_of,
+)
+from itemwise.studies.leaderboards.board_accuracy import reached as reached_on
+from itemwise.studies.leaderboards.board_pairs import (
     Pairs,
     compare_pairs,
     rank_limits,
     rank_limits_apart,
 )
-from itemwise.studies.leaderboards.parts import linked_parts
-from itemwise.studies.leaderboards.scores import Expectation, Reached, expectation_of
-from itemwise.studies.leaderboards.scores import reached as reached_on
-from itemwise.studies.leaderboards.whole import Whole
 from itemwise.words import counted, listed
 
-TASK, DOCUMENT = "task", "document"  # facts of items that are used where they are known
+TASK, DOCUMENT = "task", "document"  # facts of items, used if they are known
 AVERAGES = ("items", "tasks")
-FINEST = 9  # decimals that count in a rank: sums end in rounding
-MOST = 2000  # respondents of whom all pairs are tested; beyond, there are millions
-BEST = 200  # respondents of whom pairs are tested where there are more than that
+FINEST = 9  # decimals compared for a rank; the rest is rounding
+MOST = 2000  # respondents up to which all pairs are tested
+BEST = 200  # respondents compared in pairs if there are more
 Ranks = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """What all parts of a leaderboard are made from; respondents stand in its order."""
+    """Everything a leaderboard is computed from; respondents are in rank order."""
 
     table: Responses
-    order: Ranks  # places of the respondents in the table that was given
-    expectation: Expectation | None  # where not everybody was asked everything
+    order: Ranks  # positions of the respondents in the table that was given
+    expectation: Expectation | None  # if not everybody was asked everything
     reached: Reached
-    part: Ranks  # (n_respondents,); 0 but for those that no item links to the first
-    n_masked: int  # respondents, masked like others, by whom intervals were widened
-    together: Reached | None  # intervals that hold for all at once, where pairs are too many
+    part: Ranks  # (n_respondents,); above 0 for those that no item links to the first
+    n_masked: int  # respondents who were masked to widen intervals
+    together: Reached | None  # simultaneous intervals, if there are too many pairs
     names: tuple[str, ...]  # of tasks
     task: Ranks  # (n_items,)
     cluster: Ranks  # (n_items,)
@@ -51,7 +54,7 @@ class Board:
     scale: Calibration | None
     average: str
     confidence: float
-    bounded: bool  # between 0 and 1
+    bounded: bool  # whether responses lie between 0 and 1
 
     @classmethod
     def of(
@@ -64,10 +67,10 @@ class Board:
         average: str,
         confidence: float,
     ) -> Board:
-        """The board of a table, best mean response first; `tasks` and `clusters` of its items."""
+        """Rank the respondents of a table; `tasks` and `clusters` are those of its items."""
         names, task = _coded(tasks or ["all items"] * table.n_items)
         own = np.arange(table.n_items)
-        grouped = own if clusters is None else _coded(_told_apart(clusters))[1]
+        grouped = own if clusters is None else _coded(_separated(clusters))[1]
         strata = task if average == "tasks" else np.zeros_like(task)
         grouping = Grouping.of(strata, grouped)
         values = table.values
@@ -78,7 +81,7 @@ class Board:
         masked = whole.masked()
         found = whole.reached(confidence, masked)
         n, together = table.n_respondents, None
-        if n > MOST:  # Bonferroni's
+        if n > MOST:  # Bonferroni
             together = whole.reached(1 - (1 - confidence) / n, masked)
         order = np.lexsort((-np.round(found.mean, FINEST), parts[0]))
         return cls(
@@ -101,16 +104,16 @@ class Board:
 
     @property
     def clustered(self) -> bool:
-        """Whether some items belong together."""
+        """Whether any items form clusters."""
         return np.unique(self.cluster).size < self.table.n_items
 
     @property
     def n_compared(self) -> int:
-        """Of how many respondents, from the first, all pairs are tested."""
+        """How many respondents, from the first, are compared in pairs."""
         return self.order.size if self.together is None else BEST
 
     def ranks(self) -> Ranks:
-        """1 for the best; equals share the best rank of theirs."""
+        """Ranks within each part; 1 is the best, and ties share the better rank."""
         mean, found = np.round(self.reached.mean, FINEST), np.empty(self.order.size, dtype=np.intp)
         for part in range(int(self.part.max()) + 1):
             mine = self.part == part
@@ -118,7 +121,7 @@ class Board:
         return found
 
     def rank_intervals(self, tests: Pairs) -> tuple[Ranks, Ranks]:
-        """Lowest and highest rank of each, all of which hold together."""
+        """Lowest and highest rank of each respondent; all hold simultaneously."""
         if self.together is None:
             low, high = rank_limits(tests, self.order.size, self.confidence)
             return low, high - (self.order.size - np.bincount(self.part)[self.part])
@@ -131,7 +134,7 @@ class Board:
         return found[0], found[1]
 
     def pairs(self, correction: str) -> Pairs:
-        """All pairs, or those of the best where that would be too many."""
+        """Tests of all pairs, or of the best respondents if there are too many."""
         plain = not self.clustered and (self.average == "items" or len(self.names) == 1)
         return compare_pairs(
             self.table.values[: self.n_compared],
@@ -143,7 +146,7 @@ class Board:
         )
 
     def by_task(self) -> dict[str, Reached]:
-        """What each reached in each task; NaN in tasks of which it was asked nothing."""
+        """Accuracy of each respondent by task; NaN where it was asked nothing."""
         found, values = {}, self.table.values
         for k, name in enumerate(self.names):
             mine = np.flatnonzero(self.task == k)
@@ -158,9 +161,9 @@ class Board:
         return found
 
     def abilities(self) -> tuple[Floats, Floats]:
-        """Where each stands on the scale, and how surely; NaN without a scale, or without others.
+        """Abilities and standard errors; NaN without a scale, or for a respondent linked to nobody.
 
-        Of items that nobody else answered, only the prior tells how hard they are.
+        How hard the items are that nobody else answered is known from the prior only.
         """
         if self.scale is None:
             return np.full(self.order.size, np.nan), np.full(self.order.size, np.nan)
@@ -171,38 +174,41 @@ class Board:
 
     @property
     def observed(self) -> Floats:
-        """Mean response of each to what it was asked, in whichever task."""
+        """Mean response of each respondent to what it was asked."""
         return np.asarray(np.nanmean(self.table.values, axis=1))
 
     def remarks(self) -> list[str]:
-        """What a reader should know of tasks, clusters and items that were not asked."""
+        """Notes on tasks, clusters and items that were not asked."""
         said = []
         if self.average == "tasks" and len(self.names) > 1:
             said.append(f"Accuracy is the mean over {counted(len(self.names), 'task')}.")
         if self.clustered:
             clusters = counted(int(np.unique(self.cluster).size), "cluster")
-            said.append(f"Standard errors are over {clusters} of items, not over single items.")
+            said.append(
+                f"Standard errors are computed over {clusters} of items, not over single items."
+            )
         if self.together is not None:
             said.append(
-                f"{counted(self.order.size, 'respondent')} make too many pairs: tested are those "
-                f"of the best {BEST}, and ranks are by intervals of accuracy that hold for all at "
-                "once. Choose with responses.select(respondents=[...]) to compare others."
+                f"{counted(self.order.size, 'respondent')} make too many pairs: only the best "
+                f"{BEST} are compared in pairs, and rank intervals come from simultaneous "
+                "intervals of accuracy. To compare others, pass "
+                "responses.select(respondents=[...])."
             )
         return [*said, *self._of_parts(), *self._of_gaps()]
 
     def _of_parts(self) -> list[str]:
-        """That some respondents share no items with others, even through third ones."""
+        """A note if some respondents are not linked to others by any items."""
         parts = int(self.part.max()) + 1
         if parts == 1:
             return []
         note = (
-            f"{parts:,} separate boards, which no item links: ranks and accuracy hold within each "
-            "(column board), and abilities of different boards are not compared."
+            f"There are {parts:,} separate boards that no item links: ranks and accuracy hold "
+            "within each (column board), and abilities on different boards cannot be compared."
         )
         return [note]
 
     def _of_gaps(self) -> list[str]:
-        """Who was not asked all items, and what its accuracy then is."""
+        """A note on who was not asked all items, and what accuracy means for them."""
         partly = [
             name
             for name, asked in zip(self.table.respondents, self.reached.n, strict=True)
@@ -210,26 +216,30 @@ class Board:
         ]
         if not partly:
             return []
-        who = f"Not asked all items: {listed(partly, 'respondent')}; accuracy is"
+        who = f"Not asked all items: {listed(partly, 'respondent')}. Accuracy is"
         if self.scale is None:
-            return [f"{who} over those that were, which may be easier or harder. Go by the pairs."]
+            note = (
+                f"{who} over the items asked, which may be easier or harder than the rest. "
+                "Rely on the comparisons in pairs."
+            )
+            return [note]
         sure = (
-            f"Intervals are as wide as {counted(self.n_masked, 'respondent')} who answered nearly "
-            "all show, masked alike."
+            "Intervals allow for the error of this prediction, as "
+            f"{counted(self.n_masked, 'respondent')} who answered nearly all items show."
             if self.n_masked
-            else "Too few answered nearly all items to tell how far that goes across tasks: "
-            "intervals hold where one ability is behind all items."
+            else "Too few respondents answered nearly all items to check this prediction: "
+            "intervals hold if one ability explains all items."
         )
         note = (
-            f"{who} what all items would bring by the {self.scale.model.name} model "
-            "(accuracy_observed: over those that were). Pairs are compared on items that both "
+            f"{who} predicted for all items by the {self.scale.model.name} model "
+            "(accuracy_observed: over the items asked). Pairs are compared on the items that both "
             f"answered. {sure}"
         )
         return [note]
 
 
 def groups_of(table: Responses, by: object, default: str, name: str) -> tuple[str, ...] | None:
-    """The group of each item; None where none was asked for, or the default is not known."""
+    """The group of each item; None if `by` is None, or if the default fact is unknown."""
     if by is None or (isinstance(by, str) and by == default and by not in table.item_facts):
         return None
     try:
@@ -239,13 +249,37 @@ def groups_of(table: Responses, by: object, default: str, name: str) -> tuple[st
 
 
 def _coded(names: tuple[str, ...] | list[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """Names as they first appear, and the number of each entry among them."""
+    """Distinct names in order of appearance, and the index of each entry among them."""
     place = {name: k for k, name in enumerate(dict.fromkeys(names))}
     return tuple(place), np.array([place[name] for name in names], dtype=np.intp)
 
 
-def _told_apart(clusters: tuple[str, ...]) -> list[str]:
-    """Items of which no cluster is known stand alone."""
+def linked_parts(observed: NDArray[np.bool_]) -> tuple[Ranks, Ranks]:
+    """The connected part that each respondent and each item belongs to; the largest is 0.
+
+    Two respondents are in one part if they share an item, or if others link them. Everybody and
+    every item has at least one response.
+
+    >>> linked_parts(np.array([[1, 0, 0], [0, 1, 1], [0, 1, 0]], dtype=bool))[0].tolist()
+    [1, 0, 0]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n, m = observed.shape
+    if observed.all(axis=1).any() or observed.all(axis=0).any():
+        return np.zeros(n, dtype=np.intp), np.zeros(m, dtype=np.intp)
+    row, column = np.nonzero(observed)
+    links = coo_array((np.ones(row.size, dtype=np.int8), (row, column + n)), shape=(n + m, n + m))
+    label = connected_components(links, directed=False)[1]
+    size = np.bincount(label[:n], minlength=int(label.max()) + 1)
+    place = np.empty(size.size, dtype=np.intp)
+    place[np.argsort(-size, kind="stable")] = np.arange(size.size)
+    return place[label[:n]], place[label[n:]]
+
+
+def _separated(clusters: tuple[str, ...]) -> list[str]:
+    """Cluster names; items whose cluster is unknown get one of their own."""
     return [
         f"{UNKNOWN} {k}" if name == UNKNOWN else f"known {name}" for k, name in enumerate(clusters)
     ]

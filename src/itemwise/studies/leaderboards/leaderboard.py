@@ -1,7 +1,7 @@
-"""Who leads, and how sure is that? Accuracy, ability and rank, each with its interval.
+"""Leaderboard: accuracy, ability and rank, each with its interval, and tests of all pairs.
 
-Items are seen as a sample of all that might have been asked: intervals and tests say what would
-hold on other items of the kind (Miller, 2024).
+Items are treated as a sample of those that might have been asked: intervals and tests say what
+would hold on other items of the same kind (Miller, 2024).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from itemwise.responses import Table, as_responses
 from itemwise.responses.answered import answered
 from itemwise.results import Finding
 from itemwise.studies.leaderboards.board import AVERAGES, DOCUMENT, TASK, Board, groups_of
-from itemwise.studies.leaderboards.pairs import Pairs
-from itemwise.studies.leaderboards.scores import Reached, ability_scale
+from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale
+from itemwise.studies.leaderboards.board_pairs import Pairs
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 FIGURES = ("ranks", "pairs", "tasks")
-BETTER, WORSE, TIED, APART = "better", "worse", "cannot be told apart", "no shared items"
+BETTER, WORSE, TIED, APART = "better", "worse", "no significant difference", "no shared items"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard(Finding):
     """Respondents by accuracy, with intervals of accuracy, ability and rank.
 
-    Accuracy is the mean response, over items or over tasks. Everything is in the order of the
-    board, the best first; `pairs` and `tasks` are frames of their own.
+    Accuracy is the mean response, over items or over tasks. Everything is in rank order, the best
+    first; `pairs` and `tasks` are further frames.
     """
 
     respondents: tuple[str, ...]
-    rank: NDArray[np.intp]  # (n_respondents,); equals share the best
+    rank: NDArray[np.intp]  # (n_respondents,); ties share the better rank
     rank_low: NDArray[np.intp]
     rank_high: NDArray[np.intp]
-    part: NDArray[np.intp]  # (n_respondents,); which of the separate boards, 0 if there is one
+    part: NDArray[np.intp]  # (n_respondents,); index of the separate board, 0 if there is one
     reached: Reached
     observed: Floats  # (n_respondents,); mean response to what was asked
-    ability: Floats  # (n_respondents,); NaN where there is no scale
+    ability: Floats  # (n_respondents,); NaN without a scale
     ability_se: Floats
     tests: Pairs  # of the first n_compared respondents
     n_compared: int  # all, unless they are more than 2,000
@@ -66,8 +66,8 @@ class Leaderboard(Finding):
     notes: tuple[str, ...] = ()
 
     @cached_property
-    def told_apart(self) -> NDArray[np.bool_]:
-        """Whether each differs from each other beyond chance: (n_compared, n_compared)."""
+    def significant(self) -> NDArray[np.bool_]:
+        """Whether each pair differs significantly: (n_compared, n_compared)."""
         n = self.n_compared
         found = np.zeros((n, n), dtype=bool)
         found[np.triu_indices(n, 1)] = self.tests.p_adjusted <= self.alpha
@@ -75,7 +75,7 @@ class Leaderboard(Finding):
 
     @cached_property
     def compared(self) -> NDArray[np.bool_]:
-        """Whether each shares an item with each other: (n_compared, n_compared)."""
+        """Whether each pair shares an item: (n_compared, n_compared)."""
         n = self.n_compared
         found = np.zeros((n, n), dtype=bool)
         found[np.triu_indices(n, 1)] = self.tests.shared > 0
@@ -83,13 +83,13 @@ class Leaderboard(Finding):
 
     @property
     def leaders(self) -> tuple[str, ...]:
-        """The first of the board, and all that were compared and cannot be told apart from it."""
+        """The first respondent, and all compared with it that do not differ significantly."""
         names = np.array(self.respondents[: self.n_compared], dtype=object)
-        return tuple(names[self.compared[0] & ~self.told_apart[0]])
+        return tuple(names[self.compared[0] & ~self.significant[0]])
 
     @property
     def meaning(self) -> str:
-        """Who leads, and who may as well."""
+        """Who ranks first, who cannot be distinguished from it, and how many pairs differ."""
         best, others = self.respondents[0], self.leaders[1:]
         found = self.reached
         mean, low, high = (f"{each[0]:.3f}" for each in (found.mean, found.low, found.high))
@@ -100,49 +100,51 @@ class Leaderboard(Finding):
         apart = int((self.tests.p_adjusted <= self.alpha).sum())
         tail = self._said_of_lead()
         if others:
-            tail = f"{listed(others, 'other')} cannot be told apart from it"
-        risk = f", {self._risk}" if apart else ""
+            tail = f"{listed(others, 'other')} cannot be distinguished from it"
+        risk = f" ({self._risk})" if apart else ""
         return (
             f"{best} has the highest accuracy {self._said_of_part()}{asked}, {mean} ({low} to "
-            f"{high}), and {tail}. Told apart: {apart:,} of {counted(tested, 'pair')}{risk}."
+            f"{high}), and {tail}. {apart:,} of {counted(tested, 'pair')} differ significantly"
+            f"{risk}."
         )
 
     def _said_of_part(self) -> str:
-        """Which board is meant, where there are several."""
+        """Which board is meant, if there are several."""
         count = int(self.part.max()) + 1
         return f"of the first of {count} separate boards " if count > 1 else ""
 
     def _said_of_lead(self) -> str:
-        """Whom the first is ahead of, beyond chance."""
+        """Which respondents the first is significantly better than."""
         behind = int(self.compared[0].sum()) - 1
         if not behind:
             return "it shares no items with others"
         if behind == len(self.respondents) - 1:
-            return f"it is better beyond chance than {'all others' if behind > 1 else 'the other'}"
+            return f"it is significantly better than {'all others' if behind > 1 else 'the other'}"
         if behind == self.n_compared - 1:
-            return f"it is better beyond chance than the next {behind}"
+            return f"it is significantly better than the next {behind}"
         return (
-            f"it is better beyond chance than {counted(behind, 'other')} that it shares items with"
+            f"it is significantly better than {counted(behind, 'other')} that it shares items with"
         )
 
     @property
     def _risk(self) -> str:
-        """What the share alpha is of."""
+        """What alpha limits."""
         if self.correction == "holm":
-            return f"with a chance of {self.alpha:.0%} at most that any is so by chance"
-        return f"of which {self.alpha:.0%} at most are expected to be so by chance"
+            return f"the chance of any false claim is at most {self.alpha:.0%}"
+        return f"at most {self.alpha:.0%} of these are expected to be false claims"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a respondent, the best first; `tied_with` names who cannot be told from it.
+        """One row per respondent, the best first.
 
-        It is None for who was not compared in pairs. Where not everybody was asked everything,
-        `accuracy_observed` is the mean of what was; `not_compared` names who shares no item, and
-        `board` numbers those between which nothing is compared, where there are such.
+        `tied_with` names respondents that cannot be distinguished from it; it is None for
+        respondents not compared in pairs. If not everybody was asked everything,
+        `accuracy_observed` is the mean over the items asked, `not_compared` names respondents
+        that share no item with it, and `board` numbers groups that no item links.
         """
         import pandas as pd
 
         names = np.array(self.respondents[: self.n_compared], dtype=object)
-        alike = self.compared & ~self.told_apart & ~np.eye(len(names), dtype=bool)
+        alike = self.compared & ~self.significant & ~np.eye(len(names), dtype=bool)
         rest = [None] * (len(self.respondents) - len(names))
         width = normal_reach(self.confidence) * self.ability_se
         columns = {
@@ -165,14 +167,14 @@ class Leaderboard(Finding):
 
     @property
     def _sparse(self) -> bool:
-        """Whether some were not asked all items."""
+        """Whether some respondents were not asked all items."""
         return bool((self.reached.n < self.n_items).any())
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """One row a pair: by how much the first is ahead on shared items, and how surely.
+        """One row per pair: the difference on shared items, with its interval and test.
 
-        `p_adjusted` is over all pairs, and the verdict goes by it; the interval is of one pair.
+        The verdict uses `p_adjusted`, which allows for all pairs; the interval is for one pair.
         """
         import pandas as pd
 
@@ -198,7 +200,7 @@ class Leaderboard(Finding):
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """One row a task and respondent: accuracy with its interval, and items answered."""
+        """One row per task and respondent: accuracy with its interval, and items answered."""
         import pandas as pd
 
         parts = []
@@ -208,7 +210,7 @@ class Leaderboard(Finding):
         return pd.concat(parts, ignore_index=True)
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
-        """Accuracy and rank with their intervals; "pairs" for who is better, "tasks" for where."""
+        """Draw accuracy and rank with intervals; or differences by "pairs", accuracy by "tasks"."""
         from itemwise.displays import DISPLAYS
 
         if one_of(kind, "kind", FIGURES) == "ranks":
@@ -243,34 +245,35 @@ def leaderboard(
     alpha: float = 0.05,
     correction: str = "bh",
 ) -> Leaderboard:
-    """Rank respondents by accuracy, and say which differences are beyond chance.
+    """Rank respondents by accuracy, and test which differences are significant.
 
-    The frame has a row a respondent, the best first: rank, accuracy and ability with low and high,
-    n_items, tied_with. Standard errors by cluster after Miller (2024).
+    The frame has one row per respondent, the best first: rank, accuracy and ability with low and
+    high, n_items, tied_with. Clustered standard errors follow Miller (2024).
 
     Parameters
     ----------
     responses
-        Respondents × items; right or wrong, grades, or scores. Who was not asked all items is
-        ranked by what all would have brought, by the model, so that easy items favour nobody. Of
-        more than 2,000, only the best 200 are compared in pairs; a note says so.
+        Respondents × items; right or wrong, grades, or scores. Respondents who were not asked all
+        items are ranked by the accuracy on all items that the model predicts, so that easy items
+        favour nobody. Of more than 2,000, only the best 200 are compared in pairs; a note says so.
     by
         The task of each item: the name of a fact, a mapping from item to task, a list, or None
         for a single task. Without the fact "task" all items are one task.
     cluster
-        Which items belong together, questions on one document for instance, in the form of `by`:
-        standard errors then count documents, not questions. None for unrelated items.
+        Which items belong together, such as questions on one document, given like `by`: standard
+        errors are then computed over documents, not questions. None for unrelated items.
     average
-        "items" weighs every item alike, "tasks" every task.
+        "items" gives every item the same weight, "tasks" every task.
     model
-        Response function of the items, as in `calibrate`; but "auto" is "1pl" for fewer than 100
-        respondents that are right or wrong: items that few answered tell no discrimination.
+        Measurement model of the items, as in `calibrate`; but for right or wrong responses of
+        fewer than 100 respondents, "auto" is "1pl": too few to estimate discriminations.
     confidence
-        Of all intervals. Those of ranks hold together, for all respondents at once, and so are
-        wider than `tied_with` and `verdict`, of which the share `alpha` may be wrong.
+        Confidence level of all intervals. Rank intervals hold simultaneously for all respondents,
+        and so are wider than `tied_with` and `verdict` suggest.
     alpha, correction
-        Share of pairs wrongly told apart: "bh" (Benjamini and Hochberg), or "by" however tests
-        hang together; with "holm" the chance of any such pair.
+        `alpha` limits the expected share of false claims among the pairs said to differ: "bh"
+        (Benjamini and Hochberg), or "by" (Benjamini and Yekutieli) under any dependence of the
+        tests. With "holm" it limits the chance of any false claim.
 
     Examples
     --------
@@ -290,12 +293,12 @@ def leaderboard(
     scale, said = ability_scale(kept.table, model)
     board = Board.of(kept.table, tasks, clusters, scale, average=average, confidence=confidence)
     if tasks is None and by is not None:
-        said = [*said, "No task of the items is known: they count as one."]
+        said = [*said, "The tasks of the items are unknown: all items are treated as one task."]
     return _found(board, alpha, correction, (*kept.notes, *said))
 
 
 def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) -> Leaderboard:
-    """What is told of a board, in its own order."""
+    """Gather the result of a board, in rank order."""
     tests = board.pairs(correction)
     rank = board.ranks()
     low, high = board.rank_intervals(tests)
@@ -336,15 +339,15 @@ def _accuracy(found: Reached) -> dict[str, Floats]:
 
 def _untested(tests: Pairs) -> list[str]:
     apart = int((tests.shared == 0).sum())
-    return [f"Not tested, since no item is shared: {counted(apart, 'pair')}."] if apart else []
+    return [f"Not tested, because no item is shared: {counted(apart, 'pair')}."] if apart else []
 
 
 def _two_rules(tests: Pairs, alpha: float, confidence: float) -> list[str]:
-    """Why ranks stay open between respondents that are told apart, where that happens."""
+    """A note if rank intervals of respondents that differ significantly overlap."""
     if not ((tests.p_adjusted <= alpha) & (tests.p_family > 1 - confidence)).any():
         return []
     note = (
-        "Rank intervals hold for all respondents at once, pairs told apart one by one: a rank may "
-        "stay open between two that are told apart."
+        "Rank intervals hold simultaneously for all respondents, tests of pairs do not: the rank "
+        "intervals of two respondents that differ significantly may overlap."
     )
     return [note]

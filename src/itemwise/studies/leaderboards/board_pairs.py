@@ -1,4 +1,4 @@
-"""Is one respondent really better than another? All pairs, on the items that both answered."""
+"""Paired tests of all respondents of a leaderboard, on the items that both answered."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from itemwise.numerics.reach import t_reach
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """One entry a pair, as `np.triu_indices` lists them; NaN where no item is shared."""
+    """One entry per pair, in the order of `np.triu_indices`; NaN where no item is shared."""
 
-    difference: Floats  # of the first from the second
+    difference: Floats  # first minus second
     se: Floats
     low: Floats
     high: Floats
     p: Floats
     p_adjusted: Floats
-    p_family: Floats  # adjusted so that any false alarm is rare: for the rank intervals
+    p_family: Floats  # adjusted for the chance of any false claim, for the rank intervals
     shared: NDArray[np.intp]
 
 
@@ -37,7 +37,7 @@ def compare_pairs(
     confidence: float,
     correction: str,
 ) -> Pairs:
-    """Paired tests of all rows against all; `exact` for right or wrong on unrelated items."""
+    """Test every pair of rows; `exact` for right or wrong responses to unrelated items."""
     seen = ~np.isnan(values)
     upper = np.triu_indices(len(values), 1)
     shared = (seen.astype(float) @ seen.T.astype(float))[upper]
@@ -57,7 +57,7 @@ def _exact(
     shared: Floats,
     confidence: float,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """McNemar's test, exact, from the items on which only one of the two is right."""
+    """McNemar's exact test, from the items on which only one of the two is right."""
     right = np.where(seen, values, 0.0)
     alone = right @ (seen - right).T  # (i, j): items that i has right and j wrong
     better, worse = alone[upper], alone.T[upper]
@@ -74,7 +74,7 @@ def _exact(
 def _by_clusters(
     values: Floats, grouping: Grouping, confidence: float, *, bounded: bool
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Student's t of the differences, whose standard errors are those of clusters."""
+    """Student's t test of the differences, with clustered standard errors."""
     parts = []
     for k in range(len(values) - 1):
         means = clustered_means(values[k] - values[k + 1 :], grouping)
@@ -85,7 +85,7 @@ def _by_clusters(
 
 
 def _limits(means: Means, confidence: float, *, bounded: bool) -> tuple[Floats, Floats]:
-    """Interval of a difference; where nothing varies, that of so many equal shares."""
+    """Interval of a difference; where nothing varies, that of two shares."""
     reach = t_reach(means.freedom, confidence) * means.se
     low, high = means.mean - reach, means.mean + reach
     if not bounded:
@@ -102,10 +102,10 @@ def _limits(means: Means, confidence: float, *, bounded: bool) -> tuple[Floats, 
 def rank_limits(
     pairs: Pairs, n: int, confidence: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Lowest and highest rank of each: who is surely better stands before, who is worse behind.
+    """Lowest and highest rank of each respondent, from who is significantly better or worse.
 
-    All of them hold together with probability `confidence`, also where respondents are equally good
-    (Mogstad, Romano, Shaikh and Wilhelm, 2024).
+    All intervals hold simultaneously with probability `confidence`, even where respondents are
+    equally good (Mogstad, Romano, Shaikh and Wilhelm, 2024).
     """
     first, second = np.triu_indices(n, 1)
     sure = pairs.p_family <= 1.0 - confidence
@@ -120,10 +120,10 @@ def rank_limits(
 
 
 def rank_limits_apart(low: Floats, high: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Lowest and highest rank of each where intervals of all hold together, but no pair is tested.
+    """Lowest and highest rank of each respondent from simultaneous intervals, without paired tests.
 
-    Who lies wholly above stands before, who lies wholly below behind: wider than by pairs, in
-    time and memory that do not grow with the number of pairs.
+    Respondents whose interval lies wholly above rank higher, those wholly below rank lower. This is
+    wider than by pairs, but time and memory do not grow with the number of pairs.
     """
     n = low.size
     ahead = n - np.searchsorted(np.sort(low), high, side="right")
