@@ -74,7 +74,10 @@ def test_bad_options_are_explained(run, path, words, code, message):
 
 def test_that_no_task_is_known_is_said(run, scores):
     document = json.loads(run("leaderboard", scores, "--json").stdout)
-    assert "The tasks of the items are unknown: all items are treated as one task." in document["notes"]
+    assert (
+        "The tasks of the items are unknown: all items are treated as one task."
+        in document["notes"]
+    )
     done = run("leaderboard", scores, "--by", "task")
     assert done.exit_code == 3
     assert "Give a table of them with --items" in done.stderr

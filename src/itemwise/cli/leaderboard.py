@@ -41,7 +41,7 @@ Average = Annotated[
     str, choice("--average", names=AVERAGES, text="Weigh all items alike, or all tasks.")
 ]
 Confidence = Annotated[float, typer.Option(help="Of all intervals, between 0 and 1.")]
-Alpha = Annotated[float, typer.Option(help="Expected share of false claims among the pairs.")]
+Alpha = Annotated[float, typer.Option(help="False discoveries among the pairs, at most.")]
 Correction = Annotated[
     str, choice("--correction", names=CORRECTIONS, text="How many tests at once are allowed for.")
 ]

@@ -24,7 +24,7 @@ class Pairs:
     high: Floats
     p: Floats
     p_adjusted: Floats
-    p_family: Floats  # adjusted for the chance of any false claim, for the rank intervals
+    p_family: Floats  # adjusted for the chance of any false discovery, for the rank intervals
     shared: NDArray[np.intp]
 
 

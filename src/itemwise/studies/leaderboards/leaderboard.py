@@ -130,8 +130,8 @@ class Leaderboard(Finding):
     def _risk(self) -> str:
         """What alpha limits."""
         if self.correction == "holm":
-            return f"the chance of any false claim is at most {self.alpha:.0%}"
-        return f"at most {self.alpha:.0%} of these are expected to be false claims"
+            return f"the chance of any false discovery is at most {self.alpha:.0%}"
+        return f"at most {self.alpha:.0%} of these are expected to be false discoveries"
 
     def to_frame(self) -> pd.DataFrame:
         """One row per respondent, the best first.
@@ -271,9 +271,9 @@ def leaderboard(
         Confidence level of all intervals. Rank intervals hold simultaneously for all respondents,
         and so are wider than `tied_with` and `verdict` suggest.
     alpha, correction
-        `alpha` limits the expected share of false claims among the pairs said to differ: "bh"
+        `alpha` limits the expected share of false discoveries among the pairs that differ: "bh"
         (Benjamini and Hochberg), or "by" (Benjamini and Yekutieli) under any dependence of the
-        tests. With "holm" it limits the chance of any false claim.
+        tests. With "holm" it limits the chance of any false discovery.
 
     Examples
     --------
