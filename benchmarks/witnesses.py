@@ -14,8 +14,8 @@ import pandas as pd
 import itemwise as iw
 from common import SHARED, machine, print_table
 from itemwise.calibration import known_items
-from itemwise.datasets.files import read_table
 from itemwise.scoring import NormalPopulation
+from itemwise.tables.table_files import read_table
 
 WITNESSES = SHARED / "reference"
 RASCH_AND_2PL = [

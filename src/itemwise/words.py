@@ -24,3 +24,13 @@ def joined(names: Sequence[str]) -> str:
 def said_p(p: float) -> str:
     """A p-value; how far below a thousandth it lies tells nobody anything."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def shown(value: object) -> str:
+    """Show a value of unknown origin: short, and without control characters."""
+    scalar = hasattr(value, "item") and getattr(value, "ndim", None) == 0  # of NumPy
+    text = repr(value.item() if scalar else value)  # type: ignore[attr-defined]
+    if len(text) <= 60:
+        return text
+    quote = text[-1] if text[-1] in "'\"" else ""
+    return f"{text[: 57 - len(quote)]}...{quote}"

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from itemwise.errors import InputError
+from itemwise.errors import FileError, InputError
 from itemwise.responses import Responses, as_responses, read_responses
 
 
@@ -71,22 +71,22 @@ def test_numbers_beyond_64_bits_are_kept_as_text(table, tmp_path, many_items):
     assert [str(value) for value in back] == [str(2**70), str(-(2**63))]
 
 
-BENT = [
+DAMAGED = [
     *({"facts": value} for value in (1e999, 1.5, "1", True, None, -1, 10**30)),
     *({"notes": value} for value in ("text", [1], {"a": 1}, None)),
     *({"column_facts": value} for value in ([], "text", {"size": 3}, None)),
 ]
 
 
-@pytest.mark.parametrize("bent", BENT)
-def test_bent_metadata_are_refused(table, tmp_path, bent):
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_damaged_metadata_are_refused(table, tmp_path, damage):
     path = tmp_path / "r.parquet"
     table.save(path)
     stored = pq.read_table(path)
-    about = json.loads(stored.schema.metadata[b"itemwise.about"]) | bent
+    about = json.loads(stored.schema.metadata[b"itemwise.about"]) | damage
     metadata = stored.schema.metadata | {b"itemwise.about": json.dumps(about).encode()}
     pq.write_table(stored.replace_schema_metadata(metadata), path)
-    with pytest.raises(InputError, match=r"r\.parquet"):
+    with pytest.raises(FileError, match=r"r\.parquet"):
         read_responses(path)
 
 

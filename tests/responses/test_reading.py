@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.responses import Responses, read_responses, write_responses
-from itemwise.responses import text as text_module
+from itemwise.tables import text_files as text_module
 
 NAN = float("nan")
 WIDE = "model,q1,q2\na,1,0\nb,,1\n"
@@ -350,7 +350,10 @@ PARQUET_ERRORS = {
     "text": (b"model,q\na,1\n", "no intact Parquet file"),
     "cut short": (INTACT[:-20], "no intact Parquet file"),
     "cut in the middle": (INTACT[:100] + INTACT[-8:], "no intact Parquet file"),
-    "nested": (parquet_bytes(pa.table({"model": ["a"], "q": [[1]]})), "Column 'q' is of type"),
+    "nested": (
+        parquet_bytes(pa.table({"model": ["a"], "q": [[1]]})),
+        "Column 'q' of .* holds lists",
+    ),
     "text in cells": (
         parquet_bytes(pa.table({"model": ["a", "b"], "p": [1, 0], "q": ["1", "oops"]})),
         "respondent 'b' and item 'q' holds 'oops'",
@@ -379,6 +382,16 @@ def test_parquet_with_a_flipped_byte_never_escapes_as_another_error(write, posit
     damaged[position] ^= 0x80
     with suppress(ItemwiseError):
         read_responses(write(bytes(damaged), "scores.parquet"))
+
+
+@pytest.mark.parametrize("damage", [b"{cut", b"\xff\xfe", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "frame", [{"model": ["a"], "q": [1]}, {"model": ["a"], "item": ["q"], "score": [1]}]
+)
+def test_damaged_metadata_name_the_file(write, frame, damage):
+    table = pa.table(frame).replace_schema_metadata({b"pandas": damage})
+    with pytest.raises(FileError, match=r"scores\.parquet"):
+        read_responses(write(parquet_bytes(table), "scores.parquet"))
 
 
 def test_a_parquet_file_that_unpacks_without_end_is_stopped(write):

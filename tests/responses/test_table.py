@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from itemwise.errors import InputError
 from itemwise.responses import Responses
-from itemwise.responses.cells import shown
+from itemwise.words import shown
 
 NAN = float("nan")
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from itemwise.capability.coding import Coding, Grades, NormalRange, Rule, States
 from itemwise.capability.features import category_text
-from itemwise.datasets.delimited import read_delimited
 from itemwise.errors import InputError
 from itemwise.files import readable_file
+from itemwise.tables.delimited import read_delimited
 
 if TYPE_CHECKING:
     import pandas as pd

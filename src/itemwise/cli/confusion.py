@@ -110,7 +110,7 @@ def confusion(
 
 def _predictions(path: str) -> pd.DataFrame:
     """A table of predictions; a column called item names the rows."""
-    from itemwise.datasets.files import read_table
+    from itemwise.tables.table_files import read_table
 
     frame = read_table(path)
     first = str(frame.columns[0]).strip().lower()

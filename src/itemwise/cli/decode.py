@@ -197,9 +197,9 @@ def finished(
 def _decode_tables(
     paths: list[str], model: str, method: str, limits: Limits, console: Console
 ) -> BenchmarkDecoding:
-    from itemwise.datasets.files import name_of
     from itemwise.responses import read_responses
     from itemwise.studies import decode_responses
+    from itemwise.tables.table_files import name_of
 
     names = [name_of(path) for path in paths]
     if twice := [name for name in names if names.count(name) > 1]:

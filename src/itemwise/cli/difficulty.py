@@ -197,8 +197,8 @@ def _read(
     """Features, and the columns that are named, as numbers."""
     import pandas as pd
 
-    from itemwise.datasets.files import read_table
     from itemwise.studies.difficulty.targets import TARGETS
+    from itemwise.tables.table_files import read_table
 
     frame = read_table(path)
     frame = frame.set_index("item") if "item" in frame else frame

@@ -50,8 +50,8 @@ def alarm(
     code is 0; --json has `fired`.
     """
     check_targets({"--out": (out, TABLE), "--figure": (figure, FIGURE)}, sources=[reference, new])
-    from itemwise.datasets.files import read_table
     from itemwise.studies import performance_alarm
+    from itemwise.tables.table_files import read_table
 
     console = Console(quiet, json)
     found = performance_alarm(

@@ -160,7 +160,7 @@ def decide(
     targets = {"--out": (out, TABLE), "--explain": (explain, TABLE)}
     check_targets(targets, sources=[gate, gate.with_suffix(".skops"), cases], present=False)
     from itemwise.capability import load_gate
-    from itemwise.datasets.files import read_table
+    from itemwise.tables.table_files import read_table
 
     console = Console(quiet, json)
     made = load_gate(gate)

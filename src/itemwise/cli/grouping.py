@@ -39,7 +39,7 @@ def with_facts(table: Responses, items: Path | None) -> Responses:
     """The table with the facts that a file tells of its items."""
     if items is None:
         return table
-    from itemwise.datasets.files import read_table
+    from itemwise.tables.table_files import read_table
 
     frame = read_table(items)
     if "item" not in frame:

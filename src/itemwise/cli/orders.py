@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
-from itemwise.responses.cells import number
-from itemwise.responses.text import text_lines
+from itemwise.tables.delimited import number
+from itemwise.tables.text_files import text_lines
 
 if TYPE_CHECKING:
     from itemwise.files import PathLike

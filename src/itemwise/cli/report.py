@@ -86,7 +86,7 @@ def report(
 
 def _instances(path: Path) -> pd.DataFrame:
     """Rows by the name of their item."""
-    from itemwise.datasets.files import read_table
+    from itemwise.tables.table_files import read_table
 
     frame = read_table(str(path))
     return frame.set_index(frame.columns[0])

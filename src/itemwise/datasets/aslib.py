@@ -24,11 +24,10 @@ from itemwise.datasets.aslib_runs import (
     require_columns,
     runs_by_problem,
 )
-from itemwise.datasets.files import MAX_BYTES, read_table
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
-from itemwise.responses.cells import shown
-from itemwise.words import counted, listed
+from itemwise.tables.table_files import MAX_BYTES, read_table
+from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,9 +14,8 @@ from typing import Literal
 
 from itemwise.errors import FileError
 from itemwise.files import readable_file
-from itemwise.responses.cells import shown
-from itemwise.responses.text import text_lines
-from itemwise.words import counted
+from itemwise.tables.text_files import text_lines
+from itemwise.words import counted, shown
 
 Better = Literal["higher", "lower"]
 MeasureKind = Literal["runtime", "quality"]

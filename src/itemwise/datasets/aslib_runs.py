@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.datasets.files import as_name
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
-from itemwise.responses.cells import shown
-from itemwise.words import counted, listed
+from itemwise.tables.table_files import as_name
+from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd

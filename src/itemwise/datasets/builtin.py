@@ -9,7 +9,7 @@ import numpy as np
 
 from itemwise.datasets.dataset import Dataset
 from itemwise.errors import InputError
-from itemwise.responses.cells import shown
+from itemwise.words import shown
 
 if TYPE_CHECKING:
     import pandas as pd

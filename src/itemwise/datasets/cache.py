@@ -19,7 +19,7 @@ from itemwise.files import (
     write_bytes,
     write_json,
 )
-from itemwise.responses.cells import shown
+from itemwise.words import shown
 
 MAX_BYTES = 4 * 1024**3
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from itemwise.datasets.labels import check_labels
 from itemwise.errors import InputError
-from itemwise.responses.cells import shown
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd

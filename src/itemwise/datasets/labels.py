@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses.cells import number, shown
-from itemwise.words import counted, listed
+from itemwise.tables.delimited import number
+from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd

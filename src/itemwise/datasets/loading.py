@@ -13,13 +13,12 @@ import numpy as np
 
 from itemwise.datasets.builtin import DRAWN, SHIPPED, builtin_dataset
 from itemwise.datasets.dataset import Dataset
-from itemwise.datasets.files import name_of, read_table
 from itemwise.datasets.labels import check_complete, target_column
 from itemwise.datasets.openml import Server, openml_dataset, openml_task, suite_tasks
 from itemwise.errors import InputError
 from itemwise.files import PathLike
-from itemwise.responses.cells import shown
-from itemwise.words import listed
+from itemwise.tables.table_files import name_of, read_table
+from itemwise.words import listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,9 +22,8 @@ from itemwise.datasets.dataset import Dataset
 from itemwise.datasets.labels import target_column
 from itemwise.errors import FileError, InputError, ItemwiseError, MissingExtraError
 from itemwise.files import PathLike
-from itemwise.responses.arff import read_arff
-from itemwise.responses.cells import shown
-from itemwise.words import counted
+from itemwise.tables.arff import read_arff
+from itemwise.words import counted, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from itemwise.datasets.openml import OpenMLServer, Server, number_of, suite_tasks
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
-from itemwise.responses.cells import shown
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 from itemwise.datasets.dataset import Dataset
 from itemwise.datasets.openml import ALIAS, ONE_AT_A_TIME, number_of, openml_package, said_by
 from itemwise.errors import FileError, InputError
-from itemwise.responses.cells import shown
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd

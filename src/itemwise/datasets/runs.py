@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from itemwise.datasets.files import MAX_BYTES, as_name, read_table
 from itemwise.errors import InputError
 from itemwise.files import PathLike, size_for_people
-from itemwise.responses.cells import shown
-from itemwise.words import listed
+from itemwise.tables.table_files import MAX_BYTES, as_name, read_table
+from itemwise.words import listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,7 @@ from itemwise.datasets.dataset import Dataset
 from itemwise.datasets.labels import coded
 from itemwise.datasets.preprocessing import prepared
 from itemwise.errors import InputError
-from itemwise.responses.cells import shown
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, shown
 
 Positions = NDArray[np.intp]
 

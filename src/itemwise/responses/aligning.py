@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import InputError
-from itemwise.responses.cells import shown
+from itemwise.words import shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
+from itemwise.tables.delimited import number
+from itemwise.words import shown
 
 Kind = Literal["binary", "graded", "continuous"]
 Where = Callable[[int], str]  # position in C order -> the cell, in words
@@ -66,16 +68,6 @@ def as_numbers(values: NDArray[Any], where: Where) -> NDArray[Any]:
     if wrong.size:
         refuse_text(where(int(wrong[0])), values.flat[wrong[0]], wrong.size - 1)
     return np.asarray(parsed, dtype=np.float64)
-
-
-def number(cell: object) -> float | None:
-    """The cell as a float, NaN if it is missing, None if it is no number at all."""
-    if cell is None or type(cell).__name__ in ("NAType", "MaskedConstant"):
-        return math.nan
-    try:
-        return float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def refuse_text(cell: str, value: object, n_more: int = 0) -> NoReturn:
@@ -145,15 +137,6 @@ def stacked(blocks: list[NDArray[Any]], *, columns: bool = False) -> NDArray[Any
         lines[end - len(block) : end] = block if small else as_floats(block)
         end -= len(block)
     return table
-
-
-def shown(value: object) -> str:
-    """A value of unknown origin, short and without control characters."""
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    if len(text) <= 60:
-        return text
-    quote = text[-1] if text[-1] in "'\"" else ""
-    return f"{text[: 57 - len(quote)]}...{quote}"
 
 
 def cell_finder(respondents: Sequence[str], items: Sequence[str]) -> Where:

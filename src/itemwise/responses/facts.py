@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses.cells import shown
+from itemwise.words import shown
 
 if TYPE_CHECKING:
     import pandas as pd

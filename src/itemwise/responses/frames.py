@@ -16,11 +16,11 @@ from itemwise.responses.cells import (
     cell_finder,
     compact,
     pair_in_words,
-    shown,
     stacked,
 )
 from itemwise.responses.extras import SEPARATOR
 from itemwise.responses.triples import Triples
+from itemwise.words import shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from itemwise.errors import FileError, InputError
-from itemwise.responses.cells import number, refuse_text, shown
+from itemwise.responses.cells import refuse_text
 from itemwise.responses.table import Responses
-from itemwise.responses.text import text_lines
 from itemwise.responses.triples import Collector
+from itemwise.tables.delimited import number
+from itemwise.tables.text_files import text_lines
+from itemwise.words import shown
 
 _EXPECTED = 'One line should read {"subject_id": "name", "responses": {"item": 1}}.'
 

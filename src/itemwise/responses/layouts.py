@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from itemwise.errors import InputError
-from itemwise.responses.cells import shown
+from itemwise.words import shown
 
 ITEM_ROWS = "items"
 LAYOUTS = ("auto", "wide", "long", ITEM_ROWS)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses.cells import shown
+from itemwise.words import shown
 
 # Names, positions (a slice of them, too) or a boolean mask.
 Selection = str | slice | Sequence[str] | Sequence[int] | Sequence[bool] | NDArray[Any]

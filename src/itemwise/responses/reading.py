@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
-from itemwise.responses.cells import checked_kind, shown
-from itemwise.responses.delimited import read_delimited
+from itemwise.responses.cells import checked_kind
+from itemwise.responses.delimited_responses import read_delimited
 from itemwise.responses.jsonlines import read_json_lines
 from itemwise.responses.layouts import ITEM_ROWS, LAYOUTS
 from itemwise.responses.logs import is_folder, is_log, may_be_log, read_logs
-from itemwise.responses.parquet import read_parquet
+from itemwise.responses.parquet_responses import read_parquet
 from itemwise.responses.table import Responses
+from itemwise.words import shown
 
 if TYPE_CHECKING:
     from itemwise.files import PathLike

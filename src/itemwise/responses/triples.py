@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.files import size_for_people
-from itemwise.responses.cells import NEVER_ASKED, pair_in_words, shown
+from itemwise.responses.cells import NEVER_ASKED, pair_in_words
+from itemwise.words import shown
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import write_atomically
-from itemwise.responses.cells import shown
 from itemwise.responses.layouts import CORNER
-from itemwise.responses.parquet import write_parquet
+from itemwise.responses.parquet_responses import write_parquet
+from itemwise.words import shown
 
 if TYPE_CHECKING:
     from itemwise.files import PathLike

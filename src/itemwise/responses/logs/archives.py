@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
-from itemwise.responses.cells import shown
+from itemwise.words import shown
 
 MOST_MEMBERS = 500_000
 LARGEST_MEMBER = 512 * 1024**2  # bytes

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
-from itemwise.responses.cells import shown
 from itemwise.responses.logs.formats import LOG_FORMATS
 from itemwise.responses.logs.runs import LogFormat
-from itemwise.responses.text import check_beginning
+from itemwise.tables.text_files import check_beginning
+from itemwise.words import shown
 
 ENDINGS = (".jsonl", ".json", ".eval", ".arff", ".ndjson", ".jsonlines")
 _BEGINNING = 1 << 14

@@ -28,7 +28,7 @@ from itemwise.responses.logs.runs import (
     part,
     shortened,
 )
-from itemwise.responses.text import text_bytes
+from itemwise.tables.text_files import text_bytes
 
 STATS, SPEC, STATE = "per_instance_stats.json", "run_spec.json", "scenario_state.json"
 PERTURBED = "of perturbed instances"

@@ -29,7 +29,7 @@ from itemwise.responses.logs.runs import (
     part,
     shortened,
 )
-from itemwise.responses.text import text_bytes
+from itemwise.tables.text_files import text_bytes
 from itemwise.words import counted
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer

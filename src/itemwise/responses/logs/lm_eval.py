@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from itemwise.responses.cells import shown
 from itemwise.responses.facts import Fact
 from itemwise.responses.logs.documents import PASSAGES, SUBJECTS, field_of, fingerprint, question
 from itemwise.responses.logs.jsonfiles import small_json
@@ -30,6 +29,7 @@ from itemwise.responses.logs.runs import (
     part,
     shortened,
 )
+from itemwise.words import shown
 
 SECOND_FILTER = "of another filter"
 TWICE = "that are there twice"

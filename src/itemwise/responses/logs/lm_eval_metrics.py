@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from itemwise.errors import FileError
-from itemwise.responses.cells import shown
 from itemwise.responses.logs.lines import SURVEYED_LINES, records
 from itemwise.responses.logs.runs import Wanted, as_score, no_metric
+from itemwise.words import shown
 
 PREFERRED = ("exact_match", "acc", "acc_norm", "pass@1", "mc1", "em", "f1")
 _NO_METRICS = {

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses.cells import Kind, shown
+from itemwise.responses.cells import Kind
 from itemwise.responses.facts import Fact
 from itemwise.responses.logs.dates import moment
 from itemwise.responses.logs.runs import Epochs, Items, Run
 from itemwise.responses.table import Responses
 from itemwise.responses.triples import Triples, check_cells
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, shown
 
 OLDER_RUN = "of an older run of the same model and task"
 MOST_GRADES = 20

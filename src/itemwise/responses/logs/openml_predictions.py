@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError
 from itemwise.files import readable_file
-from itemwise.responses.arff import read_arff
 from itemwise.responses.facts import Fact
 from itemwise.responses.logs.runs import Items, Passed, Run, Wanted, as_fact, no_metric
-from itemwise.responses.text import text_bytes
+from itemwise.tables.arff import read_arff
+from itemwise.tables.text_files import text_bytes
 from itemwise.words import joined
 
 if TYPE_CHECKING:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, get_args
 
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.progress import telling
-from itemwise.responses.cells import shown
 from itemwise.responses.logs.finding import Found, as_paths, find_logs
 from itemwise.responses.logs.log_reading import LogReading
 from itemwise.responses.logs.merging import merged
 from itemwise.responses.logs.runs import Epochs, Items, Run, Wanted, clean
-from itemwise.words import counted
+from itemwise.words import counted, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from itemwise.errors import FileError
-from itemwise.responses.cells import shown
 from itemwise.responses.facts import Fact
+from itemwise.words import shown
 
 Epochs = Literal["mean", "grades", "first"]
 Passed = Callable[[int], None]  # told how many bytes of the file are behind us

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from itemwise.datasets.labels import in_order, label_text
 from itemwise.errors import InputError
 from itemwise.responses.aligning import is_numbered
-from itemwise.responses.cells import shown
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd

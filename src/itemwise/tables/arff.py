@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
-from itemwise.responses.cells import shown
-from itemwise.responses.text import text_lines
-from itemwise.words import listed
+from itemwise.tables.text_files import text_lines
+from itemwise.words import listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +98,14 @@ def _attribute(path: Path, number: int, text: str) -> Attribute:
     name, kind = _unquoted(match), match[4].strip()
     if kind.startswith("{") and kind.endswith("}"):
         values = tuple("?" if v is None else v for v in _fields(path, number, kind[1:-1]))
-        return Attribute(name, "nominal", values, {text: code for code, text in enumerate(values)})
+        places = {value: code for code, value in enumerate(values)}
+        if len(places) < len(values):
+            repeated = sorted({shown(value) for value in values if values.count(value) > 1})
+            raise FileError(
+                f"'{path}', line {number:,}: attribute {shown(name)} states "
+                f"{listed(repeated, 'value')} more than once. Remove the repetition."
+            )
+        return Attribute(name, "nominal", values, places)
     word = kind.split(None, 1)[0].lower() if kind else ""
     if word in _NUMERIC:
         return Attribute(name, "numeric")

@@ -6,13 +6,15 @@ from contextlib import suppress
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itemwise.datasets import load_dataset
-from itemwise.datasets.files import name_of, read_table
 from itemwise.errors import FileError, InputError, ItemwiseError
+from itemwise.tables.table_files import name_of, read_table
 
 ROWS = "width,colour,class\n1.5,red,yes\n2.5,blue,no\n,red,yes\n4,?,no\n"
 
@@ -67,6 +69,13 @@ def test_parquet_with_lists_is_refused(tmp_path):
     pd.DataFrame({"x": [[1], [2]], "class": ["n", "y"]}).to_parquet(tmp_path / "p.parquet")
     with pytest.raises(InputError, match=r"'x'.*lists or records"):
         load_dataset(tmp_path / "p.parquet")
+
+
+def test_damaged_metadata_of_parquet_name_the_file(tmp_path):
+    table = pa.table({"x": [1.0], "class": ["n"]}).replace_schema_metadata({b"pandas": b"{cut"})
+    pq.write_table(table, tmp_path / "p.parquet")
+    with pytest.raises(FileError, match=r"p\.parquet"):
+        read_table(tmp_path / "p.parquet")
 
 
 @pytest.mark.parametrize(

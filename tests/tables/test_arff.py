@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.datasets.files import read_table
 from itemwise.errors import FileError
+from itemwise.tables.table_files import read_table
 
 DENSE = """% a comment
 @RELATION 'two words'
@@ -77,6 +77,10 @@ HEAD = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n"
         (HEAD + "@attribute d date 'yyyy-MM-dd'\n@data\n1,x,2020-01-01\n", "'d' is of type .date"),
         (HEAD + "@attribute d relational\n@data\n1,x,y\n", "is of type 'relational'"),
         (HEAD + "@attribute a numeric\n@data\n1,x,1\n", "twice"),
+        (
+            HEAD + "@attribute c {u,v,u}\n@data\n1,x,u\n",
+            "line 4: attribute 'c' .*'u'.*more than once",
+        ),
         (HEAD + "@attribute\n@data\n1,x,1\n", "@attribute name type"),
     ],
 )
@@ -98,7 +102,7 @@ def test_any_text_comes_back_through_its_quotes(tmp_path_factory, texts):
 
 
 def test_many_blocks_are_joined_in_order(read, monkeypatch):
-    monkeypatch.setattr("itemwise.responses.arff._BLOCK_CELLS", 4)
+    monkeypatch.setattr("itemwise.tables.arff._BLOCK_CELLS", 4)
     rows = "".join(f"{n},{'xy'[n % 2]}\n" for n in range(11))
     frame = read(HEAD + "@data\n" + rows)
     assert list(frame["a"]) == list(range(11))
@@ -106,7 +110,7 @@ def test_many_blocks_are_joined_in_order(read, monkeypatch):
 
 
 def test_short_sparse_rows_may_not_unpack_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("itemwise.responses.arff._BLOCK_CELLS", 100)
+    monkeypatch.setattr("itemwise.tables.arff._BLOCK_CELLS", 100)
     head = "".join(f"@attribute a{n} numeric\n" for n in range(100))
     (tmp_path / "a.arff").write_text(f"@relation r\n{head}@data\n" + "{}\n" * 100)
     with pytest.raises(FileError, match="unpacks to more than"):

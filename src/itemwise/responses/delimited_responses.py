@@ -6,12 +6,9 @@ responses needs some hundred megabytes. Cells are numbers or nothing: nothing is
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 from array import array
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import FileError, InputError
-from itemwise.responses.cells import as_floats, compact, refuse_text, shown, stacked
+from itemwise.responses.cells import as_floats, compact, refuse_text, stacked
 from itemwise.responses.extras import ExtraCells, Found, names_and_facts, typed
 from itemwise.responses.layouts import ITEM_ROWS, LongColumns, is_item, long_columns, names_rows
 from itemwise.responses.table import Responses
-from itemwise.responses.text import text_lines
 from itemwise.responses.triples import Collector
+from itemwise.tables.delimited import Rows, delimited_rows
+from itemwise.tables.text_files import text_lines
+from itemwise.words import shown
 
-_DELIMITERS = ",;\t"
 _BLOCK_CELLS = 1 << 16
 _SAMPLE_ROWS = 100  # by which columns of text are known
-_SAMPLE_LINES = 10  # names in quotes may run over several
 _WORDS = {
     **dict.fromkeys(["", "na", "n/a", "null", "none", "<na>"], math.nan),
     "true": 1.0,
@@ -69,7 +66,7 @@ class Numerals(dict[str, float]):
 def read_delimited(path: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
     """Read a wide or long table; see `read_responses` for the rules."""
     with text_lines(path, max_bytes) as lines:
-        rows = _rows(path, lines)
+        _, rows = delimited_rows(path, lines)
         _, header = next(rows)
         columns = long_columns(header, layout)
         if columns is not None:
@@ -81,55 +78,7 @@ def read_delimited(path: Path, kind: str | None, layout: str, max_bytes: int) ->
         return _wide(path, header, rows, kind, layout)
 
 
-def _rows(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """Line number and fields of every row that is not blank, all of one length."""
-    start = list(itertools.islice(lines, _SAMPLE_LINES))
-    tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
-    delimiter = "\t" if tabs else delimiter_of(start)
-    reader = csv.reader(itertools.chain(start, lines), delimiter=delimiter, strict=True)
-    width = 0
-    try:
-        for row in reader:
-            if not row:
-                continue
-            width = width or len(row)
-            if len(row) != width:
-                raise FileError(
-                    f"'{path}', line {reader.line_num:,} has {len(row):,} fields, but the first "
-                    f"line has {width:,}. Complete the row, and put quotes around text that "
-                    f"holds {shown(delimiter)}."
-                )
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise FileError(
-            f"'{path}', line {reader.line_num:,} is not valid CSV: {error}. "
-            "Check that every quote is closed."
-        ) from error
-    if not width:
-        raise FileError(f"'{path}' holds nothing but blank lines. Check how it was made.")
-
-
-def delimiter_of(start: list[str]) -> str:
-    """The one that cuts the first two rows into equally many fields, and the most."""
-
-    def fit(delimiter: str) -> tuple[bool, int]:
-        rows = filter(None, csv.reader(start, delimiter=delimiter, strict=True))
-        counts: list[int] = []
-        with suppress(csv.Error):  # what was counted before the error stays
-            counts.extend(len(row) for row in itertools.islice(rows, 2))
-        most = max(counts, default=0)
-        return (min(counts) == most, most) if most > 1 else (False, 0)
-
-    return max(_DELIMITERS, key=fit)
-
-
-def _wide(
-    path: Path,
-    header: list[str],
-    rows: Iterator[tuple[int, list[str]]],
-    kind: str | None,
-    layout: str,
-) -> Responses:
+def _wide(path: Path, header: list[str], rows: Rows, kind: str | None, layout: str) -> Responses:
     numerals = Numerals()
     first, table = _first_and_table(header, rows, numerals)
     _check_rows(path, first)
@@ -143,15 +92,13 @@ def _wide(
     return _responses(_with_first(first, numerals, table), None, header, kind)
 
 
-def _item_rows(
-    path: Path, header: list[str], rows: Iterator[tuple[int, list[str]]], kind: str | None
-) -> Responses:
+def _item_rows(path: Path, header: list[str], rows: Rows, kind: str | None) -> Responses:
     """A row an item: columns that tell of it, then one a respondent."""
     start = list(itertools.islice(rows, _SAMPLE_ROWS))
     width = _leading(header, [row for _, row in start])
     cells: list[list[str]] = [[] for _ in range(width)]
 
-    def cut() -> Iterator[tuple[int, list[str]]]:
+    def cut() -> Rows:
         for line, row in itertools.chain(start, rows):
             for column, text in zip(cells, row[:width], strict=True):
                 column.append(text)
@@ -188,7 +135,7 @@ def _check_rows(path: Path, first: list[str]) -> None:
 
 def _first_and_table(
     header: list[str],
-    rows: Iterator[tuple[int, list[str]]],
+    rows: Rows,
     numerals: Numerals,
     what: str = "respondent",
 ) -> tuple[list[str], NDArray[Any]]:
@@ -233,9 +180,7 @@ def _responses(
     return Responses(table, respondents, items, kind)
 
 
-def _collected(
-    header: list[str], columns: LongColumns, rows: Iterator[tuple[int, list[str]]]
-) -> tuple[Collector, Found]:
+def _collected(header: list[str], columns: LongColumns, rows: Rows) -> tuple[Collector, Found]:
     """Responses, and what the other columns tell."""
     numerals, collector, extras = Numerals(), Collector(), ExtraCells(header, columns)
     for line, row in rows:
