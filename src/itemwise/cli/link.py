@@ -11,7 +11,7 @@ from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
 from itemwise.cli.files import BANK, FIGURE, TABLE, bank_or_responses, check_targets, write_table
 from itemwise.cli.options import Bank, Json, Kind, Layout, Quiet, choice
-from itemwise.studies.linking.lines import METHODS
+from itemwise.studies.linking.linking_lines import METHODS
 
 New = Annotated[
     Path,

@@ -14,8 +14,8 @@ from itemwise import calibrate, link, simulate
 from itemwise.calibration import KnownCovariances, known_items
 from itemwise.errors import InputError
 from itemwise.models import MODELS, TwoPL
-from itemwise.studies.linking.anchors import choose_anchors, common_grid, paired
-from itemwise.studies.linking.lines import LINES, METHODS, robust_line
+from itemwise.studies.linking.linking_anchors import choose_anchors, common_grid, paired
+from itemwise.studies.linking.linking_lines import LINES, METHODS, robust_line
 
 MOVED = list(LINES)
 AFFINE = [name for name, model in MODELS.items() if model.affine]
@@ -138,7 +138,7 @@ def test_drift_is_found_and_taken_out_of_the_line(method):
 def test_nothing_is_called_drifted_where_nothing_drifted():
     old, new, _, _ = versions(drifting=0)
     assert link(old, new).drifted == ()
-    assert "none of the anchors drifted" in link(old, new).meaning
+    assert "no anchor drifted significantly" in link(old, new).meaning
 
 
 def test_holding_items_agrees_with_the_curves():
@@ -221,7 +221,7 @@ def test_most_anchors_drifting_is_said():
         ({"alpha": None}, "alpha is None"),
         ({"anchors": 3}, "anchors is 3; give a list"),
         ({"anchors": [1, 2]}, r"anchors is \[1, 2\]; give a list"),
-        ({"anchors": []}, "anchors is empty, but items are needed"),
+        ({"anchors": []}, "anchors is empty, but linking needs"),
         ({"anchors": ["item_1"]}, "1 of 1 common items can be anchors, but at least 2"),
     ],
 )
@@ -258,4 +258,4 @@ def test_the_plot_and_the_page_show_the_anchors(tmp_path):
     found = link(old, new)
     assert found.plot().ax_.get_xlabel() == "difficulty in the old calibration"
     found.save(tmp_path / "anchors.html")
-    assert "old = " in repr(found)
+    assert "old ability = " in repr(found)

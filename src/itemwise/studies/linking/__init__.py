@@ -1,1 +1,1 @@
-"""New items and new versions on an old scale."""
+"""Linking the scales of two calibrations."""

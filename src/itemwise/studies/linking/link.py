@@ -1,4 +1,4 @@
-"""A new version of a benchmark, or new items, on an old scale."""
+"""Linking: a new version of a benchmark, or new items, on the scale of an old bank."""
 
 from __future__ import annotations
 
@@ -12,12 +12,20 @@ from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration, KnownCovariances, join_banks
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
+from itemwise.models import MeasurementModel
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Finding
-from itemwise.studies.linking.anchors import choose_anchors, common_grid, paired
-from itemwise.studies.linking.drift import compare, purified
-from itemwise.studies.linking.frames import anchor_frame, population_frame
-from itemwise.studies.linking.lines import (
+from itemwise.studies.linking.linking_anchors import (
+    Comparison,
+    choose_anchors,
+    common_grid,
+    compare,
+    paired,
+    purified,
+)
+from itemwise.studies.linking.linking_lines import (
     CURVES,
     FIXED,
     LINES,
@@ -42,6 +50,8 @@ DRIFT = ("remove", "keep")
 FEW_ANCHORS = 5
 MANY_DRIFTED = 0.3
 DRIFTED = "drifted"
+NAMES = ("difficulty", "discrimination")
+SURE = normal_reach(0.95)  # standard errors, which ± stands for in sentences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,10 +59,10 @@ class Linking(Finding):
     """A new scale linked to an old one.
 
     Old ability = `slope` x new ability + `intercept`. `calibration` holds the new items on the
-    old scale, with their respondents; `bank` all items of both: anchors as the old bank has them,
-    drifted ones as they are now. The standard errors say how well the anchors tie the two scales,
-    which is what the linked items need; that the respondents of either calibration are a sample
-    of some population is no part of them. `anchors` has one row an anchor.
+    old scale, with their respondents; `bank` holds all items of both: anchors with their old
+    parameters, drifted ones with their new parameters. The standard errors say how precisely the
+    anchors link the two scales; they do not include that the respondents of either calibration
+    are a sample of a population. `anchors` has one row per anchor.
     """
 
     method: str
@@ -68,31 +78,31 @@ class Linking(Finding):
 
     @property
     def drifted(self) -> tuple[str, ...]:
-        """Anchors that are not what they were."""
+        """Anchors that changed significantly."""
         return tuple(self.anchors.index[self.anchors["drifted"]])
 
     @property
     def meaning(self) -> str:
-        """One sentence for a reader who is no psychometrician."""
+        """The line, how many anchors it rests on, and where the new respondents stand."""
         used, gone = int(self.anchors["used"].sum()), list(self.drifted)
         new, old = self.populations.loc["new"], self.populations.loc["old"]
         ahead = (new["mean"] - old["mean"]) / old["sd"]
-        where = f"{abs(ahead):.2f} deviations {'above' if ahead >= 0 else 'below'}"
-        drift = f"{listed(gone, 'anchor')} drifted" if gone else "none of the anchors drifted"
+        unsure = SURE * new["mean_se"] / old["sd"]
+        drift = f"{listed(gone, 'anchor')} drifted" if gone else "no anchor drifted"
         return (
-            f"Tied by {counted(used, 'item')}, the new scale is the old one with old = "
-            f"{self.slope:.3f} x new {'+' if self.intercept >= 0 else '-'} "
-            f"{abs(self.intercept):.3f} (standard errors {self.slope_se:.3f} and "
-            f"{self.intercept_se:.3f}); the new respondents stand on average {where} the old "
-            f"ones, and {drift}."
+            f"Linked by {counted(used, 'anchor')}: old ability = {self.slope:.3f} x new ability "
+            f"{'+' if self.intercept >= 0 else '-'} {abs(self.intercept):.3f} (standard errors "
+            f"{self.slope_se:.3f} and {self.intercept_se:.3f}). On average the new respondents are "
+            f"{abs(ahead):.2f} ± {unsure:.2f} standard deviations "
+            f"{'above' if ahead >= 0 else 'below'} the old ones, and {drift} significantly."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an anchor: both difficulties and discriminations, distance, test, verdict."""
+        """One row per anchor: both difficulties and discriminations, distance, test, verdict."""
         return self.anchors.copy()
 
     def plot(self, kind: str = "anchors", **kw: Any) -> Display:
-        """Difficulty on the old scale against the new one, drifted anchors marked."""
+        """Draw difficulty on the old scale against the new one, with drifted anchors marked."""
         from itemwise.displays import DISPLAYS
 
         return DISPLAYS[one_of(kind, "kind", FIGURES)](self.to_frame()).plot(**kw)
@@ -109,27 +119,29 @@ def link(
 ) -> Linking:
     """Put a new calibration, or new responses, on the scale of an old bank.
 
-    `slope` and `intercept`, with their se, lead from the new scale to the old; the frame has a row
-    an anchor: its parameters on both, their difference, p, drifted, used. Stocking and Lord (1983),
-    Haebara (1980), Marco (1977), Loyd and Hoover (1980).
+    `slope` and `intercept`, with their standard errors, lead from the new scale to the old one. The
+    frame has one row per anchor: its parameters on both scales, their difference, p, drifted, used.
+    The methods are those of Stocking and Lord (1983), Haebara (1980), Marco (1977), and Loyd and
+    Hoover (1980).
 
     Parameters
     ----------
     old
-        The bank whose scale stays.
+        The bank whose scale is kept.
     new
         Another calibration of the same model; or responses, which are calibrated here.
     anchors
-        Names of items that both have and that tie the scales; all common ones if left out.
+        Names of the common items that link the scales; all common items if omitted.
     method
-        "stocking-lord" and "haebara" compare the anchors' curves, summed and one by one;
-        "mean-sigma" and "mean-mean" moments of their parameters. "fixed" calibrates the new
-        responses with the anchors held at their old parameters (`calibrate(fixed=old)`).
+        "stocking-lord" compares the sum of the anchors' curves, "haebara" the curves one by one;
+        "mean-sigma" and "mean-mean" compare moments of their parameters. "fixed" calibrates the
+        new responses with the anchors fixed at their old parameters (`calibrate(fixed=old)`).
     drift
-        "remove" tests every anchor and links without those that changed, until no more are
-        found; "keep" tests and reports, but links with all.
+        "remove" tests every anchor and links without those that changed significantly, until no
+        more are found; "keep" tests and reports, but links with all anchors.
     alpha
-        Share of false alarms among the anchors called drifted (Benjamini and Hochberg).
+        Expected share of false discoveries among the anchors called drifted (Benjamini and
+        Hochberg).
 
     Examples
     --------
@@ -155,7 +167,7 @@ def link(
         line = _line_of_held(pair.part(used), fresh, linked, line)
     else:
         linked = _moved(fresh, line)
-    frame = anchor_frame(pair, chosen, compare(pair, grid, line), drifted, line).assign(used=used)
+    frame = _anchor_frame(pair, chosen, compare(pair, grid, line), drifted, line).assign(used=used)
     renewed = set(frame.index[frame["drifted"]])
     if anchors is not None:
         renewed |= set(old.item_names) & set(fresh.item_names) - set(anchors)
@@ -168,7 +180,7 @@ def link(
         calibration=replace(linked, flags=_flagged(linked, frame)),
         bank=_bank(old, replace(linked, flags=_flagged(linked, frame)), renewed),
         anchors=frame,
-        populations=population_frame(old, linked, fresh, line),
+        populations=_population_frame(old, linked, fresh, line),
         notes=(*notes, *_remarks(old, fresh, frame, method), *_untested(pair)),
     )
 
@@ -176,7 +188,7 @@ def link(
 def _tied(
     pair: Anchors, grid: Grid, start: Line, method: str, drift: str, alpha: float
 ) -> tuple[Line, np.ndarray]:
-    """The line, and which anchors drifted; held items are judged by their curves."""
+    """The line, and which anchors drifted; with fixed items, drift is judged by their curves."""
     search = LINES[CURVES if method == FIXED else method]
 
     def find(part: Anchors, near: Line) -> Line:
@@ -191,8 +203,8 @@ def _tied(
 def _check(old: Calibration, method: str, drift: str, alpha: float) -> None:
     if not isinstance(old, Calibration):
         raise InputError(
-            f"old is {type(old).__name__}; give a calibration, or iw.load a bank. A table of "
-            "responses has no scale yet: link(iw.calibrate(old), new)."
+            f"old is {type(old).__name__}; give a calibration, or a bank read by iw.load. For a "
+            "table of responses, calibrate it first: link(iw.calibrate(old), new)."
         )
     one_of(method, "method", METHODS)
     one_of(drift, "drift", DRIFT)
@@ -200,19 +212,19 @@ def _check(old: Calibration, method: str, drift: str, alpha: float) -> None:
     if not old.model.affine:
         raise InputError(
             f"Scales of the {old.model.name} model cannot be linked: its curves change their form "
-            "when the scale moves. The continuous model explains scores in an interval, too."
+            "when the scale moves. For scores in an interval, use the continuous model."
         )
 
 
 def _calibrated(old: Calibration, new: Calibration | Table, method: str) -> Calibration:
-    """The new items on a scale of their own."""
+    """The new items on their own scale."""
     if not isinstance(new, Calibration):
         return calibrate(as_responses(new, old.model.kind), old.model.unfitted())
     if not old.model.alike(new.model):
         raise InputError(
             f"The old bank holds items of the {old.model.name} model, the new one of the "
             f"{new.model.name} model, or with other options. Calibrate the new responses with "
-            "the old model, or give the responses themselves."
+            "the old model, or pass the responses themselves."
         )
     if method == FIXED:
         _responses(new)
@@ -222,14 +234,14 @@ def _calibrated(old: Calibration, new: Calibration | Table, method: str) -> Cali
 def _responses(new: Calibration) -> Responses:
     if new.responses is None:
         raise InputError(
-            "method='fixed' calibrates the new responses, and this calibration was loaded without "
-            "them. Give the responses, as in link(old, responses, method='fixed')."
+            "method='fixed' calibrates the new responses, but this calibration was loaded without "
+            "them. Pass the responses: link(old, responses, method='fixed')."
         )
     return new.responses
 
 
 def _moved(new: Calibration, line: Line) -> Calibration:
-    """The new calibration on the old scale; what the line leaves unknown adds to its errors."""
+    """The new calibration on the old scale; the uncertainty of the line adds to its errors."""
     own = new.uncertainty.covariances
     return replace(
         new,
@@ -240,10 +252,10 @@ def _moved(new: Calibration, line: Line) -> Calibration:
 
 
 def _line_of_held(anchors: Anchors, new: Calibration, held: Calibration, near: Line) -> Line:
-    """The line from the new respondents' place on either scale.
+    """The line from the mean and spread of the new respondents on either scale.
 
-    Holding items is nearly the same as fitting the line to coordinates, weighed by what the new
-    responses tell of them; its error follows from those of the anchors on both scales.
+    Fixing items is nearly the same as fitting the line to their coordinates, weighted by the
+    information in the new responses; its error follows from those of the anchors on both scales.
     """
     slope = held.population.sd / new.population.sd
     line = replace(near, slope=slope, intercept=held.population.mean - slope * new.population.mean)
@@ -256,22 +268,22 @@ def _line_of_held(anchors: Anchors, new: Calibration, held: Calibration, near: L
     inner = np.linalg.pinv(np.einsum("mnw,lnw->ml", pull, ways))
     spread = np.einsum("mnw,nwv,lnv->ml", pull, moved + anchors.old_covariances, pull)
     covariance = inner @ spread @ inner
-    if is_shared(model):  # known as well as the two discriminations, however many items have them
+    if is_shared(model):  # as precise as the two common discriminations, however many items
         covariance[0, 0] = shared_slope(anchors, line).covariance[0, 0]
     return replace(line, covariance=covariance)
 
 
 def _bank(old: Calibration, linked: Calibration, renewed: set[str]) -> Calibration:
-    """Old items as they were but for the `renewed`, and the new ones beside them."""
+    """Old items, except the `renewed`, together with the new ones."""
     kept = [name for name in old.item_names if name not in renewed]
     bank = join_banks(old.of_items(kept), linked) if kept else join_banks(linked, linked)
     added = len(bank.item_names) - len(kept)
-    note = f"Linked: {counted(len(kept), 'item')} of the old bank and {added:,} of the new one."
+    note = f"Linked: {counted(len(kept), 'item')} from the old bank and {added:,} from the new one."
     return replace(bank, population=old.population, notes=(*old.notes, note))
 
 
 def _flagged(linked: Calibration, frame: pd.DataFrame) -> tuple[tuple[str, ...], ...]:
-    """Flags of the linked items; drifted anchors say so."""
+    """Flags of the linked items; drifted anchors get one."""
     gone = set(frame.index[frame["drifted"]])
     return tuple(
         (*words, DRIFTED) if name in gone else words
@@ -280,25 +292,78 @@ def _flagged(linked: Calibration, frame: pd.DataFrame) -> tuple[tuple[str, ...],
 
 
 def _remarks(old: Calibration, new: Calibration, frame: pd.DataFrame, method: str) -> list[str]:
-    """What a reader should know before trusting the line."""
+    """Notes on how far the line can be trusted."""
     notes = [
-        f"The {name} bank did not converge: its items, and so the line, may be off."
+        f"The {name} bank did not converge: its items, and so the line, may be inaccurate."
         for name, bank in (("old", old), ("new", new))
         if not bank.converged
     ]
     used, share = int(frame["used"].sum()), float(frame["drifted"].mean())
     if used < FEW_ANCHORS:
-        notes.append(f"Only {counted(used, 'anchor')}: a single odd one moves the line.")
+        notes.append(f"Only {counted(used, 'anchor')}: a single unusual one can move the line.")
     if share > MANY_DRIFTED:
         notes.append(
-            f"{share:.0%} of the anchors drifted: which of them stayed the same is a matter of "
-            "opinion then. Look at them before using the line."
+            f"{share:.0%} of the anchors drifted, so the data alone cannot tell which ones stayed "
+            "the same. Inspect them before using the line."
         )
     if is_shared(old.model) and method != FIXED:
-        notes.append("All items have one discrimination: it gives the slope, anchors the rest.")
+        notes.append("All items share one discrimination, which determines the slope.")
     return notes
 
 
 def _untested(pair: Anchors) -> list[str]:
     known = pair.old_covariances.any() or pair.new_covariances.any()
-    return [] if known else ["The banks hold no standard errors: drift was not tested."]
+    return [] if known else ["The banks have no standard errors: drift was not tested."]
+
+
+def _anchor_frame(
+    anchors: Anchors, names: Sequence[str], found: Comparison, drifted: np.ndarray, line: Line
+) -> pd.DataFrame:
+    """One row per anchor: its parameters on the old scale by both banks, and the test."""
+    import pandas as pd
+
+    linked = line.moved(anchors.model, anchors.new)
+    added = line.covariances(anchors.model, anchors.new, anchors.new_covariances)
+    old, old_error = _parameters(anchors.model, anchors.old, anchors.old_covariances)
+    new, new_error = _parameters(anchors.model, linked, added)
+    columns: dict[str, Floats | np.ndarray] = {}
+    for name in NAMES:
+        columns[f"{name}_old"], columns[f"{name}_new"] = old[name], new[name]
+        columns[f"{name}_difference"] = new[name] - old[name]
+        columns[f"{name}_difference_se"] = np.hypot(old_error[name], new_error[name])
+        if name == NAMES[0]:
+            columns |= {"p_adjusted": found.p_adjusted, "drifted": drifted}
+    columns |= {"distance": found.distance, "statistic": found.statistic, "p": found.p}
+    for name in NAMES:
+        columns[f"{name}_old_se"], columns[f"{name}_new_se"] = old_error[name], new_error[name]
+    return pd.DataFrame(columns, index=pd.Index(names, name="item"))
+
+
+def _population_frame(
+    old: Calibration, linked: Calibration, new: Calibration, line: Line
+) -> pd.DataFrame:
+    """Mean and standard deviation of old and new respondents; errors are those of the line."""
+    import pandas as pd
+
+    way = np.array([new.population.mean, 1.0])
+    mean_se = float(np.sqrt(way @ line.covariance @ way))
+    sd_se = float(np.sqrt(line.covariance[0, 0])) * new.population.sd
+    rows = [
+        (old.population.mean, 0.0, old.population.sd, 0.0),
+        (linked.population.mean, mean_se, linked.population.sd, sd_se),
+    ]
+    index = pd.Index(["old", "new"], name="respondents")
+    return pd.DataFrame(rows, index=index, columns=["mean", "mean_se", "sd", "sd_se"])
+
+
+def _parameters(
+    model: MeasurementModel, coords: Floats, covariances: Floats
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Difficulty and discrimination with their standard errors."""
+    found, jacobian = model.parameters(coords), model.parameter_jacobian(coords)
+    variances = {
+        name: np.einsum("ni,nij,nj->n", jacobian[name], covariances, jacobian[name])
+        for name in NAMES
+    }
+    errors = {name: np.sqrt(np.maximum(variances[name], 0.0)) for name in NAMES}
+    return {name: found[name] for name in NAMES}, errors

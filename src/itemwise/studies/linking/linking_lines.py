@@ -1,7 +1,7 @@
-"""From one scale to another: the line that brings the anchors' curves together.
+"""The line from one scale to another that brings the anchors' curves together.
 
 Old ability = slope x new ability + intercept. Mean-sigma and mean-mean compare moments of the
-parameters (Marco, 1977; Loyd and Hoover, 1980), Haebara (1980) the anchors' curves one by one,
+parameters (Marco, 1977; Loyd and Hoover, 1980), Haebara (1980) the anchors' curves one by one, and
 Stocking and Lord (1983) their sum.
 """
 
@@ -19,14 +19,14 @@ from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 
 MOST_STEPS = 100
-SETTLED = 1e-10  # a change of the line that no longer counts
-SHORTEST = 1e-6  # part of a step that is still tried
-POINTS = 81  # on which curves are compared
+SETTLED = 1e-10  # change of the line at which the search stops
+SHORTEST = 1e-6  # smallest fraction of a step that is tried
+POINTS = 81  # at which curves are compared
 
 
 @dataclass(frozen=True, eq=False)
 class Anchors:
-    """Items that both scales know: coordinates and covariances on each."""
+    """Items common to both scales, with coordinates and covariances on each."""
 
     model: MeasurementModel
     old: Floats  # (n_anchors, width)
@@ -35,7 +35,7 @@ class Anchors:
     new_covariances: Floats
 
     def part(self, keep: np.ndarray) -> Anchors:
-        """Some of them."""
+        """Return some of the anchors."""
         return Anchors(
             self.model.of_items(np.flatnonzero(keep)),
             self.old[keep],
@@ -55,21 +55,21 @@ class Line:
 
     @property
     def shift(self) -> float:
-        """The new ability at which the old one is zero, as `model.rescale` wants it."""
+        """The new ability at which the old one is zero, as `model.rescale` takes it."""
         return -self.intercept / self.slope
 
     @property
     def scale(self) -> float:
-        """New units to an old one, as `model.rescale` wants it."""
+        """New units per old unit, as `model.rescale` takes it."""
         return 1 / self.slope
 
     def moved(self, model: MeasurementModel, coords: Floats) -> Floats:
-        """Coordinates of the new scale on the old one."""
+        """Move coordinates from the new scale to the old one."""
         found: Floats = model.rescale(coords, self.shift, self.scale)
         return found
 
     def covariances(self, model: MeasurementModel, coords: Floats, own: Floats) -> Floats:
-        """Covariances of coordinates on the old scale, what the line adds included."""
+        """Covariances of coordinates on the old scale, including the uncertainty of the line."""
         moved = moved_covariances(model, coords, own, self.shift, self.scale)
         ways = line_ways(model, coords, self)
         found: Floats = moved + np.einsum("mni,ml,lnj->nij", ways, self.covariance, ways)
@@ -85,7 +85,7 @@ class Grid:
 
 
 def robust_line(anchors: Anchors) -> Line:
-    """Medians, which a few anchors that drifted cannot pull far."""
+    """A first line from medians, which a few drifted anchors hardly affect."""
     old, new = (anchors.model.parameters(coords) for coords in (anchors.old, anchors.new))
     slope = float(np.median(new["discrimination"] / old["discrimination"]))
     apart = old["difficulty"] - slope * new["difficulty"]
@@ -103,12 +103,12 @@ def line_ways(model: MeasurementModel, coords: Floats, line: Line) -> Floats:
 
 
 def is_shared(model: MeasurementModel) -> bool:
-    """Whether all items have one discrimination, which then gives the slope by itself."""
+    """Whether all items share one discrimination, which then determines the slope."""
     return bool(model.shared.any())
 
 
 def _by_curves(anchors: Anchors, grid: Grid, start: Line, *, together: bool) -> Line:
-    """Least squares of the curves' differences, by damped Gauss-Newton."""
+    """Minimise the squared differences of the curves by damped Gauss-Newton."""
     if is_shared(anchors.model):
         start = shared_slope(anchors, start)
     line = start
@@ -125,7 +125,7 @@ def _by_curves(anchors: Anchors, grid: Grid, start: Line, *, together: bool) -> 
 
 
 def _downhill(anchors: Anchors, grid: Grid, line: Line, step: Floats, *, together: bool) -> Line:
-    """As much of the step as brings the curves nearer; `line` itself where nothing does."""
+    """Take as much of the step as brings the curves closer; `line` itself if nothing does."""
     value, length = _distance(anchors, grid, line, together=together), 1.0
     while length > SHORTEST:
         slope, intercept = np.array([line.slope, line.intercept]) + length * step
@@ -137,7 +137,7 @@ def _downhill(anchors: Anchors, grid: Grid, line: Line, step: Floats, *, togethe
 
 
 def _gaps(anchors: Anchors, grid: Grid, line: Line) -> tuple[Floats, Floats]:
-    """Old less linked curves, (n_anchors, n_points), and how the latter change with the line."""
+    """Old minus linked curves, (n_anchors, n_points), and how the latter change with the line."""
     model, linked = anchors.model, line.moved(anchors.model, anchors.new)
     slopes = model.expected_slopes(linked, grid.points)
     change = np.einsum("mnw,wnk->mnk", line_ways(model, anchors.new, line), slopes)
@@ -150,19 +150,19 @@ def _distance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> fl
 
 
 def _gap(anchors: Anchors, grid: Grid, line: Line) -> Floats:
-    """Old less linked curves, (n_anchors, n_points)."""
+    """Old minus linked curves, (n_anchors, n_points)."""
     model, linked = anchors.model, line.moved(anchors.model, anchors.new)
     found: Floats = model.expected(anchors.old, grid.points) - model.expected(linked, grid.points)
     return found
 
 
 def _joined(curves: Floats, *, together: bool) -> Floats:
-    """Curves (..., n_anchors, n_points); summed over the anchors where these count together."""
+    """Curves (..., n_anchors, n_points), summed over the anchors if `together`."""
     return np.asarray(curves.sum(axis=-2)) if together else curves
 
 
 def _solve(weighted: Floats, change: Floats, gap: Floats, *, shared: bool) -> Floats:
-    """Slope and intercept that make `change` meet `gap` best; a shared slope stays."""
+    """Least-squares step in slope and intercept from `change` to `gap`; a shared slope stays."""
     flat, against = weighted.reshape(2, -1), change.reshape(2, -1)
     if shared:
         return np.array([0.0, float(flat[1] @ gap.reshape(-1)) / float(flat[1] @ against[1])])
@@ -170,7 +170,7 @@ def _solve(weighted: Floats, change: Floats, gap: Floats, *, shared: bool) -> Fl
 
 
 def _covariance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> Floats:
-    """By the delta method, from the covariances of the anchors on both scales."""
+    """Covariance by the delta method, from those of the anchors on both scales."""
     model, linked = anchors.model, line.moved(anchors.model, anchors.new)
     _, each = _gaps(anchors, grid, line)
     change = _joined(each, together=together)
@@ -190,7 +190,7 @@ def _covariance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> 
 
 
 def _spread(influence: Floats, covariances: Floats) -> Floats:
-    """Covariance of slope and intercept, (2, 2), from what coordinates (2, n, width) do to them."""
+    """Covariance of slope and intercept, (2, 2), from the influence of coordinates on them."""
     found: Floats = np.einsum("lnw,nwv,mnv->lm", influence, covariances, influence)
     return found
 
@@ -205,7 +205,7 @@ def shared_slope(anchors: Anchors, line: Line) -> Line:
 
 
 def _by_moments(anchors: Anchors, grid: Grid, start: Line, *, sigma: bool) -> Line:
-    """Means and deviations of difficulties, or means of discriminations, brought together."""
+    """Match means and standard deviations of difficulties, or means of discriminations."""
     del grid
     old = _Moments.of(anchors.model, anchors.old)
     new = _Moments.of(anchors.model, anchors.new)
@@ -215,7 +215,7 @@ def _by_moments(anchors: Anchors, grid: Grid, start: Line, *, sigma: bool) -> Li
     elif sigma:
         if old.sd == 0 or new.sd == 0:
             raise InputError(
-                "The anchors have one difficulty, so that they tell nothing of the unit of the "
+                "All anchors have the same difficulty, so they do not determine the unit of the "
                 "scale. Use method='mean-mean' or 'stocking-lord'."
             )
         slope = old.sd / new.sd
@@ -237,7 +237,7 @@ def _by_moments(anchors: Anchors, grid: Grid, start: Line, *, sigma: bool) -> Li
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """Mean and deviation of difficulties, mean discrimination, and what each hangs on."""
+    """Mean and standard deviation of difficulties, mean discrimination, and derivatives."""
 
     mean: float
     sd: float
