@@ -146,7 +146,7 @@ def quality(folder: Path, name: str) -> dict[str, list[tuple[object, ...]]]:
     X, y = load(folder, name)
     right = responses(X, y)
     values, negative, stuck = targets(right)
-    found = iw.evaluate_difficulty(X, values, negative=negative, repeats=1, n_jobs=2)
+    found = iw.evaluate_difficulty(X, values, negative=negative, n_resamples=1, n_jobs=2)
     abnormal = values[["1pl", "2pl"]].isna().mean()
     print(
         f"\n{name}: {len(X):,} items, mean accuracy {right.mean():.2f}, {negative.sum()} of "

@@ -117,7 +117,7 @@ def table_6() -> None:
         found = iw.portfolio(scenario(name), preset="airt")
         passes = PASSES_OF_FEW if len(found.problems) <= FEW_PROBLEMS else PASSES
         compared = iw.compare_portfolios(
-            found, sizes=[SIZE], epsilon=EPSILON.get(name, 0.05), folds=FOLDS, repeats=passes
+            found, sizes=[SIZE], epsilon=EPSILON.get(name, 0.05), cv=FOLDS, n_resamples=passes
         )
         for method in ("airt", "topset", "shapley", SINGLE):
             wanted = getattr(row, f"{method}_mpg", None)
@@ -140,7 +140,7 @@ def table_6() -> None:
 
 def _airt_gap(found: Portfolio, epsilon: float) -> float:
     compared = iw.compare_portfolios(
-        found, sizes=[SIZE], methods=["airt"], epsilon=epsilon, folds=FOLDS, repeats=PASSES
+        found, sizes=[SIZE], methods=["airt"], epsilon=epsilon, cv=FOLDS, n_resamples=PASSES
     )
     frame = compared.frame.set_index(["method", "definition"])
     return float(frame.loc[("airt", MEAN_MEMBER), "gap"])

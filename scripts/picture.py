@@ -27,7 +27,7 @@ FARTHEST = 6.0  # difficulty beyond says "nearly nobody" or "nearly everybody", 
 def main() -> None:
     """Decode the digits, and draw them for light and for dark pages."""
     data, changed = mislabelled(iw.load_dataset(f"sklearn:{MISLABELLED}"), 0)
-    decoding = iw.decode_benchmark({MISLABELLED: data}, POOL, folds=0, n_jobs=-1, random_state=0)
+    decoding = iw.decode_benchmark({MISLABELLED: data}, POOL, cv=0, n_jobs=-1, random_state=0)
     calibration = decoding.calibrations[MISLABELLED]
     suspects = decoding.suspects.set_index("item")
     found = sum(name in suspects.index for name in changed)

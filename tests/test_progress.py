@@ -126,7 +126,7 @@ LONG_CALLS = {
     ),
     "difficulty": (
         lambda table, **kw: iw.evaluate_difficulty(
-            np.arange(40.0)[:, None], np.arange(40.0), regressors=["stepwise"], repeats=1, **kw
+            np.arange(40.0)[:, None], np.arange(40.0), regressors=["stepwise"], n_resamples=1, **kw
         ),
         "Judging regressors: 5 of 5",
     ),

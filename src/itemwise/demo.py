@@ -77,7 +77,7 @@ def demonstrate(
     decoding = decode_benchmark(
         datasets,
         POOL,
-        folds=0,  # cross-validation would take ten times as long
+        cv=0,  # cross-validation would take ten times as long
         folder=folder,
         n_jobs=n_jobs,
         random_state=random_state,

@@ -100,8 +100,8 @@ class Stop:
             features.set_axis(list(self.calibration.item_names)),
             self.calibration.items[["difficulty"]],
             regressors=["knn", "rf"],
-            folds=3,
-            repeats=1,
+            cv=3,
+            n_resamples=1,
             random_state=self.random_state,
         )
 

@@ -27,7 +27,7 @@ def files(tmp_path):
 
 
 def decode(run, *words):
-    return run("decode", *words, "--pool", "real", "--folds", 0, "--jobs", 1, "--model", "2pl")
+    return run("decode", *words, "--pool", "real", "--cv", 0, "--jobs", 1, "--model", "2pl")
 
 
 def test_tables_figures_banks_and_answers_are_left_in_the_folder(run, files, tmp_path):
@@ -82,7 +82,7 @@ def test_tables_of_right_and_wrong_need_no_classifiers(run, tmp_path):
         (["absent.csv"], "absent.csv"),
         (["digits"], "Did you mean 'sklearn:digits'?"),
         (["sklearn:iris", "sklearn:iris"], "used more than once"),
-        (["sklearn:iris", "--test-share", "2"], "test_share"),
+        (["sklearn:iris", "--test-size", "2"], "test_share"),
         (["sklearn:iris", "--size", "nan"], "--size is nan"),
         (["sklearn:iris", "--size", "-1"], "--size is -1"),
         (["a/x.csv", "b/x.csv", "--responses"], "Two files are called 'x'"),

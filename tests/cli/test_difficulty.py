@@ -57,7 +57,7 @@ def test_items_that_are_equally_hard_have_no_figures(run, features, tmp_path):
     done = fit(run, features)
     assert done.exit_code == 0, done.output
     assert "All items are equally hard (0.1), so that is what is predicted" in done.output
-    words = ("--difficulty", "hard", *OTHERS, "-r", "stepwise", "--repeats", 1)
+    words = ("--difficulty", "hard", *OTHERS, "-r", "stepwise", "--n-resamples", 1)
     judged = run("difficulty", "evaluate", features, *words, "--out", "table.csv")
     assert judged.exit_code == 0, judged.output
     assert "all items are equally hard: there is nothing to judge" in judged.output
@@ -77,7 +77,7 @@ def test_regressors_are_evaluated(run, features, tmp_path):
     done = run(
         *("difficulty", "evaluate", features, "--difficulty", "hard", "--difficulty", "error"),
         *("-r", "stepwise", "-r", "knn", "--negative", "negative", "--out", "table.csv"),
-        *("--repeats", 1),
+        *("--n-resamples", 1),
     )
     assert done.exit_code == 0, done.output
     table = pd.read_csv(tmp_path / "table.csv")
@@ -97,7 +97,7 @@ def test_regressors_are_evaluated(run, features, tmp_path):
         (["evaluate", "absent.csv", "--difficulty", "hard", "-r", "forest"], 2, "not one of"),
         (["predict", "absent.skops", "features.csv"], 3, "absent.skops"),
         (["predict", "features.csv", "features.csv"], 3, "not a file of a regressor"),
-        (["evaluate", "features.csv", "--difficulty", "hard", "--folds", "40"], 3, "40 folds need"),
+        (["evaluate", "features.csv", "--difficulty", "hard", "--cv", "40"], 3, "40 folds need"),
     ],
 )
 def test_what_a_hurried_person_gets_wrong_is_explained(run, features, words, code, told):

@@ -28,11 +28,9 @@ def run(tmp_path, monkeypatch):
 
 
 def test_statements_are_those_of_the_package(run):
-    done = run("old.csv", "new.csv", "--out", "said.csv", "--false-alarm-rate", 0.01)
+    done = run("old.csv", "new.csv", "--out", "said.csv", "--alpha", 0.01)
     assert done.exit_code == 0
-    wanted = performance_alarm(
-        pd.read_csv("old.csv"), pd.read_csv("new.csv"), false_alarm_rate=0.01
-    )
+    wanted = performance_alarm(pd.read_csv("old.csv"), pd.read_csv("new.csv"), alpha=0.01)
     pd.testing.assert_frame_equal(pd.read_csv("said.csv", index_col=0), wanted.to_frame())
     assert wanted.meaning in done.stdout
     assert "adversarial" in done.stdout
@@ -92,7 +90,7 @@ def test_bad_files_are_explained_on_one_line(run, tmp_path, content, message):
     [
         (("old.csv", "none.csv"), 3, "no file 'none.csv'"),
         (("bare.csv", "new.csv"), 3, "reference does not say where the model was right"),
-        (("old.csv", "new.csv", "--false-alarm-rate", "0"), 3, "between 0 and 1"),
+        (("old.csv", "new.csv", "--alpha", "0"), 3, "between 0 and 1"),
         (("old.csv", "new.csv", "--guessing", "1"), 3, "guessing is 1"),
         (("old.csv", "new.csv", "--out", "new.csv"), 3, "also the input"),
         (("old.csv", "new.csv", "--method", "magic"), 2, "curve, paper"),

@@ -6,7 +6,7 @@ import pytest
 
 from itemwise import portfolio
 
-TWO = ["--folds", 2]
+TWO = ["--cv", 2]
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_figures_are_those_of_the_package(run, seconds):
 
 
 def test_a_folder_is_filled(run, seconds, undrawn, tmp_path):
-    words = ["--better", "lower", "-e", 0, "-e", 0.1, "--size", 2, "--folds", 4]
+    words = ["--better", "lower", "-e", 0, "-e", 0.1, "--size", 2, "--cv", 4]
     done = run("portfolio", "runs.csv", "--out", "there", *words)
     assert done.exit_code == 0, done.output
     assert "Tables and figures: there" in done.stdout
@@ -114,7 +114,7 @@ def test_too_few_problems_for_folds_are_no_reason_to_say_nothing(run, seconds):
     done = run("portfolio", "few.csv", "--better", "lower")
     assert "Portfolios are not compared." in done.stderr
     assert len(done.stdout.splitlines()) == 1 + 4
-    asked = run("portfolio", "few.csv", "--better", "lower", "--folds", 10)
+    asked = run("portfolio", "few.csv", "--better", "lower", "--cv", 10)
     assert asked.exit_code == 3
 
 

@@ -23,7 +23,7 @@ def accuracy():
 @pytest.fixture(scope="module")
 def written(accuracy, tmp_path_factory):
     found = portfolio(accuracy, bounds=(0, 1))
-    compared = compare_portfolios(found, folds=3)
+    compared = compare_portfolios(found, cv=3)
     folder = tmp_path_factory.mktemp("report") / "new"
     paths = write_portfolio(found, compared, folder, epsilons=(0.0, 0.05), size=2)
     return found, compared, folder, paths
@@ -86,7 +86,7 @@ def test_the_summary_says_why_there_is_no_comparison(accuracy, tmp_path, monkeyp
 
 def test_notes_of_the_comparison_alone_are_told_with_it(accuracy, tmp_path, monkeypatch):
     monkeypatch.setattr(Display, "save", lambda self, path: path)
-    compared = compare_portfolios(accuracy, folds=2, sizes=[1], epsilon=5)
+    compared = compare_portfolios(accuracy, cv=2, sizes=[1], epsilon=5)
     write_portfolio(portfolio(accuracy), compared, tmp_path)
     said = json.loads((tmp_path / "summary.json").read_text())["sentences"]
     assert said["gaps"] == [compared.meaning, *compared.notes]

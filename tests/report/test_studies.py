@@ -25,7 +25,7 @@ def portfolio():
     odds = random.normal(size=(60, 1)) * [1, 0.8, 1.2, -0.4] + random.normal(0, 0.4, (60, 4))
     runs = pd.DataFrame(1 / (1 + np.exp(-odds)), columns=["steady", "weak", "strong", "odd one"])
     found = iw.portfolio(runs, bounds=(0, 1))
-    return [found, found.select(0.01), iw.compare_portfolios(found, folds=3)]
+    return [found, found.select(0.01), iw.compare_portfolios(found, cv=3)]
 
 
 def capability():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.decode import Binary, Target, TestShare, TimeLimit
+from itemwise.cli.decode import Binary, Target, TestSize, TimeLimit
 from itemwise.cli.errors import NOT_CONVERGED, resumable
 from itemwise.cli.files import write_page
 from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed
@@ -37,7 +37,7 @@ Positive = Annotated[
 Out = Annotated[
     Path, typer.Option("--out", "-o", help="Folder for tables, figures, the bank and answers.")
 ]
-MostTest = Annotated[
+MaxTestSize = Annotated[
     int | None, typer.Option(min=1, help="Most instances to test on.", show_default="all")
 ]
 
@@ -50,8 +50,8 @@ def confusion(
     target: Target = None,
     positive: Positive = None,
     model: Binary = "3pl",
-    test_share: TestShare = 0.3,
-    most_test: MostTest = None,
+    test_size: TestSize = 0.3,
+    max_test_size: MaxTestSize = None,
     time_limit: TimeLimit = None,
     jobs: Jobs = -1,
     seed: Seed = 0,
@@ -78,8 +78,8 @@ def confusion(
             target=target,
             positive=positive,
             model=model,
-            test_share=test_share,
-            most_test=most_test,
+            test_size=test_size,
+            max_test_size=max_test_size,
             time_limit=time_limit,
             folder=folder / "answers",
             n_jobs=jobs,

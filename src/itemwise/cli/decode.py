@@ -59,9 +59,9 @@ Staged = Annotated[
         text="Estimate of ability; staged: that of the paper.",
     ),
 ]
-TestShare = Annotated[float, typer.Option(help="Share of instances to test on.")]
-MostTest = Annotated[int, typer.Option(min=1, help="Most instances to test on.")]
-Folds = Annotated[int, typer.Option(min=0, help="Of cross-validation; 0 for none.")]
+TestSize = Annotated[float, typer.Option(help="Share of instances to test on.")]
+MaxTestSize = Annotated[int, typer.Option(min=1, help="Most instances to test on.")]
+Folds = Annotated[int, typer.Option(min=0, help="Folds of the cross-validation; 0 for none.")]
 TimeLimit = Annotated[
     float | None, typer.Option(help="Seconds that one classifier may take.", show_default="none")
 ]
@@ -97,9 +97,9 @@ def decode(
     target: Target = None,
     model: Binary = "3pl",
     method: Staged = "eap",
-    test_share: TestShare = 0.3,
-    most_test: MostTest = 500,
-    folds: Folds = 10,
+    test_size: TestSize = 0.3,
+    max_test_size: MaxTestSize = 500,
+    cv: Folds = 10,
     time_limit: TimeLimit = None,
     hard: Hard = 1.0,
     discriminating: Discriminating = 0.75,
@@ -136,9 +136,9 @@ def decode(
                 model=model,
                 method=method,
                 limits=limits,
-                test_share=test_share,
-                most_test=most_test,
-                folds=folds,
+                test_size=test_size,
+                max_test_size=max_test_size,
+                cv=cv,
                 time_limit=time_limit,
                 folder=folder / "answers",
                 n_jobs=jobs,

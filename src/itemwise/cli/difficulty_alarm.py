@@ -19,7 +19,7 @@ Reference = Annotated[
 New = Annotated[
     Path, typer.Argument(help="New items, the same columns; right may be missing in it.")
 ]
-Rate = Annotated[float, typer.Option(help="Chance of a word where nothing changed, at most.")]
+Rate = Annotated[float, typer.Option(help="Highest chance of an alarm if nothing changed.")]
 Method = Annotated[
     str,
     choice("--method", names=METHODS, text="A curve fitted in difficulty, or the paper's means."),
@@ -36,7 +36,7 @@ Figure = Annotated[
 def alarm(
     reference: Reference,
     new: New,
-    false_alarm_rate: Rate = 0.05,
+    alpha: Rate = 0.05,
     method: Method = "curve",
     guessing: Guessing = 0.0,
     out: Out = None,
@@ -57,7 +57,7 @@ def alarm(
     found = performance_alarm(
         read_table(reference),
         read_table(new),
-        false_alarm_rate=false_alarm_rate,
+        alpha=alpha,
         method=method,
         guessing=guessing,
     )
@@ -74,7 +74,7 @@ def alarm(
         fired=found.fired,
         shifted=found.shifted,
         situation=found.situation,
-        false_alarm_rate=false_alarm_rate,
+        alpha=alpha,
         method=found.method,
         statements=statements,
     )

@@ -96,7 +96,7 @@ Folds = Annotated[
     int | None,
     typer.Option(
         min=2,
-        help="Parts of the cross-validation of portfolios.",
+        help="Folds of the cross-validation of portfolios.",
         show_default="10; ASlib: the scenario's",
     ),
 ]
@@ -117,7 +117,7 @@ def portfolio(
     measure: MeasureName = None,
     epsilon: Epsilon = [0.0, 0.01],  # noqa: B006
     size: Size = None,
-    folds: Folds = None,
+    cv: Folds = None,
     layout: Layout = "auto",
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -140,7 +140,7 @@ def portfolio(
     settings: dict[str, Any] = {"better": better, "transform": transform, "bounds": bounds}
     settings |= {"cutoff": cutoff, "penalty": penalty, "preset": preset, "model": model}
     settings |= {} if grades is None else {"grades": grades}
-    told = _told(console, table, settings, epsilon, size, folds, seed)
+    told = _told(console, table, settings, epsilon, size, cv, seed)
     files = [] if folder is None else _write(console, told, folder, size)
     _show(console, told, folder)
     console.document({"out": folder, "files": files, **told.document()})
@@ -266,7 +266,7 @@ def _told(
     settings: dict[str, Any],
     epsilons: list[float],
     size: int | None,
-    folds: int | None,
+    cv: int | None,
     seed: int,
 ) -> Told:
     """Fit, choose by the largest epsilon, and compare."""
@@ -277,26 +277,26 @@ def _told(
         found = study(table, **settings)
         chosen = found.select(largest, size=size)
     with console.progress("Comparing portfolios"):
-        compared, missing = _compared(found, table, folds, largest, seed)
+        compared, missing = _compared(found, table, cv, largest, seed)
     return Told(found, chosen, compared, missing, epsilons, seed)
 
 
 def _compared(
     found: Portfolio,
     table: pd.DataFrame | AslibScenario,
-    folds: int | None,
+    cv: int | None,
     epsilon: float,
     seed: int,
 ) -> tuple[PortfolioComparison | None, list[str]]:
     """Portfolios by size; where nobody asked for folds and there are too few problems, none."""
     from itemwise.studies import compare_portfolios
 
-    parts = folds or getattr(table, "folds", None)
-    asked: dict[str, Any] = {} if parts is None else {"folds": parts}
+    parts = cv or getattr(table, "folds", None)
+    asked: dict[str, Any] = {} if parts is None else {"cv": parts}
     try:
         return compare_portfolios(found, epsilon=epsilon, random_state=seed, **asked), []
     except InputError as reason:
-        if folds is not None:
+        if cv is not None:
             raise
         return None, [f"Portfolios are not compared. {reason}"]
 

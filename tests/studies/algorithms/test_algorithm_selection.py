@@ -97,7 +97,7 @@ def test_means_and_closed_gap_by_hand():
     features, table = drawn()
     folds = pd.Series(np.arange(60) % 4, index=table.index)
     found = evaluate_selectors(
-        table, features, selectors={"wrong": Oracle(1)}, folds=folds, better="lower"
+        table, features, selectors={"wrong": Oracle(1)}, cv=folds, better="lower"
     )
     values = table.to_numpy()
     single = np.empty(60)
@@ -152,7 +152,7 @@ def test_who_never_ran_on_the_other_problems_is_not_the_single_best():
     features, table = drawn()
     folds = pd.Series(np.arange(60) // 20, index=table.index)
     table["a"] = table["a"].where(folds == 1)
-    settings = {"selectors": {"x": Oracle()}, "folds": folds, "better": "lower"}
+    settings = {"selectors": {"x": Oracle()}, "cv": folds, "better": "lower"}
     found = evaluate_selectors(table, features, **settings)
     assert "a" not in set(found.choices["single best"][folds == 1])
 
@@ -181,7 +181,7 @@ def test_a_crash_is_no_fast_run_where_no_cut_off_is_known():
 
 def test_selectors_close_the_gap_where_difficulty_decides():
     hard, accuracy = crossing()
-    found = evaluate_selectors(accuracy, hard, selectors=QUICK, folds=4)
+    found = evaluate_selectors(accuracy, hard, selectors=QUICK, cv=4)
     frame = found.to_frame()
     assert (frame.loc[list(QUICK), "closed_gap"] > 0.9).all()
     assert frame.loc["by difficulty", "algorithms"] == 2
@@ -191,7 +191,7 @@ def test_selectors_close_the_gap_where_difficulty_decides():
 def test_features_that_say_nothing_gain_nothing():
     random = np.random.default_rng(1)
     _, accuracy = crossing()
-    found = evaluate_selectors(accuracy, random.normal(size=(120, 2)), selectors=QUICK, folds=4)
+    found = evaluate_selectors(accuracy, random.normal(size=(120, 2)), selectors=QUICK, cv=4)
     assert (found.to_frame().loc[list(QUICK), "closed_gap"] < 0.5).all()
     assert "no sure gain" in found.meaning
 
@@ -201,7 +201,7 @@ def test_the_same_seed_gives_the_same_and_workers_do_not_matter():
     made = {"by difficulty": AlgorithmSelector(regressor=TREE)}
     with parallel_config(backend="threading"):
         one, other = (
-            evaluate_selectors(accuracy, hard, selectors=made, folds=3, random_state=2, n_jobs=jobs)
+            evaluate_selectors(accuracy, hard, selectors=made, cv=3, random_state=2, n_jobs=jobs)
             for jobs in (None, 2)
         )
     pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
@@ -230,9 +230,7 @@ def test_a_gap_that_lies_in_one_fold_is_told_without_an_error():
     table["a"] = 0.5 * table.min(axis=1)
     table.loc["p0":"p4", "b"] = 0.1 * table["a"]
     features["best"] = np.where(np.arange(60) < 4, 1, 0)
-    found = evaluate_selectors(
-        table, features, selectors={"x": Oracle()}, folds=folds, better="lower"
-    )
+    found = evaluate_selectors(table, features, selectors={"x": Oracle()}, cv=folds, better="lower")
     row = found.to_frame()[["closed_gap", "closed_gap_se"]].loc["x"]
     saved = 0.9 * table["a"].iloc[:5]
     assert row["closed_gap"] == pytest.approx(saved.iloc[:4].sum() / saved.sum())
@@ -254,15 +252,15 @@ def test_it_is_drawn_and_saved(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"features": None}, "There are no features"),
-        ({"features": np.zeros((5, 2))}, r"features has shape \(5, 2\), but there are 60 problems"),
+        ({"X": None}, "There are no features"),
+        ({"X": np.zeros((5, 2))}, r"X has shape \(5, 2\), but there are 60 problems"),
         ({"selectors": {}}, "give each selector a name"),
         ({"selectors": {"single best": Oracle()}}, "'single best' is always there"),
         ({"selectors": {"x": AlgorithmSelector}}, "Give an AlgorithmSelector, made"),
-        ({"folds": 1}, "folds is 1, but it should be a whole number from 2"),
-        ({"folds": 61}, "folds is 61, but there are 60 problems"),
+        ({"cv": 1}, "cv is 1, but it should be a whole number from 2"),
+        ({"cv": 61}, "cv is 61, but there are 60 problems"),
         (
-            {"folds": pd.Series([1, 2], index=["p0", "p1"])},
+            {"cv": pd.Series([1, 2], index=["p0", "p1"])},
             r"folds has no fold of 58 problems \(p2",
         ),
         ({"random_state": -1}, "random_state is -1"),
@@ -275,7 +273,7 @@ def test_it_is_drawn_and_saved(tmp_path):
 )
 def test_what_cannot_be_used_is_refused(change, message):
     features, table = drawn()
-    settings = {"features": features, "selectors": {"x": Oracle()}, "better": "lower", **change}
+    settings = {"X": features, "selectors": {"x": Oracle()}, "better": "lower", **change}
     with pytest.raises(InputError, match=message):
         evaluate_selectors(table, **settings)
 

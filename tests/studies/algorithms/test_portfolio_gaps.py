@@ -26,7 +26,7 @@ def table(n=60, m=6, seed=0):
 
 @pytest.fixture(scope="module")
 def found():
-    return iw.compare_portfolios(table(), folds=5)
+    return iw.compare_portfolios(table(), cv=5)
 
 
 def pick(frame, **wanted):
@@ -61,7 +61,7 @@ def test_who_ran_on_easy_problems_only_is_not_the_single_best():
     scores = pd.DataFrame(curves + noise, columns=["good", "fair", "poor", "easy only"])
     scores.loc[hard > -1.5, "easy only"] = np.nan
     assert scores.mean().idxmax() == "easy only"
-    compared = iw.compare_portfolios(scores, sizes=[1], folds=5)
+    compared = iw.compare_portfolios(scores, sizes=[1], cv=5)
     gap = pick(compared.frame, method="single best", definition="best member")["gap"].item()
     assert gap == pytest.approx((scores.max(axis=1) - scores["good"]).mean(), abs=1e-6)
     assert any(note.startswith("87 of 400 runs missing") for note in compared.notes)
@@ -100,7 +100,7 @@ def test_means_and_errors_are_over_folds(found):
 def test_the_single_best_is_the_best_mean_on_the_other_problems():
     scores = table()
     folds = pd.Series(np.arange(60) % 3, index=scores.index)
-    compared = iw.compare_portfolios(scores, folds=folds, sizes=[1])
+    compared = iw.compare_portfolios(scores, cv=folds, sizes=[1])
     for fold in range(3):
         training, testing = scores[folds != fold], scores[folds == fold]
         alone = training.mean().idxmax()
@@ -112,7 +112,7 @@ def test_the_single_best_is_the_best_mean_on_the_other_problems():
 def test_topset_of_a_fold_is_chosen_on_the_others():
     scores = table()
     folds = pd.Series(np.arange(60) % 3, index=scores.index)
-    compared = iw.compare_portfolios(scores, folds=folds, sizes=2, methods="topset")
+    compared = iw.compare_portfolios(scores, cv=folds, sizes=2, methods="topset")
     assert set(compared.frame["method"]) == {"single best", "topset"}
     for fold in range(3):
         training, testing = scores[folds != fold], scores[folds == fold]
@@ -129,23 +129,23 @@ def test_nothing_is_chosen_by_the_problems_it_is_judged_on(method):
     folds = pd.Series(np.arange(60) % 3, index=scores.index)
     for fold, name in enumerate(scores.columns):
         scores.loc[folds == fold, name] += 0.8
-    compared = iw.compare_portfolios(scores, folds=folds, sizes=[1])
+    compared = iw.compare_portfolios(scores, cv=folds, sizes=[1])
     assert (pick(compared.folds, method=method)["gap"] > 0.6).all()
 
 
 def test_folds_of_a_series_may_stand_in_any_order_and_have_any_name():
     scores = table()
     folds = pd.Series(np.arange(60) % 4, index=scores.index)
-    one = iw.compare_portfolios(scores, folds=folds, sizes=[2])
+    one = iw.compare_portfolios(scores, cv=folds, sizes=[2])
     shuffled = folds.map({0: "w", 1: "x", 2: "y", 3: "z"}).sample(frac=1, random_state=0)
-    two = iw.compare_portfolios(scores, folds=shuffled, sizes=[2])
+    two = iw.compare_portfolios(scores, cv=shuffled, sizes=[2])
     pd.testing.assert_frame_equal(one.frame, two.frame)
 
 
 def test_gaps_of_runtimes_are_in_seconds():
     times = 100 * (1 - table())
-    compared = iw.compare_portfolios(times, better="lower", sizes=[1], folds=3)
-    scores = iw.compare_portfolios(100 * table(), sizes=[1], folds=3)
+    compared = iw.compare_portfolios(times, better="lower", sizes=[1], cv=3)
+    scores = iw.compare_portfolios(100 * table(), sizes=[1], cv=3)
     row = {"method": "single best", "definition": "best member"}
     assert pick(compared.frame, **row)["gap"].item() == pytest.approx(
         pick(scores.frame, **row)["gap"].item()
@@ -153,21 +153,21 @@ def test_gaps_of_runtimes_are_in_seconds():
 
 
 def test_a_portfolio_is_compared_with_its_own_settings(found):
-    again = iw.compare_portfolios(iw.portfolio(table()), folds=5)
+    again = iw.compare_portfolios(iw.portfolio(table()), cv=5)
     pd.testing.assert_frame_equal(again.frame, found.frame)
-    graded = iw.compare_portfolios(iw.portfolio(table(), model="graded"), folds=3, sizes=[2])
-    same = iw.compare_portfolios(table(), model="graded", folds=3, sizes=[2])
+    graded = iw.compare_portfolios(iw.portfolio(table(), model="graded"), cv=3, sizes=[2])
+    same = iw.compare_portfolios(table(), model="graded", cv=3, sizes=[2])
     pd.testing.assert_frame_equal(graded.frame, same.frame)
 
 
 def test_the_same_seed_gives_the_same_folds_and_another_one_others(found):
-    again, other = (iw.compare_portfolios(table(), folds=5, random_state=seed) for seed in (0, 1))
+    again, other = (iw.compare_portfolios(table(), cv=5, random_state=seed) for seed in (0, 1))
     pd.testing.assert_frame_equal(again.folds, found.folds, check_exact=True)
     assert not other.folds.equals(found.folds)
 
 
 def test_repeats_give_more_folds_but_do_not_pretend_to_more_problems(found):
-    more = iw.compare_portfolios(table(), folds=5, repeats=3, sizes=[2])
+    more = iw.compare_portfolios(table(), cv=5, n_resamples=3, sizes=[2])
     wanted = {"method": "shapley", "size": 2, "definition": "mean member"}
     row, gaps = pick(more.frame, **wanted).iloc[0], pick(more.folds, **wanted)["gap"]
     assert row["folds"] == len(gaps) == 15
@@ -181,7 +181,7 @@ def test_an_algorithm_that_ran_on_the_problems_of_one_fold_only_is_no_obstacle()
     folds = pd.Series(np.arange(60) // 20, index=scores.index)
     scores["late"] = np.where(folds == 1, 0.99, np.nan)
     scores.loc["p20":"p30", "late"] = 0.5
-    compared = iw.compare_portfolios(scores, folds=folds)
+    compared = iw.compare_portfolios(scores, cv=folds)
     assert np.isfinite(compared.frame["gap"]).all()
 
 
@@ -239,21 +239,23 @@ def test_a_scenario_is_compared_in_its_own_folds_unless_others_are_asked_for():
     folds = pd.Series(np.arange(60) % 4, index=scores.index)
     scenario = as_scenario(scores, folds)
     settings = {"sizes": [2], "methods": "topset"}
-    expected = iw.compare_portfolios(scores, folds=folds, **settings).frame
+    expected = iw.compare_portfolios(scores, cv=folds, **settings).frame
     for given in (scenario, iw.portfolio(scenario)):
         pd.testing.assert_frame_equal(iw.compare_portfolios(given, **settings).frame, expected)
-    asked = iw.compare_portfolios(scenario, folds=3, **settings)
+    asked = iw.compare_portfolios(scenario, cv=3, **settings)
     pd.testing.assert_frame_equal(
-        asked.frame, iw.compare_portfolios(scores, folds=3, **settings).frame
+        asked.frame, iw.compare_portfolios(scores, cv=3, **settings).frame
     )
 
 
 def test_repeats_of_given_folds_are_refused():
     scores = table()
     folds = pd.Series(np.arange(60) % 4, index=scores.index)
-    for given, settings in ((scores, {"folds": folds}), (as_scenario(scores, folds), {})):
-        with pytest.raises(InputError, match="repeats is 3, but the fold of each problem is given"):
-            iw.compare_portfolios(given, repeats=3, **settings)
+    for given, settings in ((scores, {"cv": folds}), (as_scenario(scores, folds), {})):
+        with pytest.raises(
+            InputError, match="n_resamples is 3, but the fold of each problem is given"
+        ):
+            iw.compare_portfolios(given, n_resamples=3, **settings)
 
 
 def test_a_comparison_is_a_finding(found):
@@ -273,14 +275,14 @@ GAP = pd.Series(np.where(np.arange(60) == 7, np.nan, np.arange(60) % 3), index=t
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"folds": 1}, "folds is 1, but it should be a whole number from 2"),
-        ({"folds": 2.5}, "folds is 2.5, but it should be a whole number"),
-        ({"folds": 61}, "folds is 61, but there are 60 problems"),
-        ({"folds": HALF}, r"folds has no fold of 30 problems \(p30, p31, p32, ...\)"),
-        ({"folds": GAP}, r"folds has no fold of 1 problem \(p7\)"),
-        ({"folds": pd.concat([HALF, HALF])}, r"30 problems \(p0, p1, p2, ...\) more than once"),
-        ({"folds": GAP.fillna(0) * 0}, "60 problems in 1 fold: too few to choose by"),
-        ({"repeats": 0}, "repeats is 0, but it should be a whole number from 1"),
+        ({"cv": 1}, "cv is 1, but it should be a whole number from 2"),
+        ({"cv": 2.5}, "cv is 2.5, but it should be a whole number"),
+        ({"cv": 61}, "cv is 61, but there are 60 problems"),
+        ({"cv": HALF}, r"cv has no fold of 30 problems \(p30, p31, p32, ...\)"),
+        ({"cv": GAP}, r"cv has no fold of 1 problem \(p7\)"),
+        ({"cv": pd.concat([HALF, HALF])}, r"30 problems \(p0, p1, p2, ...\) more than once"),
+        ({"cv": GAP.fillna(0) * 0}, "60 problems in 1 fold: too few to choose by"),
+        ({"n_resamples": 0}, "n_resamples is 0, but it should be a whole number from 1"),
         ({"sizes": [0]}, "A size is 0, but it should be a whole number from 1"),
         ({"sizes": [7]}, "from 1 to 6, the number of algorithms"),
         ({"sizes": []}, "from 1 to 6, the number of algorithms"),
@@ -312,6 +314,6 @@ def test_the_gap_is_said_to_be_in_the_unit_of_the_measure(found):
 
 
 def test_an_epsilon_that_spans_all_performance_is_noted_with_the_gaps(found):
-    wide = iw.compare_portfolios(table(30, 4), folds=2, sizes=[1], epsilon=5)
+    wide = iw.compare_portfolios(table(30, 4), cv=2, sizes=[1], epsilon=5)
     assert any("epsilon is 5" in note for note in wide.notes)
     assert found.notes == ()

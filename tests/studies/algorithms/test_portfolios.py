@@ -375,7 +375,10 @@ def test_what_is_no_setting_is_refused(settings, said):
         (lambda p: p.strengths(-0.1), "epsilon is -0.1, but it should be a number from 0"),
         (lambda p: p.occupancy("0"), "epsilon is '0', but it should be a number from 0"),
         (lambda p: p.occupancy(np.nan), "epsilon is nan"),
-        (lambda p: p.occupancy(level=95), "level is 95, but it must be a number between 0 and 1"),
+        (
+            lambda p: p.occupancy(confidence=95),
+            "confidence is 95, but it must be a number between 0 and 1",
+        ),
         (lambda p: p.select(size=0), "size is 0, but it should be a whole number from 1"),
         (lambda p: p.select(size=9), "size is 9, but there are 8 algorithms"),
         (lambda p: p.select(method="best"), "method is 'best', but it should be one of airt"),

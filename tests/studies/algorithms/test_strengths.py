@@ -31,7 +31,7 @@ def noisy():
 
 
 def shares(splines, difficulty, names, epsilon, **settings):
-    return occupancy(splines, difficulty, names, epsilon, **{"level": 0.95, **settings})
+    return occupancy(splines, difficulty, names, epsilon, **{"confidence": 0.95, **settings})
 
 
 def test_each_line_is_strong_on_its_side(splines):
@@ -97,7 +97,7 @@ def test_a_larger_epsilon_never_takes_occupancy_away(noisy):
 def test_intervals_hold_the_estimate_and_widen_with_the_level(noisy):
     splines, difficulty, names = noisy
     narrow, wide = (
-        shares(splines, difficulty, names, 0.0, level=level, random_state=0)
+        shares(splines, difficulty, names, 0.0, confidence=level, random_state=0)
         for level in (0.01, 0.99)  # the first is next to nothing around the middle of the draws
     )
     for frame in (narrow, wide):

@@ -43,7 +43,7 @@ def blobs(n=120, seed=0, spread=1.0):
 
 
 def decode(sources=None, **given):
-    settings = {"target": "label", "folds": 0, "model": "2pl", **given}
+    settings = {"target": "label", "cv": 0, "model": "2pl", **given}
     return decode_benchmark(sources or {"easy": blobs(spread=0.4)}, small_pool(), **settings)
 
 
@@ -58,7 +58,7 @@ def table(n=60, m=30, seed=0, difficulty=0.0):
 @pytest.fixture(scope="module")
 def decoding():
     sources = {"easy": blobs(spread=0.4), "hard": blobs(spread=1.6, seed=1)}
-    return decode(sources, folds=2)
+    return decode(sources, cv=2)
 
 
 def test_each_data_set_and_evaluated_classifier_has_a_row(decoding):
@@ -159,7 +159,7 @@ class Broken:
 def test_a_data_set_on_which_all_fail_is_told_and_left_out():
     picky = Pool("picky", (Member("picky", lambda split, _seed: Picky(split.name)),))
     found = decode_benchmark(
-        {"fine": blobs(), "bad": blobs(seed=1)}, picky, target="label", folds=0, model="1pl"
+        {"fine": blobs(), "bad": blobs(seed=1)}, picky, target="label", cv=0, model="1pl"
     )
     assert list(found.calibrations) == ["fine"]
     assert "Every member failed" in found.failures["bad"]
@@ -183,7 +183,7 @@ class Picky:
 def test_nothing_decoded_is_an_error_that_says_why():
     broken = Pool("broken", (Member("broken", lambda _split, _seed: Broken()),))
     with pytest.raises(InputError, match=r"No data set could be decoded. .*ValueError: no"):
-        decode_benchmark({"one": blobs()}, broken, target="label", folds=0)
+        decode_benchmark({"one": blobs()}, broken, target="label", cv=0)
 
 
 def test_a_data_set_that_cannot_be_split_stops_the_run_before_any_training(tmp_path):
@@ -317,7 +317,7 @@ def test_a_data_set_too_small_for_the_method_is_told_and_left_out():
 
 def test_who_failed_on_a_data_set_and_why_is_kept():
     pool = {**LEARNED, "wide": KNeighborsClassifier(10_000)}
-    found = decode_benchmark({"one": blobs()}, pool, target="label", folds=0, model="2pl")
+    found = decode_benchmark({"one": blobs()}, pool, target="label", cv=0, model="2pl")
     assert list(found.failed["one"]) == ["wide"]
     assert any("(wide) of 8 failed and was left out; wide: ValueError" in n for n in found.notes)
 

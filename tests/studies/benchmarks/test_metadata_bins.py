@@ -37,7 +37,7 @@ def test_data_sets_are_put_in_equal_bins_in_the_order_of_the_metadatum():
 
 
 def test_intervals_are_those_of_students_t_over_data_sets():
-    found = probability_by_metadata(*tables(), "size", bins=2, level=0.9)
+    found = probability_by_metadata(*tables(), "size", bins=2, confidence=0.9)
     wanted = ttest_1samp([0.4, 0.5, 0.6], 0).confidence_interval(0.9)
     assert (found.low[0, 1], found.high[0, 1]) == pytest.approx((wanted.low, wanted.high))
 
@@ -106,7 +106,7 @@ def test_it_shows_itself_as_a_frame_and_a_figure(tmp_path):
         ({"metadatum": "weight"}, "no column of numbers 'weight'. It has: size"),
         ({"bins": 7}, "share 6 data sets"),
         ({"bins": 0}, "at least one"),
-        ({"level": 2}, "between 0 and 1"),
+        ({"confidence": 2}, "between 0 and 1"),
         ({"classifiers": tables()[1].drop(columns="true_score")}, "'true_score' is missing"),
         ({"classifiers": pd.concat([tables()[1]] * 2)}, "'svm' twice on 'a'"),
         (

@@ -86,8 +86,7 @@ def test_unchanged_samples_are_met_with_silence(method, most, sizes, ability):
 
 def test_a_lower_rate_widens_what_is_expected():
     strict, loose = (
-        performance_alarm(REFERENCE, drawn(), false_alarm_rate=rate).performance
-        for rate in (0.001, 0.2)
+        performance_alarm(REFERENCE, drawn(), alpha=rate).performance for rate in (0.001, 0.2)
     )
     assert strict.low < loose.low < loose.high < strict.high
     assert strict.p == loose.p
@@ -247,7 +246,7 @@ def test_bad_samples_are_refused(reference, new, message):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"false_alarm_rate": 1.5}, "between 0 and 1"),
+        ({"alpha": 1.5}, "between 0 and 1"),
         ({"method": "magic"}, "'curve' or 'paper'"),
         ({"guessing": -0.1}, "at least 0"),
         ({"guessing": 0.2, "method": "paper"}, "knows no floor"),

@@ -53,10 +53,10 @@ def test_difficulties_may_come_in_any_dress(given):
     np.testing.assert_allclose(found.share, [[1, 1 / 3], [1, 1]])
 
 
-@pytest.mark.parametrize("by", ["quantile", "width"])
-def test_curves_lie_around_the_true_probability(by):
+@pytest.mark.parametrize("strategy", ["quantile", "uniform"])
+def test_curves_lie_around_the_true_probability(strategy):
     table, difficulty, chance = simulated()
-    found = characteristic_curves(table, difficulty, bins=8, by=by)
+    found = characteristic_curves(table, difficulty, bins=8, strategy=strategy)
     middle = np.searchsorted(found.edges[1:-1], difficulty, side="right")
     truth = np.stack([chance[:, middle == k].mean(axis=1) for k in range(8)], axis=1)
     inside = (found.low <= truth) & (truth <= found.high)
@@ -67,7 +67,7 @@ def test_intervals_cover_as_often_as_the_level_says():
     hits = []
     for seed in range(60):
         table, difficulty, chance = simulated(3, 200, seed)
-        found = characteristic_curves(table, difficulty, bins=5, level=0.8)
+        found = characteristic_curves(table, difficulty, bins=5, confidence=0.8)
         place = np.searchsorted(found.edges[1:-1], difficulty, side="right")
         truth = np.stack([chance[:, place == k].mean(axis=1) for k in range(5)], axis=1)
         hits.append((found.low <= truth) & (truth <= found.high))
@@ -99,17 +99,17 @@ def test_expected_shares_count_only_what_was_asked():
     assert found.expected.item() == pytest.approx(wanted)
 
 
-@given(st.integers(0, 1000), st.integers(1, 12), st.sampled_from(["quantile", "width"]))
+@given(st.integers(0, 1000), st.integers(1, 12), st.sampled_from(["quantile", "uniform"]))
 @settings(max_examples=30, deadline=None)
-def test_all_responses_are_counted_and_order_does_not_matter(seed, bins, by):
+def test_all_responses_are_counted_and_order_does_not_matter(seed, bins, strategy):
     table, difficulty, _ = simulated(3, 30, seed)
     table = table.mask(np.random.default_rng(seed).uniform(size=table.shape) < 0.2)
-    found = characteristic_curves(table, difficulty, bins=bins, by=by)
+    found = characteristic_curves(table, difficulty, bins=bins, strategy=strategy)
     np.testing.assert_array_equal(found.n.sum(axis=1), table.notna().sum(axis=1))
     np.testing.assert_allclose(np.nansum(found.share * found.n, axis=1), table.sum(axis=1))
     moved = table.sample(frac=1, axis=1, random_state=seed)
     np.testing.assert_array_equal(
-        characteristic_curves(moved, difficulty, bins=bins, by=by).share, found.share
+        characteristic_curves(moved, difficulty, bins=bins, strategy=strategy).share, found.share
     )
     known = found.n > 0
     assert (found.low <= found.share)[known].all()
@@ -122,7 +122,7 @@ def test_the_meaning_says_who_takes_over_and_whether_that_is_more_than_chance():
     table.loc["strong", easy] = 1
     table.loc["steady", hard] = 1
     difficulty = dict.fromkeys(easy, -1.0) | dict.fromkeys(hard, 1.0)
-    found = characteristic_curves(table, difficulty, bins=2, by="width")
+    found = characteristic_curves(table, difficulty, bins=2, strategy="uniform")
     assert found.leaders == ("strong", "steady")
     assert found.meaning == (
         "strong is right most often, 0.60 of all responses, but others are ahead in 1 of 2 bins of "
@@ -130,7 +130,9 @@ def test_the_meaning_says_who_takes_over_and_whether_that_is_more_than_chance():
     )
     assert (
         "the intervals overlap"
-        in characteristic_curves(table[["e0", "e1", "h0"]], difficulty, bins=2, by="width").meaning
+        in characteristic_curves(
+            table[["e0", "e1", "h0"]], difficulty, bins=2, strategy="uniform"
+        ).meaning
     )
 
 
@@ -144,7 +146,7 @@ def test_one_who_leads_everywhere_and_one_who_is_alone_have_their_sentence():
 
 def test_nobody_leads_where_it_was_not_asked():
     table = pd.DataFrame({"e": [1.0, 0.0], "h": [np.nan, 1.0]}, index=["x", "y"])
-    found = characteristic_curves(table, {"e": -1, "h": 1}, bins=2, by="width")
+    found = characteristic_curves(table, {"e": -1, "h": 1}, bins=2, strategy="uniform")
     assert np.isnan([found.share[0, 1], found.low[0, 1], found.high[0, 1]]).all()
     assert "nan" not in found.meaning
 
@@ -187,8 +189,8 @@ def test_it_is_a_finding_that_shows_itself(tmp_path):
         ({"bins": ["low", "high"]}, "at least two edges that ascend"),
         ({"bins": [1.0, 0.0]}, "edges that ascend"),
         ({"bins": [20, 30]}, "No item has a difficulty between the edges 20 and 30"),
-        ({"by": "height"}, "'quantile' or 'width'"),
-        ({"level": 95}, "between 0 and 1"),
+        ({"strategy": "height"}, "'quantile' or 'uniform'"),
+        ({"confidence": 95}, "between 0 and 1"),
         ({"calibration": "bank.json"}, "calibration should be one, but it is a str"),
     ],
 )

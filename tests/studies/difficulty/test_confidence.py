@@ -11,7 +11,7 @@ from itemwise.errors import InputError
 from itemwise.studies import ConfidenceByDifficulty, confidence_by_difficulty
 
 BY_HAND = {
-    "confidence": [0.95, 0.99, 0.6, 0.92, 0.3, 0.97],
+    "probability": [0.95, 0.99, 0.6, 0.92, 0.3, 0.97],
     "right": [1, 0, 1, 0, 0, 0],
     "difficulty": [-2.0, -1.0, -1.5, 1.0, 2.0, -1.0],
 }
@@ -22,16 +22,16 @@ def simulated(sureness=1.0, m=2000, seed=0):
     random = np.random.default_rng(seed)
     difficulty = random.normal(size=m)
     chance = expit(1.5 - difficulty)
-    confidence = expit(1.5 - sureness * difficulty)
-    return confidence, (random.uniform(size=m) < chance).astype(float), difficulty
+    probability = expit(1.5 - sureness * difficulty)
+    return probability, (random.uniform(size=m) < chance).astype(float), difficulty
 
 
 def test_bins_by_hand():
     found = confidence_by_difficulty(**BY_HAND, bins=[-3, 0, 3])
     np.testing.assert_array_equal(found.n, [4, 2])
-    np.testing.assert_allclose(found.confidence, [(0.95 + 0.99 + 0.6 + 0.97) / 4, 0.61])
+    np.testing.assert_allclose(found.probability, [(0.95 + 0.99 + 0.6 + 0.97) / 4, 0.61])
     np.testing.assert_allclose(found.accuracy, [0.5, 0.0])
-    np.testing.assert_allclose(found.gap, found.confidence - found.accuracy)
+    np.testing.assert_allclose(found.gap, found.probability - found.accuracy)
     wanted = binomtest(2, 4).proportion_ci(0.95, method="wilson")
     assert (found.accuracy_low[0], found.accuracy_high[0]) == pytest.approx(
         (wanted.low, wanted.high)
@@ -45,7 +45,7 @@ def test_sure_and_wrong_lists_the_easiest_first_and_of_equals_the_surest():
     found = confidence_by_difficulty(**BY_HAND, bins=2)
     frame = found.sure_and_wrong
     assert frame.index.tolist() == ["item_2", "item_6", "item_4"]
-    assert frame["confidence"].tolist() == [0.99, 0.97, 0.92]
+    assert frame["probability"].tolist() == [0.99, 0.97, 0.92]
     assert len(confidence_by_difficulty(**BY_HAND, bins=2, sure=0.98).sure_and_wrong) == 1
 
 
@@ -68,10 +68,10 @@ def test_one_that_is_too_sure_of_hard_items_is_found_out():
 def test_gaps_cover_the_truth_as_often_as_they_say():
     hits = []
     for seed in range(60):
-        confidence, right, difficulty = simulated(0.5, 400, seed)
-        found = confidence_by_difficulty(confidence, right, difficulty, bins=4, draws=20)
+        probability, right, difficulty = simulated(0.5, 400, seed)
+        found = confidence_by_difficulty(probability, right, difficulty, bins=4, n_resamples=20)
         place = np.searchsorted(found.edges[1:-1], difficulty, side="right")
-        gap = confidence - expit(1.5 - difficulty)
+        gap = probability - expit(1.5 - difficulty)
         truth = np.array([gap[place == k].mean() for k in range(4)])
         hits.append((found.gap_low <= truth) & (truth <= found.gap_high))
     assert np.mean(hits) == pytest.approx(0.95, abs=0.045)
@@ -80,15 +80,15 @@ def test_gaps_cover_the_truth_as_often_as_they_say():
 @given(st.integers(0, 1000), st.integers(1, 10))
 @settings(max_examples=20, deadline=None)
 def test_order_does_not_matter_and_intervals_hold_their_values(seed, bins):
-    confidence, right, difficulty = simulated(0.5, 50, seed)
-    found = confidence_by_difficulty(confidence, right, difficulty, bins=bins, draws=20)
+    probability, right, difficulty = simulated(0.5, 50, seed)
+    found = confidence_by_difficulty(probability, right, difficulty, bins=bins, n_resamples=20)
     order = np.random.default_rng(seed).permutation(50)
     turned = confidence_by_difficulty(
-        confidence[order], right[order], difficulty[order], bins=bins, draws=20
+        probability[order], right[order], difficulty[order], bins=bins, n_resamples=20
     )
     np.testing.assert_allclose(found.gap, turned.gap)
     assert found.calibration_error == pytest.approx(turned.calibration_error)
-    for name in ("confidence", "accuracy", "gap"):
+    for name in ("probability", "accuracy", "gap"):
         value, low, high = (getattr(found, f"{name}{end}") for end in ("", "_low", "_high"))
         assert (low <= value + 1e-12).all()
         assert (value <= high + 1e-12).all()
@@ -98,31 +98,35 @@ def test_order_does_not_matter_and_intervals_hold_their_values(seed, bins):
 
 def test_series_are_matched_by_name():
     names = ["a", "b", "c", "d"]
-    confidence = pd.Series([0.9, 0.8, 0.7, 0.6], index=names)
+    probability = pd.Series([0.9, 0.8, 0.7, 0.6], index=names)
     right = pd.Series([1, 0, 1], index=["d", "c", "a"])
     difficulty = pd.Series([3.0, 1.0, 2.0], index=["c", "a", "d"])
-    found = confidence_by_difficulty(confidence, right, difficulty, bins=1)
+    found = confidence_by_difficulty(probability, right, difficulty, bins=1)
     assert found.items == ("a", "c", "d")
-    assert found.confidence[0] == pytest.approx(2.2 / 3)
-    assert found.notes == ("Left out, not in all of confidence, right and difficulty: 1 item (b).",)
+    assert found.probability[0] == pytest.approx(2.2 / 3)
+    assert found.notes == (
+        "Left out, not in all of probability, right and difficulty: 1 item (b).",
+    )
     with pytest.raises(InputError, match="share no item"):
-        confidence_by_difficulty(confidence, right.rename(str.upper), difficulty)
+        confidence_by_difficulty(probability, right.rename(str.upper), difficulty)
     with pytest.raises(InputError, match="more than one value"):
-        confidence_by_difficulty(pd.concat([confidence, confidence]), right, difficulty)
+        confidence_by_difficulty(pd.concat([probability, probability]), right, difficulty)
 
 
 def test_rows_that_are_only_numbered_are_those_that_pools_number():
-    confidence, right, difficulty = (pd.Series(column) for column in simulated(m=40))
+    probability, right, difficulty = (pd.Series(column) for column in simulated(m=40))
     named = difficulty.rename(index="row_{}".format).sample(frac=1, random_state=0)
-    found = confidence_by_difficulty(confidence, right, named, bins=3, draws=20)
-    plain = confidence_by_difficulty(confidence, right, difficulty, bins=3, draws=20)
+    found = confidence_by_difficulty(probability, right, named, bins=3, n_resamples=20)
+    plain = confidence_by_difficulty(probability, right, difficulty, bins=3, n_resamples=20)
     np.testing.assert_array_equal(found.gap, plain.gap)
     assert found.items[:2] == ("row_0", "row_1")
     assert found.notes == ()
-    fewer = confidence_by_difficulty(confidence, right, named.drop("row_7"), bins=3, draws=20)
+    fewer = confidence_by_difficulty(
+        probability, right, named.drop("row_7"), bins=3, n_resamples=20
+    )
     assert "1 item (row_7)" in fewer.notes[0]
     with pytest.raises(InputError, match="order is not known"):
-        confidence_by_difficulty(confidence, right, difficulty.rename(index="q{}".format))
+        confidence_by_difficulty(probability, right, difficulty.rename(index="q{}".format))
 
 
 def test_what_is_not_known_is_left_out_and_said():
@@ -137,7 +141,7 @@ def test_the_result_shows_itself_and_repeats_with_its_seed():
     assert isinstance(found, ConfidenceByDifficulty)
     display = found.plot()
     assert isinstance(display, Display)
-    assert {"confidence", "accuracy"} <= {text.get_text() for text in display.ax_.texts}
+    assert {"probability", "accuracy"} <= {text.get_text() for text in display.ax_.texts}
     again = confidence_by_difficulty(*simulated(0.5, 300), random_state=1)
     assert again.calibration_error_high == found.calibration_error_high
 
@@ -145,14 +149,14 @@ def test_the_result_shows_itself_and_repeats_with_its_seed():
 @pytest.mark.parametrize(
     ("changed", "match"),
     [
-        ({"confidence": [95, 99, 60, 92, 30, 97]}, "it is a probability"),
+        ({"probability": [95, 99, 60, 92, 30, 97]}, "between 0 and 1"),
         ({"right": [1, 2, 1, 0, 0, 0]}, "right holds 2"),
         ({"right": [1, 0]}, r"right: \(2,\)"),
         ({"difficulty": [np.nan] * 6}, "No item has"),
         ({"difficulty": ["x"] * 6}, "difficulty should give numbers"),
         ({"sure": 1.5}, "sure is 1.5"),
-        ({"draws": 1}, "draws is 1"),
-        ({"level": 0}, "level is 0"),
+        ({"n_resamples": 1}, "n_resamples is 1"),
+        ({"confidence": 0}, "confidence is 0"),
         ({"bins": 0}, "bins is 0"),
     ],
 )

@@ -8,7 +8,7 @@ import itemwise as iw
 from itemwise.errors import InputError
 
 N = 60
-QUICK = {"regressors": ["stepwise"], "repeats": 1}
+QUICK = {"regressors": ["stepwise"], "n_resamples": 1}
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +64,10 @@ def test_the_frame_of_the_targets_is_told_what_to_give_instead(features, targets
     [
         lambda given, table, rows: iw.characteristic_curves(table, given).to_frame(),
         lambda given, table, rows: iw.select_models(table, given).to_frame(),
-        lambda given, table, rows: iw.generality(table, given, draws=20).to_frame(),
+        lambda given, table, rows: iw.generality(table, given, n_resamples=20).to_frame(),
         lambda given, table, rows: iw.explain_difficulty("stepwise", rows, given).to_frame(),
         lambda given, table, rows: iw.confidence_by_difficulty(
-            table.mean(), table.iloc[0], given, draws=20
+            table.mean(), table.iloc[0], given, n_resamples=20
         ).to_frame(),
         lambda given, table, rows: iw.performance_alarm((given, table.iloc[0]), given).to_frame(),
         lambda given, table, rows: iw.performance_alarm(
@@ -89,27 +89,27 @@ def test_targets_stand_for_the_difficulty_by_their_first_method(
 NUMBERS = {
     "difficulty_targets": {"limit": (0, -1, np.nan), "batches": (0, 1.5), "random_state": (-1,)},
     "evaluate_difficulty": {
-        "folds": (0, 2.5),
-        "repeats": (0,),
+        "cv": (0, 2.5),
+        "n_resamples": (0,),
         "random_state": (-1, np.nan),
         "n_jobs": (0, np.nan),
     },
     "explain_difficulty": {
-        "test_share": (0, np.nan),
-        "shuffles": (1, np.nan),
+        "test_size": (0, np.nan),
+        "n_resamples": (1, np.nan),
         "random_state": (-1,),
     },
-    "characteristic_curves": {"bins": (0, -1, np.nan), "level": (0, 95, np.nan)},
-    "select_models": {"bins": (0,), "level": (1,), "folds": (1, 2.5), "random_state": (-1,)},
-    "generality": {"draws": (0, 19, np.nan), "random_state": (-1, 0.5)},
+    "characteristic_curves": {"bins": (0, -1, np.nan), "confidence": (0, 95, np.nan)},
+    "select_models": {"bins": (0,), "confidence": (1,), "cv": (1, 2.5), "random_state": (-1,)},
+    "generality": {"n_resamples": (0, 19, np.nan), "random_state": (-1, 0.5)},
     "confidence_by_difficulty": {
         "bins": (0,),
-        "level": (2,),
-        "draws": (0,),
+        "confidence": (2,),
+        "n_resamples": (0,),
         "sure": (-1, np.nan),
         "random_state": (-1,),
     },
-    "performance_alarm": {"false_alarm_rate": (0, -1, np.nan), "guessing": (-1, 1, np.nan)},
+    "performance_alarm": {"alpha": (0, -1, np.nan), "guessing": (-1, 1, np.nan)},
 }
 
 

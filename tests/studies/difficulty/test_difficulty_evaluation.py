@@ -30,7 +30,7 @@ def row(found, **names):
 
 def test_figures_are_those_of_a_cross_validation_by_hand():
     X, y = items()
-    found = evaluate_difficulty(X, y, regressors=QUICK, folds=4, repeats=1, random_state=3)
+    found = evaluate_difficulty(X, y, regressors=QUICK, cv=4, n_resamples=1, random_state=3)
     errors, ranks = [], []
     for train, test in KFold(4, shuffle=True, random_state=3).split(X):
         line = LinearRegression().fit(X.iloc[train], y.iloc[train])
@@ -70,7 +70,7 @@ def test_others_are_held_against_the_best_by_wilcoxon():
 def test_intervals_do_not_shrink_because_folds_are_drawn_again():
     X, y = items()
     once, often = (
-        row(evaluate_difficulty(X, y, regressors=["stepwise"], repeats=k), regressor="stepwise")
+        row(evaluate_difficulty(X, y, regressors=["stepwise"], n_resamples=k), regressor="stepwise")
         for k in (1, 6)
     )
     width = once.spearman_high - once.spearman_low
@@ -111,7 +111,7 @@ def test_the_best_is_named_in_words():
     assert found.meaning.startswith("line predicts 2pl with an error of 0.4")
     X, y = items()
     noise = pd.Series(np.random.default_rng(5).normal(size=100), name="noise")
-    useless = evaluate_difficulty(X, noise, regressors=["knn"], repeats=1)
+    useless = evaluate_difficulty(X, noise, regressors=["knn"], n_resamples=1)
     assert "no regressor predicts noise better than its mean" in useless.meaning
     both = evaluate_difficulty(X, {"2pl": y, "noise": noise}, regressors=QUICK)
     assert "of 2 tables" in both.meaning
@@ -154,7 +154,7 @@ def test_the_result_does_not_depend_on_the_number_of_workers():
 def test_a_constant_target_has_no_figures_and_no_winner(value):
     X, y = items(60)
     flat = np.full(60, value)
-    found = evaluate_difficulty(X, flat, regressors=["stepwise", "knn"], repeats=1)
+    found = evaluate_difficulty(X, flat, regressors=["stepwise", "knn"], n_resamples=1)
     frame = found.to_frame()
     assert frame[["nrmse", "spearman", "p"]].isna().all(axis=None)
     assert not frame["best"].any()
@@ -163,7 +163,7 @@ def test_a_constant_target_has_no_figures_and_no_winner(value):
     assert (found.table() == "–").all(axis=None)
     with pytest.raises(InputError, match="nothing to draw"):
         found.plot()
-    both = evaluate_difficulty(X, {"flat": flat, "2pl": y}, regressors=["stepwise"], repeats=1)
+    both = evaluate_difficulty(X, {"flat": flat, "2pl": y}, regressors=["stepwise"], n_resamples=1)
     assert both.meaning.startswith("stepwise predicts 2pl")
     assert isinstance(both.plot(), Display)
     assert isinstance(both.plot("nrmse"), Display)
@@ -172,30 +172,30 @@ def test_a_constant_target_has_no_figures_and_no_winner(value):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"folds": 30}, "known for 100 items, but 30 folds need at least 120"),
-        ({"folds": 1}, "folds is 1, but it should be a whole number from 2"),
-        ({"repeats": 0}, "repeats is 0"),
+        ({"cv": 30}, "known for 100 items, but 30 folds need at least 120"),
+        ({"cv": 1}, "cv is 1, but it should be a whole number from 2"),
+        ({"n_resamples": 0}, "n_resamples is 0"),
         ({"regressors": ["forest"]}, "There is no regressor 'forest'"),
         ({"regressors": []}, "regressors is empty"),
         ({"targets": np.ones(7)}, r"targets has shape \(7,\), but there are 100 items"),
         ({"targets": ["hard"] * 100}, "targets should be numbers"),
-        ({"features": [["a"]] * 100}, "features should be numbers"),
-        ({"features": np.full((100, 2), np.inf)}, "infinite"),
-        ({"features": np.ones(100)}, "shape"),
+        ({"X": [["a"]] * 100}, "X should be numbers"),
+        ({"X": np.full((100, 2), np.inf)}, "infinite"),
+        ({"X": np.ones(100)}, "shape"),
         ({"negative": np.ones(100)}, "negative holds float64"),
         ({"negative": np.ones(100, dtype=bool)}, "fewer than 4 are left"),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused(change, told):
     X, y = items()
-    given = {"features": X.to_numpy(), "targets": y.to_numpy(), "regressors": ["knn"], **change}
+    given = {"X": X.to_numpy(), "targets": y.to_numpy(), "regressors": ["knn"], **change}
     with pytest.raises(InputError, match=told):
-        evaluate_difficulty(given.pop("features"), given.pop("targets"), **given)
+        evaluate_difficulty(given.pop("X"), given.pop("targets"), **given)
 
 
 def test_gaps_and_text_columns_are_evaluated_too():
     X, y = items()
     X = X.assign(kind=np.where(X["b"] > 0, "long", "short"))
     X.loc[::6, "a"] = np.nan
-    found = evaluate_difficulty(X, y, regressors=["stepwise"], repeats=1)
+    found = evaluate_difficulty(X, y, regressors=["stepwise"], n_resamples=1)
     assert row(found, regressor="stepwise").spearman > 0.5

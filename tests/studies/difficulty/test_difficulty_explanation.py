@@ -107,9 +107,9 @@ def test_it_shows_itself(forest, tmp_path):
 
 def test_items_are_found_by_the_names_that_pools_give_to_rows():
     frame, difficulty, _ = items(60)
-    named = explain_difficulty("stepwise", frame, difficulty, shuffles=2)
+    named = explain_difficulty("stepwise", frame, difficulty, n_resamples=2)
     numbered = explain_difficulty(
-        "stepwise", frame.reset_index(drop=True), difficulty.to_numpy(), shuffles=2
+        "stepwise", frame.reset_index(drop=True), difficulty.to_numpy(), n_resamples=2
     )
     for item in ("row_3", 3):
         pd.testing.assert_frame_equal(numbered.of_item(item), named.of_item("row_3"))
@@ -120,7 +120,7 @@ def test_items_are_found_by_the_names_that_pools_give_to_rows():
 
 def test_one_class_is_not_explained():
     frame, difficulty, _ = items(60)
-    found = explain_difficulty("stepwise", frame, difficulty, ["tall"] * 60, shuffles=2)
+    found = explain_difficulty("stepwise", frame, difficulty, ["tall"] * 60, n_resamples=2)
     assert "class" not in found.meaning
     assert "task_permutation" not in found.to_frame()
     assert found.notes[-1] == "Class not explained: two or more are needed to learn them."
@@ -129,18 +129,18 @@ def test_one_class_is_not_explained():
 def test_an_empty_label_is_no_class():
     frame, difficulty, labels = items(60)
     some = [np.nan if k % 6 == 0 else label for k, label in enumerate(labels)]
-    found = explain_difficulty("stepwise", frame, difficulty, some, shuffles=2)
+    found = explain_difficulty("stepwise", frame, difficulty, some, n_resamples=2)
     assert found.notes[-1] == "Left out for the class, without a label: 10 items."
     assert found.task_score > 0.7
     again = explain_difficulty(
-        "stepwise", frame, difficulty, pd.Series(some, frame.index), shuffles=2
+        "stepwise", frame, difficulty, pd.Series(some, frame.index), n_resamples=2
     )
     assert again.notes[-1] == found.notes[-1]
 
 
 def test_the_orders_of_one_feature_are_not_compared():
     frame, difficulty, labels = items(60)
-    found = explain_difficulty("stepwise", frame[["blur"]], difficulty, labels, shuffles=2)
+    found = explain_difficulty("stepwise", frame[["blur"]], difficulty, labels, n_resamples=2)
     assert "its class shows" in found.meaning
     assert "Spearman" not in found.meaning
 
@@ -148,7 +148,7 @@ def test_the_orders_of_one_feature_are_not_compared():
 def test_a_class_that_shows_nowhere_is_said_to():
     frame, difficulty, _ = items(60)
     few = ["rare", "other", *["common"] * 58]  # the forest says common whatever it is shown
-    found = explain_difficulty("stepwise", frame, difficulty, few, shuffles=2)
+    found = explain_difficulty("stepwise", frame, difficulty, few, n_resamples=2)
     assert "its class shows in no feature (accuracy " in found.meaning
 
 
@@ -167,7 +167,7 @@ def test_what_cannot_be_explained_is_refused(forest):
         explain_difficulty("rf", frame[:10], difficulty[:10])
     with pytest.raises(InputError, match=r"labels has shape \(3,\)"):
         explain_difficulty("rf", frame, difficulty, labels[:3])
-    with pytest.raises(InputError, match="test_share is 2, but it must be a number between 0"):
-        explain_difficulty("rf", frame, difficulty, test_share=2)
+    with pytest.raises(InputError, match="test_size is 2, but it must be a number between 0"):
+        explain_difficulty("rf", frame, difficulty, test_size=2)
     with pytest.raises(InputError, match="There is no item 'row_999'"):
         forest.of_item("row_999")

@@ -24,14 +24,14 @@ def simulated(slopes, m=1500, seed=0):
 def test_a_step_by_hand(n):
     # Right on n items at -1, wrong on n at 1: slope log(2n + 1), see the test of the curves.
     difficulty = np.repeat([-1.0, 1.0], n)
-    found = generality((difficulty < 0).astype(float)[None], difficulty, draws=20)
+    found = generality((difficulty < 0).astype(float)[None], difficulty, n_resamples=20)
     assert found.generality[0] == pytest.approx(np.log(2 * n + 1) * np.sqrt(3) / np.pi)
     assert found.middle[0] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_the_spread_is_the_deviation_of_what_is_lost_along_the_scale():
     cells, difficulty, _ = simulated([1.3])
-    found = generality(cells, difficulty, draws=20)
+    found = generality(cells, difficulty, n_resamples=20)
     grid = np.linspace(-60.0, 60.0, 240_001)
     fall = np.pi / np.sqrt(3) * found.generality[0]
     lost = -np.gradient(expit(-fall * (grid - found.middle[0])), grid)
@@ -49,7 +49,7 @@ def test_the_spread_is_the_deviation_of_what_is_lost_along_the_scale():
 def test_known_generality_is_found_again_and_its_error_is_honest():
     slopes = np.tile([0.4, 1.0, 2.5], 20)
     cells, difficulty, middle = simulated(slopes)
-    found = generality(cells, difficulty, draws=100)
+    found = generality(cells, difficulty, n_resamples=100)
     truth = slopes * np.sqrt(3) / np.pi
     z = (found.generality - truth) / found.generality_se
     assert abs(z.mean()) < 3 / np.sqrt(60)
@@ -64,7 +64,7 @@ def test_who_is_right_or_wrong_everywhere_has_no_known_generality():
         [[1] * 6, [0] * 6, [1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [np.nan] * 6],
         index=["all", "none", "step", "turned", "absent"],
     )
-    found = generality(cells, difficulty, draws=20)
+    found = generality(cells, difficulty, n_resamples=20)
     frame = found.to_frame()
     assert frame["flag"].tolist() == [
         "right everywhere",
@@ -83,16 +83,16 @@ def test_who_is_right_or_wrong_everywhere_has_no_known_generality():
 
 def test_where_nothing_falls_nobody_is_called_the_most_general():
     flat = pd.DataFrame(np.tile([1.0, 0.0], (3, 30)), index=["x", "y", "z"])
-    found = generality(flat, np.repeat(np.arange(30.0), 2), draws=20)
+    found = generality(flat, np.repeat(np.arange(30.0), 2), n_resamples=20)
     assert found.flags == ("does not fall",) * 3
     assert found.meaning.startswith("Success of 3 respondents (x, y, z) does not fall with diff")
     assert "inf" not in found.meaning
-    rising = generality([[0, 0, 0, 1, 1, 1]], np.arange(6.0), draws=20)
+    rising = generality([[0, 0, 0, 1, 1, 1]], np.arange(6.0), n_resamples=20)
     assert rising.meaning.startswith("Success of 1 respondent (respondent_1) does not fall")
 
 
 def test_a_perfect_step_may_be_more_general_than_these_items_can_show():
-    found = generality([[1, 1, 1, 0, 0, 0]], np.arange(6.0), draws=20)
+    found = generality([[1, 1, 1, 0, 0, 0]], np.arange(6.0), n_resamples=20)
     assert "right on every item up to a difficulty of about 2.50" in found.meaning
     assert "more general still" in found.meaning
     assert "spread" not in found.meaning
@@ -102,8 +102,8 @@ def test_a_perfect_step_may_be_more_general_than_these_items_can_show():
 @settings(max_examples=20, deadline=None)
 def test_another_unit_of_difficulty_divides_generality_by_it(seed, unit, origin):
     cells, difficulty, _ = simulated([0.8, 2.0], 60, seed)
-    one = generality(cells, difficulty, draws=20)
-    other = generality(cells, unit * difficulty + origin, draws=20)
+    one = generality(cells, difficulty, n_resamples=20)
+    other = generality(cells, unit * difficulty + origin, n_resamples=20)
     np.testing.assert_allclose(other.generality * unit, one.generality, rtol=1e-4)
     np.testing.assert_allclose(other.generality_se * unit, one.generality_se, rtol=1e-3, atol=1e-6)
 
@@ -111,25 +111,25 @@ def test_another_unit_of_difficulty_divides_generality_by_it(seed, unit, origin)
 def test_a_calibration_knows_the_difficulties():
     responses = iw.simulate("2pl", n_respondents=80, n_items=60, random_state=0).responses
     calibration = iw.calibrate(responses, "2pl")
-    found = generality(responses, calibration=calibration, draws=20)
-    wanted = generality(responses, calibration.items, draws=20)
+    found = generality(responses, calibration=calibration, n_resamples=20)
+    wanted = generality(responses, calibration.items, n_resamples=20)
     np.testing.assert_array_equal(found.generality, wanted.generality)
 
 
 def test_the_result_shows_itself_and_repeats_with_its_seed():
     cells, difficulty, _ = simulated([0.5, 2.0], 300)
     table = pd.DataFrame(cells, index=["patchy", "regular"])
-    found = generality(table, difficulty, draws=30, random_state=3)
+    found = generality(table, difficulty, n_resamples=30, random_state=3)
     assert isinstance(found, Generality)
     assert found.meaning.startswith("regular is the most general")
     assert isinstance(found.plot(), Display)
-    again = generality(table, difficulty, draws=30, random_state=3)
+    again = generality(table, difficulty, n_resamples=30, random_state=3)
     pd.testing.assert_frame_equal(found.to_frame(), again.to_frame())
 
 
 def test_items_without_a_difficulty_are_left_out_and_said():
     cells, difficulty, _ = simulated([1.0], 100)
-    found = generality(cells, np.where(np.arange(100) < 10, np.nan, difficulty), draws=20)
+    found = generality(cells, np.where(np.arange(100) < 10, np.nan, difficulty), n_resamples=20)
     assert found.n[0] == 90
     assert found.notes == ("Left out, without a finite difficulty: 10 items.",)
 
@@ -140,7 +140,7 @@ def test_items_without_a_difficulty_are_left_out_and_said():
         ({}, "needs to know how hard"),
         ({"difficulty": [1.0, 1.0]}, "two different, finite"),
         ({"difficulty": [1.0]}, "shape"),
-        ({"difficulty": [0.0, 1.0], "draws": 3}, "draws is 3"),
+        ({"difficulty": [0.0, 1.0], "n_resamples": 3}, "n_resamples is 3"),
     ],
 )
 def test_bad_input_is_told_what_is_wrong(arguments, match):

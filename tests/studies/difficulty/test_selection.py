@@ -32,7 +32,7 @@ def test_the_best_of_each_bin_by_hand():
         [[1, 1, 1, 0, 0, 0], [1, 0, 0, 1, 1, 0], [1, 1, 1, 0, 0, 0]], index=["a", "b", "c"]
     )
     difficulty = [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0]
-    found = select_models(table, difficulty, bins=[-4, 0, 4], folds=3)
+    found = select_models(table, difficulty, bins=[-4, 0, 4], cv=3)
     assert found.best == ("a", "b")  # a and c are alike; the first of the best overall leads
     assert found.single == "a"
     assert found.choose([-9.0, -0.5, 0.0, 2.0, 9.0, np.nan]) == ["a", "a", "b", "b", "b", "a"]
@@ -105,8 +105,8 @@ def test_respondents_and_items_in_another_order_change_nothing_but_ties(seed, bi
     random = np.random.default_rng(seed)
     difficulty = pd.Series(random.normal(size=40), index=[f"item {k}" for k in range(40)])
     table = drawn(np.full((3, 40), 0.5), seed)
-    found = select_models(table, difficulty, bins=bins, folds=4)
-    turned = select_models(table.iloc[:, ::-1], difficulty.sample(frac=1), bins=bins, folds=4)
+    found = select_models(table, difficulty, bins=bins, cv=4)
+    turned = select_models(table.iloc[:, ::-1], difficulty.sample(frac=1), bins=bins, cv=4)
     np.testing.assert_array_equal(found.share, turned.share)
     assert found.best == turned.best
     assert found.tied == turned.tied
@@ -123,7 +123,7 @@ def test_items_that_were_not_asked_are_not_judged():
     assert "50 items not judged" in found.notes[-1]
     apart = pd.DataFrame([[1, np.nan], [np.nan, 0]], index=["a", "b"])
     with pytest.raises(InputError, match="No held-out item"):
-        select_models(apart, [0.0, 1.0], folds=2)
+        select_models(apart, [0.0, 1.0], cv=2)
 
 
 def test_a_calibration_knows_the_difficulties_and_the_result_shows_itself():
@@ -140,9 +140,9 @@ def test_a_calibration_knows_the_difficulties_and_the_result_shows_itself():
     ("arguments", "match"),
     [
         ({}, "select_models needs to know how hard"),
-        ({"difficulty": [0.0, 1.0, 2.0], "folds": 1}, "folds is 1"),
-        ({"difficulty": [0.0, 1.0, np.nan], "folds": 3}, "2 items with a difficulty"),
-        ({"difficulty": [0.0, 1.0, 2.0], "level": 2}, "level is 2"),
+        ({"difficulty": [0.0, 1.0, 2.0], "cv": 1}, "cv is 1"),
+        ({"difficulty": [0.0, 1.0, np.nan], "cv": 3}, "2 items with a difficulty"),
+        ({"difficulty": [0.0, 1.0, 2.0], "confidence": 2}, "confidence is 2"),
         ({"difficulty": [0.0, 1.0, 2.0], "bins": 0}, "bins is 0"),
         ({"difficulty": ["a", "b", "c"]}, "should give numbers"),
     ],

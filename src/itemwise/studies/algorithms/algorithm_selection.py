@@ -160,10 +160,10 @@ class _Job(NamedTuple):
 
 def evaluate_selectors(
     performance: Any,
-    features: Any = None,
+    X: Any = None,
     *,
     selectors: Mapping[str, Any] | None = None,
-    folds: int | pd.Series | None = None,
+    cv: int | pd.Series | None = None,
     better: Better | None = None,
     cutoff: float | None = None,
     penalty: float = PENALTY,
@@ -173,16 +173,16 @@ def evaluate_selectors(
     """How much of the gap from the single best algorithm to a perfect choice selectors close.
 
     `performance` is what `read_aslib` gives, with its own features, folds, direction and cut-off;
-    or a table of problems × algorithms, with a frame or an array of `features`, a row a problem.
+    or a table of problems × algorithms, with features `X`: frame or array, one row per problem.
     Runs at or beyond `cutoff`, and runs that failed, count as `penalty` times the cut-off (PAR10).
-    `folds` is how many, or a Series with the fold of each problem; without it, those of the
-    scenario, or ten.
+    `cv` is the number of folds, or a Series with the fold of each problem; without it, the folds of
+    the scenario are used, or ten.
 
     `selectors` gives each a name; without it, by difficulty from all algorithms and from the three
-    that a `portfolio` keeps, and by the performance of each algorithm. Anything with `fit(features,
-    table)` and `predict(features)` that answers with names of algorithms will do; an
-    `AlgorithmSelector` is told by itself which performances are good. A choice that has no run
-    counts as the worst run on its problem.
+    that a `portfolio` keeps, and by the performance of each algorithm. Anything will do that has
+    `fit(X, table)` and a `predict(X)` that returns names of algorithms; an `AlgorithmSelector` is
+    told which performances are good. A choice that has no run counts as the worst run on its
+    problem.
 
     `better`, "higher" or "lower", says which performances of a table are good; `random_state` is
     the seed of the folds, `n_jobs` how many fits run at once. The frame has a row a selector:
@@ -195,7 +195,7 @@ def evaluate_selectors(
     >>> noise = np.random.default_rng(0).normal(0, 0.01, (80, 3))
     >>> accuracy = 1 / (1 + np.exp(hard * [2.0, 0.5, 1.0] + [-1.0, 0.0, 1.0])) + noise
     >>> nearest = {"by difficulty": iw.AlgorithmSelector(regressor="knn")}
-    >>> found = iw.evaluate_selectors(accuracy.clip(0, 1), hard, selectors=nearest, folds=5)
+    >>> found = iw.evaluate_selectors(accuracy.clip(0, 1), hard, selectors=nearest, cv=5)
     >>> bool(found.to_frame().loc["by difficulty", "closed_gap"] > 0.9)
     True
     """
@@ -203,8 +203,8 @@ def evaluate_selectors(
     if n_jobs not in (None, -1):
         whole_number(n_jobs, "n_jobs", 1)
     table, limit = _scored(performance, better, cutoff, penalty)
-    rows = _feature_rows(performance, features, table)
-    (parts,) = folds_of_problems(table, folds, fewest=FEWEST, random_state=random_state)
+    rows = _feature_rows(performance, X, table)
+    (parts,) = folds_of_problems(table, cv, fewest=FEWEST, random_state=random_state)
     chosen = _selectors(selectors, table, random_state)
     jobs = [
         _Job(name, selector, np.flatnonzero(parts != fold), np.flatnonzero(parts == fold))
@@ -228,32 +228,32 @@ def _scored(
     return table, cutoff * penalty
 
 
-def _feature_rows(performance: Any, features: Any, table: Performances) -> Any:
+def _feature_rows(performance: Any, X: Any, table: Performances) -> Any:
     """Features in the order of the table; by name where both have names."""
-    if features is None and isinstance(performance, AslibScenario):
-        features = performance.features
-    if features is None:
+    if X is None and isinstance(performance, AslibScenario):
+        X = performance.features
+    if X is None:
         raise InputError(
             "There are no features, but selectors choose by them. Give one row a problem: "
-            "evaluate_selectors(performance, features)."
+            "evaluate_selectors(performance, X)."
         )
     given = _names_of_problems(performance)
     wanted = list(table.modelled.index)
-    if is_frame(features) and hasattr(getattr(performance, "performance", performance), "iloc"):
-        named = features.set_axis([str(name) for name in features.index], axis=0)
+    if is_frame(X) and hasattr(getattr(performance, "performance", performance), "iloc"):
+        named = X.set_axis([str(name) for name in X.index], axis=0)
         lacking = [name for name in wanted if name not in named.index]
         if lacking:
             raise InputError(
-                f"features says nothing of '{lacking[0]}' and {len(lacking) - 1} more. Give the "
+                f"X says nothing of '{lacking[0]}' and {len(lacking) - 1} more. Give the "
                 "performances and the features the same names of problems."
             )
         if named.index.has_duplicates:
-            raise InputError("features has a problem more than once. Give one row a problem.")
+            raise InputError("X has a problem more than once. Give one row a problem.")
         return named.loc[wanted]
-    rows: Any = features if is_frame(features) else np.asarray(features)
+    rows: Any = X if is_frame(X) else np.asarray(X)
     if np.ndim(rows) != 2 or len(rows) != len(given):
         raise InputError(
-            f"features has shape {np.shape(rows)}, but there are {counted(len(given), 'problem')}. "
+            f"X has shape {np.shape(rows)}, but there are {counted(len(given), 'problem')}. "
             "Give one row a problem and one column a feature."
         )
     places = {name: place for place, name in enumerate(given)}
@@ -271,16 +271,16 @@ def _names_of_problems(performance: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def _selectors(given: Any, table: Performances, seed: int) -> dict[str, Any]:
+def _selectors(given: Any, table: Performances, random_state: int) -> dict[str, Any]:
     """Selectors by name, each told which performances are good."""
     if given is None:
         kept = min(SMALL, len(table.algorithms))
         given = {
-            "by difficulty": AlgorithmSelector(DIFFICULTY, random_state=seed),
+            "by difficulty": AlgorithmSelector(DIFFICULTY, random_state=random_state),
             f"by difficulty, {counted(kept, 'algorithm')}": AlgorithmSelector(
-                DIFFICULTY, portfolio_size=kept, random_state=seed
+                DIFFICULTY, portfolio_size=kept, random_state=random_state
             ),
-            "by performance": AlgorithmSelector(PERFORMANCE, random_state=seed),
+            "by performance": AlgorithmSelector(PERFORMANCE, random_state=random_state),
         }
     if not isinstance(given, Mapping) or not given:
         raise InputError(

@@ -103,17 +103,18 @@ def compare_portfolios(
     sizes: Sequence[int] | None = None,
     methods: str | Sequence[str] = tuple(METHODS),
     epsilon: float = 0.01,
-    folds: int | pd.Series | None = None,
-    repeats: int = 1,
+    cv: int | pd.Series | None = None,
+    n_resamples: int = 1,
     random_state: int = 0,
     **settings: Any,
 ) -> PortfolioComparison:
     """What portfolios of several sizes lose against all algorithms, by cross-validation.
 
     `performance` is a `Portfolio`, or what `portfolio` takes, with its arguments behind. In each
-    fold, the portfolio is chosen on the other problems and judged on its own. `folds` is how many,
-    or a Series that says the fold of each problem; without it, those of the scenario, or ten. With
-    `repeats`, problems are shuffled anew for each. Standard errors are of the mean over folds.
+    fold, the portfolio is chosen on the other problems and judged on its own. `cv` is the number
+    of folds, or a Series with the fold of each problem; without it, the folds of the scenario are
+    used, or ten. Problems are shuffled into folds `n_resamples` times. Standard errors are those of
+    the mean over folds.
 
     `sizes` are how many algorithms are kept; `methods` say how they are chosen: "airt"
     (Kandanaarachchi and Smith-Miles, 2023; `epsilon` as in `Portfolio.strengths`), "topset",
@@ -125,7 +126,7 @@ def compare_portfolios(
     >>> easiness = np.linspace(-2, 2, 60)[:, None]
     >>> noise = np.random.default_rng(0).normal(0, 0.3, (60, 4))
     >>> accuracy = 1 / (1 + np.exp(-(easiness * [1, 1, 1, -0.3] + [1, 0, 0.5, 0] + noise)))
-    >>> found = iw.compare_portfolios(accuracy, sizes=[1, 4], methods="topset", folds=3)
+    >>> found = iw.compare_portfolios(accuracy, sizes=[1, 4], methods="topset", cv=3)
     >>> found.to_frame()["method"].unique().tolist()
     ['single best', 'topset']
     """
@@ -135,7 +136,7 @@ def compare_portfolios(
     whole_number(random_state, "random_state", 0)
     wanted = _checked_sizes(sizes, len(table.algorithms))
     passes = folds_of_problems(
-        table, folds, fewest=FEWEST_TO_CHOOSE_BY, repeats=repeats, random_state=random_state
+        table, cv, fewest=FEWEST_TO_CHOOSE_BY, n_resamples=n_resamples, random_state=random_state
     )
     parts = [numbers == fold for numbers in passes for fold in np.unique(numbers)]
     rows = []

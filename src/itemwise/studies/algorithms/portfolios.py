@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 Model = Literal["continuous", "graded"]
 MODELS: tuple[Model, ...] = ("continuous", "graded")
 CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
-LEVEL, Z = 0.95, 1.959963984540054
+CONFIDENCE, Z = 0.95, 1.959963984540054
 MOST_GRADES = 100
 SURE = 0.95
 
@@ -165,7 +165,7 @@ class Portfolio(Finding):
         return regions(self.splines, self.difficulty, names, checked_epsilon(epsilon), best=best)
 
     def occupancy(
-        self, epsilon: float = 0.0, *, level: float = LEVEL, random_state: int = 0
+        self, epsilon: float = 0.0, *, confidence: float = CONFIDENCE, random_state: int = 0
     ) -> pd.DataFrame:
         """Share of the problems in the stretches of each algorithm's strength, with an interval."""
         return occupancy(
@@ -173,7 +173,7 @@ class Portfolio(Finding):
             self.difficulty,
             self.performances.algorithms,
             checked_epsilon(epsilon),
-            level=level,
+            confidence=confidence,
             random_state=random_state,
         )
 

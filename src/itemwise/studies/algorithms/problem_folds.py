@@ -20,28 +20,28 @@ FOLDS = 10
 
 
 def folds_of_problems(
-    table: Performances, folds: Any, *, fewest: int, repeats: int = 1, random_state: int = 0
+    table: Performances, cv: Any, *, fewest: int, n_resamples: int = 1, random_state: int = 0
 ) -> list[NDArray[np.intp]]:
-    """The number of the fold of each problem, once for each of the `repeats`.
+    """The number of the fold of each problem, once for each of the `n_resamples` shuffles.
 
-    `folds` is how many, or a Series with the fold of each problem, by its name; None takes those
-    that the table brings, or ten. Outside each fold there must be `fewest` problems.
+    `cv` is the number of folds, or a Series with the fold of each problem, by name; with None, the
+    folds of the table are used, or ten. Outside each fold there must be `fewest` problems.
     """
     import pandas as pd
 
     problems = table.modelled.index
-    if folds is None:
-        folds = FOLDS if table.folds is None else table.folds
-    whole_number(repeats, "repeats", 1)
+    if cv is None:
+        cv = FOLDS if table.folds is None else table.folds
+    whole_number(n_resamples, "n_resamples", 1)
     whole_number(random_state, "random_state", 0)
-    if not isinstance(folds, pd.Series):
-        passes = _at_random(len(problems), folds, repeats, random_state)
-    elif repeats == 1:
-        passes = [_of_series(problems, folds)]
+    if not isinstance(cv, pd.Series):
+        passes = _at_random(len(problems), cv, n_resamples, random_state)
+    elif n_resamples == 1:
+        passes = [_of_series(problems, cv)]
     else:
         raise InputError(
-            f"repeats is {repeats}, but the fold of each problem is given: there is nothing to "
-            f"shuffle. Leave it out, or say how many folds: folds={FOLDS}."
+            f"n_resamples is {n_resamples}, but the fold of each problem is given: nothing is left "
+            f"to shuffle. Leave it out, or say how many folds: cv={FOLDS}."
         )
     for numbers in passes:
         sizes = np.bincount(numbers)
@@ -54,29 +54,29 @@ def folds_of_problems(
     return passes
 
 
-def _of_series(problems: pd.Index, folds: pd.Series) -> NDArray[np.intp]:
+def _of_series(problems: pd.Index, cv: pd.Series) -> NDArray[np.intp]:
     import pandas as pd
 
-    named = folds.set_axis(folds.index.map(str)).dropna()
+    named = cv.set_axis(cv.index.map(str)).dropna()
     twice = named.index[named.index.duplicated()].unique().tolist()
     if twice:
-        raise InputError(f"folds has {listed(twice, 'problem')} more than once. Give one row each.")
+        raise InputError(f"cv has {listed(twice, 'problem')} more than once. Give one row each.")
     lacking = problems.difference(named.index, sort=False).tolist()
     if lacking:
         raise InputError(
-            f"folds has no fold of {listed(lacking, 'problem')}. Its index should be the names of "
+            f"cv has no fold of {listed(lacking, 'problem')}. Its index should be the names of "
             "the problems."
         )
     return np.asarray(pd.factorize(named.reindex(problems), sort=True)[0])
 
 
-def _at_random(n: int, folds: Any, repeats: int, random_state: int) -> list[NDArray[np.intp]]:
-    if whole_number(folds, "folds", 2) > n:
-        raise InputError(f"folds is {folds}, but there are {counted(n, 'problem')}.")
+def _at_random(n: int, cv: Any, n_resamples: int, random_state: int) -> list[NDArray[np.intp]]:
+    if whole_number(cv, "cv", 2) > n:
+        raise InputError(f"cv is {cv}, but there are {counted(n, 'problem')}.")
     random = np.random.default_rng(random_state)
     passes = []
-    for _ in range(repeats):
+    for _ in range(n_resamples):
         numbers = np.empty(n, dtype=np.intp)
-        numbers[random.permutation(n)] = np.arange(n) * folds // n
+        numbers[random.permutation(n)] = np.arange(n) * cv // n
         passes.append(numbers)
     return passes

@@ -81,7 +81,7 @@ def occupancy(
     algorithms: pd.Index,
     epsilon: float,
     *,
-    level: float,
+    confidence: float,
     random_state: int,
 ) -> pd.DataFrame:
     """Share of problems at whose difficulty each algorithm is within `epsilon` of the best.
@@ -90,11 +90,11 @@ def occupancy(
     """
     import pandas as pd
 
-    level = checked_share(level, "level", 0.95)
+    confidence = checked_share(confidence, "confidence", 0.95)
     random_state = whole_number(random_state, "random_state", 0)
     share = share_within(splines.at(difficulty), epsilon)
     drawn = drawn_shares(splines, difficulty, epsilon, random_state)
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     columns = {
         "occupancy": share,
         # The estimate is the best guess; draws scatter around it and may miss it.

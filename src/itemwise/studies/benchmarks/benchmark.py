@@ -52,9 +52,9 @@ def decode_benchmark(
     model: str | MeasurementModel = "3pl",
     method: str = "eap",
     limits: Limits | None = None,
-    test_share: float = 0.3,
-    most_test: int | None = 500,
-    folds: int = 10,
+    test_size: float = 0.3,
+    max_test_size: int | None = 500,
+    cv: int = 10,
     time_limit: float | None = None,
     folder: PathLike | None = None,
     cache: PathLike | None = None,
@@ -84,10 +84,10 @@ def decode_benchmark(
         groups of ascending difficulty, of which each moves the estimate.
     limits
         From where on an instance is hard, discriminating, guessable.
-    test_share, most_test, random_state
+    test_size, max_test_size, random_state
         How data sets are split; see `split_dataset`. The seed also goes to the classifiers.
-    folds, time_limit, n_jobs
-        How classifiers are run; see `run_pool`. 0 folds leave out cross-validation.
+    cv, time_limit, n_jobs
+        How classifiers are run; see `run_pool`. With `cv=0` there is no cross-validation.
     folder
         Where each finished classifier is written at once, so that a run that was stopped goes on.
     cache
@@ -102,7 +102,7 @@ def decode_benchmark(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> pool = [GaussianNB(), KNeighborsClassifier(1), KNeighborsClassifier(60)]
-    >>> found = iw.decode_benchmark(["sklearn:iris"], pool, model="1pl", folds=0, progress=False)
+    >>> found = iw.decode_benchmark(["sklearn:iris"], pool, model="1pl", cv=0, progress=False)
     >>> found.datasets["items"].to_dict(), len(found.classifiers)
     ({'iris': 45}, 3)
     """
@@ -110,7 +110,7 @@ def decode_benchmark(
     chosen = find_pool(pool)
     loaded = load_datasets(datasets, target, cache=cache)
     splits = [
-        split_dataset(one, test_share=test_share, most_test=most_test, random_state=random_state)
+        split_dataset(one, test_share=test_size, most_test=max_test_size, random_state=random_state)
         for one in loaded
     ]
     decoder = _Decoder(model, method)
@@ -122,7 +122,7 @@ def decode_benchmark(
                 split,
                 chosen,
                 folder=None if folder is None else Path(folder) / file_name_of(split.name),
-                folds=folds,
+                folds=cv,
                 time_limit=time_limit,
                 n_jobs=n_jobs,
                 random_state=random_state,

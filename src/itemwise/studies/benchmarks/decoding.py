@@ -141,26 +141,26 @@ class BenchmarkDecoding(Finding):
         wide = self.classifiers.set_index(["respondent", "dataset"])[column].unstack()  # noqa: PD010
         return wide.loc[self.classifiers["respondent"].unique(), list(self.calibrations)]
 
-    def ranking(self, by: str = "difficulty_mean", *, ascending: bool = False) -> pd.DataFrame:
+    def ranking(self, column: str = "difficulty_mean", *, ascending: bool = False) -> pd.DataFrame:
         """Data sets in the order of one column of `datasets`, the largest first."""
-        _check_known(by, list(map(str, self.datasets)), "column of datasets")
-        return self.datasets.sort_values(by, ascending=ascending, kind="stable")
+        _check_known(column, list(map(str, self.datasets)), "column of datasets")
+        return self.datasets.sort_values(column, ascending=ascending, kind="stable")
 
-    def bins(self, n_bins: int = 6, by: str = "difficulty_mean") -> pd.DataFrame:
-        """Data sets in bins of equal size, the largest value of `by` in the first; means of each.
+    def bins(self, bins: int = 6, column: str = "difficulty_mean") -> pd.DataFrame:
+        """Means over equally large bins of data sets, the bin with the largest `column` first.
 
         The standard error of a mean is over the data sets of the bin.
         """
         import pandas as pd
 
-        ordered = self.ranking(by)
-        if not 1 <= n_bins <= len(ordered):
+        ordered = self.ranking(column)
+        if not 1 <= bins <= len(ordered):
             raise InputError(
-                f"n_bins is {n_bins}, but there are {counted(len(ordered), 'data set')} to fill "
+                f"bins is {bins}, but there are {counted(len(ordered), 'data set')} to fill "
                 "them. Choose at least 1 and at most as many."
             )
         rows = []
-        for names in np.array_split(ordered.index.to_numpy(dtype=object), n_bins):
+        for names in np.array_split(ordered.index.to_numpy(dtype=object), bins):
             part = ordered.loc[list(names)]
             row: dict[str, Any] = {"datasets": len(part)}
             for parameter in PARAMETERS:
@@ -168,7 +168,7 @@ class BenchmarkDecoding(Finding):
                 row[parameter] = values.mean()
                 row[f"{parameter}_se"] = values.sem() if len(part) > 1 else np.nan
             rows.append(row | {"names": ", ".join(names)})
-        return pd.DataFrame(rows, index=pd.RangeIndex(1, n_bins + 1, name="bin"))
+        return pd.DataFrame(rows, index=pd.RangeIndex(1, bins + 1, name="bin"))
 
     def to_frame(self) -> pd.DataFrame:
         """The data sets, the hardest first: where the average classifier is wrong most often."""

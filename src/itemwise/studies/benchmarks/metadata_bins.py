@@ -31,7 +31,7 @@ class MetadataBins(Finding):
 
     Each bin holds equally many data sets. `probability` is the mean over those of a bin on which
     the respondent was scored; the interval from `low` to `high` says what other data sets of the
-    kind would bring (Student's t at `level`), and is missing where there is but one.
+    kind would bring (Student's t at `confidence`), and is missing where there is but one.
     """
 
     metadatum: str
@@ -42,7 +42,7 @@ class MetadataBins(Finding):
     low: Floats
     high: Floats
     summary: pd.DataFrame  # one row a bin: its values, and mean parameters of its data sets
-    level: float
+    confidence: float
     notes: tuple[str, ...] = ()
 
     @property
@@ -98,7 +98,7 @@ def probability_by_metadata(
     metadatum: str,
     *,
     bins: int = 6,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> MetadataBins:
     """Put data sets in order of a metadatum, and see how likely classifiers are right bin by bin.
 
@@ -107,7 +107,7 @@ def probability_by_metadata(
     a data set, by name. The bins are equally large; equal values stay in the order of `datasets`.
 
     The frame has a row a respondent and bin: value of the `metadatum`, n, probability with low and
-    high at `level`. `bins` is how many there are. After Cardoso et al. (2025).
+    high at `confidence`. `bins` is how many there are. After Cardoso et al. (2025).
 
     >>> import itemwise as iw
     >>> import pandas as pd
@@ -121,8 +121,10 @@ def probability_by_metadata(
     >>> found.to_frame()["probability"].round(2).tolist()
     [0.85, 0.55]
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}, but it must be between 0 and 1, such as 0.95.")
+    if not 0 < confidence < 1:
+        raise InputError(
+            f"confidence is {confidence}, but it must be between 0 and 1, such as 0.95."
+        )
     if bins < 1:
         raise InputError(f"bins is {bins}, but there must be at least one.")
     found, known, notes = matched(datasets, metadata, bins)
@@ -132,7 +134,7 @@ def probability_by_metadata(
         notes = (*notes, f"Left out, without {metadatum}: {listed(lost, 'data set')}.")
     parts = tuple(tuple(part) for part in np.array_split(value.index.to_numpy(), bins))
     chance = _probabilities(found, classifiers)
-    mean, low, high, n = _averages(chance, parts, level)
+    mean, low, high, n = _averages(chance, parts, confidence)
     return MetadataBins(
         metadatum=metadatum,
         respondents=tuple(str(name) for name in chance.index),
@@ -142,7 +144,7 @@ def probability_by_metadata(
         low=low,
         high=high,
         summary=_summary(found, value, parts),
-        level=level,
+        confidence=confidence,
         notes=(*notes, *_ties(value, parts)),
     )
 
@@ -188,7 +190,7 @@ def _probabilities(datasets: pd.DataFrame, classifiers: pd.DataFrame) -> pd.Data
 
 
 def _averages(
-    chance: pd.DataFrame, parts: Parts, level: float
+    chance: pd.DataFrame, parts: Parts, confidence: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Mean, both ends of its interval, and the number of data sets: respondents × bins each."""
     from scipy.stats import t
@@ -198,7 +200,7 @@ def _averages(
     mean = np.stack([part.mean(axis=1).to_numpy() for part in cells], axis=1)
     spread = np.stack([part.std(axis=1, ddof=1).to_numpy() for part in cells], axis=1)
     several = np.where(n > 1, n, np.nan)
-    reach = t.ppf(0.5 + level / 2, several - 1) * spread / np.sqrt(several)
+    reach = t.ppf(0.5 + confidence / 2, several - 1) * spread / np.sqrt(several)
     return mean, np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0), n
 
 

@@ -135,8 +135,8 @@ def compare_classifiers(
     positive: object = None,
     scores: Any = None,
     model: str | MeasurementModel = "3pl",
-    test_share: float = 0.3,
-    most_test: int | None = None,
+    test_size: float = 0.3,
+    max_test_size: int | None = None,
     time_limit: float | None = None,
     folder: PathLike | None = None,
     cache: PathLike | None = None,
@@ -174,7 +174,7 @@ def compare_classifiers(
         Where finished classifiers are kept, so that a run that was stopped goes on.
     n_resamples
         Draws of the test instances behind ranges and ranks.
-    model, test_share, most_test, time_limit, cache, n_jobs, random_state, progress
+    model, test_size, max_test_size, time_limit, cache, n_jobs, random_state, progress
         As in `decode_benchmark`.
 
     Examples
@@ -192,7 +192,7 @@ def compare_classifiers(
     """
     loaded = load_dataset(dataset, target, cache=cache)
     split = split_dataset(
-        loaded, test_share=test_share, most_test=most_test, random_state=random_state
+        loaded, test_share=test_size, most_test=max_test_size, random_state=random_state
     )
     calibrating, (chosen, elsewhere) = find_pool(pool), _sorted_out(models, loaded, split)
     truth = np.array(split.classes, dtype=object)[split.y_test]

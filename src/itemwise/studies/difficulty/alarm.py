@@ -91,7 +91,7 @@ class PerformanceAlarm(Finding):
     ability: float  # where the curve of the reference is halfway; NaN where it does not fall
     ability_low: float
     ability_high: float
-    false_alarm_rate: float
+    alpha: float
     method: str
     curves: Curves
     reference: Sample
@@ -101,7 +101,7 @@ class PerformanceAlarm(Finding):
     @property
     def rate(self) -> float:
         """The false-alarm rate of each test."""
-        return self.false_alarm_rate / (1 if self.performance is None else 2)
+        return self.alpha / (1 if self.performance is None else 2)
 
     @property
     def shifted(self) -> bool:
@@ -186,7 +186,7 @@ class PerformanceAlarm(Finding):
         """Success against difficulty on both samples, with the curve of the reference."""
         from itemwise.displays import DISPLAYS
 
-        frame = alarm_points(self.curves, self.reference, self.new, 1 - self.false_alarm_rate)
+        frame = alarm_points(self.curves, self.reference, self.new, 1 - self.alpha)
         return DISPLAYS["alarm"](frame).plot(**kw)
 
 
@@ -194,7 +194,7 @@ def performance_alarm(
     reference: Items,
     new: Items,
     *,
-    false_alarm_rate: float = 0.05,
+    alpha: float = 0.05,
     method: str = "curve",
     guessing: float = 0.0,
 ) -> PerformanceAlarm:
@@ -204,7 +204,7 @@ def performance_alarm(
     `right`: a frame with these columns, or a pair of arrays, of which the first may be what
     `difficulty_targets` found. Without `right` in `new`, only the
     shift of difficulty is tested. Where nothing changed, either test speaks up with a chance of at
-    most `false_alarm_rate`; the uncertainty of both samples is in it.
+    most `alpha`; the uncertainty of both samples is in it.
 
     `method="curve"` fits success on the reference as a logistic curve in difficulty and takes its
     mean over the new items; `guessing` is the floor of that curve, such as 0.25 where one of four
@@ -220,7 +220,7 @@ def performance_alarm(
     >>> iw.performance_alarm((difficulty, right), (difficulty, 1 - right)).meaning[:5]
     'Alarm'
     """
-    _check(false_alarm_rate, method, guessing)
+    _check(alpha, method, guessing)
     old, fresh = read_sample(reference, "reference"), read_sample(new, "new")
     if old.right is None:
         raise InputError(
@@ -229,7 +229,7 @@ def performance_alarm(
         )
     used, notes = _usable_method(old, method)
     curves = _curves(old, used, guessing)
-    rate = false_alarm_rate / (1 if fresh.right is None else 2)
+    rate = alpha / (1 if fresh.right is None else 2)
     difference, reach = _difference(old.difficulty, fresh.difficulty, rate)
     ability = _ability(curves, rate)
     notes += [FLAT] if np.isnan(ability[0]) else []
@@ -243,7 +243,7 @@ def performance_alarm(
         ability=ability[0],
         ability_low=ability[1],
         ability_high=ability[2],
-        false_alarm_rate=false_alarm_rate,
+        alpha=alpha,
         method=used,
         curves=curves,
         reference=old,
@@ -252,8 +252,8 @@ def performance_alarm(
     )
 
 
-def _check(false_alarm_rate: float, method: str, guessing: float) -> None:
-    checked_share(false_alarm_rate, "false_alarm_rate", 0.05)
+def _check(alpha: float, method: str, guessing: float) -> None:
+    checked_share(alpha, "alpha", 0.05)
     if method not in METHODS:
         raise InputError(f"method is {method!r}, but it should be 'curve' or 'paper'.")
     if not 0 <= as_number(guessing) < 1:

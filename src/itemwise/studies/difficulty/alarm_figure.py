@@ -19,7 +19,7 @@ ITEMS_IN_BIN = 10  # at least, on average
 GRID = 101
 
 
-def alarm_points(curves: Curves, reference: Sample, new: Sample, level: float) -> pd.DataFrame:
+def alarm_points(curves: Curves, reference: Sample, new: Sample, confidence: float) -> pd.DataFrame:
     """A row a point: the `sample`, its `difficulty`, the `share` from `low` to `high`, and `n`.
 
     Bins hold equally many items of their own sample. The curve has no `n`; bins of a sample
@@ -30,7 +30,7 @@ def alarm_points(curves: Curves, reference: Sample, new: Sample, level: float) -
     whole = np.concatenate([reference.difficulty, new.difficulty])
     grid = np.linspace(*robust_limits(whole), GRID)
     chance = curves.success(grid)
-    ends = ((1 - level) / 2, (1 + level) / 2)
+    ends = ((1 - confidence) / 2, (1 + confidence) / 2)
     low, high = ([curves.quantile(column, end) for column in chance.T] for end in ends)
     curve: dict[str, Any] = {
         "sample": "expected",
@@ -40,11 +40,11 @@ def alarm_points(curves: Curves, reference: Sample, new: Sample, level: float) -
         "high": high,
         "n": np.nan,
     }
-    parts = [curve, _binned("reference", reference, level), _binned("new", new, level)]
+    parts = [curve, _binned("reference", reference, confidence), _binned("new", new, confidence)]
     return pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True)
 
 
-def _binned(name: str, sample: Sample, level: float) -> dict[str, Any]:
+def _binned(name: str, sample: Sample, confidence: float) -> dict[str, Any]:
     count = max(1, min(MOST_BINS, len(sample) // ITEMS_IN_BIN))
     edges = edges_by_quantile(sample.difficulty, count)
     found = places(sample.difficulty, edges)
@@ -52,7 +52,7 @@ def _binned(name: str, sample: Sample, level: float) -> dict[str, Any]:
     place = np.searchsorted(used, found)
     right = np.full(len(sample), np.nan) if sample.right is None else sample.right
     n, hits = sums_by_bin(right[None], place, used.size)
-    low, high = wilson(hits, n, level)
+    low, high = wilson(hits, n, confidence)
     return {
         "sample": name,
         "difficulty": [float(np.median(sample.difficulty[place == k])) for k in range(used.size)],

@@ -27,7 +27,7 @@ Difficulty: TypeAlias = (
     "Floats"
 )
 
-WAYS = {"quantile": edges_by_quantile, "width": edges_by_width}
+WAYS = {"quantile": edges_by_quantile, "uniform": edges_by_width}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,9 @@ class Bins:
     notes: tuple[str, ...]
 
 
-def check_level(level: float) -> None:
-    """Refuse a level that is no share."""
-    checked_share(level, "level", 0.95)
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence level that is not between 0 and 1."""
+    checked_share(confidence, "confidence", 0.95)
 
 
 def known_difficulty(
@@ -102,10 +102,10 @@ def _by_place(source: Any, items: tuple[str, ...]) -> bool:
 
 
 def along(
-    value: Floats, items: tuple[str, ...], bins: int | Sequence[float], by: str = "quantile"
+    value: Floats, items: tuple[str, ...], bins: int | Sequence[float], strategy: str = "quantile"
 ) -> Bins:
     """Items in bins of their difficulty; `bins` is a number, or the edges."""
-    edges = bin_edges(value[np.isfinite(value)], bins, by)
+    edges = bin_edges(value[np.isfinite(value)], bins, strategy)
     place = places(np.where(np.isfinite(value), value, np.nan), edges)
     used = np.unique(place[place >= 0])  # bins without an item are none
     notes = _notes(items, value, place)
@@ -119,17 +119,17 @@ def along(
     )
 
 
-def bin_edges(values: Floats, bins: int | Sequence[float], by: str) -> Floats:
+def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Floats:
     """Edges of the bins for these finite values, checked."""
     if not values.size:
         raise InputError(
             "No item of the responses has a finite difficulty. The names of the items must be the "
             "same in both; they are in responses.items."
         )
-    if by not in WAYS:
-        raise InputError(f"by is {by!r}, but it should be 'quantile' or 'width'.")
+    if strategy not in WAYS:
+        raise InputError(f"strategy is {strategy!r}, but it should be 'quantile' or 'uniform'.")
     if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
-        return WAYS[by](values, whole_number(bins, "bins", 1))
+        return WAYS[strategy](values, whole_number(bins, "bins", 1))
     try:
         edges = np.asarray(bins, dtype=np.float64)
     except (TypeError, ValueError):

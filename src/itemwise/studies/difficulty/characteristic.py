@@ -18,7 +18,7 @@ from itemwise.results import Finding
 from itemwise.studies.difficulty.along_difficulty import (
     Difficulty,
     along,
-    check_level,
+    check_confidence,
     difficulty_values,
     known_difficulty,
     shares,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class CharacteristicCurves(Finding):
     """Share of right responses of each respondent, bin by bin from easy items to hard ones.
 
-    Intervals are those of Wilson at `level`: what another draw of items of the same difficulty
+    Intervals are those of Wilson at `confidence`: what another draw of items of the same difficulty
     would bring. Where a respondent was asked nothing in a bin, there is no share.
     """
 
@@ -48,7 +48,7 @@ class CharacteristicCurves(Finding):
     low: Floats
     high: Floats
     expected: Floats | None  # by the calibration, where one was given
-    level: float
+    confidence: float
     notes: tuple[str, ...] = ()
     years: Floats | None = None  # (n_respondents,), where given
 
@@ -126,16 +126,17 @@ def characteristic_curves(
     *,
     calibration: Calibration | None = None,
     bins: int | Sequence[float] = 10,
-    by: str = "quantile",
-    level: float = 0.95,
+    strategy: str = "quantile",
+    confidence: float = 0.95,
     years: Mapping[str, float] | None = None,
 ) -> CharacteristicCurves:
     """How often each respondent is right, by bins of item difficulty.
 
     `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item, by
     name; instead, `calibration` has it, and also says what share each respondent was expected to
-    get. `bins` is their number, or their edges; `by` makes them hold equally many items
-    ("quantile") or equally wide ("width"). `level` is that of the intervals. `years` says when
+    get. `bins` is their number, or their edges; `strategy` makes them hold
+    equally many items ("quantile") or equally wide ("uniform"). `confidence` is the level of the
+    intervals. `years` says when
     each respondent appeared: the figure then shows progress, from early to late.
 
     The frame has a row a respondent and bin: difficulty, n, share right with low and high, and
@@ -148,14 +149,14 @@ def characteristic_curves(
     >>> found.share.tolist()
     [[0.65, 0.4], [0.8, 0.3]]
     """
-    check_level(level)
+    check_confidence(confidence)
     table = as_responses(responses, "binary")
     source = known_difficulty(difficulty, calibration, "characteristic_curves")
-    bins_found = along(difficulty_values(source, table.items), table.items, bins, by)
+    bins_found = along(difficulty_values(source, table.items), table.items, bins, strategy)
     place, n_bins = bins_found.place, bins_found.items.size
     cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
     n, right = sums_by_bin(cells, place, n_bins)
-    low, high = wilson(right, n, level)
+    low, high = wilson(right, n, confidence)
     expected = None if calibration is None else _expected(calibration, table, cells, place, n)
     return CharacteristicCurves(
         respondents=table.respondents,
@@ -167,7 +168,7 @@ def characteristic_curves(
         low=low,
         high=high,
         expected=expected,
-        level=level,
+        confidence=confidence,
         notes=bins_found.notes,
         years=None if years is None else _years(years, table.respondents),
     )

@@ -1,4 +1,4 @@
-"""A model's own confidence along the difficulty: where it is sure, and whether it may be."""
+"""A model's own probability along the difficulty: where it is sure, and whether it may be."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from itemwise.numerics.calibration_error import (
 )
 from itemwise.responses.aligning import is_numbered, row_name
 from itemwise.results import Finding
-from itemwise.studies.difficulty.along_difficulty import along, check_level
+from itemwise.studies.difficulty.along_difficulty import along, check_confidence
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ FEWEST_DRAWS = 20
 class ConfidenceByDifficulty(Finding):
     """Confidence and accuracy of a model, bin by bin from easy items to hard ones.
 
-    `gap` is confidence less accuracy: above 0, the model is too sure. `calibration_error` is the
-    usual one (ECE): the mean distance of confidence and accuracy over ten bins of confidence.
+    `gap` is probability less accuracy: above 0, the model is too sure. `calibration_error` is the
+    usual one (ECE): the mean distance of probability and accuracy over ten bins of probability.
     Chance alone makes it greater than 0; `calibration_error_by_chance` says how large it would be
-    on average if the confidence were right. `error_by_difficulty` is the same distance over the
+    on average if the probability were right. `error_by_difficulty` is the same distance over the
     bins of difficulty.
     """
 
@@ -49,9 +49,9 @@ class ConfidenceByDifficulty(Finding):
     edges: Floats  # of the bins of difficulty, (n_bins + 1,)
     difficulty: Floats  # (n_bins,), as all up to `gap_high`
     n: NDArray[np.intp]
-    confidence: Floats
-    confidence_low: Floats
-    confidence_high: Floats
+    probability: Floats
+    probability_low: Floats
+    probability_high: Floats
     accuracy: Floats
     accuracy_low: Floats
     accuracy_high: Floats
@@ -65,24 +65,26 @@ class ConfidenceByDifficulty(Finding):
     error_by_difficulty: float
     error_by_difficulty_low: float
     error_by_difficulty_high: float
-    sure_and_wrong: pd.DataFrame  # index item: difficulty, confidence; the easiest first
+    sure_and_wrong: pd.DataFrame  # index item: difficulty, probability; the easiest first
     sure: float
-    level: float
+    confidence: float
     notes: tuple[str, ...] = ()
 
     @property
     def meaning(self) -> str:
-        """Where confidence and accuracy part, and how often the model is sure and wrong."""
+        """Where probability and accuracy part, and how often the model is sure and wrong."""
         beyond = (self.gap_low > 0) | (self.gap_high < 0)
         text = f"Of {counted(len(self.items), 'item')}, {len(self.sure_and_wrong):,}"
-        text += f" were answered wrong with a confidence of {self.sure:g} or more"
+        text += f" were answered wrong with a probability of {self.sure:g} or more"
         if not beyond.any():
-            return f"{text}; in no bin of difficulty do confidence and accuracy part beyond chance."
+            return (
+                f"{text}; in no bin of difficulty do probability and accuracy part beyond chance."
+            )
         k = int(np.argmax(np.where(beyond, np.abs(self.gap), -1.0)))
         word = "too sure" if self.gap[k] > 0 else "not sure enough"
         return (
             f"{text}; the model is most clearly {word} around a difficulty of "
-            f"{self.difficulty[k]:.2f}, where its confidence is {self.confidence[k]:.2f} and "
+            f"{self.difficulty[k]:.2f}, where its probability is {self.probability[k]:.2f} and "
             f"{self.accuracy[k]:.2f} of its responses are right."
         )
 
@@ -91,7 +93,7 @@ class ConfidenceByDifficulty(Finding):
         import pandas as pd
 
         names = [
-            *("difficulty", "n", "confidence", "confidence_low", "confidence_high"),
+            *("difficulty", "n", "probability", "probability_low", "probability_high"),
             *("accuracy", "accuracy_low", "accuracy_high", "gap", "gap_low", "gap_high"),
         ]
         columns: dict[str, Any] = {"from": self.edges[:-1], "to": self.edges[1:]}
@@ -114,70 +116,71 @@ class ConfidenceByDifficulty(Finding):
                     "high": getattr(self, f"{name}_high"),
                 }
             )
-            for name in ("confidence", "accuracy")
+            for name in ("probability", "accuracy")
         ]
         display: Any = DISPLAYS["characteristic"]
         drawn: Display = display(
-            pd.concat(parts, ignore_index=True), height="mean confidence and share of right"
+            pd.concat(parts, ignore_index=True), height="mean probability and share of right"
         )
         return drawn.plot(**kw)
 
 
 def confidence_by_difficulty(
-    confidence: Any,
+    probability: Any,
     right: Any,
     difficulty: Any,
     *,
     bins: int | Sequence[float] = 10,
-    by: str = "quantile",
+    strategy: str = "quantile",
     sure: float = 0.9,
-    level: float = 0.95,
-    draws: int = 500,
+    confidence: float = 0.95,
+    n_resamples: int = 500,
     random_state: int = 0,
 ) -> ConfidenceByDifficulty:
-    """A model's confidence and accuracy by difficulty, and the items where it is sure and wrong.
+    """A model's probability and accuracy by difficulty, and the items where it is sure and wrong.
 
-    `confidence` is the probability that the model gives to its own response, `right` whether that
+    `probability` is the probability that the model gives to its own response, `right` whether that
     was right (0 or 1), `difficulty` how hard the item is: one value an item each, in the same
     order; or Series, matched by their index, where rows that are only numbered are known as row_0,
     row_1, ... `difficulty` may be what `difficulty_targets` found. Items without one of the three
     are left out. `sure` is
-    the confidence from which a wrong response is listed. Intervals of calibration errors come from
-    `draws` of the items.
+    the probability from which a wrong response is listed. Intervals of calibration errors come from
+    `n_resamples` draws of the items.
 
-    `bins` and `by` are those of `characteristic_curves`. The frame has a row a bin: from, to,
-    difficulty, n, and confidence, accuracy and their gap, each with low and high at `level`. Same
-    `random_state`, same draws.
+    `bins` and `strategy` are those of `characteristic_curves`. The frame has a row a bin: from, to,
+    difficulty, n, and probability, accuracy and their gap, each with low and high at `confidence`.
+    The same `random_state` gives the same draws.
 
     >>> import itemwise as iw
     >>> import numpy as np
     >>> difficulty = np.linspace(-2, 2, 100)
     >>> right = (difficulty < 1).astype(int)
-    >>> found = iw.confidence_by_difficulty(np.full(100, 0.9), right, difficulty, bins=4, draws=20)
+    >>> sure = np.full(100, 0.9)
+    >>> found = iw.confidence_by_difficulty(sure, right, difficulty, bins=4, n_resamples=20)
     >>> found.to_frame()["gap"].round(1).tolist(), len(found.sure_and_wrong)
     ([-0.1, -0.1, -0.1, 0.9], 25)
     """
-    check_level(level)
+    check_confidence(confidence)
     if not 0 <= as_number(sure) <= 1:
-        raise InputError(f"sure is {sure!r}, but it should be a confidence between 0 and 1.")
-    whole_number(draws, "draws", FEWEST_DRAWS)
+        raise InputError(f"sure is {sure!r}, but it should be a probability between 0 and 1.")
+    whole_number(n_resamples, "n_resamples", FEWEST_DRAWS)
     whole_number(random_state, "random_state", 0)
-    given = {"confidence": confidence, "right": right, "difficulty": difficulty_of(difficulty)}
+    given = {"probability": probability, "right": right, "difficulty": difficulty_of(difficulty)}
     names, columns, absent = _matched(given)
     known: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(columns))
     if not known.any():
-        raise InputError("No item has a confidence, a right or wrong, and a finite difficulty.")
+        raise InputError("No item has a probability, a right or wrong, and a finite difficulty.")
     items = tuple(name for name, there in zip(names, known, strict=True) if there)
     sureness, hit, value = columns[:, known]
     _check_values(sureness, hit)
-    found = along(value, items, bins, by)
+    found = along(value, items, bins, strategy)
     inside = found.place >= 0
-    by_bin = _by_bin(sureness, hit, found.place, found.items.size, level)
+    by_bin = _by_bin(sureness, hit, found.place, found.items.size, confidence)
     random = np.random.default_rng(random_state)
     coarse = confidence_bins(sureness)
-    usual = error_interval(sureness, hit, coarse, level, int(draws), random)
+    usual = error_interval(sureness, hit, coarse, confidence, int(n_resamples), random)
     along_bins = error_interval(
-        sureness[inside], hit[inside], found.place[inside], level, int(draws), random
+        sureness[inside], hit[inside], found.place[inside], confidence, int(n_resamples), random
     )
     lost = int((~known).sum())
     return ConfidenceByDifficulty(
@@ -189,13 +192,13 @@ def confidence_by_difficulty(
         calibration_error=calibration_error(sureness, hit, coarse),
         calibration_error_low=usual[0],
         calibration_error_high=usual[1],
-        calibration_error_by_chance=error_by_chance(sureness, coarse, int(draws), random),
+        calibration_error_by_chance=error_by_chance(sureness, coarse, int(n_resamples), random),
         error_by_difficulty=calibration_error(sureness[inside], hit[inside], found.place[inside]),
         error_by_difficulty_low=along_bins[0],
         error_by_difficulty_high=along_bins[1],
         sure_and_wrong=_sure_and_wrong(items, sureness, hit, value, sure),
         sure=float(sure),
-        level=level,
+        confidence=confidence,
         notes=(
             *absent,
             *((f"Left out, without a number: {counted(lost, 'item')}.",) if lost else ()),
@@ -216,7 +219,7 @@ def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats, tuple[str,
     given = _named_alike(given)
     if all(isinstance(column, pd.Series) for column in given.values()):
         given, absent = _shared(given)
-        names = tuple(given["confidence"].index)
+        names = tuple(given["probability"].index)
     columns = []
     for name, column in given.items():
         try:
@@ -245,7 +248,7 @@ def _named_alike(given: dict[str, Any]) -> dict[str, Any]:
     known = all(rows.intersection(series[name].index) for name in strangers)
     if len(series) < len(given) or (plain and not known):
         raise InputError(
-            "Some of confidence, right and difficulty name their items, and some do not, so that "
+            "Some of probability, right and difficulty name their items, and some do not, so that "
             "their order is not known. Give Series with one index, or arrays: .to_numpy()."
         )
     return {**given, **called}
@@ -261,19 +264,19 @@ def _shared(given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     shared = [item for item in every if all(item in column.index for column in series.values())]
     if not shared:
         raise InputError(
-            "confidence, right and difficulty share no item. Their index names the items."
+            "probability, right and difficulty share no item. Their index names the items."
         )
     there = set(shared)
     lost = [item for item in every if item not in there]
-    note = f"Left out, not in all of confidence, right and difficulty: {listed(lost, 'item')}."
+    note = f"Left out, not in all of probability, right and difficulty: {listed(lost, 'item')}."
     return {name: column.loc[shared] for name, column in series.items()}, (note,) if lost else ()
 
 
-def _check_values(confidence: Floats, right: Floats) -> None:
-    if confidence.min() < 0 or confidence.max() > 1:
+def _check_values(probability: Floats, right: Floats) -> None:
+    if probability.min() < 0 or probability.max() > 1:
         raise InputError(
-            f"confidence runs from {confidence.min():.3g} to {confidence.max():.3g}, but it is a "
-            "probability, from 0 to 1."
+            f"probability runs from {probability.min():.3g} to {probability.max():.3g}, but it "
+            "should lie between 0 and 1."
         )
     if not np.isin(right, (0.0, 1.0)).all():
         strange = right[~np.isin(right, (0.0, 1.0))][0]
@@ -281,21 +284,21 @@ def _check_values(confidence: Floats, right: Floats) -> None:
 
 
 def _by_bin(
-    confidence: Floats, right: Floats, place: NDArray[np.intp], n_bins: int, level: float
+    probability: Floats, right: Floats, place: NDArray[np.intp], n_bins: int, confidence: float
 ) -> dict[str, Floats]:
-    """Mean confidence, accuracy and their difference in each bin, with intervals."""
+    """Mean probability, accuracy and their difference in each bin, with intervals."""
     parts = [place == k for k in range(n_bins)]
     n = np.array([part.sum() for part in parts], dtype=np.float64)
     hits = np.array([right[part].sum() for part in parts])
-    low, high = wilson(hits, n, level)
-    means = np.array([mean_interval(confidence[part], level, 0.0, 1.0) for part in parts])
+    low, high = wilson(hits, n, confidence)
+    means = np.array([mean_interval(probability[part], confidence, 0.0, 1.0) for part in parts])
     gaps = np.array(
-        [mean_interval(confidence[part] - right[part], level, -1.0, 1.0) for part in parts]
+        [mean_interval(probability[part] - right[part], confidence, -1.0, 1.0) for part in parts]
     )
     return {
-        "confidence": means[:, 0],
-        "confidence_low": means[:, 1],
-        "confidence_high": means[:, 2],
+        "probability": means[:, 0],
+        "probability_low": means[:, 1],
+        "probability_high": means[:, 2],
         "accuracy": hits / n,
         "accuracy_low": low,
         "accuracy_high": high,
@@ -306,15 +309,15 @@ def _by_bin(
 
 
 def _sure_and_wrong(
-    items: tuple[str, ...], confidence: Floats, right: Floats, value: Floats, sure: float
+    items: tuple[str, ...], probability: Floats, right: Floats, value: Floats, sure: float
 ) -> pd.DataFrame:
-    """Wrong responses given with confidence, on the easiest items first; of equals, the surest."""
+    """Wrong responses given with probability, on the easiest items first; of equals, the surest."""
     import pandas as pd
 
     frame = pd.DataFrame(
-        {"difficulty": value, "confidence": confidence}, index=pd.Index(items, name="item")
+        {"difficulty": value, "probability": probability}, index=pd.Index(items, name="item")
     )
-    wrong: pd.DataFrame = frame[(right == 0) & (confidence >= sure)].sort_values(
-        ["difficulty", "confidence"], ascending=[True, False], kind="stable"
+    wrong: pd.DataFrame = frame[(right == 0) & (probability >= sure)].sort_values(
+        ["difficulty", "probability"], ascending=[True, False], kind="stable"
     )
     return wrong

@@ -150,12 +150,12 @@ class _Job(NamedTuple):
 
 
 def evaluate_difficulty(
-    features: Any,
+    X: Any,
     targets: Any,
     *,
     regressors: Sequence[str] | Mapping[str, Any] | None = None,
-    folds: int = 5,
-    repeats: int = 2,
+    cv: int = 5,
+    n_resamples: int = 2,
     negative: Any = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -163,7 +163,7 @@ def evaluate_difficulty(
 ) -> DifficultyEvaluation:
     """Predict difficulty in repeated cross-validation, with several regressors and targets.
 
-    `features` has a row an item: a frame, whose columns may be categories and have gaps, or an
+    `X` has one row per item: a frame, whose columns may be categories and have gaps, or an
     array. `targets` is what `difficulty_targets` found, each of its methods a target; or the
     difficulty of each item, or a frame with a column a target; items without a finite value are
     left out, and where all are equally hard there is no figure (NaN). `regressors` are names
@@ -175,23 +175,23 @@ def evaluate_difficulty(
     with the fits done, what was fitted, and the fits in all.
 
     The frame has a row a target, training and regressor: n, nrmse, nrmse_sd, spearman with low and
-    high, p, p_adjusted, best. `folds` and `repeats` are those of the cross-validation,
+    high, p, p_adjusted, best. `cv` folds are drawn `n_resamples` times,
     `random_state` is its seed, `n_jobs` how many fits run at once. After Martínez-Plumed et al.
     (2022).
 
     >>> import itemwise as iw
     >>> import numpy as np
     >>> hard = np.arange(40.0)
-    >>> found = iw.evaluate_difficulty(hard[:, None], hard, regressors=["stepwise"], repeats=1)
+    >>> found = iw.evaluate_difficulty(hard[:, None], hard, regressors=["stepwise"], n_resamples=1)
     >>> found.to_frame()[["regressor", "n"]].values.tolist()
     [['stepwise', 40]]
     """
-    _check_numbers(folds, repeats, random_state, n_jobs)
-    rows, plan, _ = feature_rows(features)
+    _check_numbers(cv, n_resamples, random_state, n_jobs)
+    rows, plan, _ = feature_rows(X)
     values = columns_of_items(targets, rows, "targets")
     chosen = _chosen(regressors)
     keep = _kept(negative, targets, rows)
-    splits = _splits(values, folds, repeats, random_state)
+    splits = _splits(values, cv, n_resamples, random_state)
     jobs = [
         _Job(target, training, name, repeat, fold, train[kept[train]], test)
         for target, parts in splits.items()
@@ -199,7 +199,7 @@ def evaluate_difficulty(
         for name in chosen
         for repeat, fold, train, test in parts
     ]
-    _check_jobs(jobs, folds)
+    _check_jobs(jobs, cv)
     with telling(progress, "Judging regressors", len(jobs)) as report:
         found = _run(jobs, rows, plan, values, chosen, random_state, n_jobs, report)
     return DifficultyEvaluation(folds=found, notes=_notes(values, plan, keep))
@@ -221,9 +221,9 @@ def _chosen(regressors: Any) -> dict[str, Any]:
     return found
 
 
-def _check_numbers(folds: int, repeats: int, random_state: int, n_jobs: int | None) -> None:
-    whole_number(folds, "folds", 2)
-    whole_number(repeats, "repeats", 1)
+def _check_numbers(cv: int, n_resamples: int, random_state: int, n_jobs: int | None) -> None:
+    whole_number(cv, "cv", 2)
+    whole_number(n_resamples, "n_resamples", 1)
     whole_number(random_state, "random_state", 0)
     if n_jobs not in (None, -1):
         whole_number(n_jobs, "n_jobs", 1)
@@ -247,7 +247,7 @@ def _kept(negative: Any, targets: Any, rows: Rows) -> dict[str, NDArray[np.bool_
 
 
 def _splits(
-    values: Mapping[str, Floats], folds: int, repeats: int, seed: int
+    values: Mapping[str, Floats], cv: int, n_resamples: int, random_state: int
 ) -> dict[str, list[tuple[int, int, Any, Any]]]:
     """Repeat, fold, training items and test items, for the items that each target knows."""
     from sklearn.model_selection import KFold
@@ -255,27 +255,27 @@ def _splits(
     found = {}
     for target, column in values.items():
         known = np.flatnonzero(np.isfinite(column))
-        if len(known) < FEWEST * folds:
+        if len(known) < FEWEST * cv:
             raise InputError(
-                f"The target '{target}' is known for {counted(len(known), 'item')}, but {folds} "
-                f"folds need at least {FEWEST * folds}, {FEWEST} in each test part. Give more "
+                f"The target '{target}' is known for {counted(len(known), 'item')}, but {cv} "
+                f"folds need at least {FEWEST * cv}, {FEWEST} in each test part. Give more "
                 "items, or fewer folds."
             )
         found[target] = [
             (repeat, fold, known[train], known[test])
-            for repeat in range(repeats)
+            for repeat in range(n_resamples)
             for fold, (train, test) in enumerate(
-                KFold(folds, shuffle=True, random_state=seed + repeat).split(known)
+                KFold(cv, shuffle=True, random_state=random_state + repeat).split(known)
             )
         ]
     return found
 
 
-def _check_jobs(jobs: Sequence[_Job], folds: int) -> None:
+def _check_jobs(jobs: Sequence[_Job], cv: int) -> None:
     if min(len(job.train) for job in jobs) < FEWEST:
         raise InputError(
             "Without the items of negative discrimination fewer than "
-            f"{FEWEST} are left to learn from in one of {folds} folds. Give negative=False."
+            f"{FEWEST} are left to learn from in one of {cv} folds. Give negative=False."
         )
 
 
@@ -285,7 +285,7 @@ def _run(
     plan: Plan | None,
     values: Mapping[str, Floats],
     regressors: Mapping[str, Any],
-    seed: int,
+    random_state: int,
     n_jobs: int | None,
     report: Report,
 ) -> pd.DataFrame:
@@ -293,7 +293,9 @@ def _run(
     from joblib import Parallel, delayed
 
     scores = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_judged)(job, rows, plan, values[job.target], regressors[job.regressor], seed)
+        delayed(_judged)(
+            job, rows, plan, values[job.target], regressors[job.regressor], random_state
+        )
         for job in jobs
     )
     named = []
@@ -304,12 +306,12 @@ def _run(
 
 
 def _judged(
-    job: _Job, rows: Rows, plan: Plan | None, value: Floats, regressor: Any, seed: int
+    job: _Job, rows: Rows, plan: Plan | None, value: Floats, regressor: Any, random_state: int
 ) -> tuple[float, float]:
     """NRMSE and Spearman on the test part."""
     from sklearn.utils import _safe_indexing
 
-    made = pipeline_of(regressor, plan, value[job.train], seed)
+    made = pipeline_of(regressor, plan, value[job.train], random_state)
     made.fit(_safe_indexing(rows, job.train), value[job.train])
     found = np.asarray(made.predict(_safe_indexing(rows, job.test)), dtype=float).reshape(-1)
     figures = prediction_figures(found, value[job.test])

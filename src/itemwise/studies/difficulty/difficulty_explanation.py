@@ -166,22 +166,22 @@ class DifficultyExplanation(Finding):
 
 def explain_difficulty(
     regressor: Any,
-    features: Any,
+    X: Any,
     difficulty: Any,
     labels: Any = None,
     *,
-    test_share: float = 0.3,
-    shuffles: int = 10,
+    test_size: float = 0.3,
+    n_resamples: int = 10,
     random_state: int = 0,
 ) -> DifficultyExplanation:
     """Say which features make items hard, beside those that tell their class.
 
     `regressor` is a preset ("rf") or a scikit-learn regressor, of which a copy is fitted.
-    `features` has a row an item, `difficulty` a number and `labels`, where given, the class of each
+    `X` has one row per item, `difficulty` a number and `labels`, where given, the class of each
     item; a random forest learns these, from items that have one. `difficulty` may be what
-    `difficulty_targets` found, of which the first method is taken. A share `test_share` of the
-    items is held out, and each feature shuffled `shuffles` times among them. Items without a finite
-    difficulty are left out.
+    `difficulty_targets` found, of which the first method is taken. A share `test_size` of the
+    items is held out, and each feature is shuffled `n_resamples` times among them. Items without a
+    finite difficulty are left out.
 
     The frame has a row a feature: permutation, permutation_sd, impurity; where `labels` are given,
     also task_... for the class. After Martínez-Plumed et al. (2022). Same `random_state`, same
@@ -189,19 +189,19 @@ def explain_difficulty(
 
     >>> import itemwise as iw
     >>> import numpy as np
-    >>> features = np.random.default_rng(0).normal(size=(60, 2))
-    >>> found = iw.explain_difficulty("stepwise", features, features[:, 1], shuffles=2)
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> found = iw.explain_difficulty("stepwise", X, X[:, 1], n_resamples=2)
     >>> (found.permutation > 0.1).tolist()
     [False, True]
     """
-    checked_share(test_share, "test_share", 0.3)
-    whole_number(shuffles, "shuffles", 2)
+    checked_share(test_size, "test_size", 0.3)
+    whole_number(n_resamples, "n_resamples", 2)
     whole_number(random_state, "random_state", 0)
-    rows, plan, names = feature_rows(features)
+    rows, plan, names = feature_rows(X)
     value = values_of_items(difficulty, rows, "difficulty")
-    train, test = _parts(value, test_share, random_state)
+    train, test = _parts(value, test_size, random_state)
     model = pipeline_of(unwrapped(regressor), plan, value[train], random_state)
-    settings = (plan, names, shuffles, random_state)
+    settings = (plan, names, n_resamples, random_state)
     own = _importance(model, value, "r2", rows, train, test, *settings)
     classes, remarks = _classes(labels, rows, train, test)
     if classes is None:
@@ -228,7 +228,7 @@ def explain_difficulty(
 
 
 def _parts(
-    value: Floats, test_share: float, seed: int
+    value: Floats, test_size: float, random_state: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Training and held-out places, among items whose difficulty is known."""
     known = np.flatnonzero(np.isfinite(value))
@@ -239,8 +239,8 @@ def _parts(
         )
     if alike := equally_hard(value):
         raise InputError(f"{alike[0].upper()}{alike[1:]}: there is nothing to explain.")
-    order = np.random.default_rng(seed).permutation(known)
-    held = min(max(round(test_share * len(known)), 2), len(known) - 2)
+    order = np.random.default_rng(random_state).permutation(known)
+    held = min(max(round(test_size * len(known)), 2), len(known) - 2)
     return np.sort(order[held:]), np.sort(order[:held])
 
 
@@ -271,11 +271,11 @@ def _classes(
     return classes, remarks
 
 
-def _classifier(plan: Plan | None, seed: int) -> Any:
+def _classifier(plan: Plan | None, random_state: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.pipeline import make_pipeline
 
-    return make_pipeline(coder_of(plan), RandomForestClassifier(TREES, random_state=seed))
+    return make_pipeline(coder_of(plan), RandomForestClassifier(TREES, random_state=random_state))
 
 
 def _importance(
@@ -287,8 +287,8 @@ def _importance(
     test: NDArray[np.intp],
     plan: Plan | None,
     names: tuple[str, ...],
-    shuffles: int,
-    seed: int,
+    n_resamples: int,
+    random_state: int,
 ) -> tuple[Floats, float]:
     """By permutation, its deviation, and by impurity, (3, n_features); the held-out score."""
     from sklearn.inspection import permutation_importance
@@ -298,7 +298,7 @@ def _importance(
     model.fit(_safe_indexing(rows, train), target[train])
     held = _safe_indexing(rows, test)
     found = permutation_importance(
-        model, held, target[test], scoring=scoring, n_repeats=shuffles, random_state=seed
+        model, held, target[test], scoring=scoring, n_repeats=n_resamples, random_state=random_state
     )
     impurity = _impurity(model, plan, names)
     spread = found.importances.std(axis=1, ddof=1)

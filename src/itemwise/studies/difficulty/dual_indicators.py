@@ -131,14 +131,14 @@ def generality(
     difficulty: Difficulty | None = None,
     *,
     calibration: Calibration | None = None,
-    draws: int = 200,
+    n_resamples: int = 200,
     random_state: int = 0,
 ) -> Generality:
     """Generality of each respondent: 1 / spread of difficulty over which its success falls.
 
     `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item, by
     name; instead, `calibration` has it. Values far out pull the curves: `difficulty_targets` can
-    clip or drop them. Standard errors come from `draws` of the items with replacement.
+    clip or drop them. Standard errors come from `n_resamples` draws of the items with replacement.
 
     The frame has a row a respondent: generality and its se, spread, middle, share right, n, flag.
     After Martínez-Plumed and Hernández-Orallo (2020). Same `random_state`, same draws.
@@ -146,11 +146,11 @@ def generality(
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 100, 40, random_state=0).responses
     >>> few = drawn.select(["respondent_1", "respondent_2"])
-    >>> found = iw.generality(few, calibration=iw.calibrate(drawn, "1pl"), draws=20)
+    >>> found = iw.generality(few, calibration=iw.calibrate(drawn, "1pl"), n_resamples=20)
     >>> (found.generality > 0).tolist()
     [True, True]
     """
-    whole_number(draws, "draws", FEWEST_DRAWS)
+    whole_number(n_resamples, "n_resamples", FEWEST_DRAWS)
     whole_number(random_state, "random_state", 0)
     table = as_responses(responses, "binary")
     value = difficulty_values(known_difficulty(difficulty, calibration, "generality"), table.items)
@@ -162,19 +162,19 @@ def generality(
         )
     cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))[:, known]
     curves = logistic_curves(cells, value[known])
-    drawn = _drawn_slopes(cells, value[known], curves, int(draws), random_state)
+    drawn = _drawn_slopes(cells, value[known], curves, int(n_resamples), random_state)
     unknown = [name for name, there in zip(table.items, known, strict=True) if not there]
     return _found(table.respondents, cells, value[known], curves, drawn, unknown)
 
 
 def _drawn_slopes(
-    cells: Floats, value: Floats, curves: Floats, draws: int, random_state: int
+    cells: Floats, value: Floats, curves: Floats, n_resamples: int, random_state: int
 ) -> Floats:
     """How fast success falls in each draw of the items, (n_draws, n_respondents)."""
     random = np.random.default_rng(random_state)
     even = np.full(value.size, 1 / value.size)
     found = []
-    for _ in range(draws):
+    for _ in range(n_resamples):
         weights = random.multinomial(value.size, even).astype(np.float64)
         used = weights > 0
         found.append(

@@ -17,25 +17,24 @@ from itemwise.responses.aligning import aligned
 from itemwise.words import counted
 
 
-def feature_rows(features: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
+def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
     """Features as a plain frame with its plan, or as an array of numbers; and the column names."""
-    if is_frame(features):
-        rows = plain_rows(features)
-        rows.frame.index = features.index
+    if is_frame(X):
+        rows = plain_rows(X)
+        rows.frame.index = X.index
         return rows.frame, plan_of(rows), tuple(rows.frame.columns)
     try:
-        cells = np.asarray(features, dtype=np.float64)
+        cells = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"features should be numbers, but: {error}. Give columns of another kind in a frame."
+            f"X should be numbers, but: {error}. Give columns of another kind in a frame."
         ) from error
     if cells.ndim != 2 or not cells.size:
         raise InputError(
-            f"features has shape {cells.shape}, but it should have a row an item and a column a "
-            "feature."
+            f"X has shape {cells.shape}, but it should have a row an item and a column a feature."
         )
     if np.isinf(cells).any():
-        raise InputError("features holds infinite values. Replace them, by NaN if unknown.")
+        raise InputError("X holds infinite values. Replace them, by NaN if unknown.")
     return cells, None, tuple(f"feature {k + 1}" for k in range(cells.shape[1]))
 
 
@@ -58,8 +57,8 @@ def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
     found = np.asarray(values)
     if found.shape != (len(rows),):
         raise InputError(
-            f"{what} has shape {found.shape}, but there are {counted(len(rows), 'item')} in "
-            "features. Give one value an item."
+            f"{what} has shape {found.shape}, but there are {counted(len(rows), 'item')} in X. "
+            "Give one value an item."
         )
     return found
 

@@ -23,7 +23,7 @@ from itemwise.studies.difficulty.along_difficulty import (
     Bins,
     Difficulty,
     along,
-    check_level,
+    check_confidence,
     difficulty_values,
     known_difficulty,
     shares,
@@ -42,9 +42,9 @@ FEWEST_MODELS = 2
 class ModelSelection(Finding):
     """The best model in each bin of difficulty, and what choosing by it gains on other items.
 
-    `tied` holds, for each bin, models that are not beyond chance behind its best (McNemar's exact
-    test at `level`, bin by bin). The gain is that over the single best model, on items that neither
-    was chosen on; its interval is paired, and as wide as cross-validation makes it (Nadeau and
+    `tied` holds, for each bin, the models that are not significantly behind its best (McNemar's
+    exact test at `confidence`, bin by bin). The gain is over the single best model, on items that
+    neither was chosen on; its interval is paired, and widened for cross-validation (Nadeau and
     Bengio, 2003).
     """
 
@@ -66,7 +66,7 @@ class ModelSelection(Finding):
     share_single: float
     share_any: float  # where at least one model is right: no choice could do better
     judged: int  # items
-    level: float
+    confidence: float
     notes: tuple[str, ...] = ()
 
     def choose(self, difficulty: ArrayLike | DifficultyTargets) -> list[str]:
@@ -163,9 +163,9 @@ def select_models(
     *,
     calibration: Calibration | None = None,
     bins: int | Sequence[float] = 10,
-    by: str = "quantile",
-    folds: int = 5,
-    level: float = 0.95,
+    strategy: str = "quantile",
+    cv: int = 5,
+    confidence: float = 0.95,
     random_state: int = 0,
 ) -> ModelSelection:
     """The best model in each bin of difficulty, and what choosing by difficulty gains.
@@ -173,22 +173,22 @@ def select_models(
     `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item,
     observed or predicted; instead, `calibration` has it. Best without these models' own responses:
     a difficulty that they had a part in tells who was right, and the gain looks too large. `bins`
-    and `by` are those of `characteristic_curves`. The gain is measured over `folds` of the items:
-    bins, their best models and the single best are found on the others.
+    and `strategy` are those of `characteristic_curves`. The gain is measured over `cv` folds of the
+    items: bins, their best models and the single best are found on the others.
 
     The frame has a row a bin: from, to, difficulty, items, best, share with low and high (at
-    `level`), share_single, tied; `gain` with `gain_low` and `gain_high` is over all. After
+    `confidence`), share_single, tied; `gain` with `gain_low` and `gain_high` is over all. After
     Martínez-Plumed et al. (2022). Same `random_state`, same folds.
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 100, 40, random_state=0).responses
     >>> few = drawn.select(["respondent_1", "respondent_2"])
-    >>> found = iw.select_models(few, calibration=iw.calibrate(drawn, "1pl"), bins=2, folds=2)
+    >>> found = iw.select_models(few, calibration=iw.calibrate(drawn, "1pl"), bins=2, cv=2)
     >>> found.single, found.to_frame()["items"].tolist()
     ('respondent_2', [20, 20])
     """
-    check_level(level)
-    whole_number(folds, "folds", 2)
+    check_confidence(confidence)
+    whole_number(cv, "cv", 2)
     whole_number(random_state, "random_state", 0)
     table = as_responses(responses, "binary")
     if table.n_respondents < FEWEST_MODELS:
@@ -196,19 +196,19 @@ def select_models(
     value = difficulty_values(
         known_difficulty(difficulty, calibration, "select_models"), table.items
     )
-    found = along(value, table.items, bins, by)
+    found = along(value, table.items, bins, strategy)
     cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
     n, right = sums_by_bin(cells, found.place, found.items.size)
-    low, high = wilson(right, n, level)
+    low, high = wilson(right, n, confidence)
     single, best = _best(n, right)
     used = np.flatnonzero(found.place >= 0)
-    held = _held_out(cells[:, used], value[used], bins, by, folds, random_state)
+    held = _held_out(cells[:, used], value[used], bins, strategy, cv, random_state)
     names = np.array(table.respondents, dtype=object)
     lost = int(used.size - held.n)
     unjudged = (f"{counted(lost, 'item')} not judged: a model was never asked there.",)
     # Folds share most of what they learn from, so that their errors do too.
-    inflation = 1.0 + folds / (folds - 1.0)
-    gain_low, gain_high = paired_difference(held.better, held.worse, held.n, level, inflation)
+    inflation = 1.0 + cv / (cv - 1.0)
+    gain_low, gain_high = paired_difference(held.better, held.worse, held.n, confidence, inflation)
     return ModelSelection(
         respondents=table.respondents,
         single=names[single],
@@ -216,7 +216,7 @@ def select_models(
         difficulty=found.difficulty,
         items=found.items,
         best=tuple(names[best]),
-        tied=_tied(cells, found, best, level, table.respondents),
+        tied=_tied(cells, found, best, confidence, table.respondents),
         n=n,
         share=shares(right, n),
         low=low,
@@ -228,7 +228,7 @@ def select_models(
         share_single=held.single / held.n,
         share_any=held.anybody / held.n,
         judged=held.n,
-        level=level,
+        confidence=confidence,
         notes=(*found.notes, *(unjudged if lost else ())),
     )
 
@@ -246,7 +246,7 @@ def _tied(
     cells: Floats,
     found: Bins,
     best: NDArray[np.intp],
-    level: float,
+    confidence: float,
     respondents: tuple[str, ...],
 ) -> tuple[tuple[str, ...], ...]:
     """For each bin, who is not beyond chance behind its best, on the items that both were asked."""
@@ -256,7 +256,7 @@ def _tied(
         both = ~np.isnan(part) & ~np.isnan(part[leader])
         ahead = (both & (part[leader] > part)).sum(axis=1).astype(np.float64)
         behind = (both & (part[leader] < part)).sum(axis=1).astype(np.float64)
-        alike = mcnemar(ahead, behind) >= 1 - level
+        alike = mcnemar(ahead, behind) >= 1 - confidence
         tied.append(
             tuple(
                 name
@@ -283,23 +283,23 @@ def _held_out(
     cells: Floats,
     value: Floats,
     bins: int | Sequence[float],
-    by: str,
-    folds: int,
+    strategy: str,
+    cv: int,
     random_state: int,
 ) -> _HeldOut:
     """Right and wrong of the chosen and of the single best model, fold by fold."""
     n_items = value.size
-    if folds > n_items:
+    if cv > n_items:
         raise InputError(
-            f"folds is {folds}, but there are {counted(n_items, 'item')} with a difficulty. "
+            f"cv is {cv}, but there are {counted(n_items, 'item')} with a difficulty. "
             "Give fewer folds, or more items."
         )
-    fold = np.random.default_rng(random_state).permutation(n_items) % folds
+    fold = np.random.default_rng(random_state).permutation(n_items) % cv
     chosen, single = np.full(n_items, np.nan), np.full(n_items, np.nan)
     names = ("",) * n_items
-    for k in range(folds):
+    for k in range(cv):
         test, train = fold == k, fold != k
-        learnt = along(value[train], names[: int(train.sum())], bins, by)
+        learnt = along(value[train], names[: int(train.sum())], bins, strategy)
         leader, best = _best(*sums_by_bin(cells[:, train], learnt.place, learnt.items.size))
         place = np.searchsorted(learnt.edges[1:-1], value[test], side="right")
         columns = np.flatnonzero(test)
