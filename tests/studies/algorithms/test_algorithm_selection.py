@@ -261,7 +261,7 @@ def test_it_is_drawn_and_saved(tmp_path):
         ({"cv": 61}, "cv is 61, but there are 60 problems"),
         (
             {"cv": pd.Series([1, 2], index=["p0", "p1"])},
-            r"folds has no fold of 58 problems \(p2",
+            r"cv has no fold of 58 problems \(p2",
         ),
         ({"random_state": -1}, "random_state is -1"),
         ({"cutoff": -1.0}, "cutoff is -1.0"),

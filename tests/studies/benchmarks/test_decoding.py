@@ -52,7 +52,7 @@ def test_bins_hold_equally_many_data_sets_hardest_first(decoding):
 
 
 def test_too_many_bins_are_refused(decoding):
-    with pytest.raises(InputError, match="n_bins is 6, but there are 5 data sets"):
+    with pytest.raises(InputError, match="bins is 6, but there are 5 data sets"):
         decoding.bins(6)
 
 
