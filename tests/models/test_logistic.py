@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from itemwise.errors import InputError
 from itemwise.models import MODELS, FourPL, OnePL, ThreePL, TwoPL
@@ -112,7 +114,15 @@ def test_chances_lie_between_guessing_and_slip():
 @pytest.mark.parametrize(("slope", "unit"), [(None, 1.0), (1.0, 1.4), (0.7, 2.0)])
 def test_a_given_slope_sets_the_unit_of_the_scale(slope, unit):
     coords = np.array([[1.4, 0.0], [1.4, 1.0]])
-    assert OnePL(discrimination=slope).unit(coords) == pytest.approx(unit)
+    items, sd = OnePL(discrimination=slope).reported(coords)
+    assert sd == pytest.approx(unit)
+    np.testing.assert_array_equal(items, [[slope or 1.4, 0.0], [slope or 1.4, 1.0]])
+
+
+@given(st.floats(0.05, 20.0), st.floats(-20.0, 20.0).filter(bool))
+def test_a_given_slope_comes_back_to_the_last_bit(slope, found):
+    items, _ = OnePL(discrimination=slope).reported(np.array([[found, 0.3]]))
+    assert abs(items[0, 0]) == slope
 
 
 @pytest.mark.parametrize(

@@ -201,15 +201,14 @@ class EM:
 
     def _expressed(self, data: Encoded, model: MeasurementModel, found: Ascent, base: float) -> Fit:
         """The fit on the scale on which the model reports its items."""
-        coords = as_numpy(found.coords)
-        unit = model.unit(coords)
+        coords, unit = model.reported(as_numpy(found.coords))
 
         def covariances() -> Floats:
             known = self._covariances(data, model, found)
             return known if unit == 1.0 else in_unit(known, model)
 
         return Fit(
-            coords=coords if unit == 1.0 else model.rescale(coords, 0.0, 1 / unit),
+            coords=coords,
             uncertainty=DeferredCovariances(covariances),
             population=found.population.moved(0.0, 1 / unit),
             log_likelihood=found.expectation.log_likelihood + base,

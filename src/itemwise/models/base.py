@@ -243,10 +243,12 @@ class MeasurementModel(ABC):
         del parameters
         return self
 
-    def unit(self, coords: Floats) -> float:
-        """The deviation of the population in units of the scale on which items are reported."""
-        del coords
-        return 1.0
+    def reported(self, coords: Floats) -> tuple[Floats, float]:
+        """Items on the scale on which they are reported, and the population's sd on it.
+
+        Engines find items on a scale on which the population has standard deviation 1.
+        """
+        return coords, 1.0
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
         """The coordinates with their default priors."""

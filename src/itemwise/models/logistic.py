@@ -246,7 +246,7 @@ class Logistic(Categorical):
 class OnePL(Logistic):
     """One discrimination for all items.
 
-    With `discrimination` given, it is that number, and the deviation of the population is
+    With `discrimination` given, it is that number, and the standard deviation of the population is
     estimated in its place: with 1 the Rasch model, the same curves in another unit.
 
     Rasch (1960), Birnbaum (1968). Items have a discrimination, the same for all, and a difficulty.
@@ -272,11 +272,13 @@ class OnePL(Logistic):
                 f"{SLOPE.high:g}, such as 1 for the Rasch model."
             )
 
-    def unit(self, coords: Floats) -> float:
-        """The deviation of the population in the unit in which discrimination is what was given."""
+    def reported(self, coords: Floats) -> tuple[Floats, float]:
+        """Items on the scale on which discrimination is what was given, and the population's sd."""
         if self.discrimination is None or coords[0, 0] == 0:
-            return 1.0
-        return abs(float(coords[0, 0])) / self.discrimination
+            return coords, 1.0
+        unit = abs(float(coords[0, 0])) / self.discrimination
+        given = np.copysign(self.discrimination, coords[:, :1])  # not computed, hence exact
+        return np.concatenate([given, coords[:, 1:]], axis=1), unit
 
 
 @dataclass(frozen=True, kw_only=True)

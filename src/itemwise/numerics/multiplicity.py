@@ -16,7 +16,8 @@ def benjamini_hochberg(p: Floats, n_tests: int | None = None) -> Floats:
     """
     order = _ascending(p)
     total = order.size if n_tests is None else n_tests
-    raised = p[order] * total / np.arange(1, order.size + 1)
+    # Factors first: they are at least 1, so that no rounding makes a p-value smaller.
+    raised = p[order] * (total / np.arange(1, order.size + 1))
     return _placed(np.minimum.accumulate(raised[::-1])[::-1], order, p.shape)
 
 
