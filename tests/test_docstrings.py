@@ -13,7 +13,7 @@ NAMES = [name for name in iw.__all__ if name != "__version__"]
 FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(iw, name))]
 # Of these, some lines are shown but not run; why:
 SKIPPED = {"DeepDifficultyRegressor": "needs torch, which is an extra of hundreds of megabytes"}
-EXTRAS = dict.fromkeys(("load_gate", "load_regressor", "save_regressor"), "skops")
+EXTRAS: dict[str, str] = {}  # public name: the package that its example needs
 PLAIN = doctest.NORMALIZE_WHITESPACE
 
 

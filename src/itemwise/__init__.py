@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from itemwise.adaptive import AdaptiveTest as AdaptiveTest
     from itemwise.adaptive import simulate_adaptive as simulate_adaptive
     from itemwise.calibration import Calibration as Calibration
-    from itemwise.calibration import load as load
     from itemwise.capability import CapabilityGate as CapabilityGate
     from itemwise.capability import CaseDifficulty as CaseDifficulty
-    from itemwise.capability import load_gate as load_gate
     from itemwise.capability import measure_capability as measure_capability
     from itemwise.datasets import Dataset as Dataset
     from itemwise.datasets import load_dataset as load_dataset
@@ -42,8 +40,6 @@ if TYPE_CHECKING:
     from itemwise.estimation import simulate as simulate
     from itemwise.learning import DeepDifficultyRegressor as DeepDifficultyRegressor
     from itemwise.learning import DifficultyRegressor as DifficultyRegressor
-    from itemwise.learning import load_regressor as load_regressor
-    from itemwise.learning import save_regressor as save_regressor
     from itemwise.models import Beta as Beta
     from itemwise.models import BetaResponse as BetaResponse
     from itemwise.models import Continuous as Continuous
@@ -60,6 +56,7 @@ if TYPE_CHECKING:
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_logs as read_logs
     from itemwise.responses import read_responses as read_responses
+    from itemwise.saved_files import load as load
     from itemwise.studies import AlgorithmSelector as AlgorithmSelector
     from itemwise.studies import Limits as Limits
     from itemwise.studies import characteristic_curves as characteristic_curves
@@ -84,7 +81,6 @@ if TYPE_CHECKING:
     from itemwise.studies import leaderboard as leaderboard
     from itemwise.studies import link as link
     from itemwise.studies import lm_eval_samples as lm_eval_samples
-    from itemwise.studies import load_short_benchmark as load_short_benchmark
     from itemwise.studies import performance_alarm as performance_alarm
     from itemwise.studies import portfolio as portfolio
     from itemwise.studies import probability_by_metadata as probability_by_metadata
@@ -145,12 +141,9 @@ _HOMES = {
     "Limits": "studies",
     "link": "studies",
     "lm_eval_samples": "studies",
-    "load": "calibration",
+    "load": "saved_files",
     "load_dataset": "datasets",
     "load_datasets": "datasets",
-    "load_gate": "capability",
-    "load_regressor": "learning",
-    "load_short_benchmark": "studies",
     "local_dependence": "diagnostics",
     "measure_capability": "capability",
     "model_fit": "diagnostics",
@@ -171,7 +164,6 @@ _HOMES = {
     "replay_adaptively": "studies",
     "Responses": "responses",
     "run_pool": "pools",
-    "save_regressor": "learning",
     "select_models": "studies",
     "shorten": "studies",
     "simulate": "estimation",

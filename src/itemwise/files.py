@@ -125,18 +125,32 @@ def read_json(
 
 def checked_document(path: PathLike, content: bytes, kind: str, version: int) -> dict[str, Any]:
     """Parse a document, wherever it stood, and refuse another kind or a newer version."""
-    document = _parsed(path, content)
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(schema, str) or not schema.startswith("itemwise/"):
+    document = parsed_json(path, content)
+    found = kind_of(document)
+    if found is None:
         raise FileError(
             f"'{path}' is JSON, but not a file that Itemwise wrote: it has no "
             f'"schema": "itemwise/{kind}". Give a file saved by Itemwise.'
         )
-    if schema != f"itemwise/{kind}":
+    if found != kind:
         raise FileError(
-            f"'{path}' holds {schema!r:.60}, but 'itemwise/{kind}' is needed here. "
+            f"'{path}' holds 'itemwise/{found:.60}', but 'itemwise/{kind}' is needed here. "
             f"Give a file that holds a {kind}."
         )
+    check_version(path, document, version)
+    return dict(document)
+
+
+def kind_of(document: Any) -> str | None:
+    """What a document says it is; None if Itemwise did not write it."""
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(schema, str) or not schema.startswith("itemwise/"):
+        return None
+    return schema.removeprefix("itemwise/")
+
+
+def check_version(path: PathLike, document: Mapping[str, Any], version: int) -> None:
+    """Refuse a document whose format is newer than `version`, or that does not state it."""
     found = document.get("version")
     if type(found) is not int or found < 1:
         raise FileError(
@@ -148,7 +162,6 @@ def checked_document(path: PathLike, content: bytes, kind: str, version: int) ->
             f"'{path}' was written by a newer Itemwise (format {found}; this one reads up to "
             f"{version}): pip install --upgrade itemwise"
         )
-    return dict(document)
 
 
 def require_keys(path: PathLike, document: Mapping[str, Any], keys: Iterable[str]) -> None:
@@ -294,8 +307,8 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _parsed(path: PathLike, content: bytes) -> Any:
-    """Strict JSON: no NaN, no infinity by name or by size."""
+def parsed_json(path: PathLike, content: bytes) -> Any:
+    """Parse strict JSON: no NaN, no infinity by name or by size."""
     try:
         return json.loads(
             content.decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite_float

@@ -161,7 +161,7 @@ def test_tests_that_cannot_work_are_refused_before_they_start(ladder):
         AdaptiveTest(known_items(ladder.model, ladder.coords[:0]))
     with pytest.raises(InputError, match="not a Calibration"):
         AdaptiveTest(ladder.items)
-    with pytest.raises(InputError, match="budget is 42 items, but the bank has 41"):
+    with pytest.raises(InputError, match="budget is 42 items, but the calibration has 41"):
         AdaptiveTest(ladder, stopper=[StandardError(), Budget(42)])
     with pytest.raises(InputError, match="random_state"):
         AdaptiveTest(ladder, random_state=-1)

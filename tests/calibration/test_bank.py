@@ -13,6 +13,7 @@ from itemwise import Beta, Normal, OnePL, Responses, calibrate, load, simulate
 from itemwise.calibration.bank import HEAD_KEY
 from itemwise.errors import FileError, InputError
 from itemwise.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
+from itemwise.saved_files import load_only
 from itemwise.scoring import HistogramPopulation
 
 plt.switch_backend("Agg")
@@ -206,7 +207,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_a_directory_is_no_bank(tmp_path):
-    with pytest.raises(FileError, match="is a directory"):
+    with pytest.raises(FileError, match="is a folder"):
         load(tmp_path)
 
 
@@ -214,9 +215,9 @@ def test_a_directory_is_no_bank(tmp_path):
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"\x89PNG\r\n", "not UTF-8"),
-        (b"item,a,b\n1,2,3\n", "not valid JSON"),
-        (b"[1, 2]", "not a file that Itemwise wrote"),
+        (b"\x89PNG\r\n", "neither JSON with a schema, Parquet nor"),
+        (b"item,a,b\n1,2,3\n", "not a file that Itemwise saved.*read_responses"),
+        (b"[1, 2]", "not a file that Itemwise saved"),
         (b'{"schema": "other/calibration", "version": 1}', "not a file that Itemwise wrote"),
         (b"PAR1 and then nonsense", "cannot be read as Parquet"),
     ],
@@ -230,8 +231,8 @@ def test_another_kind_of_file_is_refused(tmp_path, content, message):
 
 def test_a_parquet_file_of_responses_is_no_bank(cal, tmp_path):
     cal.responses.save(tmp_path / "responses.parquet")
-    with pytest.raises(FileError, match=r"Parquet file, but not a calibration"):
-        load(tmp_path / "responses.parquet")
+    with pytest.raises(FileError, match=r"holds responses.*but a calibration.*is needed"):
+        load_only("calibration", tmp_path / "responses.parquet")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -260,8 +261,8 @@ def test_a_parquet_file_from_the_future_asks_for_an_upgrade(cal, tmp_path):
 
 
 def test_a_document_of_another_kind_is_named(written):
-    with pytest.raises(FileError, match=r"'itemwise/responses'.*'itemwise/calibration'"):
-        load(written(lambda document: document.update(schema="itemwise/responses")))
+    with pytest.raises(FileError, match=r"'itemwise/report', which load cannot read"):
+        load(written(lambda document: document.update(schema="itemwise/report")))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from itemwise import CapabilityGate, CaseDifficulty, load_gate
+from itemwise import CapabilityGate, CaseDifficulty, load
 from itemwise.capability.saving import KEYS
 from itemwise.errors import FileError, InputError
 
@@ -61,7 +61,7 @@ def same(one, other, rows, y):
 
 
 def test_a_gate_comes_back_as_it_was(gate, saved):
-    again = load_gate(saved)
+    again = load(saved)
     same(again, gate, X, Y)
     assert again.explain(X.head(2)).meaning == gate.explain(X.head(2)).meaning
     assert sorted(file.name for file in saved.parent.iterdir()) == ["gate.json", "gate.skops"]
@@ -81,18 +81,18 @@ def test_a_gate_comes_back_as_it_was(gate, saved):
 def test_so_do_gates_of_many_models_also_without_names(settings, tmp_path):
     codes = (Y == "star").astype(int)
     made = CapabilityGate(**settings).fit(NUMBERS.to_numpy(), codes)
-    again = load_gate(made.save(tmp_path / "gate.json"))
+    again = load(made.save(tmp_path / "gate.json"))
     same(again, made, NUMBERS.to_numpy(), codes)
     assert again.classes_.dtype == made.classes_.dtype
 
 
 def test_a_gate_that_was_read_can_be_fitted_anew_as_it_was(gate, saved, tmp_path):
-    assert load_gate(saved).get_params() == gate.get_params()
+    assert load(saved).get_params() == gate.get_params()
     table = CaseDifficulty({"a": "<= 0 = 0", "b": "<= 0 = 0"}, model="2pl")
     for scale in (CaseDifficulty(levels=3), table):
         made = CapabilityGate(GaussianNB(), case_difficulty=scale, random_state=np.int64(7))
         made.fit(NUMBERS, Y)
-        again = clone(load_gate(made.save(tmp_path / "other.json"))).fit(NUMBERS, Y)
+        again = clone(load(made.save(tmp_path / "other.json"))).fit(NUMBERS, Y)
         assert isinstance(again.estimator_, GaussianNB)
         pd.testing.assert_frame_equal(again.decide(NUMBERS), made.decide(NUMBERS))
 
@@ -164,7 +164,7 @@ def replaced(path, content):
 )
 def test_a_document_that_was_bent_is_refused(change, told, saved):
     with pytest.raises(FileError, match=told):
-        load_gate(edited(saved, change))
+        load(edited(saved, change))
 
 
 @pytest.mark.parametrize(
@@ -182,26 +182,26 @@ def test_an_edit_is_noticed_by_its_sum(change, saved):
     change(document)
     saved.write_text(json.dumps(document))
     with pytest.raises(FileError, match="was edited or damaged: its SHA-256 differs"):
-        load_gate(saved)
+        load(saved)
 
 
 def test_a_pickle_offered_as_a_gate_is_refused(gate, tmp_path):
     path = tmp_path / "gate.json"
     path.write_bytes(pickle.dumps({"gate": 1}))
     with pytest.raises(FileError, match="not UTF-8 text"):
-        load_gate(path)
+        load(path)
 
 
 def test_a_pickle_offered_as_the_model_is_refused(saved):
     with pytest.raises(FileError, match="not a file of a model, or was cut short"):
-        load_gate(replaced(saved, pickle.dumps(GaussianNB())))
+        load(replaced(saved, pickle.dumps(GaussianNB())))
 
 
 def test_a_model_that_was_damaged_or_replaced_is_refused(saved):
     beside = saved.with_suffix(".skops")
     beside.write_bytes(beside.read_bytes()[:-1])
     with pytest.raises(FileError, match="its SHA-256 differs"):
-        load_gate(saved)
+        load(saved)
 
 
 @pytest.mark.parametrize(
@@ -214,4 +214,4 @@ def test_a_model_that_was_damaged_or_replaced_is_refused(saved):
 )
 def test_a_model_of_another_kind_is_refused(model, told, saved):
     with pytest.raises(FileError, match=told):
-        load_gate(replaced(saved, skops.io.dumps(model)))
+        load(replaced(saved, skops.io.dumps(model)))

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from itemwise import load_gate
+from itemwise import load
 from itemwise.capability.tables import new_cases
 from itemwise.cli import app
 
@@ -62,7 +62,7 @@ def gate(saved, tmp_path):
     """The same gate, in the directory of the test."""
     for name in ("gate.json", "gate.skops"):
         shutil.copy(saved / name, tmp_path / name)
-    return load_gate(tmp_path / "gate.json")
+    return load(tmp_path / "gate.json")
 
 
 def test_a_gate_is_learnt_and_decides_new_cases(run, tmp_path):

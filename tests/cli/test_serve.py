@@ -2,7 +2,6 @@ import json
 
 import pytest
 
-import itemwise as iw
 from itemwise.errors import FileError
 
 
@@ -20,7 +19,7 @@ def served(monkeypatch):
         ready("http://127.0.0.1:8000")
 
     monkeypatch.setattr("itemwise.serving.serve", serve)
-    monkeypatch.setattr(iw, "load_gate", lambda path: Saved(), raising=False)
+    monkeypatch.setattr("itemwise.saved_files.load_only", lambda kind, path: Saved())
     monkeypatch.delenv("ITEMWISE_API_KEY", raising=False)
     return seen
 
@@ -57,10 +56,10 @@ def test_json_is_one_document(run, served):
 
 
 def test_a_gate_that_cannot_be_read_is_bad_input(run, served, monkeypatch):
-    def broken(path):
+    def broken(kind, path):
         raise FileError(f"There is no file '{path}'.")
 
-    monkeypatch.setattr(iw, "load_gate", broken)
+    monkeypatch.setattr("itemwise.saved_files.load_only", broken)
     done = run("serve", "gate.json")
     assert done.exit_code == 3
     assert "gate.json" in done.stderr

@@ -15,14 +15,14 @@ def short(run, scores):
 
 def test_the_short_form_is_that_of_the_package(run, short, scores, tmp_path):
     wanted = iw.shorten(iw.read_responses(scores), 3, cv=2)
-    assert iw.load_short_benchmark(tmp_path / "short.json").items == wanted.items
+    assert iw.load(tmp_path / "short.json").items == wanted.items
     assert wanted.meaning in short.stdout
 
 
 def test_a_saved_short_form_scores_a_table(run, short, scores, tmp_path):
     done = run("shorten", scores, "--score", "short.json", "--out", "told.csv")
     assert done.exit_code == 0, done.stderr
-    wanted = iw.load_short_benchmark(tmp_path / "short.json").predict(iw.read_responses(scores))
+    wanted = iw.load(tmp_path / "short.json").predict(iw.read_responses(scores))
     pd.testing.assert_frame_equal(pd.read_csv("told.csv", index_col="respondent"), wanted)
     printed = run("shorten", scores, "--score", "short.json").stdout.splitlines()
     assert printed[0] == "respondent,accuracy,accuracy_low,accuracy_high,ability,ability_se,n_items"

@@ -17,9 +17,8 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
-from itemwise import DeepDifficultyRegressor
+from itemwise import DeepDifficultyRegressor, load
 from itemwise.errors import FileError, InputError, MissingExtraError
-from itemwise.learning import load_regressor, save_regressor
 
 torch = pytest.importorskip("torch", reason="the extra 'deep' is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra 'deep' is not installed")
@@ -175,7 +174,7 @@ def test_the_random_numbers_of_the_caller_are_left_alone(texts):
 def test_a_saved_regressor_predicts_the_same(fitted, tmp_path, kind, encoder, fine_tune):
     regressor, data = fitted(kind, encoder, fine_tune)
     regressor.save(tmp_path / "saved")
-    loaded = DeepDifficultyRegressor.load(tmp_path / "saved", device="cpu")
+    loaded = load(tmp_path / "saved", device="cpu")
     np.testing.assert_array_equal(loaded.predict(data.new), regressor.predict(data.new))
     np.testing.assert_array_equal(
         loaded.predict_interval(data.new), regressor.predict_interval(data.new)
@@ -218,8 +217,8 @@ def test_a_module_of_the_caller_is_copied_saved_and_needed_to_load(images, tmp_p
     assert torch.equal(module[1].weight, before)
     made.save(tmp_path / "saved")
     with pytest.raises(FileError, match="encoder=<a module of the same build>"):
-        DeepDifficultyRegressor.load(tmp_path / "saved")
-    loaded = DeepDifficultyRegressor.load(tmp_path / "saved", encoder=module, device="cpu")
+        load(tmp_path / "saved")
+    loaded = load(tmp_path / "saved", encoder=module, device="cpu")
     np.testing.assert_array_equal(loaded.predict(images.new), made.predict(images.new))
 
 
@@ -431,14 +430,14 @@ def test_what_was_learned_on_cuda_predicts_the_same_on_the_cpu(
     made = DeepDifficultyRegressor(text_folder, kind="text", fine_tune=fine_tune, **settings)
     made.fit(texts.X, texts.y).save(tmp_path / "saved")
     assert made.device_ == "cuda"
-    loaded = DeepDifficultyRegressor.load(tmp_path / "saved", device="cpu")
+    loaded = load(tmp_path / "saved", device="cpu")
     np.testing.assert_allclose(loaded.predict(texts.new), made.predict(texts.new), atol=0.01)
 
 
 def _survives_saving(regressor, data, folder):
     regressor.fit(data.X, data.y).save(folder / "saved")
     assert spearmanr(regressor.predict(data.new), data.truth).statistic > 0.5
-    loaded = DeepDifficultyRegressor.load(folder / "saved", device="cpu")
+    loaded = load(folder / "saved", device="cpu")
     np.testing.assert_array_equal(loaded.predict(data.new), regressor.predict(data.new))
 
 
@@ -541,7 +540,7 @@ def test_a_constant_difficulty_is_predicted_with_no_doubt(texts, tmp_path):
     made = DeepDifficultyRegressor(kind="text", epochs=1, device="cpu")
     made.fit(texts.X[:20], np.full(20, 1.5))
     made.save(tmp_path / "saved")
-    for regressor in (made, DeepDifficultyRegressor.load(tmp_path / "saved", device="cpu")):
+    for regressor in (made, load(tmp_path / "saved", device="cpu")):
         for found in (regressor.predict(texts.new), *regressor.predict_interval(texts.new, 0.5)):
             np.testing.assert_array_equal(found, 1.5)
         (note,) = regressor.notes_
@@ -559,13 +558,6 @@ def test_difficulties_that_are_named_follow_their_names(texts):
     assert (some.n_items_, some.notes_) == (38, ["2 items without a difficulty left out."])
     with pytest.raises(InputError, match="y names the item 'other 0'"):
         made.fit(items, named.set_axis([f"other {k}" for k in range(40)]))
-
-
-def test_the_functions_for_plain_regressors_name_those_for_deep_ones(saved):
-    with pytest.raises(InputError, match=r"regressor\.save\(folder\)"):
-        save_regressor(DeepDifficultyRegressor(), saved.parent / "deep.skops")
-    with pytest.raises(FileError, match=r"DeepDifficultyRegressor\.load"):
-        load_regressor(saved)
 
 
 def test_too_few_items_are_refused_and_few_have_infinite_intervals():
@@ -635,7 +627,7 @@ DAMAGES = {
 def test_a_damaged_folder_is_refused_by_name(saved, damage):
     DAMAGES[damage](saved)
     with pytest.raises(FileError, match="saved"):
-        DeepDifficultyRegressor.load(saved, device="cpu")
+        load(saved, device="cpu")
 
 
 def test_weights_that_are_no_numbers_are_refused(saved):
@@ -645,7 +637,7 @@ def test_weights_that_are_no_numbers_are_refused(saved):
     weights["head.1.weight"][0, 0] = float("nan")
     save_file(weights, saved / "weights.safetensors")
     with pytest.raises(FileError, match="NaN or infinite"):
-        DeepDifficultyRegressor.load(saved, device="cpu")
+        load(saved, device="cpu")
 
 
 def test_a_scale_of_images_that_makes_no_sense_is_refused(fitted, tmp_path):
@@ -654,13 +646,13 @@ def test_a_scale_of_images_that_makes_no_sense_is_refused(fitted, tmp_path):
     for bad in ({"size": [0, 8]}, {"high": -1.0}, {"mean": []}, {"deviation": [0.0]}):
         _edited(tmp_path / "saved", pixels=pixels | bad)
         with pytest.raises(FileError, match="images"):
-            DeepDifficultyRegressor.load(tmp_path / "saved", device="cpu")
+            load(tmp_path / "saved", device="cpu")
 
 
 def test_saving_replaces_a_regressor_and_nothing_else(fitted, saved):
     regressor, data = fitted("text", None)
     regressor.save(saved)
-    loaded = DeepDifficultyRegressor.load(saved, device="cpu")
+    loaded = load(saved, device="cpu")
     np.testing.assert_array_equal(loaded.predict(data.new), regressor.predict(data.new))
     (saved / "thesis.txt").write_text("years of work")
     with pytest.raises(FileError, match=r"thesis\.txt"):

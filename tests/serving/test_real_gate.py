@@ -39,7 +39,7 @@ def saved(cases, tmp_path_factory):
 
 @pytest.fixture
 def loaded(saved):
-    return iw.load_gate(saved)
+    return iw.load(saved)
 
 
 def test_the_service_says_what_the_gate_says(make_service, loaded, cases):

@@ -21,7 +21,7 @@ def asked_of_recorded(
     only what is on record; everybody has that many responses. The first items of a row are what
     a smaller count gives.
     """
-    cells = test.bank.cells(responses)
+    cells = test.calibration.cells(responses)
     at_a_time = max(1, CELLS_AT_A_TIME // max(len(test.items.names), test.items.nodes.size))
     with workers(1) as run:  # one thread: the bank fills its tables as it goes
         parts = run(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +20,8 @@ from itemwise.adaptive.state import State
 from itemwise.adaptive.stoppers import EXHAUSTED, Reasons, Rules, Stopper, find_stopper
 from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
-from itemwise.errors import InputError
+from itemwise.errors import InputError, ItemwiseError
+from itemwise.files import PathLike
 from itemwise.numerics.arrays import Bools, Floats
 
 if TYPE_CHECKING:
@@ -40,11 +43,11 @@ class Parts(NamedTuple):
 class AdaptiveTest:
     """A test that asks each respondent what tells most about it.
 
-    `bank` is a calibration. The parts are objects of this package, or their names: `initializer`
-    "mean", "fixed" or "percentile"; `selector` "information", "randomesque", "nearest",
-    "random" or "score"; `estimator` "eap", "map" or "steps"; `stopper` "error", "budget",
-    "reliability", or a list of rules of which any may stop the test. Whatever they say, a test
-    ends when the bank is exhausted.
+    `calibration` holds the items. The parts are objects of this package, or their names:
+    `initializer` "mean", "fixed" or "percentile"; `selector` "information", "randomesque",
+    "nearest", "random" or "score"; `estimator` "eap", "map" or "steps"; `stopper` "error",
+    "budget", "reliability", or a list of rules, any of which may stop the test. A test always
+    ends when there are no items left.
 
     >>> import itemwise as iw
     >>> from itemwise.adaptive import Budget
@@ -56,7 +59,7 @@ class AdaptiveTest:
     'budget spent'
     """
 
-    bank: Calibration
+    calibration: Calibration
     initializer: Initializer | str = "mean"
     selector: Selector | str = "information"
     estimator: Estimator | str = "eap"
@@ -64,21 +67,21 @@ class AdaptiveTest:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.bank, Calibration):
+        if not isinstance(self.calibration, Calibration):
             raise InputError(
-                f"bank is {type(self.bank).__name__}, not a Calibration. Give what calibrate() or "
-                "load() returns, or known_items() for items with known parameters."
+                f"calibration is {type(self.calibration).__name__}, not a Calibration. Give what "
+                "calibrate() or load() returns, or known_items() for items with known parameters."
             )
-        if not self.bank.item_names:
-            raise InputError("The bank has no items, so that nothing can be asked. Add some.")
+        if not self.calibration.item_names:
+            raise InputError("The calibration has no items, so nothing can be asked. Add some.")
         whole_number(self.random_state, "random_state", 0)
         most = self.parts.stopper.most
-        if most is not None and most > len(self.bank.item_names):
+        if most is not None and most > len(self.calibration.item_names):
             raise InputError(
-                f"The budget is {most:,} items, but the bank has {len(self.bank.item_names):,}. "
-                "Give a smaller budget."
+                f"The budget is {most:,} items, but the calibration has "
+                f"{len(self.calibration.item_names):,}. Give a smaller budget."
             )
-        self.choose(self.begin(np.zeros(1, dtype=np.int64)))  # parts that do not fit say so now
+        self.choose(self.begin(np.zeros(1, dtype=np.int64)))  # parts that do not fit fail here
 
     @cached_property
     def parts(self) -> Parts:
@@ -97,10 +100,19 @@ class AdaptiveTest:
         whole_number(respondent, "respondent", 0, most=MOST_RESPONDENTS)
         return AdaptiveSession(self, respondent)
 
+    def save(self, path: PathLike) -> Path:
+        """Write the test as .json, with its items; `itemwise.load` reads it.
+
+        Parts that are not from this package cannot be saved.
+        """
+        from itemwise.adaptive.saved_tests import save_test
+
+        return save_test(self, path)
+
     @cached_property
     def items(self) -> Bank:
         """The bank as the parts see it."""
-        return Bank(self.bank, self.parts.stopper.most or len(self.bank.item_names))
+        return Bank(self.calibration, self.parts.stopper.most or len(self.calibration.item_names))
 
     def begin(self, respondents: Ints, free: Bools | None = None) -> State:
         """Nothing asked yet; `free` (n, n_items) says what may be asked, without it everything."""
@@ -180,8 +192,19 @@ class AdaptiveTest:
     @cached_property
     def digest(self) -> str:
         """What tells this test from another: items, population, parts and seed."""
-        bank = self.bank
+        bank = self.calibration
         model = bank.model.name, [np.asarray(end).tolist() for end in bank.model.extent()]
         known = model, bank.item_names, bank.population.reach(), self.parts, self.random_state
         whole = repr(known).encode() + bank.coords.tobytes()
         return hashlib.sha256(whole).hexdigest()[:16]
+
+
+def load_test(file: Path, document: Mapping[str, Any]) -> AdaptiveTest:
+    """Restore the test that `AdaptiveTest.save` wrote."""
+    from itemwise.adaptive.saved_tests import not_usable, settings_from
+
+    settings = settings_from(file, document)
+    try:
+        return AdaptiveTest(**settings)
+    except ItemwiseError as error:
+        raise not_usable(file, error) from error

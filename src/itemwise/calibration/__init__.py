@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itemwise.calibration.bank import is_bank, load
+from itemwise.calibration.bank import is_bank
 from itemwise.calibration.calibration import HELD, Calibration
 from itemwise.calibration.curves import CategoryCurves, Curves, TestInformation
 from itemwise.calibration.joining import join_banks
@@ -21,5 +21,4 @@ __all__ = [
     "is_bank",
     "join_banks",
     "known_items",
-    "load",
 ]

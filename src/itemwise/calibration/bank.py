@@ -19,8 +19,8 @@ import numpy as np
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
     DAMAGED,
+    check_version,
     checked_document,
-    read_json,
     readable_file,
     require_keys,
     why_damaged,
@@ -74,27 +74,18 @@ def save(calibration: Calibration, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def load(path: str | os.PathLike[str]) -> Calibration:
-    """Read the bank, a `Calibration` without responses, that `Calibration.save` wrote to `path`.
-
-    >>> import itemwise as iw
-    >>> bank = iw.calibrate(iw.simulate("2pl", 300, 4, random_state=0).responses)
-    >>> iw.load(bank.save("bank.json")).item_names
-    ('item_1', 'item_2', 'item_3', 'item_4')
-    """
-    file = readable_file(path, MOST_BYTES)
-    with file.open("rb") as stream:
-        parquet = stream.read(4) == b"PAR1"
-    document = (
-        _read_parquet(file) if parquet else read_json(file, KIND, VERSION, max_bytes=MOST_BYTES)
-    )
+def load_bank(file: Path, document: Mapping[str, Any] | None) -> Calibration:
+    """Restore the calibration of a JSON document, or without one, of a Parquet file."""
+    if document is None:
+        document = _read_parquet(file)
+    check_version(file, document, VERSION)
     require_keys(file, document, (*HEAD, "items"))
     try:
         return _calibration(document)
     except DAMAGED as error:
         raise FileError(
             f"'{file}' is not a calibration that this Itemwise can use: {why_damaged(error)} "
-            "If it was edited, restore a copy or save it anew."
+            "If it was edited, restore a copy or save it again."
         ) from error
 
 
@@ -298,8 +289,7 @@ def _read_parquet(file: Path) -> dict[str, Any]:
         table = pq.read_table(file)
         head = (table.schema.metadata or {}).get(HEAD_KEY)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileError(f"'{file}' cannot be read as Parquet: {error}. Save it anew.") from error
+        raise FileError(f"'{file}' cannot be read as Parquet: {error}. Save it again.") from error
     if head is None:
         raise FileError(f"'{file}' is a Parquet file, but not a calibration that Itemwise saved.")
-    document = checked_document(file, head, KIND, VERSION)
-    return {**document, "items": table.to_pydict()}
+    return {**checked_document(file, head, KIND, VERSION), "items": table.to_pydict()}

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from itemwise.capability.measuring import measure_capability as measure_capability
     from itemwise.capability.risk import accepted as accepted
     from itemwise.capability.risk import risk_coverage as risk_coverage
-    from itemwise.capability.saving import load_gate as load_gate
     from itemwise.capability.splitting import split_by_difficulty as split_by_difficulty
 
 _HOMES = {
@@ -27,7 +26,6 @@ _HOMES = {
     "CaseDifficulty": "case_difficulty",
     "Coding": "coding",
     "accepted": "risk",
-    "load_gate": "saving",
     "measure_capability": "measuring",
     "read_coding": "coding_table",
     "risk_coverage": "risk",

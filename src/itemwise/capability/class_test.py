@@ -114,8 +114,8 @@ def _repeated(
     """
     cells = np.broadcast_to(right.astype(np.int8), (repeats, len(right)))
     found = simulate_adaptive(
-        test.bank,
-        responses=Responses(cells, items=test.bank.item_names, kind="binary"),
+        test.calibration,
+        responses=Responses(cells, items=test.calibration.item_names, kind="binary"),
         initializer=test.parts.initializer,
         selector=test.parts.selector,
         estimator=test.parts.estimator,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -198,7 +199,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return compare_gate(self, *self._judged(X, y))
 
     def save(self, path: Any) -> Path:
-        """Write the gate as .json and the model beside it as .skops; `load_gate` reads both."""
+        """Write the gate as .json and the model beside it as .skops; `itemwise.load` reads both."""
         from itemwise.capability.saving import save_gate
 
         return save_gate(self, path)
@@ -363,3 +364,10 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 def _has(gate: CapabilityGate, method: str) -> bool:
     made = getattr(gate, "estimator_", gate.estimator)
     return made is None or hasattr(made, method)
+
+
+def load_gate(file: Path, document: Mapping[str, Any], max_bytes: int) -> CapabilityGate:
+    """Restore the gate that `CapabilityGate.save` wrote."""
+    from itemwise.capability.saving import restore_gate
+
+    return restore_gate(CapabilityGate(), file, document, max_bytes)

@@ -17,9 +17,18 @@ from itemwise.capability.features import NUMBER, TEXT, Features
 from itemwise.capability.limits import Limits
 from itemwise.capability.risk import Accepted
 from itemwise.capability.rivals import Rivals
-from itemwise.errors import FileError, InputError, ItemwiseError
-from itemwise.files import PathLike, read_json, readable_file, require_keys, write_bytes, write_json
-from itemwise.learning.storing import MAX_BYTES, packed, unpacked
+from itemwise.errors import FileError, InputError
+from itemwise.files import (
+    DAMAGED,
+    PathLike,
+    check_version,
+    readable_file,
+    require_keys,
+    why_damaged,
+    write_bytes,
+    write_json,
+)
+from itemwise.learning.skops_files import packed, unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +36,6 @@ if TYPE_CHECKING:
     from itemwise.capability.gate import CapabilityGate
 
 KIND, VERSION = "gate", 1
-JSON_MAX_BYTES = 256 * 1024**2
 KEYS = (
     "scikit_learn",
     "settings",
@@ -82,39 +90,25 @@ def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
     return target
 
 
-def load_gate(path: PathLike, *, max_bytes: int = MAX_BYTES) -> CapabilityGate:
-    """Read the gate that `CapabilityGate.save` wrote to `path`.
-
-    Nothing in the files is executed. Refused are files of another kind or a newer format, or that
-    were edited, models of types that are neither scikit-learn's nor ours, a model that is not the
-    one that was saved, one that was saved with another release of scikit-learn, and files above
-    `max_bytes`.
-
-    >>> import itemwise as iw
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> gate = iw.CapabilityGate().fit(X, (X.sum(axis=1) > 0).astype(int))
-    >>> path = gate.save("gate.json")
-    >>> iw.load_gate(path).predict([[2.0, 2.0], [-2.0, -2.0]]).tolist()
-    [1, 0]
-    """
+def restore_gate(
+    gate: CapabilityGate, file: Path, document: Mapping[str, Any], max_bytes: int
+) -> CapabilityGate:
+    """Set up a new gate as the one that `save_gate` wrote, believing nothing in the files."""
     from sklearn.base import clone
 
-    file = Path(path)
-    document = read_json(file, KIND, VERSION, max_bytes=min(JSON_MAX_BYTES, max_bytes))
+    check_version(file, document, VERSION)
     require_keys(file, document, (*KEYS, SUM))
     if document[SUM] != _sum(document):
         raise FileError(
             f"'{file}' was edited or damaged: its SHA-256 differs from that of the gate that was "
-            "saved. Restore a copy, or save the gate anew."
+            "saved. Restore a copy, or save the gate again."
         )
     try:
-        gate = _restored(document)
-    except (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        _restore(gate, document)
+    except DAMAGED as error:
         raise FileError(
-            f"'{file}' is not a gate that this Itemwise can use: {why.rstrip('.')}. "
-            "If it was edited, restore a copy or save it anew."
+            f"'{file}' is not a gate that this Itemwise can use: {why_damaged(error)} "
+            "If it was edited, restore a copy or save it again."
         ) from error
     _refuse_other_release(file, document["scikit_learn"])
     gate.estimator_ = _model(file, document["model"], gate, max_bytes)
@@ -167,11 +161,9 @@ def _refuse_other_release(file: Path, saved: Any) -> None:
         )
 
 
-def _restored(document: Mapping[str, Any]) -> CapabilityGate:
-    from itemwise.capability.gate import CapabilityGate
-
-    settings = {name: document["settings"][name] for name in SETTINGS}
-    gate = CapabilityGate(**settings, random_state=document["settings"]["random_state"])
+def _restore(gate: CapabilityGate, document: Mapping[str, Any]) -> None:
+    """Everything but the model."""
+    gate.set_params(**{name: document["settings"][name] for name in (*SETTINGS, "random_state")})
     gate.check_settings()
     gate.case_difficulty_ = CaseDifficulty.from_dict(document["case_difficulty"])
     coding = document["settings"]["coding"]
@@ -196,7 +188,6 @@ def _restored(document: Mapping[str, Any]) -> CapabilityGate:
     rivals = document["rivals"]
     gate.rivals_ = None if rivals is None else _rivals(rivals, k)
     gate.notes_ = [str(note) for note in document["notes"]]
-    return gate
 
 
 def _features(written: Mapping[str, Any]) -> Features:

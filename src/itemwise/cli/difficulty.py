@@ -61,7 +61,7 @@ def fit(
     check_targets({"--out": (out, (".skops",))}, sources=[features])
     import numpy as np
 
-    from itemwise.learning import DifficultyRegressor, save_regressor
+    from itemwise.learning import DifficultyRegressor
     from itemwise.learning.storing import skops_io
 
     skops_io()  # what is missing is said before the work, not after it
@@ -71,7 +71,7 @@ def fit(
     made = DifficultyRegressor(regressor, coverage=coverage, random_state=seed)
     with console.progress(f"Learning from {features.name}"):
         made.fit(frame[known], columns.loc[known, difficulty])
-    save_regressor(made, out)
+    made.save(out)
     figures = made.held_out_figures(columns.loc[known, difficulty])
     console.say(f"{regressor} learnt from {int(known.sum()):,} items.{_judged(figures)}")
     for note in made.notes_:
@@ -104,10 +104,10 @@ def predict(
     check_targets({"--out": (out, TABLE)}, sources=[model, features])
     import pandas as pd
 
-    from itemwise.learning import load_regressor
+    from itemwise.saved_files import load_only
 
     console = Console(quiet, json)
-    made = load_regressor(model)
+    made = load_only("difficulty-regressor", model)
     frame, _ = _read(features, [], None, console)
     known = list(getattr(made, "feature_names_in_", frame.columns))
     missing = [name for name in known if name not in frame]

@@ -86,10 +86,18 @@ def report_folder(out: Path, source: Path, *, present: bool = True) -> Path:
 
 def bank_or_responses(path: Path, layout: str, kind: str | None) -> Calibration | Responses:
     """The item bank that a file holds, or else its responses."""
-    from itemwise.calibration import is_bank, load
+    from itemwise.calibration import is_bank
     from itemwise.responses import read_responses
 
-    return load(path) if is_bank(path) else read_responses(path, layout=layout, kind=kind)
+    return read_bank(path) if is_bank(path) else read_responses(path, layout=layout, kind=kind)
+
+
+def read_bank(path: Path) -> Calibration:
+    """The item bank in a file that must hold one."""
+    from itemwise.saved_files import load_only
+
+    found: Calibration = load_only("calibration", path)
+    return found
 
 
 def page_of(folder: Path | None) -> Path | None:

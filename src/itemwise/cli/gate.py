@@ -159,11 +159,11 @@ def decide(
     """
     targets = {"--out": (out, TABLE), "--explain": (explain, TABLE)}
     check_targets(targets, sources=[gate, gate.with_suffix(".skops"), cases], present=False)
-    from itemwise.capability import load_gate
     from itemwise.tables.table_files import read_table
+    from itemwise.saved_files import load_only
 
     console = Console(quiet, json)
-    made = load_gate(gate)
+    made = load_only("gate", gate)
     rows = _rows(made, read_table(cases))
     found = made.decide(rows).rename_axis("case")
     for_people = rows[(found["decision"] == "person").to_numpy()]
@@ -198,10 +198,10 @@ def compare(
     targets = {"--out": (out, TABLE), "--figure": (figure, FIGURE)}
     sources = [gate, gate.with_suffix(".skops"), file_of(dataset)]
     check_targets(targets, sources=sources, present=False)
-    from itemwise.capability import load_gate
     from itemwise.datasets import load_dataset
+    from itemwise.saved_files import load_only
 
-    made = load_gate(gate)
+    made = load_only("gate", gate)
     loaded = load_dataset(dataset, target)
     rows = _rows(made, loaded.features)
     found = made.compare(rows, loaded.target.to_numpy())

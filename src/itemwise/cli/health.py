@@ -9,7 +9,7 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import check_sources, page_of, report_folder, write_page
+from itemwise.cli.files import check_sources, page_of, read_bank, report_folder, write_page
 from itemwise.cli.grouping import read_grouped
 from itemwise.cli.options import By, ByPrefix, Items, Json, Kind, Layout, ModelOrAuto, Quiet, Scores
 from itemwise.errors import InputError
@@ -57,7 +57,7 @@ def health(
     console = Console(quiet, json)
     table, by = read_grouped(responses, layout, kind, items, by, by_prefix)
     with console.progress(f"Looking at the items of {responses.name}"):
-        known = iw.calibrate(table, model) if bank is None else iw.load(bank)
+        known = iw.calibrate(table, model) if bank is None else read_bank(bank)
         found = iw.item_health(table, known, by=by)
     files = []
     if folder is not None:

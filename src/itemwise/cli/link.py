@@ -9,7 +9,15 @@ import typer
 
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import BANK, FIGURE, TABLE, bank_or_responses, check_targets, write_table
+from itemwise.cli.files import (
+    BANK,
+    FIGURE,
+    TABLE,
+    bank_or_responses,
+    check_targets,
+    read_bank,
+    write_table,
+)
 from itemwise.cli.options import Bank, Json, Kind, Layout, Quiet, choice
 from itemwise.studies.linking.linking_lines import METHODS
 
@@ -68,7 +76,7 @@ def link(
 
     console = Console(quiet, json)
     names = None if anchors is None else list(read_order(anchors))
-    first, second = iw.load(old), bank_or_responses(new, layout, kind)
+    first, second = read_bank(old), bank_or_responses(new, layout, kind)
     with console.progress(f"Linking {new.name}"):
         found = iw.link(first, second, anchors=names, method=method, drift=drift, alpha=alpha)  # type: ignore[arg-type]
     if out is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.files import TABLE, check_targets, write_table
+from itemwise.cli.files import TABLE, check_targets, read_bank, write_table
 from itemwise.cli.options import Bank, Json, Kind, Layout, Method, Quiet, Scores
 
 
@@ -34,7 +34,7 @@ def score(
     import itemwise as iw
 
     console = Console(quiet, json)
-    calibration = iw.load(bank)
+    calibration = read_bank(bank)
     table = iw.read_responses(responses, layout=layout, kind=kind)
     with console.progress(f"Scoring {responses.name}"):
         found = calibration.score(table, method)

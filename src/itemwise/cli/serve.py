@@ -35,14 +35,14 @@ def serve(
     The documentation of the service is at /docs. Where the environment variable ITEMWISE_API_KEY is
     set, requests need it in the header X-API-Key. SIGTERM and Ctrl-C let running requests finish.
     """
-    import itemwise as iw
+    from itemwise.saved_files import load_only
     from itemwise.serving import RequestLimits
     from itemwise.serving import serve as run
 
     console = Console(quiet, json)
     limits = RequestLimits(rows=max_rows, body_bytes=max_bytes)
     key = os.environ.get(KEY)
-    loaded = iw.load_gate(gate)
+    loaded = load_only("gate", gate)
 
     def ready(address: str) -> None:
         console.say(f"Serving {gate} at {address}, documentation at {address}/docs")

@@ -114,8 +114,9 @@ def _predict(
     """Scores of respondents who were asked a short form."""
     check_targets({"--out": (out, TABLE)}, sources=[responses, short])
     import itemwise as iw
+    from itemwise.saved_files import load_only
 
-    saved = iw.load_short_benchmark(short)
+    saved = load_only("short-benchmark", short)
     table = iw.read_responses(responses, layout=layout, kind=kind)
     found = saved.predict(table)
     if out is None:

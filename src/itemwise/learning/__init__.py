@@ -13,15 +13,11 @@ if TYPE_CHECKING:
     from itemwise.learning.deep import DeepDifficultyRegressor as DeepDifficultyRegressor
     from itemwise.learning.regressor import DifficultyRegressor as DifficultyRegressor
     from itemwise.learning.stepwise import StepwiseRegressor as StepwiseRegressor
-    from itemwise.learning.storing import load_regressor as load_regressor
-    from itemwise.learning.storing import save_regressor as save_regressor
 
 _HOMES = {
     "DeepDifficultyRegressor": "deep",
     "DifficultyRegressor": "regressor",
     "StepwiseRegressor": "stepwise",
-    "load_regressor": "storing",
-    "save_regressor": "storing",
 }
 
 __all__ = [*_HOMES]

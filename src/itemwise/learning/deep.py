@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -173,26 +174,15 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         wanted = checked_coverage(self.coverage if coverage is None else coverage)
         return conformal_interval(self.predict(X)[:, None], [self.residuals_], wanted)
 
-    def save(self, path: PathLike) -> None:
-        """Write a folder of JSON and safetensors; a regressor saved there before is replaced."""
+    def save(self, path: PathLike) -> Path:
+        """Write a folder of JSON and safetensors, which `itemwise.load` reads.
+
+        A regressor that was saved there before is replaced.
+        """
         from itemwise.learning.deep_saving import save_regressor
 
         check_is_fitted(self, "residuals_")
-        save_regressor(self, path)
-
-    @classmethod
-    def load(
-        cls, path: PathLike, *, encoder: Any = None, device: str | None = None
-    ) -> DeepDifficultyRegressor:
-        """Read what `save` wrote.
-
-        `encoder` is needed only where a torch module was given to the regressor: a module of the
-        same build, whose weights are replaced in a copy.
-        """
-        from itemwise.learning.deep_saving import load_regressor
-
-        require_torch()
-        return load_regressor(cls, path, encoder, device)
+        return save_regressor(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -319,3 +309,11 @@ def _checked_difficulty(y: Any, n_items: int) -> Floats:
 def _refuse_outside(name: str, value: Any, low: float, high: float) -> None:
     if not is_number(value) or not low < float(value) < high:
         raise InputError(f"{name} is {value!r}, but it must lie between {low:g} and {high:g}.")
+
+
+def load_deep_regressor(path: Path, encoder: Any, device: str | None) -> DeepDifficultyRegressor:
+    """Restore the regressor that `DeepDifficultyRegressor.save` wrote."""
+    from itemwise.learning.deep_saving import load_regressor
+
+    require_torch()
+    return load_regressor(DeepDifficultyRegressor, path, encoder, device)

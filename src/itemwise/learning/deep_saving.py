@@ -31,7 +31,7 @@ KEYS = ("parameters", "source", "config", "pixels", "width", "center", "spread")
 FITTED = ("losses", "residuals", "n_items")
 
 
-def save_regressor(regressor: DeepDifficultyRegressor, path: PathLike) -> None:
+def save_regressor(regressor: DeepDifficultyRegressor, path: PathLike) -> Path:
     """Fill a folder beside `path`, then rename it, so that `path` never holds half a regressor."""
     target = Path(os.path.abspath(path))  # noqa: PTH100 (a link to a folder stays a link)
     _refuse_foreign(target)
@@ -49,6 +49,7 @@ def save_regressor(regressor: DeepDifficultyRegressor, path: PathLike) -> None:
         ) from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+    return Path(path)
 
 
 def load_regressor(

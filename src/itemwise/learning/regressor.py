@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from itemwise.errors import InputError
+from itemwise.files import PathLike, readable_file, write_bytes
 from itemwise.learning.conformal import checked_coverage, conformal_interval, held_out_share
 from itemwise.learning.pipelines import bare_regressor, pipeline_of
 from itemwise.learning.rows import (
@@ -141,6 +143,24 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         centres = np.column_stack([_flat(one.predict(rows)) for one in self.fold_regressors_])
         return conformal_interval(centres, self.residuals_, wanted)
 
+    def save(self, path: PathLike) -> Path:
+        """Write the fitted regressor to one file, usually called .skops; `itemwise.load` reads it.
+
+        A regressor with parts that are neither scikit-learn's nor Itemwise's could not be read
+        back safely, and is refused.
+        """
+        from sklearn.exceptions import NotFittedError
+
+        from itemwise.learning.skops_files import packed, skops_io
+
+        skops_io()
+        try:
+            check_is_fitted(self)
+        except NotFittedError as error:
+            raise InputError("The regressor is not fitted yet. Call fit first.") from error
+        write_bytes(path, packed(self, "regressor"))
+        return Path(path)
+
     def held_out_figures(self, y: Any) -> dict[str, float]:
         """How well the items of `fit`, of difficulty `y`, were predicted while held out.
 
@@ -242,3 +262,28 @@ def _parts(n: int, calibration: Any, seed: int) -> list[tuple[Any, Any]]:
         f"calibration is {calibration!r}, but it should be a number of folds, from 2, or a share "
         "of the items between 0 and 1, such as 0.2."
     )
+
+
+def load_regressor(file: Path, max_bytes: int) -> DifficultyRegressor:
+    """Restore the regressor that `DifficultyRegressor.save` wrote."""
+    from itemwise.learning.skops_files import unpacked
+
+    content = readable_file(file, max_bytes).read_bytes()
+    writer = "DifficultyRegressor.save"
+    found: DifficultyRegressor = unpacked(
+        file, content, _check_loaded, "regressor", writer, max_bytes
+    )
+    return found
+
+
+def _check_loaded(found: Any) -> None:
+    """Refuse what could not predict: parts that are missing, or do not belong together."""
+    if not isinstance(found, DifficultyRegressor):
+        raise InputError(f"it holds a {type(found).__name__}, not a DifficultyRegressor")
+    folds, errors = found.fold_regressors_, found.residuals_
+    whole = [found.regressor_, *folds]
+    sound = len(folds) == len(errors) > 0 and all(hasattr(one, "predict") for one in whole)
+    for error in errors:
+        sound = sound and bool(np.isfinite(error).all() and (np.diff(error) >= 0).all())
+    if not sound:
+        raise InputError("its parts are damaged or do not belong together")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from itemwise.calibration import Calibration, is_bank, load
+from itemwise.calibration import Calibration, is_bank
 from itemwise.diagnostics import diagnose
 from itemwise.errors import FileError
 from itemwise.estimation import calibrate
@@ -17,6 +17,7 @@ from itemwise.report.gathering import Banks
 from itemwise.report.pictures import image_of
 from itemwise.report.sections import Section
 from itemwise.responses import Responses
+from itemwise.saved_files import load_only
 
 MOST_BYTES = 200 * 1024**2  # of a table
 FIGURE_BYTES = 20 * 1024**2
@@ -30,7 +31,7 @@ def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[An
     if place.is_dir():
         return read_folder(place)
     if is_bank(place):
-        return [load(place)]
+        return [load_only("calibration", place)]
     return analyse(place)
 
 
@@ -112,9 +113,10 @@ def _table(path: Path) -> Any:
 def _bank(path: Path) -> Calibration | None:
     """The bank, unless it is one that cannot be read; its tables tell of it all the same."""
     try:
-        return load(path)
+        found: Calibration = load_only("calibration", path)
     except FileError:
         return None
+    return found
 
 
 def _picture(path: Path) -> str:

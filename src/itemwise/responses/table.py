@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -295,11 +296,12 @@ class Responses:
         """A row per observed response: respondent and item (as categories), response."""
         return frames.long(self.cells, self.observed, self.respondents, self.items)
 
-    def save(self, path: PathLike) -> None:
+    def save(self, path: PathLike) -> Path:
         """Write a CSV (also .csv.gz, .tsv) or Parquet file; see `write_responses`."""
         from itemwise.responses.writing import write_responses
 
         write_responses(self, path)
+        return Path(path)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Responses):

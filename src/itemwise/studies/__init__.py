@@ -101,7 +101,6 @@ if TYPE_CHECKING:
     from itemwise.studies.linking.link import Linking as Linking
     from itemwise.studies.linking.link import link as link
     from itemwise.studies.shortening.shorten import ShortBenchmark as ShortBenchmark
-    from itemwise.studies.shortening.shorten import load_short_benchmark as load_short_benchmark
     from itemwise.studies.shortening.shorten import shorten as shorten
     from itemwise.studies.tasks.task_scales import TaskScales as TaskScales
     from itemwise.studies.tasks.task_scales import task_scales as task_scales
@@ -169,7 +168,6 @@ _RESULTS = {
     "SubsetComparison": "benchmarks.subsets",
     "TaskScales": "tasks.task_scales",
     "Tournament": "benchmarks.tournament",
-    "load_short_benchmark": "shortening.shorten",
 }
 _HOMES = {**STUDIES, **_RESULTS}
 

@@ -311,7 +311,7 @@ def test_frames_and_figures_are_drawn(table):
 
 
 def test_saved_and_loaded_it_predicts_the_same(short, table, tmp_path):
-    loaded = iw.load_short_benchmark(short.save(tmp_path / "short.json"))
+    loaded = iw.load(short.save(tmp_path / "short.json"))
     pd.testing.assert_frame_equal(loaded.predict(table), short.predict(table))
     pd.testing.assert_frame_equal(loaded.error, short.error)
     pd.testing.assert_frame_equal(loaded.to_frame(), short.to_frame())
@@ -325,7 +325,7 @@ def test_every_predictor_survives_its_file(short, table, tmp_path, name):
 
     known, _ = known_of(short.calibration, table.select(items=short.items), short.weights)
     other = replace(short, predictor=name, numbers=PREDICTORS[name].fit(known, short.accuracy))
-    loaded = iw.load_short_benchmark(other.save(tmp_path / "short.json"))
+    loaded = iw.load(other.save(tmp_path / "short.json"))
     pd.testing.assert_frame_equal(loaded.predict(table), other.predict(table))
 
 
@@ -370,16 +370,16 @@ def test_a_file_whose_parts_do_not_fit_is_refused(short, tmp_path, path, value):
     _set(document, path, value)
     file.write_text(json.dumps(document))
     with pytest.raises(FileError, match="is not a short benchmark that this Itemwise can use"):
-        iw.load_short_benchmark(file)
+        iw.load(file)
 
 
 def test_files_of_another_kind_and_half_files_are_refused(short, tmp_path):
     file = short.save(tmp_path / "short.json")
     with pytest.raises(FileError, match="'itemwise/short-benchmark' is needed"):
-        iw.load_short_benchmark(short.bank.save(tmp_path / "bank.json"))
+        iw.load(short.bank.save(tmp_path / "bank.json"))
     file.write_text(file.read_text()[:1000])
     with pytest.raises(FileError, match="not valid JSON"):
-        iw.load_short_benchmark(file)
+        iw.load(file)
 
 
 def test_gaps_are_filled_with_what_ability_makes_expect(candidates, table):

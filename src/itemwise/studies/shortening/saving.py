@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.arguments import checked_share
 from itemwise.calibration.bank import calibration_from, document_of
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
     DAMAGED,
     PathLike,
-    read_json,
+    check_version,
     require_keys,
     why_damaged,
     write_json,
@@ -78,32 +79,20 @@ def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
     return Path(path)
 
 
-def load_short_benchmark(path: PathLike) -> ShortBenchmark:
-    """Read the short benchmark that `ShortBenchmark.save` wrote to `path`; it predicts as before.
-
-    Nothing in the file is executed. Refused are files of another kind or a newer format, and
-    those whose parts do not fit together.
-
-    >>> import itemwise as iw
-    >>> table = iw.simulate("2pl", 60, 12, random_state=1).responses
-    >>> short = iw.shorten(table, 4, cv=2)
-    >>> iw.load_short_benchmark(short.save("short.json")).items == short.items
-    True
-    """
-    document = read_json(path, KIND, VERSION)
-    require_keys(path, document, KEYS)
+def read_short_benchmark(file: Path, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the `ShortBenchmark` that `save_short_benchmark` wrote."""
+    check_version(file, document, VERSION)
+    require_keys(file, document, KEYS)
     try:
         return _restored(document)
     except DAMAGED as error:
         raise FileError(
-            f"'{path}' is not a short benchmark that this Itemwise can use: {why_damaged(error)} "
-            "If it was edited, restore a copy or save it anew."
+            f"'{file}' is not a short benchmark that this Itemwise can use: {why_damaged(error)} "
+            "If it was edited, restore a copy or save it again."
         ) from error
 
 
-def _restored(document: Mapping[str, Any]) -> ShortBenchmark:
-    from itemwise.studies.shortening.short_benchmark import ShortBenchmark, checked_confidence
-
+def _restored(document: Mapping[str, Any]) -> dict[str, Any]:
     calibration = calibration_from(document["calibration"])
     items = written_texts(document["items"], "items")
     size = len(items)
@@ -113,7 +102,7 @@ def _restored(document: Mapping[str, Any]) -> ShortBenchmark:
     held = document["held_out"]
     respondents = written_texts(held["respondent"], "respondents")
     predictor = _one_of(document["predictor"], PREDICTORS, "predictor")
-    return ShortBenchmark(
+    return dict(
         items=items,
         weights=_array(document["weights"], "weights", (size,)),
         groups=None if groups is None else written_texts(groups, "groups", size),
@@ -122,7 +111,7 @@ def _restored(document: Mapping[str, Any]) -> ShortBenchmark:
         numbers=_numbers(predictor, document["numbers"], size),
         calibration=calibration,
         margin=_margin(document["margin"]),
-        confidence=checked_confidence(document["confidence"]),
+        confidence=checked_share(document["confidence"], "confidence", 0.95),
         errors=_errors(document["errors"]),
         respondents=respondents,
         **{name: _array(held[name], name, (len(respondents),)) for name in HELD_OUT},

@@ -175,7 +175,7 @@ class ShortBenchmark(Finding):
         return shown
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the short form as .json, which `load_short_benchmark` reads.
+        """Write the short form as .json, which `itemwise.load` reads.
 
         As .csv, .parquet or .html, the frame of its items is written.
         """
@@ -189,3 +189,10 @@ class ShortBenchmark(Finding):
 def checked_confidence(value: object) -> float:
     """The share of respondents whose accuracy intervals are to hold."""
     return checked_share(value, "confidence", 0.95)
+
+
+def load_short_benchmark(file: Path, document: Mapping[str, Any]) -> ShortBenchmark:
+    """Restore the short benchmark that `ShortBenchmark.save` wrote; it predicts as before."""
+    from itemwise.studies.shortening.saving import read_short_benchmark
+
+    return ShortBenchmark(**read_short_benchmark(file, document))

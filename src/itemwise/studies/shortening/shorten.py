@@ -35,11 +35,10 @@ from itemwise.studies.shortening.folds import (
     random_figures,
 )
 from itemwise.studies.shortening.predictors import PREDICTORS
-from itemwise.studies.shortening.saving import load_short_benchmark
 from itemwise.studies.shortening.short_benchmark import ShortBenchmark, checked_confidence
 from itemwise.words import counted, listed
 
-__all__ = ["ShortBenchmark", "load_short_benchmark", "shorten"]
+__all__ = ["ShortBenchmark", "shorten"]
 
 FEW = 50  # respondents; with fewer, the error itself is not well known
 METHODS = (AUTO, *CHOOSERS)

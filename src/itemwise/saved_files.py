@@ -1,0 +1,230 @@
+"""`load`: one way to read every file that Itemwise saves, by what the file says it is."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from itemwise.errors import FileError, InputError
+from itemwise.files import PathLike, kind_of, parsed_json, readable_file
+
+if TYPE_CHECKING:
+    from itemwise.adaptive import AdaptiveTest
+    from itemwise.calibration import Calibration
+    from itemwise.capability import CapabilityGate
+    from itemwise.learning import DeepDifficultyRegressor, DifficultyRegressor
+    from itemwise.responses import Responses
+    from itemwise.studies import ShortBenchmark
+
+MAX_BYTES = 4 * 1024**3
+SETTINGS = "settings.json"  # what the folder of a deep regressor holds
+BANK_KEY, RESPONSES_KEY = b"itemwise.calibration", b"itemwise.kind"  # Parquet metadata
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file, the document in it if it is JSON, and what `load` was told."""
+
+    path: Path
+    document: dict[str, Any] | None
+    max_bytes: int
+    encoder: Any = None
+    device: str | None = None
+
+
+class Kind(NamedTuple):
+    """What a kind of file is called, and how it is read."""
+
+    noun: str
+    read: Callable[[Found], Any]
+
+
+def load(
+    path: PathLike,
+    *,
+    max_bytes: int = MAX_BYTES,
+    encoder: Any = None,
+    device: str | None = None,
+) -> Any:
+    """Read what Itemwise saved at `path`: the object whose `save` wrote it.
+
+    The file says what it is: a `Calibration` (item bank, without its responses), a
+    `CapabilityGate`, a `DifficultyRegressor` or `DeepDifficultyRegressor`, a `ShortBenchmark`, an
+    `AdaptiveTest`, or `Responses` in Parquet.
+
+    Nothing in a file is executed. Damaged or edited files are refused, as are files in a newer
+    format, estimators with parts that are neither scikit-learn's nor Itemwise's, and files larger
+    than `max_bytes`, also once unpacked. A gate is also refused where another release of
+    scikit-learn is installed than the one that saved it.
+
+    `encoder` and `device` are for deep regressors: `device` is "cpu", "cuda", or None for CUDA
+    where available; `encoder` is needed if the regressor was made with a torch module of your
+    own, and should be a module of the same architecture, whose weights are replaced in a copy.
+
+    >>> import itemwise as iw
+    >>> bank = iw.calibrate(iw.simulate("2pl", 300, 4, random_state=0).responses)
+    >>> iw.load(bank.save("bank.json")).item_names
+    ('item_1', 'item_2', 'item_3', 'item_4')
+    """
+    name, document = _identified(path, max_bytes)
+    return _read(Found(Path(path), document, max_bytes, encoder, device), name)
+
+
+def load_only(name: str, path: PathLike) -> Any:
+    """Read a file that must hold one kind of thing, such as "calibration"."""
+    found, document = _identified(path, MAX_BYTES)
+    if found != name:
+        raise FileError(
+            f"'{path}' holds {KINDS[found].noun}, but {KINDS[name].noun} is needed here."
+        )
+    return _read(Found(Path(path), document, MAX_BYTES), name)
+
+
+def _read(found: Found, name: str) -> Any:
+    if name != DEEP and (found.encoder is not None or found.device is not None):
+        raise InputError(
+            f"encoder and device are for deep difficulty regressors, but '{found.path}' holds "
+            f"{KINDS[name].noun}. Leave them out."
+        )
+    return KINDS[name].read(found)
+
+
+def _identified(path: PathLike, max_bytes: int) -> tuple[str, dict[str, Any] | None]:
+    """What a file says it is, and the document in it if it is JSON."""
+    if isinstance(path, str | Path) and Path(path).is_dir():
+        if not (Path(path) / SETTINGS).is_file():
+            raise FileError(
+                f"'{path}' is a folder, but not one that DeepDifficultyRegressor.save wrote: it "
+                f"has no '{SETTINGS}'. {_readable()}"
+            )
+        return DEEP, None
+    file = readable_file(path, max_bytes)
+    with file.open("rb") as stream:
+        beginning = stream.read(64)
+    if beginning.startswith(b"PAR1"):
+        return _kind_of_parquet(file), None
+    if beginning.startswith(b"PK"):
+        return _kind_of_archive(file), None
+    if not beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        raise FileError(
+            f"'{file}' is not a file that Itemwise saved: it is neither JSON with a schema, "
+            f"Parquet nor a skops archive. {_readable()} Tables of responses are read by "
+            "read_responses."
+        )
+    document = parsed_json(file, file.read_bytes())
+    return _kind_of_json(file, document), document
+
+
+def _kind_of_json(file: Path, document: dict[str, Any]) -> str:
+    found = kind_of(document)
+    if found is None:
+        raise FileError(
+            f"'{file}' is JSON, but not a file that Itemwise wrote: it has no \"schema\" of "
+            f"Itemwise. {_readable()}"
+        )
+    if found == DEEP:
+        raise FileError(
+            f"'{file}' is part of a saved deep difficulty regressor. Load its folder, "
+            f"'{file.parent}'."
+        )
+    if found not in KINDS:
+        raise FileError(
+            f"'{file}' holds 'itemwise/{found:.60}', which load cannot read. {_readable()}"
+        )
+    return found
+
+
+def _kind_of_parquet(file: Path) -> str:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(file).metadata or {}
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise FileError(
+            f"'{file}' cannot be read as Parquet: {str(error).partition(chr(10))[0]}. It was cut "
+            "short or damaged; save it again or restore a copy."
+        ) from error
+    for key, name in ((BANK_KEY, "calibration"), (RESPONSES_KEY, "responses")):
+        if key in metadata:
+            return name
+    raise FileError(
+        f"'{file}' is a Parquet table that Itemwise did not save. {_readable()} A table of "
+        "responses is read by read_responses."
+    )
+
+
+def _kind_of_archive(file: Path) -> str:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, OSError) as error:
+        raise FileError(
+            f"'{file}' is not a whole archive: {error}. It was cut short or damaged; save it "
+            "again or restore a copy."
+        ) from error
+    if "schema.json" not in names:
+        raise FileError(f"'{file}' is a zip archive, but not one of skops. {_readable()}")
+    return "difficulty-regressor"
+
+
+def _readable() -> str:
+    nouns = [kind.noun for kind in KINDS.values()]
+    return f"load reads {', '.join(nouns[:-1])} and {nouns[-1]}."
+
+
+def _calibration(found: Found) -> Calibration:
+    from itemwise.calibration.bank import load_bank
+
+    return load_bank(found.path, found.document)
+
+
+def _responses(found: Found) -> Responses:
+    from itemwise.responses import read_responses
+
+    return read_responses(found.path)
+
+
+def _adaptive_test(found: Found) -> AdaptiveTest:
+    from itemwise.adaptive.testing import load_test
+
+    return load_test(found.path, found.document or {})
+
+
+def _short_benchmark(found: Found) -> ShortBenchmark:
+    from itemwise.studies.shortening.short_benchmark import load_short_benchmark
+
+    return load_short_benchmark(found.path, found.document or {})
+
+
+def _gate(found: Found) -> CapabilityGate:
+    from itemwise.capability.gate import load_gate
+
+    return load_gate(found.path, found.document or {}, found.max_bytes)
+
+
+def _regressor(found: Found) -> DifficultyRegressor:
+    from itemwise.learning.regressor import load_regressor
+
+    return load_regressor(found.path, found.max_bytes)
+
+
+def _deep_regressor(found: Found) -> DeepDifficultyRegressor:
+    from itemwise.learning.deep import load_deep_regressor
+
+    return load_deep_regressor(found.path, found.encoder, found.device)
+
+
+DEEP = "deep-difficulty-regressor"
+KINDS = {
+    "calibration": Kind("a calibration (item bank)", _calibration),
+    "gate": Kind("a capability gate", _gate),
+    "difficulty-regressor": Kind("a difficulty regressor", _regressor),
+    DEEP: Kind("a deep difficulty regressor (a folder)", _deep_regressor),
+    "short-benchmark": Kind("a short benchmark", _short_benchmark),
+    "adaptive-test": Kind("an adaptive test", _adaptive_test),
+    "responses": Kind("responses saved as Parquet", _responses),
+}
