@@ -1,11 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from itemwise.learning.storing import packed
 
 from itemwise.capability.named import CLASSIFIERS, UNSAVED, named_classifier
 from itemwise.capability.tables import case_table
 from itemwise.errors import InputError
+from itemwise.learning.skops_files import packed
 
 
 @pytest.fixture(scope="module")

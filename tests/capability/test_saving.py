@@ -130,7 +130,7 @@ def replaced(path, content):
     ("change", "told"),
     [
         (lambda d: d.update(version=99), "written by a newer Itemwise"),
-        (lambda d: d.update(schema="itemwise/calibration"), "holds 'itemwise/calibration'"),
+        (lambda d: d.update(schema="itemwise/calibration"), 'is incomplete: it lacks "population"'),
         (lambda d: d.pop("limits"), 'it lacks "limits"'),
         (lambda d: d.update(scikit_learn="0.24.1"), "saved with scikit-learn 0.24.1"),
         (lambda d: d["limits"].update(limit=[0.0]), "1 values for 2 classes"),
@@ -188,7 +188,7 @@ def test_an_edit_is_noticed_by_its_sum(change, saved):
 def test_a_pickle_offered_as_a_gate_is_refused(gate, tmp_path):
     path = tmp_path / "gate.json"
     path.write_bytes(pickle.dumps({"gate": 1}))
-    with pytest.raises(FileError, match="not UTF-8 text"):
+    with pytest.raises(FileError, match="not a file that Itemwise saved"):
         load(path)
 
 

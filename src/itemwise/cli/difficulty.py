@@ -62,7 +62,7 @@ def fit(
     import numpy as np
 
     from itemwise.learning import DifficultyRegressor
-    from itemwise.learning.storing import skops_io
+    from itemwise.learning.skops_files import skops_io
 
     skops_io()  # what is missing is said before the work, not after it
     console = Console(quiet, json)

@@ -104,7 +104,7 @@ def fit(
     check_targets(targets, sources=[file_of(dataset)], present=False)
     from itemwise.capability import CapabilityGate
     from itemwise.capability.named import named_classifier
-    from itemwise.learning.storing import skops_io
+    from itemwise.learning.skops_files import skops_io
 
     skops_io()  # what is missing is said before the work, not after it
     console, scale = Console(quiet, json), case_difficulty(coding, levels)

@@ -12,6 +12,7 @@ import itemwise as iw
 from itemwise.displays import Display
 from itemwise.errors import FileError, InputError
 from itemwise.responses.copies import copies, grouped_folds
+from itemwise.saved_files import load_only
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, _Covariance, shares
 from itemwise.studies.shortening.folds import full_cells, known_of, margin
 from itemwise.studies.shortening.predictors import PREDICTORS, Known
@@ -375,8 +376,8 @@ def test_a_file_whose_parts_do_not_fit_is_refused(short, tmp_path, path, value):
 
 def test_files_of_another_kind_and_half_files_are_refused(short, tmp_path):
     file = short.save(tmp_path / "short.json")
-    with pytest.raises(FileError, match="'itemwise/short-benchmark' is needed"):
-        iw.load(short.bank.save(tmp_path / "bank.json"))
+    with pytest.raises(FileError, match=r"holds a calibration.*short benchmark is needed"):
+        load_only("short-benchmark", short.bank.save(tmp_path / "bank.json"))
     file.write_text(file.read_text()[:1000])
     with pytest.raises(FileError, match="not valid JSON"):
         iw.load(file)
