@@ -159,8 +159,8 @@ def decide(
     """
     targets = {"--out": (out, TABLE), "--explain": (explain, TABLE)}
     check_targets(targets, sources=[gate, gate.with_suffix(".skops"), cases], present=False)
-    from itemwise.tables.table_files import read_table
     from itemwise.saved_files import load_only
+    from itemwise.tables.table_files import read_table
 
     console = Console(quiet, json)
     made = load_only("gate", gate)
