@@ -11,7 +11,6 @@ from sklearn.naive_bayes import GaussianNB
 
 import itemwise as iw
 from itemwise import progress
-from itemwise.pools.clock import telling
 
 
 class Notebook:
@@ -39,16 +38,16 @@ def notebook(monkeypatch):
 
 
 def test_nobody_watches_a_test(capsys):
-    with progress.watched("Work", 2) as report:
-        report(1, "half")
+    with progress.watched("Work") as report:
+        report(1, 2, "half")
     assert report is progress.silent
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_notebook_shows_one_bar_and_takes_it_away(notebook, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    with progress.watched("Work", 2) as report:
-        report(1, "<b>half</b>")
+    with progress.watched("Work") as report:
+        report(1, 2, "<b>half</b>")
     bar, end = notebook.shown
     assert '<progress value="1" max="2">' in bar
     assert "&lt;b&gt;half&lt;/b&gt;" in bar
@@ -56,22 +55,27 @@ def test_a_notebook_shows_one_bar_and_takes_it_away(notebook, monkeypatch):
 
 
 def test_short_work_shows_no_bar(notebook):
-    with progress.watched("Work", 2) as report:
-        report(1, "half")
+    with progress.watched("Work") as report:
+        report(1, 2, "half")
     assert notebook.shown == []
 
 
-def test_members_are_told_of_on_one_line(notebook, monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    with telling(True) as told:
-        told(3, 7, "svm", 12.0)
-    assert "3 of 7, svm; about 12 s left" in notebook.shown[0]
+def test_the_time_left_follows_from_the_steps_that_took_time(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    pace = progress.Pace(begin=0.0, last=0.0)
+    assert pace.describe(2, 7, "svm") == "2 of 7, svm"  # stored by an earlier run
+    now = 3.0
+    assert pace.describe(3, 7, "tree") == "3 of 7, tree, about 12 s left"
+    now = 15.0
+    assert pace.describe(7, 7, "") == "7 of 7"
+    assert pace.describe(7, None, "onwards") == "onwards"
 
 
 def test_false_tells_nobody_and_a_callable_is_called():
-    with telling(False) as told:
-        assert told is None
-    with telling(print) as told:
+    with progress.telling(False, "Work") as told:
+        assert told is progress.silent
+    with progress.telling(print, "Work") as told:
         assert told is print
 
 
@@ -81,13 +85,13 @@ def at_once(monkeypatch):
 
 
 def test_only_the_outermost_work_shows_a_bar(notebook, at_once):
-    with progress.watched("Outer", 2) as outer, progress.watched("Inner") as inner:
-        inner(1, "one")
-        outer(1, "half")
+    with progress.watched("Outer") as outer, progress.watched("Inner") as inner:
+        inner(1, None, "one")
+        outer(1, 2, "half")
     assert len(notebook.shown) == 2
     assert "Outer: 1 of 2, half" in notebook.shown[0]
     with progress.watched("Afterwards") as report:
-        report(1, "done")
+        report(1, None, "done")
     assert "Afterwards" in notebook.shown[2]
 
 
@@ -102,8 +106,8 @@ def test_a_helper_shows_no_bar(notebook, at_once):
 
 def test_a_terminal_shows_a_bar_and_takes_it_away(capsys, monkeypatch, at_once):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress.watched("Work on [bold].csv", 2) as report:
-        report(1, "half")
+    with progress.watched("Work on [bold].csv") as report:
+        report(1, 2, "half")
     assert "Work on [bold].csv" in capsys.readouterr().err
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.files import PathLike
-    from itemwise.pools.clock import Progress
+    from itemwise.progress import Progress
 
 NAMES = ("iris", "wine", "breast_cancer", "digits", "moons", "circles", "blobs")
 MISLABELLED, N_MISLABELLED = "digits", 12

@@ -1,4 +1,8 @@
-"""How far long work is: a bar in a terminal or a notebook, plain lines elsewhere, or nothing."""
+"""Progress of long work: a bar in a terminal or a notebook, plain lines elsewhere, or nothing.
+
+Every `progress=` argument of the package takes True (a bar where a person watches), False
+(nothing), or a callable `progress(done, total, message)`; `total` is None while it is unknown.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +13,25 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 SECONDS_BETWEEN_LINES = 2.0
-SECONDS_BETWEEN_BARS = 0.2  # of a notebook, which keeps what it is sent
-PATIENCE = 1.0  # seconds; what ends sooner needs no bar
+SECONDS_BETWEEN_BARS = 0.2  # in a notebook, which keeps what it is sent
+PATIENCE = 1.0  # seconds; shorter work shows no bar
+FREE = 1e-3  # seconds; steps faster than this were done in an earlier run
 
+Progress = Callable[[int, int | None, str], None]  # steps done, steps in all, message
+Wanted = Progress | bool  # the type of a `progress` argument
+Bar = Callable[[str], AbstractContextManager[Progress]]
 
-class Report(Protocol):
-    """Called with how many steps are done, a word about it, and how many there are, once known."""
-
-    def __call__(self, done: int, word: str, total: int | None = None) -> None:
-        """Tell it."""
-
-
-Wanted = Report | bool  # one's own; a bar where a person watches; nothing
-Bar = Callable[[str, int | None], AbstractContextManager[Report]]
-
-# Whether someone further out speaks already, or asked for silence.
+# Whether an outer call shows progress already, or was asked for silence.
 _hushed: ContextVar[bool] = ContextVar("hushed", default=False)
 
 
 @contextmanager
 def hushed() -> Iterator[None]:
-    """Nothing that runs inside shows a bar of its own."""
+    """Show no bar for anything that runs inside."""
     before = _hushed.set(True)
     try:
         yield
@@ -41,19 +40,19 @@ def hushed() -> Iterator[None]:
 
 
 @contextmanager
-def telling(progress: Wanted, title: str, total: int | None = None) -> Iterator[Report]:
-    """What a caller wanted, ready to be told."""
+def telling(progress: Wanted, title: str) -> Iterator[Progress]:
+    """Turn the value of a `progress` argument into a function to call."""
     if callable(progress) or not progress:
         with hushed():
             yield progress if callable(progress) else silent
     else:
-        with watched(title, total) as report:
+        with watched(title) as report:
             yield report
 
 
 @contextmanager
-def watched(title: str, total: int | None = None) -> Iterator[Report]:
-    """A bar where a person watches, a terminal or a notebook; nothing elsewhere.
+def watched(title: str) -> Iterator[Progress]:
+    """Show a bar where a person watches, in a terminal or a notebook, and nothing elsewhere.
 
     Only the outermost work is shown, and only once it has lasted `PATIENCE`.
     """
@@ -62,93 +61,118 @@ def watched(title: str, total: int | None = None) -> Iterator[Report]:
         if bar is None:
             yield silent
         else:
-            with _after_a_while(bar, title, total) as report:
+            with _after_a_while(bar, title) as report:
                 yield report
 
 
 def in_notebook() -> bool:
-    """Whether a person looks at this program through a notebook."""
+    """Whether this program runs in a notebook."""
     shell = sys.modules.get("IPython")
     return shell is not None and hasattr(shell.get_ipython(), "kernel")
 
 
 def _bar() -> Bar | None:
-    """What a person looks at; helpers, threads and processes, have none."""
+    """The bar for the place where a person watches; worker threads and processes have none."""
     if threading.current_thread() is not threading.main_thread():
         return None
     if in_notebook():
         return _notebook_bar
-    return terminal_bar if sys.stderr.isatty() and not _is_helper() else None
+    return terminal_bar if sys.stderr.isatty() and not _is_worker() else None
 
 
-def _is_helper() -> bool:
+def _is_worker() -> bool:
     from multiprocessing import current_process
 
     return current_process().name != "MainProcess"
 
 
 @contextmanager
-def _after_a_while(bar: Bar, title: str, total: int | None) -> Iterator[Report]:
-    begin, known = time.monotonic(), total
-    shown: Report | None = None
+def _after_a_while(bar: Bar, title: str) -> Iterator[Progress]:
+    begin = time.monotonic()
+    shown: Progress | None = None
     with ExitStack() as stack:
 
-        def report(done: int, word: str, total: int | None = known) -> None:
+        def report(done: int, total: int | None, message: str) -> None:
             nonlocal shown
             if shown is None and time.monotonic() - begin >= PATIENCE:
-                shown = stack.enter_context(bar(title, total))
+                shown = stack.enter_context(bar(title))
             if shown is not None:
-                shown(done, word, total)
+                shown(done, total, message)
 
         yield report
 
 
 @contextmanager
-def terminal_bar(title: str, total: int | None = None) -> Iterator[Report]:
-    """A bar on stderr that goes when the work is done."""
+def terminal_bar(title: str) -> Iterator[Progress]:
+    """A bar on stderr that disappears when the work is done."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
 
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),  # a file may be called [bold].csv
         BarColumn(bar_width=24),
-        TextColumn("{task.fields[word]}", markup=False),
+        TextColumn("{task.fields[message]}", markup=False),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total, word="")
-        yield lambda done, word, total=total: bar.update(
-            task, completed=done, word=how_far(done, word, total), total=total
+    pace = Pace()
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None, message="")
+        yield lambda done, total, message: bar.update(
+            task, completed=done, message=pace.describe(done, total, message), total=total
         )
 
 
-def lines(title: str, total: int | None = None) -> Report:
-    """A line on stderr now and then."""
+def lines(title: str) -> Progress:
+    """Print a line on stderr now and then."""
     print(f"{title} ...", file=sys.stderr)  # noqa: T201
-    last, known = time.monotonic(), total
+    last, pace = time.monotonic(), Pace()
 
-    def report(done: int, word: str, total: int | None = known) -> None:
+    def report(done: int, total: int | None, message: str) -> None:
         nonlocal last
+        said = pace.describe(done, total, message)
         if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            print(f"{title}: {how_far(done, word, total)}", file=sys.stderr)  # noqa: T201
+            print(f"{title}: {said}", file=sys.stderr)  # noqa: T201
 
     return report
 
 
-def silent(done: int, word: str, total: int | None = None) -> None:
-    """Tell nobody."""
-    del done, word, total
+def silent(done: int, total: int | None, message: str) -> None:
+    """Show nothing."""
+    del done, total, message
 
 
-def how_far(done: int, word: str, total: int | None) -> str:
-    """Steps and what is being done, in words."""
-    return word if total is None else f"{done} of {total}, {word}"
+@dataclass
+class Pace:
+    """Describes progress in words, with an estimate of the time left.
+
+    Steps that took no time were done by an earlier run that is being resumed: they do not count.
+    """
+
+    begin: float = field(default_factory=time.monotonic)
+    last: float = field(default_factory=time.monotonic)
+    done: int = 0
+    free: int = 0
+
+    def describe(self, done: int, total: int | None, message: str) -> str:
+        """Steps done, message and time left, as far as they are known."""
+        now = time.monotonic()
+        steps = done - self.done
+        if steps > 0 and now - self.last < FREE * steps:
+            self.free += steps
+        self.last, self.done = now, done
+        if total is None:
+            return message
+        made = done - self.free
+        left = (now - self.begin) / made * (total - done) if made > 0 and done < total else None
+        parts = (f"{done} of {total}", message, time_left(left))
+        return ", ".join(part for part in parts if part)
 
 
 def time_left(seconds: float | None) -> str:
-    """How long it still takes, in words; nothing where nobody knows."""
+    """Time left in words; empty where it is unknown."""
     if seconds is None:
         return ""
     if seconds < 90:
@@ -158,20 +182,21 @@ def time_left(seconds: float | None) -> str:
 
 
 @contextmanager
-def _notebook_bar(title: str, total: int | None) -> Iterator[Report]:
-    """One cell output that is written over, and emptied at the end."""
+def _notebook_bar(title: str) -> Iterator[Progress]:
+    """One cell output that is overwritten, and emptied at the end."""
     from IPython.display import HTML, display
 
-    last = 0.0
+    last, pace = 0.0, Pace()
     shown: Any = None
 
-    def report(done: int, word: str, total: int | None = total) -> None:
+    def report(done: int, total: int | None, message: str) -> None:
         nonlocal shown, last
+        said = pace.describe(done, total, message)
         now = time.monotonic()
         if shown is not None and now - last < SECONDS_BETWEEN_BARS:
             return
         last = now
-        page = HTML(bar_html(title, done, word, total))
+        page = HTML(bar_html(f"{title}: {said}", done, total))
         if shown is None:
             shown = display(page, display_id=True)
         else:
@@ -184,8 +209,7 @@ def _notebook_bar(title: str, total: int | None) -> Iterator[Report]:
             shown.update(HTML(""))
 
 
-def bar_html(title: str, done: int, word: str, total: int | None) -> str:
-    """A bar as a page shows it; without a total, one that only moves."""
+def bar_html(text: str, done: int, total: int | None) -> str:
+    """A bar as HTML; without a total, one that only moves."""
     value = f' value="{done}" max="{total}"' if total else ""
-    said = html.escape(f"{title}: {how_far(done, word, total)}")
-    return f"<div><progress{value}></progress> {said}</div>"
+    return f"<div><progress{value}></progress> {html.escape(text)}</div>"

@@ -12,22 +12,22 @@ from itemwise.errors import InputError
 
 def test_progress_is_plain_lines_where_there_is_no_terminal(capsys, monkeypatch):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
-    with Console().progress("Working", 3) as report:
-        report(1, "one")
+    with Console().progress("Working") as report:
+        report(1, 3, "one")
     assert capsys.readouterr().err == "Working ...\nWorking: 1 of 3, one\n"
 
 
 def test_lines_come_seldom(capsys):
     with Console().progress("Working") as report:
         for step in range(1000):
-            report(step, "")
+            report(step, None, "")
     assert capsys.readouterr().err == "Working ...\n"
 
 
 def test_a_terminal_gets_a_bar_that_leaves_nothing_on_stdout(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with Console().progress("Working on [bold].csv", 3) as report:
-        report(1, "one")
+    with Console().progress("Working on [bold].csv") as report:
+        report(1, 3, "one")
     said = capsys.readouterr()
     assert "[bold]" in said.err
     assert said.out == ""
@@ -35,7 +35,7 @@ def test_a_terminal_gets_a_bar_that_leaves_nothing_on_stdout(capsys, monkeypatch
 
 def test_quiet_shows_no_progress(capsys):
     with Console(quiet=True).progress("Working") as report:
-        report(1, "one")
+        report(1, 3, "one")
     assert capsys.readouterr() == ("", "")
 
 

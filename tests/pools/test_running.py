@@ -227,10 +227,10 @@ def test_a_number_of_jobs_that_means_nothing_is_refused(split, n_jobs):
         run_pool(split, SMALL, n_jobs=n_jobs)
 
 
-def test_progress_says_what_is_done_what_runs_and_how_long_it_takes(split):
+def test_progress_says_what_is_done_and_what_runs(split):
     told = []
     run_pool(split, SMALL, folds=2, progress=lambda *state: told.append(state))
-    assert [state[:3] for state in told] == [
+    assert told == [
         (0, 5, "bayes"),
         (1, 5, "tree"),
         (2, 5, "forest"),
@@ -238,9 +238,6 @@ def test_progress_says_what_is_done_what_runs_and_how_long_it_takes(split):
         (4, 5, "broken"),
         (5, 5, ""),
     ]
-    assert told[0][3] is None
-    assert all(left > 0 for *_, left in told[1:-1])
-    assert told[-1][3] == 0
 
 
 @pytest.mark.parametrize(

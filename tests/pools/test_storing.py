@@ -209,7 +209,7 @@ def test_resuming_tells_how_much_is_done_already(split, tmp_path):
     run(split, tmp_path)
     told = []
     run(split, tmp_path, progress=lambda *state: told.append(state))
-    assert told == [(4, 4, "", 0.0)]
+    assert told == [(4, 4, "")]
 
 
 def test_stored_files_are_small_and_plain(split, tmp_path):

@@ -29,7 +29,7 @@ from itemwise.numerics.classification import (
     classic_metrics,
     confusion_counts,
 )
-from itemwise.progress import Report, telling
+from itemwise.progress import Progress, telling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,7 @@ def measure_capability(
     test_size: float = 0.3,
     folds: int = 5,
     random_state: int = 0,
-    progress: Report | bool = True,
+    progress: Progress | bool = True,
 ) -> Capability:
     """Find, class by class, the difficulty at which a classifier is as often right as wrong.
 
@@ -96,8 +96,8 @@ def measure_capability(
     random_state
         Seed of the split and of the tests.
     progress
-        A bar where a person watches (True), nothing (False), or what is called with the classes
-        tested, the class that is tested next, and how many there are.
+        True shows a bar in a terminal or a notebook, False nothing; a callable is called with
+        (done, total, message): classes tested, and the next class.
 
     Examples
     --------
@@ -146,13 +146,13 @@ def _class_by_class(
     n_cases: int,
     rules: Sequence[str],
     settings: dict[str, Any],
-    report: Report,
+    report: Progress,
 ) -> tuple[list[dict[str, Any]], list[pd.DataFrame]]:
     """A row, and the traces of its tests, for each rule and class."""
     jobs = [(rule, code, label) for rule in rules for code, label in enumerate(labels)]
     rows, traces = [], []
     for done, (rule, code, label) in enumerate(jobs):
-        report(done, f"class {label}", len(jobs))
+        report(done, len(jobs), f"class {label}")
         tests = _class_tests(tested, code, rule, settings)
         rows.append({"class": label, **_row(tests, tested, code, n_cases)})
         traces.append(_labelled(tests, tested, code, label))

@@ -83,9 +83,7 @@ def calibrate(
             model,
             engine=engine,
             priors=None if priors == "none" else "default",
-            progress=lambda step, value, _left: report(
-                step, f"iteration {step}, log-likelihood {value:,.2f}"
-            ),
+            progress=report,
             **settings,
         )
     if out is not None:

@@ -92,11 +92,11 @@ def capability(
     console = Console(quiet, json)
     table, labels = read_cases(dataset, target, console)
     names = list(dict.fromkeys(model or [LOGISTIC]))
-    with console.progress("Testing", len(names)) as report:
+    with console.progress("Testing") as report:
         scale.fit(table.features, labels)
         found: dict[str, Capability] = {}
         for done, name in enumerate(names):
-            report(done, name)
+            report(done, len(names), name)
             found[name] = measure_capability(
                 named_classifier(name, table.plan, seed),
                 table.features,

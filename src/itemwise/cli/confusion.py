@@ -13,7 +13,6 @@ from itemwise.cli.errors import NOT_CONVERGED, resumable
 from itemwise.cli.files import write_page
 from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed
 from itemwise.files import make_folder
-from itemwise.pools.clock import on_one_line
 from itemwise.pools.pool import POOLS
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def confusion(
             folder=folder / "answers",
             n_jobs=jobs,
             random_state=seed,
-            progress=on_one_line(report),
+            progress=report,
         )
     with console.progress("Drawing"), resumable():
         files = write_comparison(found, folder)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from itemwise.progress import Report, lines, silent, terminal_bar
+from itemwise.progress import Progress, lines, silent, terminal_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,15 +88,15 @@ class Console:
         self.document({"meaning": found.sentences(), "notes": notes, "out": out, **more})
 
     @contextmanager
-    def progress(self, title: str, total: int | None = None) -> Iterator[Report]:
+    def progress(self, title: str) -> Iterator[Progress]:
         """Show how far the work is: a bar on a terminal, plain lines elsewhere."""
         if self.quiet:
             yield silent
         elif sys.stderr.isatty():
-            with terminal_bar(harmless(title), total) as report:
-                yield lambda done, word, total=total: report(done, harmless(word), total)
+            with terminal_bar(harmless(title)) as report:
+                yield lambda done, total, message: report(done, total, harmless(message))
         else:
-            yield lines(title, total)
+            yield lines(title)
 
 
 def tell(text: str, *, err: bool = False, nl: bool = True) -> None:

@@ -14,7 +14,6 @@ from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed, choice
 from itemwise.errors import InputError
 from itemwise.files import make_folder
 from itemwise.models import MODELS
-from itemwise.pools.clock import on_one_line
 from itemwise.scoring import METHODS
 from itemwise.studies.benchmarks.orders import ORDERS, SCORES
 
@@ -143,7 +142,7 @@ def decode(
                 folder=folder / "answers",
                 n_jobs=jobs,
                 random_state=seed,
-                progress=on_one_line(report),
+                progress=report,
             )
     with console.progress("Comparing and drawing"), resumable(kept=not responses):
         chapters = read_benchmark(

@@ -13,7 +13,6 @@ from itemwise.cli.errors import resumable
 from itemwise.cli.files import write_page
 from itemwise.cli.options import Jobs, Json, Quiet, Seed
 from itemwise.files import make_folder
-from itemwise.pools.clock import on_one_line
 
 ROWS = 16
 
@@ -41,9 +40,7 @@ def demo(
 
     console = Console(quiet, json)
     with console.progress("Running classifiers") as report, resumable():
-        found = demonstrate(
-            folder / "answers", n_jobs=jobs, random_state=seed, progress=on_one_line(report)
-        )
+        found = demonstrate(folder / "answers", n_jobs=jobs, random_state=seed, progress=report)
     with console.progress("Comparing and drawing"), resumable():
         chapters = read_benchmark(found.decoding)
         files = write_benchmark(chapters, folder)

@@ -41,9 +41,9 @@ def diagnose(
     console = Console(quiet, json)
     table = iw.read_responses(responses, layout=layout, kind=kind)
     with console.progress(f"Diagnosing {responses.name}") as report:
-        report(0, "calibrating")
+        report(0, 2, "calibrating")
         found = iw.calibrate(table, model, priors=None if priors == "none" else "default")
-        report(1, "looking at the fit")
+        report(1, 2, "checking the fit")
         diagnoses = look(found)
     console.say(repr(table))
     console.say(repr(found))

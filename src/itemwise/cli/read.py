@@ -64,6 +64,7 @@ def read(
     """
     check_targets({"--out": (out, RESPONSES), "--files": (files, TABLE)}, sources=logs)
     from itemwise.responses import read_logs
+    from itemwise.responses.logs.reading import in_mebibytes
 
     console = Console(quiet, json)
     with console.progress("Reading logs") as report:
@@ -73,7 +74,7 @@ def read(
             filter=filter_,
             epochs=epochs,  # type: ignore[arg-type]
             keep_text=keep_text,
-            progress=lambda done, word, total: report(done >> 20, f"MiB, {word}", total >> 20),
+            progress=in_mebibytes(report),
         )
     found.responses.save(out)
     lost = [] if out.suffix.lower() == ".parquet" else _lost(found)

@@ -58,10 +58,10 @@ def report(
 
     console = Console(quiet, json)
     results: list[Any] = []
-    with console.progress("Reading", len(sources)) as told:
+    with console.progress("Reading") as told:
         behind = None if instances is None else _instances(instances)
         for done, source in enumerate(sources):
-            told(done, source.name)
+            told(done, len(sources), source.name)
             results += read_source(
                 source,
                 lambda path: analysed(

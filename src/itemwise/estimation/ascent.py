@@ -11,7 +11,7 @@ from math import inf
 
 import numpy as np
 
-from itemwise.estimation.engine import Progress
+from itemwise.estimation.engine import tell_iteration
 from itemwise.estimation.expectation import expect
 from itemwise.estimation.held import Held
 from itemwise.estimation.information import WholeInformation
@@ -35,6 +35,7 @@ from itemwise.numerics.arrays import Array, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import Run, by_items
 from itemwise.numerics.newton import safe_information
 from itemwise.numerics.quadrature import Nodes
+from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded
 from itemwise.scoring.likelihood import plan_nodes
 from itemwise.scoring.population import STANDARD, Population
@@ -62,9 +63,10 @@ class Task:
     data: Encoded
     model: MeasurementModel
     run: Run = map
-    progress: Progress | None = None
+    progress: Progress = silent
     population: Population = STANDARD
     held: Held | None = None
+    before: int = 0  # iterations of earlier stages
 
     def propose(self, data: Encoded, coords: Array, found: Expectation) -> Move:
         """The step of one iteration."""
@@ -98,10 +100,7 @@ class Task:
 
     def after(self, iterations: int) -> Task:
         """The same task, whose iterations count on from `iterations`."""
-        told = self.progress
-        if told is None or iterations == 0:
-            return self
-        return replace(self, progress=lambda i, value, left: told(iterations + i, value, left))
+        return replace(self, before=self.before + iterations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +194,7 @@ def ascend(task: Task, begin: Array, *, tolerance: float, most: int) -> Ascent:
         move = task.propose(reading, coords, found)
         if best is None or move.log_posterior > best[0].log_posterior:
             best = move, nodes, found
-        if task.progress is not None:
-            task.progress(iteration, found.log_likelihood, move.decrement)
+        tell_iteration(task.progress, task.before + iteration, found.log_likelihood, move.decrement)
         if last is not None and _went_wrong(last, move):
             damping /= 2
             course.forget()

@@ -12,13 +12,14 @@ from itemwise.calibration import HELD, Calibration
 from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO, find_preset, pick_model
 from itemwise.estimation.em import EM
-from itemwise.estimation.engine import Engine, Fit, Progress, iterations_told
+from itemwise.estimation.engine import Engine, Fit
 from itemwise.estimation.fixing import check_engine, held_note, items_held
 from itemwise.estimation.joint import Joint
 from itemwise.estimation.remarks import flag_notes, item_flags, table_notes
 from itemwise.estimation.shojima import Shojima
 from itemwise.models import MeasurementModel, Prior, with_priors
 from itemwise.numerics.arrays import Floats
+from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 
 ENGINES: dict[str, type[EM] | type[Joint] | type[Shojima]] = {
@@ -75,8 +76,8 @@ def calibrate(
         items, and the mean and deviation of these respondents on that scale, are found. The model
         is the bank's.
     progress
-        A bar where a person watches and it takes a while (True), nothing (False), or what is called
-        after each iteration with its number, the log-likelihood, and what is left to gain.
+        True shows a bar in a terminal or a notebook, False nothing; a callable is called with
+        (done, total, message): after each iteration.
 
     Examples
     --------
@@ -94,7 +95,7 @@ def calibrate(
         settings = {}
     if fixed is not None:
         runner = find_engine(engine, settings)
-        with iterations_told(progress) as told:
+        with telling(progress, "Calibrating") as told:
             return _beside(fixed, table, model, runner, priors, weights, told)
     chosen, picked = pick_model(model, table)
     table = table.of_kind(chosen.kind)
@@ -102,7 +103,7 @@ def calibrate(
         chosen = with_priors(chosen, priors)
     runner = find_engine(engine, settings)
     counts = checked_weights(weights, table)
-    with iterations_told(progress) as told:
+    with telling(progress, "Calibrating") as told:
         fit = runner.fit(table.cells, chosen, counts, told)
     return _calibration(table, chosen, fit, counts, runner, [picked] if picked else [])
 
@@ -114,7 +115,7 @@ def _beside(
     engine: Engine,
     priors: Literal["default"] | Mapping[str, Prior | None] | None,
     weights: Any,
-    progress: Progress | None,
+    progress: Progress,
 ) -> Calibration:
     """New items beside those of a bank, on its scale."""
     check_engine(engine)

@@ -11,7 +11,7 @@ from itemwise.calibration import DeferredCovariances
 from itemwise.errors import InputError
 from itemwise.estimation.ascent import Ascent, Task, ascend
 from itemwise.estimation.density import Density
-from itemwise.estimation.engine import Fit, Progress, check_settings, log_base
+from itemwise.estimation.engine import Fit, check_settings, log_base
 from itemwise.estimation.expectation import expect_generally
 from itemwise.estimation.factor import factor_start
 from itemwise.estimation.held import Held
@@ -28,6 +28,7 @@ from itemwise.models.base import MeasurementModel
 from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import workers
+from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.scoring import HistogramPopulation, NormalPopulation
 from itemwise.scoring.likelihood import plan_nodes
@@ -83,7 +84,7 @@ class EM:
         cells: np.ndarray,
         model: MeasurementModel,
         weights: Floats | None = None,
-        progress: Progress | None = None,
+        progress: Progress = silent,
         held: Held | None = None,
     ) -> Fit:
         """Encode the responses, climb, and fix sign and unit of the scale.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,27 +12,16 @@ from itemwise.errors import InputError
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats
 from itemwise.numerics.blocks import Run, fold, row_blocks
-from itemwise.progress import hushed, silent, watched
+from itemwise.progress import Progress, silent
 from itemwise.scoring import Population
 
 BASE_CELLS = 1 << 17  # what lies in a core's cache
 
-Progress = Callable[[int, float, float], None]  # iteration, log-likelihood, Newton decrement
-Wanted = Progress | bool  # one's own; a bar where a person watches; nothing
 
-
-@contextmanager
-def iterations_told(progress: Wanted) -> Iterator[Progress | None]:
-    """What an engine calls after each iteration, if anything."""
-    if callable(progress) or not progress:
-        with hushed():
-            yield progress if callable(progress) else None
-        return
-    with watched("Calibrating") as report:
-        if report is silent:
-            yield None
-        else:
-            yield lambda i, value, _left: report(i, f"iteration {i}, log-likelihood {value:,.1f}")
+def tell_iteration(progress: Progress, iteration: int, value: float, change: float) -> None:
+    """Report an iteration: the log-likelihood, and by how much it still changes."""
+    message = f"iteration {iteration}, log-likelihood {value:,.2f}, change {change:.2g}"
+    progress(iteration, None, message)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +64,6 @@ class Engine(Protocol):
         cells: np.ndarray,
         model: MeasurementModel,
         weights: Floats | None = None,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> Fit:
         """Find the items of a table of responses as they are stored."""

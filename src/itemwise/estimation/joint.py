@@ -13,7 +13,7 @@ import numpy as np
 
 from itemwise.calibration import KnownCovariances
 from itemwise.errors import InputError
-from itemwise.estimation.engine import Fit, Progress, check_settings, log_base
+from itemwise.estimation.engine import Fit, check_settings, log_base, tell_iteration
 from itemwise.estimation.maximization import (
     add_diagonal,
     climb_items,
@@ -24,6 +24,7 @@ from itemwise.estimation.start import start
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks
+from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.scoring import score_abilities
 from itemwise.scoring.population import STANDARD
@@ -66,7 +67,7 @@ class Joint:
         cells: np.ndarray,
         model: MeasurementModel,
         weights: Floats | None = None,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> Fit:
         """Start abilities from the mean responses; then items, abilities, in turn."""
         if model.shared.any():
@@ -86,8 +87,7 @@ class Joint:
             abilities = (abilities - mean) / sd
             coords = model.bounded(model.rescale(coords, mean, sd))
             last, value = value, joint_log_likelihood(data, model, coords, abilities)
-            if progress is not None:
-                progress(iteration, value, value - last)
+            tell_iteration(progress, iteration, value, value - last)
             if abs(value - last) < self.tolerance:
                 break
         converged = bool(abs(value - last) < self.tolerance)

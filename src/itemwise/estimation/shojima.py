@@ -14,10 +14,11 @@ import numpy as np
 
 from itemwise.calibration import KnownCovariances
 from itemwise.errors import InputError
-from itemwise.estimation.engine import Fit, Progress, check_settings, log_base
+from itemwise.estimation.engine import Fit, check_settings, log_base, tell_iteration
 from itemwise.models.base import MeasurementModel, NormalSums
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.newton import positive_inverse
+from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import encode
 from itemwise.scoring.population import STANDARD
 
@@ -45,7 +46,7 @@ class Shojima:
         cells: np.ndarray,
         model: MeasurementModel,
         weights: Floats | None = None,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> Fit:
         """Alternate the posterior of abilities and the items, from equal discriminations."""
         if not model.normal:
@@ -92,8 +93,7 @@ class Shojima:
                 )
             slope = np.sign(scale) / np.sqrt(noise)
             last, value = value, _expected_value(z, slope, place, scale, ability, left)
-            if progress is not None:
-                progress(iteration, value, abs(value - last))
+            tell_iteration(progress, iteration, value, abs(value - last))
             if abs(value - last) <= self.tolerance:
                 break
         converged = abs(value - last) <= self.tolerance

@@ -19,7 +19,6 @@ from itemwise.files import PathLike
 from itemwise.learning.conformal import checked_coverage, conformal_interval, held_out_share
 from itemwise.learning.deep_inputs import Images, Texts, checked_images, checked_texts, taken
 from itemwise.learning.deep_training import (
-    Progress,
     Schedule,
     new_head,
     seeded,
@@ -29,6 +28,7 @@ from itemwise.learning.deep_training import (
 from itemwise.learning.rows import in_sentences, known_rows
 from itemwise.learning.targets import same_for_all
 from itemwise.numerics.arrays import Floats, checked_device
+from itemwise.progress import Progress, telling
 
 FEWEST_ITEMS = 5
 
@@ -78,7 +78,8 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
     random_state
         Seed of everything that is drawn.
     progress
-        Called after each epoch with its number, their count and the mean loss.
+        True shows a bar in a terminal or a notebook, False nothing; a callable is called with
+        (done, total, message): epochs done, and the mean loss.
 
     Attributes
     ----------
@@ -117,7 +118,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         calibration: float = 0.2,
         device: str | None = None,
         random_state: int = 0,
-        progress: Progress | None = None,
+        progress: Progress | bool = False,
     ) -> None:
         self.encoder = encoder
         self.kind = kind
@@ -211,7 +212,8 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         schedule = Schedule(self.epochs, self.warm_up, self.batch_size, self.random_state)
         wanted = torch.tensor(target, dtype=torch.float32, device=self.device_)
         predicted = self._forward(items, embeddings)
-        self.losses_ = schedule.train(predicted, wanted, groups, self.progress)
+        with telling(self.progress, "Training") as report:
+            self.losses_ = schedule.train(predicted, wanted, groups, report)
         self.encoder_.module.eval()
 
     def _learns_encoder(self) -> bool:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-
-Progress = Callable[[int, int, float], None]  # epoch, epochs, mean loss of the epoch
+from itemwise.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Schedule:
         predicted: Callable[[NDArray[np.intp]], Any],
         target: Any,
         groups: list[dict[str, Any]],
-        progress: Progress | None,
+        progress: Progress,
     ) -> list[float]:
         """Fit the parameters of `groups` so that `predicted(rows)` meets `target[rows]`.
 
@@ -52,8 +51,7 @@ class Schedule:
                     group["lr"] = rate * share
                 total += _step(optimiser, predicted(rows), target[rows]) * len(rows)
             losses.append(_finite(total / len(target), epoch))
-            if progress is not None:
-                progress(epoch + 1, self.epochs, losses[-1])
+            progress(epoch + 1, self.epochs, f"loss {losses[-1]:.4g}")
         return losses
 
     def share(self, step: int, per_epoch: int) -> float:

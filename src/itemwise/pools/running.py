@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 import warnings
 from collections.abc import Generator
 from concurrent.futures import BrokenExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,11 +17,11 @@ from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
 from itemwise.pools import servants
 from itemwise.pools.answers import NO_ANSWER, Answers
-from itemwise.pools.clock import Progress, telling
 from itemwise.pools.members import Part, SplitLike
 from itemwise.pools.outcomes import Outcome, Task
 from itemwise.pools.pool import find_pool
 from itemwise.pools.storing import Store
+from itemwise.progress import Progress, telling
 from itemwise.responses.aligning import row_name
 from itemwise.words import counted, listed
 
@@ -48,8 +47,8 @@ def run_pool(
     crash. Members run with joblib, so that
     `joblib.parallel_config` chooses `n_jobs` and the backend, a cluster of dask among them.
 
-    `progress` is called with how many members are done, how many there are, which run, and the
-    seconds left; True shows a bar in a terminal or a notebook, False nothing.
+    `progress` is True (a bar in a terminal or a notebook), False, or a callable of (members done,
+    members in all, those that run).
 
     `split` is what `split_dataset` gives, `pool` a name in `itemwise.pools.POOLS`, or a list or
     mapping of scikit-learn classifiers. Same `random_state`, same answers. The frame has a row a
@@ -70,7 +69,7 @@ def run_pool(
     waiting = [place for place in range(len(tasks)) if place not in outcomes]
     try:
         with (
-            telling(progress) as told,
+            telling(progress, "Running classifiers") as told,
             closing(_answered_by_all(tasks, waiting, time_limit, n_jobs)) as answered,
         ):
             watch = _Watch(tasks, outcomes, n_jobs, told)
@@ -203,21 +202,11 @@ class _Watch:
     tasks: list[Task]
     outcomes: dict[int, Outcome]
     n_jobs: int | None
-    progress: Progress | None
-    begin: float = field(default_factory=time.monotonic)
-    before: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.before = len(self.outcomes)
+    progress: Progress
 
     def report(self) -> None:
-        """Call back, if anybody wants to know."""
-        if self.progress is None:
-            return
-        done, total = len(self.outcomes), len(self.tasks)
-        made = done - self.before
-        left = (time.monotonic() - self.begin) / made * (total - done) if made else None
-        self.progress(done, total, self._running(), left if done < total else 0.0)
+        """Call back."""
+        self.progress(len(self.outcomes), len(self.tasks), self._running())
 
     def _running(self) -> str:
         """Members start in the order of the pool, so the first unfinished ones run."""

@@ -14,10 +14,10 @@ from itemwise.datasets import Dataset, split_dataset
 from itemwise.datasets.labels import coded
 from itemwise.errors import InputError
 from itemwise.pools.answers import NO_ANSWER, Answers
-from itemwise.pools.clock import Progress, telling
 from itemwise.pools.outcomes import fold_rows
 from itemwise.pools.pool import find_pool
 from itemwise.pools.running import run_pool
+from itemwise.progress import Progress, telling
 from itemwise.responses.aligning import row_name
 from itemwise.words import counted, listed
 
@@ -94,7 +94,7 @@ def dataset_answers(
     codes, _ = coded(dataset.target)
     tests = _tests(dataset.name, codes, folds, random_state)
     parts = []
-    with telling(progress) as told:
+    with telling(progress, "Running classifiers") as told:
         for k, test in enumerate(tests):
             answers = run_pool(
                 split_dataset(replace(dataset, test=test)),
@@ -130,16 +130,12 @@ def _tests(name: str, codes: NDArray[np.int64], folds: int, random_state: int) -
     return [asked[np.sort(hold)] for _, hold in rows]
 
 
-def _onwards(progress: Progress | None, k: int, n_folds: int) -> Progress | bool:
-    """Progress over all folds: those before are done, those behind take as long as this one."""
-    if progress is None:
-        return False
+def _onwards(progress: Progress, k: int, n_folds: int) -> Progress:
+    """Progress of fold `k` as part of that of all folds."""
 
-    def report(done: int, total: int, running: str, left: float | None) -> None:
-        behind = n_folds - 1 - k
-        rate = None if left is None or done == total else left / (total - done)
-        more = None if left is None else left + (rate or 0.0) * total * behind
-        progress(k * total + done, n_folds * total, f"fold {k + 1}: {running}", more)
+    def report(done: int, total: int | None, running: str) -> None:
+        per_fold = total or 0
+        progress(k * per_fold + done, n_folds * per_fold, f"fold {k + 1}: {running}")
 
     return report
 

@@ -137,7 +137,7 @@ def test_predictions_from_elsewhere_are_taken_as_they_are(sick, comparison):
 
 
 def test_a_run_that_goes_on_ends_as_one_that_never_stopped(sick, comparison, tmp_path):
-    def stop(done, _total, _running, _left):
+    def stop(done, _total, _running):
         if done == len(POOL) + 1:
             raise KeyboardInterrupt
 
@@ -156,8 +156,8 @@ def test_progress_runs_over_pool_and_models(sick):
     compare(sick, progress=lambda *state: told.append(state))
     total = len(POOL) + len(MODELS)
     assert told[-1][:2] == (total, total)
-    assert any(word.startswith("pool: ") for _, _, word, _ in told)
-    assert any(word.startswith("models: ") for _, _, word, _ in told)
+    assert any(word.startswith("pool: ") for _, _, word in told)
+    assert any(word.startswith("models: ") for _, _, word in told)
 
 
 def test_the_meaning_says_who_wins_under_which_reading(comparison):

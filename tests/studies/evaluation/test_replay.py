@@ -234,4 +234,4 @@ def test_progress_is_told_bank_by_bank_and_fold_by_fold():
         table, sizes=[3], cv=2, model="1pl", progress=lambda *words: told.append(words)
     )
     assert [done for done, _, _ in told] == [0, 1, 2, 3]
-    assert told[-1] == (3, "fold 2 of 2", 4)
+    assert told[-1] == (3, 4, "fold 2 of 2")

@@ -184,4 +184,4 @@ def test_the_result_shows_and_saves_itself(found, tmp_path):
 def test_progress_names_each_task(table):
     said = []
     iw.task_scales(table[0], progress=lambda *step: said.append(step))
-    assert said == [(0, "sums", 3), (1, "proofs", 3), (2, "verbs", 3)]
+    assert said == [(0, 3, "sums"), (1, 3, "proofs"), (2, 3, "verbs")]

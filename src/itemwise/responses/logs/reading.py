@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from itemwise.errors import FileError, InputError, ItemwiseError
-from itemwise.progress import telling
+from itemwise.progress import Progress, telling
+from itemwise.progress import Wanted as ProgressWanted
 from itemwise.responses.logs.finding import Found, as_paths, find_logs
 from itemwise.responses.logs.log_reading import LogReading
 from itemwise.responses.logs.merging import merged
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from itemwise.files import PathLike
 
-Progress = Callable[[int, str, int], None]  # bytes read, of which file, bytes in all
-Telling = Progress | bool  # one's own; a bar where a person watches; nothing
 
 _COLUMNS = ("file", "format", "model", "task", "metric", "rows", "read", "dropped", "reason")
 
@@ -35,7 +34,7 @@ def read_logs(
     epochs: Epochs = "mean",
     keep_text: bool = False,
     max_bytes: int = 8 * 1024**3,
-    progress: Telling = True,
+    progress: Progress | bool = True,
 ) -> LogReading:
     """Read evaluation logs at `paths`, or folders of them, into one table: models × items.
 
@@ -53,8 +52,8 @@ def read_logs(
 
     A file of a folder that cannot be read is left out and named in `files` and `notes`; one that
     was named itself is an error. `max_bytes` bounds each file and what it unpacks to; texts are
-    not held. `progress` is a bar where a person watches (True), nothing (False), or what is called
-    with the bytes read, the file, and the bytes in all.
+    not held. `progress` is True (a bar in a terminal or a notebook), False, or a callable of
+    (bytes read, bytes in all, file).
 
     `responses` of what comes back is that table; the frame has a row a file, model and task.
 
@@ -88,12 +87,17 @@ def read_logs(
 
 
 @contextmanager
-def _bytes_told(progress: Telling) -> Iterator[Progress]:
+def _bytes_told(progress: ProgressWanted) -> Iterator[Progress]:
     if callable(progress):
         yield progress
         return
     with telling(progress, "Reading logs") as report:
-        yield lambda done, word, total: report(done >> 20, f"MiB, {word}", total >> 20)
+        yield in_mebibytes(report)
+
+
+def in_mebibytes(report: Progress) -> Progress:
+    """Turn progress in bytes into progress in MiB, as a bar shows it."""
+    return lambda done, total, name: report(done >> 20, (total or 0) >> 20, f"MiB, {name}")
 
 
 def _all_runs(
@@ -146,7 +150,7 @@ def _runs(
         raise FileError(one.reason)
 
     def passed(size: int) -> None:
-        progress(done + min(size, one.size), one.path.name, total)
+        progress(done + min(size, one.size), total, one.path.name)
 
     return list(one.format.read(one.path, wanted, items, passed))
 

@@ -25,8 +25,9 @@ from itemwise.files import file_name_of
 from itemwise.models import MeasurementModel, find_model
 from itemwise.numerics.binning import wilson
 from itemwise.pools import Answers, Pool, find_pool, run_pool
-from itemwise.pools.clock import Clock, Progress, telling
+from itemwise.pools.clock import Clock
 from itemwise.pools.paper import OPTIMAL, PESSIMAL
+from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import encode
 from itemwise.scoring import METHODS, Abilities, score_abilities, staged_abilities
@@ -93,8 +94,8 @@ def decode_benchmark(
     cache
         Where downloads of OpenML are kept.
     progress
-        Called with how many classifiers are done, how many there are, which run, and the seconds
-        left; True shows a bar in a terminal or a notebook, False nothing.
+        True shows a bar in a terminal or a notebook, False nothing; a callable is called with
+        (done, total, message): classifiers done, and which run.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def decode_benchmark(
     ]
     decoder = _Decoder(model, method)
     sources: dict[str, dict[str, Any]] = {}
-    with telling(progress) as told:
+    with telling(progress, "Running classifiers") as told:
         clock = Clock(len(chosen.members) * len(loaded), told)
         for dataset, split in zip(loaded, splits, strict=True):
             answers = run_pool(

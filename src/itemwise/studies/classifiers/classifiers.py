@@ -22,7 +22,8 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
 from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
-from itemwise.pools.clock import Clock, Progress, telling
+from itemwise.pools.clock import Clock
+from itemwise.progress import Progress, telling
 from itemwise.responses.aligning import row_name
 from itemwise.results import Finding
 from itemwise.studies.classifiers.confusion import ConfusionCurves, enrich_confusion
@@ -199,7 +200,7 @@ def compare_classifiers(
     positive_code(positive, split.classes)
     if elsewhere:  # wrong tables are refused before anything is trained
         read_predictions([row_name(k) for k in split.test], truth, elsewhere, split.classes)
-    with telling(progress) as tell:
+    with telling(progress, "Running classifiers") as tell:
         clock = Clock(len(calibrating.members) + len(chosen.members if chosen else ()), tell)
         runner = _Runner(split, folder, time_limit, n_jobs, random_state, clock)
         told = runner.run(calibrating, "pool")

@@ -18,7 +18,7 @@ from itemwise.learning.targets import PREDICTED, DifficultyTargets, equally_hard
 from itemwise.numerics.agreement import correlation_interval, prediction_figures
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
-from itemwise.progress import Report, telling
+from itemwise.progress import Progress, telling
 from itemwise.results import Finding
 from itemwise.studies.difficulty.item_rows import (
     columns_of_items,
@@ -159,7 +159,7 @@ def evaluate_difficulty(
     negative: Any = None,
     random_state: int = 0,
     n_jobs: int | None = None,
-    progress: Report | bool = True,
+    progress: Progress | bool = True,
 ) -> DifficultyEvaluation:
     """Predict difficulty in repeated cross-validation, with several regressors and targets.
 
@@ -171,8 +171,8 @@ def evaluate_difficulty(
     a DifficultyRegressor, the regressor inside is judged. `negative` marks items of negative
     discrimination: all is then done a second time with these left out of training, never of tests.
     Left out itself, what `difficulty_targets` found says which they are; `negative=False` does
-    without. `progress` is a bar where a person watches (True), nothing (False), or what is called
-    with the fits done, what was fitted, and the fits in all.
+    without. `progress` is True (a bar in a terminal or a notebook), False, or a callable of
+    (fits done, fits in all, what was fitted).
 
     The frame has a row a target, training and regressor: n, nrmse, nrmse_sd, spearman with low and
     high, p, p_adjusted, best. `cv` folds are drawn `n_resamples` times,
@@ -200,7 +200,7 @@ def evaluate_difficulty(
         for repeat, fold, train, test in parts
     ]
     _check_jobs(jobs, cv)
-    with telling(progress, "Judging regressors", len(jobs)) as report:
+    with telling(progress, "Judging regressors") as report:
         found = _run(jobs, rows, plan, values, chosen, random_state, n_jobs, report)
     return DifficultyEvaluation(folds=found, notes=_notes(values, plan, keep))
 
@@ -287,7 +287,7 @@ def _run(
     regressors: Mapping[str, Any],
     random_state: int,
     n_jobs: int | None,
-    report: Report,
+    report: Progress,
 ) -> pd.DataFrame:
     import pandas as pd
     from joblib import Parallel, delayed
@@ -301,7 +301,7 @@ def _run(
     named = []
     for job, figures in zip(jobs, scores, strict=True):
         named.append((*job[:5], len(job.test), *figures))
-        report(len(named), f"{job.regressor} on {job.target}", len(jobs))
+        report(len(named), len(jobs), f"{job.regressor} on {job.target}")
     return pd.DataFrame(named, columns=[*KEYS, "repeat", "fold", "n", "nrmse", "spearman"])
 
 

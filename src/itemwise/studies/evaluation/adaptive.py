@@ -13,7 +13,7 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.files import PathLike
 from itemwise.numerics.reach import normal_reach
-from itemwise.progress import Report, telling
+from itemwise.progress import Progress, telling
 from itemwise.responses import Responses
 from itemwise.results import Finding
 from itemwise.studies.evaluation.asking import Ask, Waiter, ask_later, ask_now
@@ -128,7 +128,7 @@ def evaluate_adaptively(
     confidence: float = CONFIDENCE,
     respondent: str = RESPONDENT,
     random_state: int = 0,
-    progress: Report | bool = True,
+    progress: Progress | bool = True,
 ) -> AdaptiveEvaluation:
     """Ask a model the items that tell most, and foretell its accuracy on all items of the bank.
 
@@ -143,9 +143,9 @@ def evaluate_adaptively(
     known best, "information" for those that tell most of the ability; see `AdaptiveTest`.
 
     With a `journal`, each response is on disk before it counts: after a crash the same call goes
-    on, and asks nothing twice. A larger budget goes on, too. `progress` is a bar where a person
-    watches (True), nothing (False), or what is called with the items asked, those asked next, and
-    the budget. One journal serves one evaluation.
+    on, and asks nothing twice. A larger budget goes on, too. `progress` is True (a bar in a
+    terminal or a notebook), False, or a callable of (items asked, budget, next items). One
+    journal serves one evaluation.
 
     Intervals of the accuracy are the model's own, which are too narrow where a benchmark is not one
     scale; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
@@ -175,9 +175,9 @@ def evaluate_adaptively(
         random_state=random_state,
     )
     _refuse_unless_callable(ask)
-    with course, Waiter() as waiter, telling(progress, "Asking", course.budget) as report:
+    with course, Waiter() as waiter, telling(progress, "Asking") as report:
         while items := course.next_items():
-            report(course.asked, ", ".join(items)[:WIDEST], course.budget)
+            report(course.asked, course.budget, ", ".join(items)[:WIDEST])
             course.take(items, ask_now(ask, items, waiter, batched=batch_size > 1))
     return _result(course)
 
@@ -186,7 +186,7 @@ async def evaluate_adaptively_async(
     calibration: Calibration,
     ask: Ask,
     *,
-    progress: Report | bool = True,
+    progress: Progress | bool = True,
     **settings: Unpack[Settings],
 ) -> AdaptiveEvaluation:
     """As `evaluate_adaptively`, in the event loop that is running.
@@ -205,9 +205,9 @@ async def evaluate_adaptively_async(
     """
     course = Course(calibration, **settings)
     _refuse_unless_callable(ask)
-    with course, telling(progress, "Asking", course.budget) as report:
+    with course, telling(progress, "Asking") as report:
         while items := course.next_items():
-            report(course.asked, ", ".join(items)[:WIDEST], course.budget)
+            report(course.asked, course.budget, ", ".join(items)[:WIDEST])
             course.take(items, await ask_later(ask, items, batched=course.batch_size > 1))
     return _result(course)
 

@@ -17,7 +17,7 @@ from itemwise.estimation.choosing import AUTO, model_of_choices
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.reach import conformal_rank, normal_reach
-from itemwise.progress import Report, telling
+from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.answered import answered
 from itemwise.responses.copies import Ints, copies, grouped_folds, said_of_folds
@@ -113,7 +113,7 @@ def replay_adaptively(
     batch_size: int = 1,
     confidence: float = 0.95,
     random_state: int = 0,
-    progress: Report | bool = True,
+    progress: Progress | bool = True,
 ) -> AdaptiveReplay:
     """Evaluate recorded models adaptively, and compare with their accuracy on all items.
 
@@ -129,9 +129,8 @@ def replay_adaptively(
 
     The frame, also `figures`, has a row a method and number of items: mae, rmse, bias, each with
     its se, rank_correlation, coverage. `batch_size` and `confidence` are those of
-    `evaluate_adaptively`; same `random_state`, same folds. `progress` is a bar where a
-    person watches (True), nothing (False), or what is called with the steps done, a word, and the
-    steps in all.
+    `evaluate_adaptively`; same `random_state`, same folds. `progress` is True
+    (a bar in a terminal or a notebook), False, or a callable of (done, total, message).
 
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 300, 60, random_state=0).responses
@@ -227,7 +226,7 @@ def _parts(
     table: Responses,
     fold: Ints,
     model: str | MeasurementModel,
-    report: Report,
+    report: Progress,
 ) -> Iterator[_Part]:
     """Banks with respondents that they do not know."""
     if isinstance(source, Calibration):
@@ -239,7 +238,7 @@ def _parts(
         return
     count = int(fold.max()) + 1
     for k in range(count):
-        report(k, f"bank {k + 1} of {count}", 2 * count)
+        report(k, 2 * count, f"bank {k + 1} of {count}")
         rows = np.flatnonzero(fold == k)
         bank = calibrate(table.select(respondents=fold != k), model)
         yield _Part(bank, table.select(respondents=rows), rows)
@@ -257,14 +256,14 @@ def _model(
     return (AUTO, []) if isinstance(source, Calibration) else model_of_choices(model, table)
 
 
-def _predicted(parts: list[_Part], settings: tuple[Any, ...], report: Report) -> pd.DataFrame:
+def _predicted(parts: list[_Part], settings: tuple[Any, ...], report: Progress) -> pd.DataFrame:
     """One row a method, number of items and respondent: what is foretold, and the truth."""
     import pandas as pd
 
     steps, selector, batch_size, seed = settings
     frames = []
     for k, part in enumerate(parts):
-        report(len(parts) + k, f"fold {k + 1} of {len(parts)}", 2 * len(parts))
+        report(len(parts) + k, 2 * len(parts), f"fold {k + 1} of {len(parts)}")
         truth = part.bank.completed_scores(part.responses)["score"].to_numpy()
         for method, how, at_once in (
             (ADAPTIVE, selector, batch_size),

@@ -15,7 +15,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import workers
 from itemwise.numerics.prediction_error import grouped_se, prediction_error
 from itemwise.numerics.reach import conformal_quantile
-from itemwise.progress import Report
+from itemwise.progress import Progress
 from itemwise.responses import Responses
 from itemwise.responses.copies import Ints, copies, grouped_folds
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, Choice
@@ -99,7 +99,7 @@ def hold_out(
     groups: tuple[str, ...] | None,
     cv: int,
     seed: int,
-    report: Report,
+    report: Progress,
 ) -> HeldOut:
     """Calibrate, choose and learn without each fold in turn, and predict it."""
     group = copies(table)
@@ -120,7 +120,7 @@ def hold_out(
         found = []
         for judged in run(lambda job: _judged(plan, *job), list(enumerate(seeds))):
             found.append(judged)
-            report(1 + len(found), "without each part in turn", 1 + len(seeds))
+            report(1 + len(found), 1 + len(seeds), "without each part in turn")
     for test, told, error, drawn in found:
         for way, values in told.items():
             predicted[way][test] = values

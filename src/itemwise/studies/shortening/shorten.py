@@ -14,7 +14,7 @@ from itemwise.estimation.choosing import AUTO
 from itemwise.models import MeasurementModel
 from itemwise.numerics.blocks import workers
 from itemwise.numerics.reach import conformal_rank
-from itemwise.progress import Report, telling
+from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.answered import answered
 from itemwise.responses.copies import said_of_folds
@@ -54,7 +54,7 @@ def shorten(
     cv: int = 5,
     confidence: float = 0.95,
     random_state: int = 0,
-    progress: Report | bool = True,
+    progress: Progress | bool = True,
 ) -> ShortBenchmark:
     """Choose `size` items that predict the accuracy on all of them, and measure how well they do.
 
@@ -86,8 +86,8 @@ def shorten(
     random_state
         Seed of folds and of what is drawn.
     progress
-        A bar where a person watches (True), nothing (False), or what is called with the parts
-        done, a word, and the parts in all.
+        True shows a bar in a terminal or a notebook, False nothing; a callable is called with
+        (done, total, message): folds done.
 
     Examples
     --------
@@ -105,8 +105,8 @@ def shorten(
     seed = whole_number(random_state, "random_state", 0)
     confidence = checked_confidence(confidence)
     groups = None if by is None else known.of_items(given.item_groups(by))
-    with telling(progress, "Shortening", cv + 1) as report:
-        report(0, "calibrating", cv + 1)
+    with telling(progress, "Shortening") as report:
+        report(0, cv + 1, "calibrating")
         whole = calibrate(table, model)
         held = hold_out(table, whole, size, _methods(method), groups, cv, seed, report)
     best = held.best()

@@ -23,7 +23,7 @@ from itemwise.numerics.joint_normal import (
     fit_joint_normal,
 )
 from itemwise.numerics.reach import normal_reach
-from itemwise.progress import Report, telling
+from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.cells import as_floats
 from itemwise.responses.encoding import encode
@@ -123,7 +123,7 @@ def task_scales(
     model: str | MeasurementModel = AUTO,
     priors: Priors = "default",
     min_items: int = 3,
-    progress: Report | bool = True,
+    progress: Progress | bool = True,
 ) -> TaskScales:
     """Calibrate each task by itself, then find how true abilities on the tasks correlate.
 
@@ -142,8 +142,8 @@ def task_scales(
     min_items
         Tasks with fewer items on which respondents differ are left out, and named in the notes.
     progress
-        A bar where a person watches (True), nothing (False), or what is called with how many tasks
-        are calibrated, which comes next, and how many there are.
+        True shows a bar in a terminal or a notebook, False nothing; a callable is called with
+        (done, total, message): tasks calibrated, and the next task.
 
     Notes
     -----
@@ -165,9 +165,9 @@ def task_scales(
     notes: list[str] = []
     parts = _usable(table, table.item_groups(by), least, notes)
     calibrations: dict[str, Calibration] = {}
-    with telling(progress, "Calibrating tasks", len(parts)) as report:
+    with telling(progress, "Calibrating tasks") as report:
         for k, (task, part) in enumerate(parts.items()):
-            report(k, task, len(parts))
+            report(k, len(parts), task)
             asked = _met(part)
             calibrations[task] = calibrate(
                 part.select(respondents=asked),
