@@ -17,7 +17,7 @@ import pandas as pd
 
 import itemwise as iw
 from common import SHARED, machine, print_table
-from itemwise.studies.health.respondents import respondent_frame
+from itemwise.studies.health.respondent_hints import respondent_frame
 
 SIZES = ((30, 300), (100, 100), (200, 100))
 KNOWN = (0.15, 0.5)  # of the items that are hard for the respondent

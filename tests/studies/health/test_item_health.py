@@ -10,9 +10,9 @@ from scipy.stats import binom
 import itemwise as iw
 from itemwise.diagnostics import label_trouble, respondent_fit
 from itemwise.errors import InputError
-from itemwise.studies.health.duplicates import _log_chance, duplicate_items
-from itemwise.studies.health.respondents import _among_others, _as_normal
-from itemwise.studies.health.saturation import ALL_ITEMS, best_of
+from itemwise.studies.health.benchmark_saturation import ALL_ITEMS, best_of
+from itemwise.studies.health.near_duplicates import _log_chance, duplicate_items
+from itemwise.studies.health.respondent_hints import _among_others, _as_normal
 
 N, M = 200, 40
 WRONG, COPY, OF, EASY, HARD = 0, 11, 21, 5, 6
@@ -64,7 +64,8 @@ def test_negative_discrimination_by_chance_is_said_not_flagged():
     assert (found.items["negative_p_adjusted"] >= found.items["negative_p"]).all()
     sure = int(found.items["negative"].sum()) or "none"
     said = (
-        f"{below} items have a negative discrimination, {sure} beyond chance with 30 respondents."
+        f"{below} items have a negative discrimination, {sure} of them significantly so with 30 "
+        "respondents."
     )
     assert said in found.notes
 
@@ -75,8 +76,8 @@ def test_one_answer_an_item_says_nothing_of_all_or_none():
         values[item % 8, item] = (item // 8) % 2
     found = iw.item_health(iw.Responses(values), iw.calibrate(iw.Responses(values), "1pl"))
     assert (found.items["solved_by"] == "").all()
-    assert found.saturation.loc[ALL_ITEMS, "state"] == "cannot be told"
-    assert found.said_of_saturation.startswith("Saturation cannot be told")
+    assert found.saturation.loc[ALL_ITEMS, "state"] == "unknown"
+    assert found.said_of_saturation.startswith("Saturation is unknown")
     assert any("24 of 24 items have fewer than 5 answers" in note for note in found.notes)
 
 
@@ -183,7 +184,7 @@ def test_twelve_respondents_are_too_few_to_tell_duplicates_and_it_is_said():
     table = iw.simulate("2pl", 12, 60, random_state=0).responses
     found = iw.item_health(table)
     assert found.duplicates.empty
-    assert any("cannot tell near-duplicates among" in note for note in found.notes)
+    assert any("too few to detect near-duplicates among" in note for note in found.notes)
 
 
 def test_expected_coincidences_are_those_of_all_pairs():

@@ -1,1 +1,1 @@
-"""Items that need a look, and respondents who know too much."""
+"""Items that need a look, saturation, and respondents who are right more often than expected."""

@@ -1,4 +1,4 @@
-"""Item health: which items of a benchmark are worth keeping, and how much it still tells."""
+"""Item health: which items of a benchmark need a look, and how saturated it is."""
 
 from __future__ import annotations
 
@@ -20,21 +20,17 @@ from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.cells import as_floats
 from itemwise.results import Finding
-from itemwise.studies.health.duplicates import (
-    DuplicateItems,
+from itemwise.studies.health.benchmark_saturation import (
+    information_along,
+    said_of_saturation,
+    saturation_frame,
+)
+from itemwise.studies.health.near_duplicates import (
     duplicate_items,
+    duplicate_notes,
     effective_share,
 )
-from itemwise.studies.health.respondents import group_frame, respondent_frame
-from itemwise.studies.health.saturation import information_along, saturation_frame
-from itemwise.studies.health.words import (
-    duplicate_notes,
-    few_answers_notes,
-    hint_said,
-    negative_notes,
-    problems_said,
-    said_of_saturation,
-)
+from itemwise.studies.health.respondent_hints import group_frame, hint_said, respondent_frame
 from itemwise.words import counted, joined
 
 if TYPE_CHECKING:
@@ -42,26 +38,27 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-ALPHA = 0.05  # of false discoveries among the items called negative
-SAME_Q3 = 0.8  # residuals of grades and scores that go together so far are near-duplicates
-MOST_PAIRS = 1000  # of those that are listed
-LEAST_ANSWERS = 5  # to an item, before all or none are said to solve it
-LEAST_SLOPE = 0.1  # discrimination below which difficulty has no meaning
+ALPHA = 0.05  # share of false discoveries among the items called negative
+SAME_Q3 = 0.8  # residual correlation from which grades and scores are near-duplicates
+MOST_PAIRS = 1000  # pairs listed at most
+LEAST_ANSWERS = 5  # needed to say that all or none solve an item
+LEAST_SLOPE = 0.1  # discrimination below which difficulty is meaningless
 FIGURES = ("items", "saturation", "respondents")
 CURVE_POINTS = 161
 CAUSES = (
-    "A hint is no proof: related training data, another prompt or answer format, a key that is "
-    "wrong in the same way, or items in common with training can all cause it."
+    "A hint is no proof of contamination: related training data, another prompt or answer format, "
+    "keys that are wrong in the same way, or items seen in training can all cause it. Inspect "
+    "these responses."
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemHealth(Finding):
-    """Which items need a look, how much is left at the top, and who is right against the odds.
+    """Which items need a look, how saturated the benchmark is, and who is unexpectedly right.
 
-    `items` has one row an item, `duplicates` one a pair of items answered alike, `saturation` one
-    for all items and one a group, `respondents` one a respondent. `groups`, empty without `by`, has
-    one a respondent and group: how it did there, against its ability on all other items.
+    `items` has one row per item, `duplicates` one per pair of items answered alike, `saturation`
+    one for all items and one per group, `respondents` one per respondent. `groups`, empty without
+    `by`, has one per respondent and group: its result there, given its ability on other items.
     """
 
     items: pd.DataFrame
@@ -74,17 +71,17 @@ class ItemHealth(Finding):
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an item."""
+        """One row per item."""
         return self.items.copy()
 
     @property
     def troubled(self) -> tuple[str, ...]:
-        """Items with a problem, in the order of the table."""
+        """Items with a problem, in table order."""
         return tuple(self.items.index[self.items["problems"] != ""])
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """Respondents right on hard items, or in a group, beyond their ability; clearest first."""
+        """Respondents with more right responses than their ability predicts, clearest first."""
         frame = self.respondents
         if "hint" not in frame:
             return ()
@@ -105,37 +102,38 @@ class ItemHealth(Finding):
         }
         total, told = counted(len(items), "item"), len(self.troubled)
         if not told:
-            return f"None of {total} needs a look: no item has a problem that these responses show."
+            return f"None of {total} needs a look: these responses show no problem."
         said = [f"{int(count):,} {words}" for words, count in counts.items() if count]
         need = "needs" if told == 1 else "need"
         return f"{told:,} of {total} {need} a look: {joined(said)}."
 
     @property
     def said_of_saturation(self) -> str:
-        """Whether the best respondents can still be told apart."""
+        """Whether the benchmark still separates the best respondents."""
         return said_of_saturation(self.saturation)
 
     @property
     def said_of_respondents(self) -> str:
-        """Who is right where its ability does not say so; a hint, with what else may cause it."""
+        """Who is right more often than its ability predicts, and what may cause it."""
         frame, hints = self.respondents, self.hints
         if "hint" not in frame:
             return ""
         total = counted(len(frame), "respondent")
         if not hints:
-            return f"None of {total} is right on hard items beyond what its ability allows."
+            return f"None of {total} is right on hard items significantly more often than expected."
         verb = "does" if len(hints) == 1 else "do"
         first = hint_said(hints[0], frame.loc[[hints[0]]].iloc[0])
-        return f"{len(hints):,} of {total} {verb} better than ability allows: {first}. {CAUSES}"
+        more = f"{len(hints):,} of {total} {verb} significantly better than expected"
+        return f"{more}: {first}. {CAUSES}"
 
     def sentences(self) -> list[str]:
-        """What is said below the table."""
+        """All sentences shown below the table."""
         said = [self.meaning, self.said_of_saturation, self.said_of_respondents, *self.notes]
         return [text for text in said if text]
 
     @property
     def information(self) -> pd.DataFrame:
-        """Information and standard error of all items along the scale."""
+        """Information and standard error along the scale."""
         import pandas as pd
 
         ability = self.respondents["ability"].to_numpy()
@@ -150,17 +148,17 @@ class ItemHealth(Finding):
 
     @property
     def _placed(self) -> pd.DataFrame:
-        """Respondents in the words of displays."""
+        """Respondents with the column names that displays use."""
         return self.respondents.rename(columns={"ability_se": "se"})
 
     def plot(self, kind: str = "items", **kw: Any) -> Display:
-        """A figure: "items", "saturation" or "respondents"."""
+        """Draw "items", "saturation" or "respondents"."""
         import pandas as pd
 
         from itemwise.displays import DISPLAYS
 
         if one_of(kind, "kind", FIGURES) == "items":
-            # Troubled items are to be seen, be their difficulty as nominal as it is.
+            # Items with problems are drawn even if their difficulty is nominal.
             placed = self.items.assign(difficulty=self.calibration.items["difficulty"])
             return DISPLAYS["item_health"](placed).plot(**kw)
         if kind == "saturation":
@@ -175,27 +173,28 @@ class ItemHealth(Finding):
 def item_health(
     responses: Table, calibration: Calibration | None = None, *, by: object = None
 ) -> ItemHealth:
-    """Say which items of a benchmark need a look, how much it still tells, and of whom to wonder.
+    """Find items that need a look, saturation, and respondents who are unexpectedly right.
 
-    The frame, also `items`, has a row an item: share_right, its parameters, solved_by, negative,
-    suspect_key, duplicate_of, group, problems. Difficulty is left empty where all or none solve
-    an item or its discrimination is below 0.1: it has no place on the scale. In sentences, ± is
+    The frame, also `items`, has one row per item: share_right, its parameters, solved_by, negative,
+    suspect_key, duplicate_of, group, problems. Difficulty is missing where all or none solve an
+    item or its discrimination is below 0.1, since it is not determined there. In sentences, ± is
     1.96 standard errors.
 
     Parameters
     ----------
     responses
-        Respondents × items. Of grades and scores, keys and hard items are not judged.
+        Respondents × items. For grades and scores, keys and hard items are not judged.
     calibration
-        Of these items; made here if left out.
+        A calibration of these items; calibrated from `responses` if omitted.
     by
         Groups of items, such as tasks: the name of a fact of the items, a mapping or a list.
 
     Notes
     -----
-    Items that nobody or everybody solves, that discriminate negatively beyond chance (5 % false
-    discoveries), whose key looks wrong (`label_trouble`) or that are answered as another item is,
-    beyond what abilities explain. Benchmarks/health.py prints how often each is found.
+    Reported are items that nobody or everybody solves, that discriminate significantly negatively
+    (5 % false discoveries), whose key looks wrong (`label_trouble`), or that are answered like
+    another item, more so than abilities explain. `benchmarks/health.py` prints how often each is
+    found.
 
     Examples
     --------
@@ -207,7 +206,7 @@ def item_health(
     """
     table = as_responses(responses)
     if not table.observed.any():
-        raise InputError("No response was observed, so nothing tells of the items.")
+        raise InputError("No response was observed. Give a table with at least one response.")
     groups = None if by is None else table.item_groups(by)
     if calibration is None:
         calibration = calibrate(table)
@@ -221,7 +220,7 @@ def item_health(
     duplicates, notes = (_of_right_or_wrong if binary else _of_grades)(
         calibration, table, people["ability"].to_numpy(), items
     )
-    items["problems"] = problems_said(items)
+    items["problems"] = _problems_said(items)
     of_groups = group_frame(calibration, table, groups or ())
     if binary:
         people["too_good_on"] = _too_good(of_groups, table.respondents)
@@ -234,8 +233,8 @@ def item_health(
         calibration=calibration,
         responses=table,
         notes=(
-            *negative_notes(items, table.n_respondents),
-            *few_answers_notes(items, LEAST_ANSWERS),
+            *_negative_notes(items, table.n_respondents),
+            *_few_answers_notes(items),
             *notes,
             *_few(table),
         ),
@@ -245,7 +244,7 @@ def item_health(
 def _described(
     calibration: Calibration, table: Responses, groups: Sequence[str] | None
 ) -> pd.DataFrame:
-    """What holds for every kind of responses."""
+    """Columns for every kind of responses."""
     import pandas as pd
 
     known = calibration.items[
@@ -286,7 +285,7 @@ def _described(
 
 
 def _negative(calibration: Calibration) -> Floats:
-    """How likely a discrimination so low is were it not below 0, of each item alone."""
+    """One-sided p-value of each item that its discrimination is not below 0."""
     from scipy.special import ndtr
 
     items = calibration.items
@@ -300,13 +299,13 @@ def _negative(calibration: Calibration) -> Floats:
 def _of_right_or_wrong(
     calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Keys and duplicates, written into `items`; the pairs, and what to say of them."""
+    """Write keys and duplicates into `items`; return the pairs and notes on them."""
     trouble = label_trouble(calibration, table)
     frame = trouble.to_frame().loc[list(table.items)]
     items["suspect_key"] = frame["suspect"].to_numpy(bool)
     items["evidence"] = frame["evidence"].to_numpy(float)
     share = effective_share(calibration, table, ability)
-    found: DuplicateItems = duplicate_items(calibration, table, ability, share)
+    found = duplicate_items(calibration, table, ability, share)
     items["duplicate_of"] = list(found.original)
     return found.pairs, duplicate_notes(found, table.n_respondents, share)
 
@@ -314,14 +313,13 @@ def _of_right_or_wrong(
 def _of_grades(
     calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Duplicates by their residuals; keys and hard items are not judged, and why."""
+    """Write duplicates by their residuals into `items`; return the pairs and a note."""
     import pandas as pd
 
     del ability
     note = (
-        f"Responses are {table.kind}, so that no key can be told to be wrong and no item is hard "
-        "or easy to solve: keys and hard items are not judged. For these, make each response 1 "
-        "where it is good enough, else 0."
+        f"Responses are {table.kind}, so keys and hard items are not judged. To judge them, recode "
+        "each response as 1 if it is good enough, else 0."
     )
     found = local_dependence(calibration, table, max_pairs=MOST_PAIRS).to_frame()
     same = found[found["dependent"] & (found["q3"] >= SAME_Q3)]
@@ -337,7 +335,7 @@ def _of_grades(
 
 
 def _too_good(of_groups: pd.DataFrame, respondents: Sequence[str]) -> list[str]:
-    """The groups in which each respondent does better than elsewhere, in words."""
+    """The groups in which each respondent does better than elsewhere, joined by commas."""
     found: dict[str, list[str]] = {}
     hints = of_groups[of_groups["hint"].astype(bool)]
     for name, group in zip(hints["respondent"], hints["group"], strict=True):
@@ -349,4 +347,52 @@ def _few(table: Responses) -> list[str]:
     if table.n_respondents >= 30:
         return []
     who = counted(table.n_respondents, "respondent")
-    return [f"Only {who}: read every figure with its standard error; many problems stay unseen."]
+    return [f"With only {who}, standard errors are large and many problems stay undetected."]
+
+
+def _problems_said(items: pd.DataFrame) -> list[str]:
+    """The problems of each item in words; empty if there are none."""
+    found: list[list[str]] = [[] for _ in range(len(items))]
+    for words, mask in _problems(items).items():
+        for place in mask.to_numpy().nonzero()[0]:
+            found[place].append(words)
+    for said, original in zip(found, items["duplicate_of"], strict=True):
+        if original:
+            said.append(f"near-duplicate of {original}")
+    return ["; ".join(said) for said in found]
+
+
+def _problems(items: pd.DataFrame) -> dict[str, pd.Series[bool]]:
+    return {
+        "never asked": items["n_respondents"] == 0,
+        "solved by all": items["solved_by"] == "all",
+        "solved by none": items["solved_by"] == "none",
+        "negative discrimination": items["negative"],
+        "suspected wrong key": items["suspect_key"],
+    }
+
+
+def _negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
+    """A note if some negative discriminations are not significant."""
+    below = int((items["discrimination"] < 0).sum())
+    sure = int(items["negative"].sum())
+    if below == sure:
+        return []
+    have = "has" if below == 1 else "have"
+    note = (
+        f"{counted(below, 'item')} {have} a negative discrimination, {sure or 'none'} of them "
+        f"significantly so with {counted(n_respondents, 'respondent')}."
+    )
+    return [note]
+
+
+def _few_answers_notes(items: pd.DataFrame) -> list[str]:
+    """A note on items with too few answers to say that all or none solve them."""
+    few = int(((items["n_respondents"] > 0) & (items["n_respondents"] < LEAST_ANSWERS)).sum())
+    if not few:
+        return []
+    note = (
+        f"{few:,} of {counted(len(items), 'item')} {'has' if few == 1 else 'have'} fewer than "
+        f"{LEAST_ANSWERS} answers, too few to say whether all or none solve them."
+    )
+    return [note]

@@ -14,7 +14,6 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Finding
 from itemwise.studies.linking.linking_anchors import (
@@ -51,7 +50,7 @@ FEW_ANCHORS = 5
 MANY_DRIFTED = 0.3
 DRIFTED = "drifted"
 NAMES = ("difficulty", "discrimination")
-SURE = normal_reach(0.95)  # standard errors, which ± stands for in sentences
+SURE = 1.96  # standard errors, which ± stands for in sentences
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Saturation: how much a benchmark still tells of its best respondents, whole and by group."""
+"""Saturation: how well a benchmark still separates its best respondents, overall and by group."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from itemwise.numerics.clustered import Grouping, clustered_means, t_test
 from itemwise.numerics.paired import mcnemar
 from itemwise.responses import Responses
 from itemwise.responses.cells import as_floats
+from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ALL_ITEMS = "all items"
 SATURATED, NEARLY, OPEN = "saturated", "nearly saturated", "open"
-UNTOLD = "cannot be told"  # where hardly an item was answered by two of the best
+UNTOLD = "unknown"  # if few items were answered by two of the best
 MOST_BEST = 5
-BEST_SHARE = 4  # one in so many respondents is among the best, up to five of them
-MUCH_SOLVED = 0.5  # of the items, by all of the best
-LITTLE_LEFT = 0.5  # of the information where the benchmark tells most
-ALPHA = 0.05  # of the paired test of the best two
-MOSTLY = 0.5  # of the items must be answered by two of the best, for anything to be said of them
+BEST_SHARE = 4  # one in four respondents is among the best, five at most
+MUCH_SOLVED = 0.5  # share of items solved by all of the best
+LITTLE_LEFT = 0.5  # share of the peak information
+ALPHA = 0.05  # level of the paired test of the best two
+MOSTLY = 0.5  # share of items that two of the best must have answered
 POINTS = 61
-CONFIDENCE = 0.95  # of intervals of shares
+CONFIDENCE = 0.95  # of the intervals of shares
+SURE = 1.96  # standard errors, which ± stands for
 
 
 def saturation_frame(
     calibration: Calibration, table: Responses, groups: Sequence[str] | None
 ) -> pd.DataFrame:
-    """One row for all items, and one a group of them; the best are those of that row.
+    """One row for all items, and one per group; the best respondents are chosen for each row.
 
     The items of `calibration` are those of `table`.
     """
@@ -51,7 +53,7 @@ def saturation_frame(
 
 
 def information_along(calibration: Calibration, abilities: Floats) -> Floats:
-    """Information of the items on which respondents differed, at each ability."""
+    """Information at each ability, from the items on which respondents differed."""
     told = informative(calibration)
     if not told.any():
         return np.zeros(len(abilities))
@@ -61,16 +63,55 @@ def information_along(calibration: Calibration, abilities: Floats) -> Floats:
 
 
 def best_of(ability: Floats, asked: np.ndarray) -> np.ndarray:
-    """Places of the best respondents, best first: one in four, at least two, at most five."""
+    """Positions of the best respondents, best first: one in four, at least two, at most five."""
     there = np.flatnonzero(asked)
     order = there[np.argsort(-ability[there], kind="stable")]
     return order[: min(MOST_BEST, max(2, len(order) // BEST_SHARE))]
 
 
+def said_of_saturation(frame: pd.DataFrame) -> str:
+    """A sentence on all items, and which groups are saturated."""
+    row = frame.loc[[ALL_ITEMS]].iloc[0]
+    if not row["best"]:
+        return ""
+    best = "the best respondent" if row["best"] == 1 else f"the best {int(row['best'])}"
+    if row["state"] == UNTOLD:
+        return (
+            "Saturation is unknown: only "
+            f"{row['told']:.0%} of {counted(int(row['n_items']), 'item')} were answered by two or "
+            "more of the best respondents."
+        )
+    text = (
+        f"{str(row['state']).capitalize()}: {int(row['solved_by_best']):,} of "
+        f"{counted(int(row['n_items']), 'item')} are solved by all of {best}; {_said_of_lead(row)}"
+        f"at their ability the items have {row['information_left']:.0%} of their peak information "
+        f"(standard error {row['se_top']:.2f}, at the median ability {row['se_middle']:.2f})."
+    )
+    parts = frame.drop(index=ALL_ITEMS)
+    full = list(parts.index[parts["state"] == SATURATED])
+    if not len(parts):
+        return text
+    if not full:
+        return f"{text} No group of items is saturated on its own."
+    still = int((parts["state"] == OPEN).sum())
+    return f"{text} Saturated groups: {listed(full, 'group')} of {len(parts)}; {still} open."
+
+
+def _said_of_lead(row: pd.Series[Any]) -> str:
+    """How much the best two differ, and whether significantly; empty if there is only one."""
+    if not row["lead_p"] <= 1:
+        return ""
+    verdict = "significantly" if row["lead_p"] <= ALPHA else "not significantly"
+    return (
+        f"the best two differ by {row['lead']:.3f} ± {SURE * row['lead_se']:.3f} in accuracy, "
+        f"{verdict} (p = {row['lead_p']:.2g} for this pair alone), and "
+    )
+
+
 def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
     scored = calibration.score(table)
     ability = scored["ability"].to_numpy()
-    # By accuracy, as a leaderboard has them, where everybody was asked everything.
+    # By accuracy, as on a leaderboard, if everybody was asked everything.
     standing = as_floats(table.cells).mean(axis=1) if table.complete else ability
     best = best_of(standing, np.asarray(table.observed.any(axis=1)))
     if not best.size:
@@ -107,7 +148,7 @@ def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
 
 
 def _lead(calibration: Calibration, table: Responses, first: int, second: int) -> dict[str, float]:
-    """Of the best over the second in accuracy, on items that both answered: a paired test."""
+    """Lead of the best over the second in accuracy on the items both answered, with its test."""
     low, high = calibration.model.extent()
     one, other = (as_floats(table.cells[[first, second]]) - low) / (np.asarray(high) - low)
     away = one - other
@@ -122,7 +163,7 @@ def _lead(calibration: Calibration, table: Responses, first: int, second: int) -
 
 
 def _counts(calibration: Calibration, table: Responses, best: np.ndarray) -> dict[str, Any]:
-    """Items that the best all solve, on which they still differ, and the share that tells it."""
+    """Items that all of the best solve, items on which they differ, and the share compared."""
     values = as_floats(table.cells[best])
     _, high = calibration.model.extent()
     asked = ~np.isnan(values)
@@ -137,13 +178,13 @@ def _counts(calibration: Calibration, table: Responses, best: np.ndarray) -> dic
 
 
 def _interval(count: int, n: int) -> tuple[float, float]:
-    """Of the share that other items of this kind would have."""
+    """Wilson interval of a share of items."""
     low, high = wilson(np.array([float(count)]), np.array([float(n)]), CONFIDENCE)
     return float(low[0]), float(high[0])
 
 
 def _differ(values: Floats) -> np.ndarray:
-    """Items to which responses are not all the same."""
+    """Items to which not all responses are equal."""
     low = np.where(np.isnan(values), np.inf, values).min(axis=0)
     high = np.where(np.isnan(values), -np.inf, values).max(axis=0)
     differ: np.ndarray = high > low
@@ -151,7 +192,7 @@ def _differ(values: Floats) -> np.ndarray:
 
 
 def _state(solved: float, left: float, lead_p: float) -> str:
-    """Much solved and little left: nearly; where the best two cannot be told apart, wholly."""
+    """Nearly saturated if much is solved and little is left; saturated if the best two also tie."""
     if solved < MUCH_SOLVED or left >= LITTLE_LEFT:
         return OPEN
     return NEARLY if lead_p <= ALPHA else SATURATED

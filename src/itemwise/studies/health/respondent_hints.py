@@ -1,19 +1,19 @@
-"""Respondents that are right where their ability says they should not be: a hint, never a proof.
+"""Respondents who are right more often than their ability predicts: a hint, never a proof.
 
-Two statistics, each as a standard normal deviate. The first counts right responses to items that
-are hard for the respondent; since its ability was estimated from the same responses, what it owes
-to that estimate is taken out (as Snijders, 2001, does for person fit), and the skewness of the
-count is allowed for. The second compares each group of items with the ability on all others.
+There are two statistics, each a standard normal deviate. The first counts right responses to items
+that are hard for the respondent. Its ability was estimated from the same responses, so the effect
+of that estimate is removed (as Snijders, 2001, does for person fit), and the skewness of the count
+is allowed for. The second compares each group of items with the ability on all others.
 
-Chances are those of the model, corrected by how often cells of such a chance were in fact right:
-a floor of guessing that the model does not know alarms nobody. And where respondents scatter more
-than the model allows, all of them are judged by the scatter that there is.
+Probabilities are those of the model, corrected by how often cells of such a probability were in
+fact right, so that guessing that the model does not include raises no alarm. If respondents vary
+more than the model allows, all of them are judged by the variation observed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,22 +24,24 @@ from itemwise.numerics.blocks import row_blocks
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
 from itemwise.responses.cells import as_floats
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ALPHA = 0.05  # of false discoveries among the hints
-HARD = 0.3  # chance below which an item is hard for a respondent
-LEAST_HARD = 5  # items; of fewer nothing is said
-LEAST_OTHERS = 5  # items outside a group that tell of the ability
-BINS, LEAST_CELLS = 20, 200  # of the chances, when they are corrected
-ENOUGH_TO_SCATTER = 20  # respondents from which their scatter is told
+ALPHA = 0.05  # share of false discoveries among the hints
+HARD = 0.3  # probability below which an item is hard for a respondent
+LEAST_HARD = 5  # hard items needed for a test
+LEAST_OTHERS = 5  # items outside a group needed to estimate the ability
+BINS, LEAST_CELLS = 20, 200  # for the correction of probabilities
+ENOUGH_TO_SCATTER = 20  # respondents needed to estimate their variation
 NORMAL_MAD = 1.4826
 NUDGE = 1e-4
 FINE = 400
-LEAST_SKEW = 1e-3  # less is none
-LEAST = 1e-3  # chance of any response
+LEAST_SKEW = 1e-3  # less is ignored
+LEAST = 1e-3  # smallest probability of a response
 CELLS = 1 << 21
+SURE = 1.96  # standard errors, which ± stands for
 
 
 def respondent_frame(calibration: Calibration, table: Responses) -> pd.DataFrame:
@@ -61,9 +63,9 @@ def respondent_frame(calibration: Calibration, table: Responses) -> pd.DataFrame
 
 
 def group_frame(calibration: Calibration, table: Responses, groups: Sequence[str]) -> pd.DataFrame:
-    """One row a respondent and group: how it did there, and what its ability elsewhere expects.
+    """One row per respondent and group: its result there, and what its ability elsewhere predicts.
 
-    Groups are judged where at least five items lie outside; `p` is the chance of doing so well.
+    Groups are judged if at least five items lie outside; `p` is the probability of such a result.
     """
     import pandas as pd
     from scipy.special import ndtr
@@ -84,6 +86,17 @@ def group_frame(calibration: Calibration, table: Responses, groups: Sequence[str
     return frame[[*_GROUP_COLUMNS]]
 
 
+def hint_said(name: str, row: pd.Series[Any]) -> str:
+    """Say what is unexpected about one respondent, a row of the frame of respondents."""
+    hard = (
+        f"right on {row['right_on_hard']:,} of {counted(int(row['hard']), 'hard item')}, where "
+        f"{row['expected_on_hard']:.1f} ± {SURE * row['expected_on_hard_se']:.1f} are expected"
+    )
+    groups = f"better on {row['too_good_on']} than its other responses predict"
+    said = [text for text, told in ((hard, row["hint"]), (groups, row["too_good_on"])) if told]
+    return f"{name} is {' and '.join(said)}"
+
+
 _GROUP_COLUMNS = (
     *("respondent", "group", "n_items", "share_right", "expected", "expected_se"),
     *("z", "p", "p_adjusted", "hint"),
@@ -91,7 +104,7 @@ _GROUP_COLUMNS = (
 
 
 def _one_group(calibration: Calibration, table: Responses, inside: np.ndarray) -> pd.DataFrame:
-    """Share right in a group of items, against the ability on the others."""
+    """Share right in a group of items, compared with the ability on the others."""
     import pandas as pd
 
     there, others = np.flatnonzero(inside), np.flatnonzero(~inside)
@@ -129,13 +142,13 @@ def _one_group(calibration: Calibration, table: Responses, inside: np.ndarray) -
 
 
 def _missing(table: Responses, items: np.ndarray) -> np.ndarray:
-    """How many of some items each respondent was not asked."""
+    """How many of these items each respondent was not asked."""
     missing: np.ndarray = (~table.observed[:, items]).sum(axis=1)
     return missing
 
 
 def _hard_items(calibration: Calibration, table: Responses, ability: Floats) -> dict[str, Floats]:
-    """Right responses to hard items, what is expected, and how far beyond chance they are."""
+    """Right responses to hard items: observed, expected, and the test of the difference."""
     from scipy.special import ndtr
 
     corrected = _Corrected(calibration, table, ability)
@@ -164,7 +177,7 @@ def _hard_items(calibration: Calibration, table: Responses, ability: Floats) -> 
 
 
 def _as_normal(z: Floats, skew: Floats) -> Floats:
-    """Deviates of a skewed sum as those of a normal one, by the gamma distribution of its skew."""
+    """Normal deviates of a skewed sum, by a gamma distribution with its skewness."""
     from scipy.special import gammainc, gammaincc, ndtri
 
     found = z.copy()
@@ -178,13 +191,13 @@ def _as_normal(z: Floats, skew: Floats) -> Floats:
 
 
 def _among_others(z: Floats) -> Floats:
-    """Deviates by the middle and the scatter of all, where these are more than the model allows."""
+    """Deviates standardised by the median and spread of all, if these exceed the model's."""
     middle, scatter = _scatter(z)
     return (z - middle) / scatter
 
 
 def _scatter(z: Floats) -> tuple[float, float]:
-    """Middle and scatter of deviates; 0 and 1, as the model has them, of few."""
+    """Median and spread of deviates; 0 and 1, as the model has them, if there are few."""
     seen = z[np.isfinite(z)]
     if len(seen) < ENOUGH_TO_SCATTER:
         return 0.0, 1.0
@@ -193,14 +206,14 @@ def _scatter(z: Floats) -> tuple[float, float]:
 
 
 class _Corrected:
-    """Chances of cells, corrected by how often cells of such a chance were right."""
+    """Probabilities of cells, corrected by how often cells of such a probability were right."""
 
     def __init__(self, calibration: Calibration, table: Responses, ability: Floats) -> None:
         self._calibration, self._table, self._ability = calibration, table, ability
         self._at, self._shift = self._curve()
 
     def sums(self, rows: slice) -> Floats:
-        """What the statistic of each respondent is made of, (6, n_rows)."""
+        """The sums that make up the statistic of each respondent, (6, n_rows)."""
         cells, ability = self._table.cells[rows], self._ability[rows]
         asked = (cells >= 0).astype(float)
         chance = self._chance(ability)
@@ -208,7 +221,7 @@ class _Corrected:
         noise = asked * chance * (1 - chance)
         hard = asked * (chance < HARD)
         tells = np.where(asked > 0, rise / np.maximum(chance * (1 - chance), 1e-9), 0.0)
-        # The part of the count that the estimate of ability has already used is taken out.
+        # Remove the part of the count that the estimate of ability has already used.
         information = (tells * rise).sum(axis=1)
         used = (hard * rise).sum(axis=1) / np.where(information > 0, information, np.inf)
         weight = hard - used[:, None] * tells
@@ -234,7 +247,7 @@ class _Corrected:
         return found
 
     def _curve(self) -> tuple[Floats, Floats]:
-        """Where on the model's chance, and by how much, more cells were right than it says."""
+        """How much more often cells were right than the model predicts, by its probability."""
         n, right, chance = np.zeros((3, FINE))
         for rows in row_blocks(len(self._ability), max(16, CELLS // self._table.n_items)):
             cells = self._table.cells[rows]
@@ -244,7 +257,7 @@ class _Corrected:
             n += np.bincount(places, minlength=FINE)
             right += np.bincount(places, cells[asked] == 1, minlength=FINE)
             chance += np.bincount(places, raw, minlength=FINE)
-        # Neighbouring bins together, until each holds enough cells.
+        # Neighbouring bins are merged until each holds enough cells.
         bins = (np.cumsum(n) - n) // max(LEAST_CELLS, n.sum() / BINS)
         _, place = np.unique(bins[n > 0], return_inverse=True)
         pooled = [np.bincount(place, part[n > 0]) for part in (n, right, chance)]

@@ -1,11 +1,11 @@
-"""Near-duplicate items: pairs answered alike far beyond what the ability of respondents explains.
+"""Near-duplicate items: pairs answered alike far more often than ability explains.
 
-Given the abilities, responses to two items differ at a respondent with the chance
-d = P(1 - P') + (1 - P)P', so that the number of respondents at whom they differ is a sum of
-independent trials. The chance of as few differences as were seen is bounded by Chernoff's
-inequality, which is exact where there is no difference at all: with thirty respondents, as with
-thousands, a pair is never called surer than it is. Respondents who err together count as fewer:
-the logarithm of the chance is multiplied by the effective share of them.
+Given the abilities, a respondent's responses to two items differ with probability
+d = P(1 - P') + (1 - P)P', so the number of respondents for whom they differ is a sum of independent
+trials. The probability of at most the observed number of differences is bounded by Chernoff's
+inequality, which is exact where there is no difference at all. So the p-value is conservative for
+thirty respondents as for thousands. Respondents with correlated errors count as fewer: the
+logarithm of the probability is multiplied by their effective share.
 """
 
 from __future__ import annotations
@@ -22,44 +22,45 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks, workers
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ALPHA = 0.05  # of false discoveries among the pairs called duplicates
-MOST_DIFFERENT = 0.25  # of the differences that the model expects; more is no near-duplicate
-STRIP = 512  # items at a time
-SCREEN = np.log(1e-3)  # pairs whose chance is clearly above are not looked at again
-TIGHTER = 1.5  # the bound by which pairs are screened is no looser than this, in logarithms
-CANDIDATE_CELLS = 10**8  # pairs × respondents looked at exactly
-FEW_RESPONDENTS = 100  # up to here, patterns may coincide by chance, and it is counted how many
+ALPHA = 0.05  # share of false discoveries among the pairs called duplicates
+MOST_DIFFERENT = 0.25  # share of the expected differences that a near-duplicate may have
+STRIP = 512  # items compared at a time
+SCREEN = np.log(1e-3)  # pairs that are clearly more probable are not examined further
+TIGHTER = 1.5  # slack of the bound by which pairs are screened, as a factor of the logarithm
+CANDIDATE_CELLS = 10**8  # pairs × respondents examined exactly
+FEW_RESPONDENTS = 100  # up to which chance coincidences of patterns are counted
 CELLS = 1 << 22
-MOST_ROWS, MOST_ITEMS = 2000, 1000  # for the effective number of respondents
+MOST_ROWS, MOST_ITEMS = 2000, 1000  # used for the effective number of respondents
 
 
 class Coincidences(NamedTuple):
-    """Pairs of items answered alike by every respondent: those seen, and those to be expected."""
+    """Pairs of items answered alike by every respondent: how many there are and are expected."""
 
     seen: int
-    expected: float  # NaN where respondents are too many for it to matter
+    expected: float  # NaN if there are so many respondents that it is negligible
 
 
 @dataclass(frozen=True, eq=False)
 class DuplicateItems:
-    """Pairs of items that are near-duplicates by their responses."""
+    """Pairs of items whose responses show them to be near-duplicates."""
 
     pairs: pd.DataFrame  # item, other, n_respondents, agreement, expected_agreement, p, p_adjusted
-    original: tuple[str, ...]  # of each item; empty for those that are no duplicates
+    original: tuple[str, ...]  # of each item; empty if it is not a duplicate
     coincidences: Coincidences
     n_pairs: int
-    least_p: float  # that identical responses could have had, at best
+    least_p: float  # the smallest p-value that identical responses could have
 
 
 def effective_share(calibration: Calibration, table: Responses, ability: Floats) -> float:
-    """How many independent respondents each is worth, given how they err together.
+    """Effective number of independent respondents, as a share of all respondents.
 
-    Residuals of independent respondents have no direction in common: the largest eigenvalue of
-    their covariances is (1 + √(respondents / items))² times the mean one (Marchenko and Pastur).
+    If residuals are independent, the largest eigenvalue of their covariance matrix is about
+    (1 + √(respondents / items))² times the mean one (Marchenko and Pastur).
     """
     rows = np.unique(np.linspace(0, table.n_respondents - 1, MOST_ROWS).round().astype(int))
     items = np.unique(np.linspace(0, table.n_items - 1, MOST_ITEMS).round().astype(int))
@@ -78,11 +79,11 @@ def effective_share(calibration: Calibration, table: Responses, ability: Floats)
 def duplicate_items(
     calibration: Calibration, table: Responses, ability: Floats, share: float
 ) -> DuplicateItems:
-    """Find pairs of right-or-wrong items that are answered alike beyond the model.
+    """Find pairs of right-or-wrong items that are answered alike more often than the model expects.
 
     The items of `calibration` are those of `table`; `ability` is that of its respondents, and
-    `share` of them are worth an independent one each. Work goes strip by strip, so that no table
-    of items × items is ever held.
+    `share` their effective share. Items are compared in strips, so no items × items table is held
+    in memory.
     """
     kept = np.flatnonzero(_varied(table.cells))
     search = _Search(calibration, table, ability, kept)
@@ -103,14 +104,33 @@ def duplicate_items(
     )
 
 
+def duplicate_notes(found: DuplicateItems, n_respondents: int, share: float) -> list[str]:
+    """Notes on how well near-duplicates can be detected with these respondents."""
+    notes = []
+    worth = f"{share * n_respondents:.0f} independent ones"
+    if found.n_pairs and found.least_p * found.n_pairs > ALPHA:
+        notes.append(
+            f"{counted(n_respondents, 'respondent')} (with correlated errors, worth {worth}) are "
+            f"too few to detect near-duplicates among {counted(found.n_pairs, 'pair')}: some "
+            "patterns coincide by chance."
+        )
+    seen, expected = found.coincidences
+    if seen and expected == expected:  # not NaN
+        notes.append(
+            f"{counted(seen, 'pair')} of items {'is' if seen == 1 else 'are'} answered alike by "
+            f"every respondent; the model expects {expected:,.1f} by chance."
+        )
+    return notes
+
+
 def _varied(cells: np.ndarray) -> np.ndarray:
-    """Items to which responses differ."""
+    """Items that some solve and some do not."""
     varied: np.ndarray = (cells == 1).any(axis=0) & (cells == 0).any(axis=0)
     return varied
 
 
 class _Strip(NamedTuple):
-    """Some items, (n_respondents, n_items) each; 0 where never asked."""
+    """Some items, (n_respondents, n_items) each; 0 where not asked."""
 
     right: Floats
     wrong: Floats
@@ -129,7 +149,7 @@ class _Search:
         self.coincidences = Coincidences(0, 0.0)
 
     def candidates(self, share: float) -> Floats:
-        """Pairs that may turn out to be duplicates: first, second, differences, expected ones."""
+        """Candidate pairs: first item, second item, observed and expected differences."""
         strips = row_blocks(self._kept.size, STRIP)
         most = int(np.clip(CANDIDATE_CELLS // len(self._ability), 1000, 200_000))
         best, seen = np.empty((0, 5)), 0
@@ -144,7 +164,7 @@ class _Search:
         return best[order, :4]
 
     def _compared(self, share: float, strips: tuple[slice, slice]) -> tuple[Floats, int, float]:
-        """Of two strips: candidates, pairs answered alike by all, and how many are expected."""
+        """Compare two strips: candidates, pairs answered alike by all, and how many are expected."""
         left, right = strips
         one = self._strip(self._kept[left])
         other = one if left == right else self._strip(self._kept[right])
@@ -157,13 +177,13 @@ class _Search:
         rows, columns = np.nonzero(pair & (differ <= MOST_DIFFERENT * model) & (model > 0))
         seen = np.round(differ[rows, columns].astype(float))
         mean = model[rows, columns].astype(float)
-        # Chernoff's bound of a Poisson number, which the sum of trials is never looser than.
+        # Chernoff's bound for a Poisson variable, which also bounds the sum of trials.
         bound = share * (seen - mean - seen * np.log(np.maximum(seen, 1e-9) / mean))
         found = np.stack([rows + left.start, columns + right.start, seen, mean, bound], axis=1)
         return found[bound <= SCREEN / TIGHTER], alike, expected
 
     def log_chances(self, pairs: np.ndarray, differ: Floats) -> Floats:
-        """Log of the chance of so few differences, or a bound of it, (n_pairs,)."""
+        """Log-probability of so few differences, or a bound of it, (n_pairs,)."""
         found = np.empty(len(pairs))
         for rows in row_blocks(len(pairs), max(1, CELLS // len(self._ability))):
             names, places = np.unique(self._kept[pairs[rows]], return_inverse=True)
@@ -175,7 +195,7 @@ class _Search:
         return found
 
     def described(self, candidates: Floats, p: Floats, p_adjusted: Floats) -> pd.DataFrame:
-        """The pairs by name, with what was seen and what the model expects."""
+        """The pairs by name, with observed and expected agreement."""
         import pandas as pd
 
         first, second = self._kept[candidates[:, :2].astype(int)].T.reshape(2, -1)
@@ -207,7 +227,7 @@ class _Search:
 
 
 def _identical(one: _Strip, other: _Strip) -> NDArray[np.float32]:
-    """How likely each pair is answered alike by every respondent."""
+    """Probability that each pair is answered alike by every respondent."""
     found = np.ones((one.chance.shape[1], other.chance.shape[1]), dtype=np.float32)
     for p, q, p_other, q_other in zip(one.chance, one.miss, other.chance, other.miss, strict=True):
         found *= 1 - (np.outer(p, q_other) + np.outer(q, p_other))
@@ -215,10 +235,10 @@ def _identical(one: _Strip, other: _Strip) -> NDArray[np.float32]:
 
 
 def _log_chance(different: Floats, seen: Floats) -> Floats:
-    """Chernoff's bound of the log-chance of at most `seen` differences, (n_pairs,).
+    """Chernoff's bound of the log-probability of at most `seen` differences, (n_pairs,).
 
-    `different` (n_pairs, n_respondents) are the chances of each. Any tilt gives a bound; the best
-    one of equal chances is taken, and where nothing differs, the chance itself.
+    `different` (n_pairs, n_respondents) are the probabilities of a difference. Any tilt gives a
+    bound; the one that is best for equal probabilities is used. With no difference it is exact.
     """
     n, mean = np.maximum((different > 0).sum(axis=1), 1), different.sum(axis=1)
     share, usual = np.minimum(seen / n, 1 - 1e-9), np.minimum(mean / n, 1 - 1e-9)
@@ -239,11 +259,11 @@ def _best(parts: list[Floats], most: int) -> Floats:
 
 
 def _originals(pairs: pd.DataFrame, items: tuple[str, ...]) -> tuple[str, ...]:
-    """The earliest item that each is a duplicate of, if possible one that is none itself."""
+    """The earliest item that each item duplicates, if possible one that is no duplicate itself."""
     place = {name: k for k, name in enumerate(items)}
     earlier: dict[str, list[str]] = {}
     for item, other in zip(pairs["item"], pairs["other"], strict=True):
-        earlier.setdefault(other, []).append(item)  # the first is the surest
+        earlier.setdefault(other, []).append(item)  # the first has the smallest p-value
     found: dict[str, str] = {}
     for name in sorted(earlier, key=place.__getitem__):
         roots = [each for each in earlier[name] if each not in found]
