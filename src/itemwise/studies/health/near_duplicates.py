@@ -164,7 +164,7 @@ class _Search:
         return best[order, :4]
 
     def _compared(self, share: float, strips: tuple[slice, slice]) -> tuple[Floats, int, float]:
-        """Compare two strips: candidates, pairs answered alike by all, and how many are expected."""
+        """Compare two strips: candidates, pairs answered alike by all, and the expected number."""
         left, right = strips
         one = self._strip(self._kept[left])
         other = one if left == right else self._strip(self._kept[right])
