@@ -21,7 +21,7 @@ import numpy as np
 
 import itemwise as iw
 from common import SHARED, machine, print_table
-from itemwise.datasets.perturbations import adversarial, blur, watermark
+from perturbations import adversarial, blur, watermark
 
 RESAMPLES = 200
 FEWER = 40

@@ -82,7 +82,7 @@ def test_tables_of_right_and_wrong_need_no_classifiers(run, tmp_path):
         (["absent.csv"], "absent.csv"),
         (["digits"], "Did you mean 'sklearn:digits'?"),
         (["sklearn:iris", "sklearn:iris"], "used more than once"),
-        (["sklearn:iris", "--test-size", "2"], "test_share"),
+        (["sklearn:iris", "--test-size", "2"], "test_size"),
         (["sklearn:iris", "--size", "nan"], "--size is nan"),
         (["sklearn:iris", "--size", "-1"], "--size is -1"),
         (["a/x.csv", "b/x.csv", "--responses"], "Two files are called 'x'"),

@@ -82,7 +82,7 @@ def test_a_given_test_part_is_kept(frame, tmp_path):
     train.to_csv(tmp_path / "train.csv", index=False)
     shuffled = frame[["Species", "x"]]
     dataset = load_dataset((tmp_path / "train.csv", shuffled), "Species")
-    split = split_dataset(dataset, most_test=2)
+    split = split_dataset(dataset, max_test_size=2)
     assert dataset.name == "train"
     assert split.test.tolist() == [12, 13, 14, 15]
     assert split.y_test.tolist() == [0, 1, 0, 1]

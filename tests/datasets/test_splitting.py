@@ -28,7 +28,7 @@ def test_a_split_divides_the_instances_and_shows_each_class_to_both_parts(
     counts, share, most, seed
 ):
     dataset = dataset_of(counts)
-    split = split_dataset(dataset, test_share=share, most_test=most, random_state=seed)
+    split = split_dataset(dataset, test_size=share, max_test_size=most, random_state=seed)
     together = np.sort(np.concatenate([split.train, split.test]))
     np.testing.assert_array_equal(together, np.arange(len(dataset)))
     assert len(split.test) <= most
@@ -36,7 +36,7 @@ def test_a_split_divides_the_instances_and_shows_each_class_to_both_parts(
     labels = dataset.target.to_numpy()
     assert [split.classes[code] for code in split.y_test] == list(labels[split.test])
     assert [split.classes[code] for code in split.y_train] == list(labels[split.train])
-    again = split_dataset(dataset, test_share=share, most_test=most, random_state=seed)
+    again = split_dataset(dataset, test_size=share, max_test_size=most, random_state=seed)
     assert split.test.tobytes() == again.test.tobytes()
     assert split.X_train.tobytes() == again.X_train.tobytes()
 
@@ -52,12 +52,12 @@ def test_classes_keep_their_shares(counts):
 def test_thirty_percent_and_at_most_five_hundred_by_default():
     assert len(split_dataset(dataset_of([60, 40])).test) == 30
     assert len(split_dataset(dataset_of([2000, 1000])).test) == 500
-    assert len(split_dataset(dataset_of([2000, 1000]), most_test=None).test) == 900
+    assert len(split_dataset(dataset_of([2000, 1000]), max_test_size=None).test) == 900
 
 
 @pytest.mark.parametrize("share", [0.02, 0.95])
 def test_a_rare_class_is_in_the_smaller_part_too(share):
-    split = split_dataset(dataset_of([2, 40]), test_share=share)
+    split = split_dataset(dataset_of([2, 40]), test_size=share)
     assert set(split.y_train) == set(split.y_test) == {0, 1}
 
 
@@ -81,19 +81,26 @@ def test_too_small_to_split_says_so(counts):
 
 
 def test_more_classes_than_test_instances_allowed():
-    with pytest.raises(InputError, match="Set most_test to 5 or more"):
-        split_dataset(dataset_of([4] * 5), most_test=3)
+    with pytest.raises(InputError, match="Set max_test_size to 5 or more"):
+        split_dataset(dataset_of([4] * 5), max_test_size=3)
 
 
-@pytest.mark.parametrize("share", [0, 1, -0.1, 30, float("nan")])
+@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, True, float("nan")])
 def test_a_share_is_between_nothing_and_all(share):
     with pytest.raises(InputError, match="between 0 and 1"):
-        split_dataset(dataset_of([5, 5]), test_share=share)
+        split_dataset(dataset_of([5, 5]), test_size=share)
 
 
-def test_most_test_is_at_least_two():
+def test_a_whole_number_is_the_number_of_test_instances():
+    dataset = dataset_of([2000, 1000])
+    assert len(split_dataset(dataset, test_size=700).test) == 700
+    with pytest.raises(InputError, match="number from 2 to 2,998"):
+        split_dataset(dataset, test_size=2999)
+
+
+def test_max_test_size_is_at_least_two():
     with pytest.raises(InputError, match="2 or more"):
-        split_dataset(dataset_of([5, 5]), most_test=1)
+        split_dataset(dataset_of([5, 5]), max_test_size=1)
 
 
 def test_heart_statlog_is_split_as_in_paper_001(shared):

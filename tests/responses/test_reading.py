@@ -454,7 +454,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, suffix, responses):
 @pytest.mark.parametrize("items", [["item", "response", "model"], ["respondents"], [""]])
 def test_items_may_be_called_like_columns_of_a_long_table(tmp_path, suffix, items):
     responses = Responses([[1] * len(items), [0] * len(items)], items=items)
-    responses.save(tmp_path / f"a{suffix}")
+    assert responses.save(tmp_path / f"a{suffix}") == tmp_path / f"a{suffix}"
     assert read_responses(tmp_path / f"a{suffix}") == responses
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.arguments import as_number
 from itemwise.datasets.dataset import Dataset
 from itemwise.datasets.labels import coded
 from itemwise.datasets.preprocessing import prepared
@@ -45,31 +47,31 @@ class Split:
 def split_dataset(
     dataset: Dataset,
     *,
-    test_share: float = 0.3,
-    most_test: int | None = 500,
+    test_size: float = 0.3,
+    max_test_size: int | None = 500,
     random_state: int = 0,
 ) -> Split:
-    """Split stratified by class, and turn the columns into numbers.
+    """Split a `dataset` into a training and a test part, stratified by class, as numbers.
 
-    A test part that the user gave is kept as it is. Otherwise `test_share` of the instances are
-    drawn, at most `most_test` (None: no limit); every class is in both parts, in proportion as far
-    as whole instances allow. A class with one member can be in one part only: it stays in the
-    training part, and a note says so.
+    A test part that the user gave is kept as it is. Otherwise `test_size` is the share of the
+    instances to hold out, at most `max_test_size` of them (None: no limit), or their number. Every
+    class is in both parts, in proportion as far as whole instances allow. A class with one member
+    can only be in one part: it stays in the training part, and a note says so.
 
-    `dataset` is a `Dataset`. The split has `X_train` and `X_test`, a row an instance, `y_train` and
-    `y_test`, codes of `classes`, and where they stand in the data set (`train`, `test`). Same
-    `random_state`, same split.
+    The split has `X_train` and `X_test` with one row per instance, `y_train` and `y_test` with
+    codes of `classes`, and their positions in the data set (`train`, `test`). The same
+    `random_state` gives the same split.
 
     >>> import itemwise as iw
-    >>> iw.split_dataset(iw.load_dataset("sklearn:iris"), test_share=0.2)
+    >>> iw.split_dataset(iw.load_dataset("sklearn:iris"), test_size=0.2)
     Split of 'iris': 120 training and 30 test instances, 4 columns, 3 classes
     """
     codes, classes = coded(dataset.target)
-    _check_arguments(test_share, most_test)
+    _check_arguments(test_size, max_test_size)
     notes: list[str] = []
     if dataset.test is None:
         train, test = _drawn(
-            dataset.name, codes, classes, test_share, most_test, random_state, notes
+            dataset.name, codes, classes, test_size, max_test_size, random_state, notes
         )
     else:
         train, test = _given(dataset, codes, classes)
@@ -88,21 +90,28 @@ def split_dataset(
     )
 
 
-def _check_arguments(test_share: float, most_test: int | None) -> None:
-    if not 0 < test_share < 1:
+def _check_arguments(test_size: float, max_test_size: int | None) -> None:
+    if not (_is_count(test_size) or 0 < as_number(test_size) < 1):
         raise InputError(
-            f"test_share is {shown(test_share)}, but it should be between 0 and 1, like 0.3."
+            f"test_size is {shown(test_size)}, but it should be a share between 0 and 1, like 0.3, "
+            "or a whole number of instances."
         )
-    if most_test is not None and most_test < 2:
-        raise InputError(f"most_test is {shown(most_test)}, but it should be 2 or more, or None.")
+    if max_test_size is not None and max_test_size < 2:
+        raise InputError(
+            f"max_test_size is {shown(max_test_size)}, but it should be 2 or more, or None."
+        )
+
+
+def _is_count(test_size: object) -> bool:
+    return isinstance(test_size, Integral) and not isinstance(test_size, bool) and test_size >= 2
 
 
 def _drawn(
     name: str,
     codes: NDArray[np.int64],
     classes: tuple[str, ...],
-    test_share: float,
-    most_test: int | None,
+    test_size: float,
+    max_test_size: int | None,
     random_state: int,
     notes: list[str],
 ) -> tuple[Positions, Positions]:
@@ -120,22 +129,31 @@ def _drawn(
             f"{len(classes):,} classes, but at least two classes need two members each, one for "
             "either part. Give more instances, or merge rare classes."
         )
-    size = _test_size(name, len(divided), n_classes, test_share, most_test)
+    size = _n_test(name, len(divided), n_classes, test_size, max_test_size)
     train, test = _stratified(codes[divided], size, random_state)
     rest = np.flatnonzero(single[codes])
     return np.concatenate([divided[train], rest]), divided[test]
 
 
-def _test_size(name: str, n: int, n_classes: int, test_share: float, most_test: int | None) -> int:
-    """The share asked for, within its limit, with room for each class on both sides."""
-    if most_test is not None and n_classes > most_test:
+def _n_test(name: str, n: int, n_classes: int, test_size: float, max_test_size: int | None) -> int:
+    """The number of test instances: as asked for, with room for each class in both parts."""
+    if _is_count(test_size):
+        wanted = int(test_size)
+        if not n_classes <= wanted <= n - n_classes:
+            raise InputError(
+                f"test_size is {wanted:,}, but '{name}' has {n:,} instances to split and "
+                f"{n_classes:,} classes, and each class needs one instance in either part. Give a "
+                f"number from {n_classes:,} to {n - n_classes:,}."
+            )
+        return wanted
+    if max_test_size is not None and n_classes > max_test_size:
         raise InputError(
-            f"'{name}' has {n_classes:,} classes, but most_test allows {most_test:,} test "
-            f"instances, and each class needs one. Set most_test to {n_classes:,} or more."
+            f"'{name}' has {n_classes:,} classes, but max_test_size allows {max_test_size:,} test "
+            f"instances, and each class needs one. Set max_test_size to {n_classes:,} or more."
         )
-    wanted = math.ceil(test_share * n)
-    if most_test is not None:
-        wanted = min(wanted, most_test)
+    wanted = math.ceil(test_size * n)
+    if max_test_size is not None:
+        wanted = min(wanted, max_test_size)
     return min(max(wanted, n_classes), n - n_classes)
 
 

@@ -300,8 +300,7 @@ class Responses:
         """Write a CSV (also .csv.gz, .tsv) or Parquet file; see `write_responses`."""
         from itemwise.responses.writing import write_responses
 
-        write_responses(self, path)
-        return Path(path)
+        return write_responses(self, path)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Responses):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from itemwise.responses.table import Responses
 
 
-def write_responses(responses: Responses, path: PathLike) -> None:
-    """Write a wide table to `.csv`, `.tsv` (also with `.gz`) or `.parquet`, whole or not at all.
+def write_responses(responses: Responses, path: PathLike) -> Path:
+    """Write a wide table to `.csv`, `.tsv` (also with `.gz`) or `.parquet`, and return its path.
 
     `read_responses` gives an equal object back. Parquet remembers kind, facts and notes; a text
     file cannot: when it is read, pass `kind` where it would be inferred differently.
@@ -50,6 +50,7 @@ def write_responses(responses: Responses, path: PathLike) -> None:
             f"A name cannot be written as UTF-8: {shown(error.object)} holds half a character. "
             "Rename the respondent or item."
         ) from error
+    return Path(path)
 
 
 def _write_delimited(responses: Responses, file: BinaryIO, *, delimiter: str, packed: bool) -> None:

@@ -1,3 +1,6 @@
+from pathlib import Path
+from runpy import run_path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +15,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 import itemwise as iw
 from itemwise import performance_alarm
-from itemwise.datasets.perturbations import adversarial, blur, watermark
 from itemwise.errors import InputError
+
+PERTURBATIONS = run_path(Path(__file__).parents[3] / "benchmarks/perturbations.py")
+adversarial, blur, watermark = (
+    PERTURBATIONS[name] for name in ("adversarial", "blur", "watermark")
+)
 
 
 def drawn(n=400, mean=-1.0, ability=1.0, seed=0, slope=1.0):

@@ -111,7 +111,9 @@ def decode_benchmark(
     chosen = find_pool(pool)
     loaded = load_datasets(datasets, target, cache=cache)
     splits = [
-        split_dataset(one, test_share=test_size, most_test=max_test_size, random_state=random_state)
+        split_dataset(
+            one, test_size=test_size, max_test_size=max_test_size, random_state=random_state
+        )
         for one in loaded
     ]
     decoder = _Decoder(model, method)

@@ -193,7 +193,7 @@ def compare_classifiers(
     """
     loaded = load_dataset(dataset, target, cache=cache)
     split = split_dataset(
-        loaded, test_share=test_size, most_test=max_test_size, random_state=random_state
+        loaded, test_size=test_size, max_test_size=max_test_size, random_state=random_state
     )
     calibrating, (chosen, elsewhere) = find_pool(pool), _sorted_out(models, loaded, split)
     truth = np.array(split.classes, dtype=object)[split.y_test]

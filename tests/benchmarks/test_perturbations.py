@@ -1,3 +1,6 @@
+from pathlib import Path
+from runpy import run_path
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -5,8 +8,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from itemwise.datasets.perturbations import adversarial, blur, watermark
 from itemwise.errors import InputError
+
+PERTURBATIONS = run_path(Path(__file__).parents[2] / "benchmarks/perturbations.py")
+adversarial, blur, watermark = (
+    PERTURBATIONS[name] for name in ("adversarial", "blur", "watermark")
+)
 
 
 @pytest.fixture(scope="module")
