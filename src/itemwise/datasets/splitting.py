@@ -103,7 +103,8 @@ def _check_arguments(test_size: float, max_test_size: int | None) -> None:
 
 
 def _is_count(test_size: object) -> bool:
-    return isinstance(test_size, Integral) and not isinstance(test_size, bool) and test_size >= 2
+    whole = isinstance(test_size, Integral) and not isinstance(test_size, bool)
+    return whole and as_number(test_size) >= 2
 
 
 def _drawn(
