@@ -15,7 +15,7 @@ from common import SHARED, machine, print_table
 from itemwise.datasets import load_dataset, split_dataset
 from itemwise.pools import find_pool
 from itemwise.report import read_benchmark
-from itemwise.studies.benchmarks.benchmark import judge
+from itemwise.studies.benchmarks.decoder import judge
 
 
 def one_data_set(folds: int) -> list[tuple[object, ...]]:

@@ -15,7 +15,7 @@ from itemwise.errors import InputError
 from itemwise.files import make_folder
 from itemwise.models import MODELS
 from itemwise.scoring import METHODS
-from itemwise.studies.benchmarks.orders import ORDERS, SCORES
+from itemwise.studies.benchmarks import ORDERS, SCORES
 
 if TYPE_CHECKING:
     from itemwise.datasets import Dataset

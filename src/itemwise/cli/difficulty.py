@@ -197,7 +197,7 @@ def _read(
     """Features, and the columns that are named, as numbers."""
     import pandas as pd
 
-    from itemwise.studies.difficulty.targets import TARGETS
+    from itemwise.studies.difficulty.difficulty_targets import TARGETS
     from itemwise.tables.table_files import read_table
 
     frame = read_table(path)

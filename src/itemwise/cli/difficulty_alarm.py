@@ -10,7 +10,7 @@ import typer
 from itemwise.cli.console import Console
 from itemwise.cli.files import FIGURE, TABLE, check_targets, write_table
 from itemwise.cli.options import Json, Quiet, choice
-from itemwise.studies.difficulty.alarm import METHODS
+from itemwise.studies.difficulty.performance_alarm import METHODS
 
 Reference = Annotated[
     Path,

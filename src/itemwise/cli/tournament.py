@@ -59,7 +59,7 @@ def tournament(
     )
     from itemwise.cli.orders import read_order
     from itemwise.responses import read_responses
-    from itemwise.studies.benchmarks.tournament import tournament as play
+    from itemwise.studies.benchmarks.glicko_tournament import tournament as play
 
     console = Console(quiet, json)
     table = read_responses(responses, kind="continuous", layout=layout)

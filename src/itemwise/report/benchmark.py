@@ -31,7 +31,7 @@ from itemwise.studies import (
     relate_metadata,
     tournament,
 )
-from itemwise.studies.benchmarks.orders import ORDERS, SCORES
+from itemwise.studies.benchmarks import ORDERS, SCORES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ from itemwise.diagnostics.usable import informative
 from itemwise.files import PathLike, file_name_of
 from itemwise.report.folder import ReportFolder
 from itemwise.studies import ClassifierComparison, ConfusionCurves
-from itemwise.studies.classifiers.cells import PARAMETERS
-from itemwise.studies.classifiers.classifiers import FILTERED
+from itemwise.studies.classifiers.classifier_comparison import FILTERED
+from itemwise.studies.classifiers.predictions import PARAMETERS
 
 
 def write_comparison(comparison: ClassifierComparison, folder: PathLike) -> list[Path]:

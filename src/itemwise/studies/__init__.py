@@ -27,40 +27,42 @@ if TYPE_CHECKING:
     from itemwise.studies.algorithms.portfolio_gaps import compare_portfolios as compare_portfolios
     from itemwise.studies.algorithms.portfolios import Portfolio as Portfolio
     from itemwise.studies.algorithms.portfolios import portfolio as portfolio
-    from itemwise.studies.benchmarks.benchmark import decode_benchmark as decode_benchmark
-    from itemwise.studies.benchmarks.benchmark import decode_responses as decode_responses
-    from itemwise.studies.benchmarks.choosing import ChosenDatasets as ChosenDatasets
-    from itemwise.studies.benchmarks.choosing import choose_datasets as choose_datasets
+    from itemwise.studies.benchmarks.dataset_choice import ChosenDatasets as ChosenDatasets
+    from itemwise.studies.benchmarks.dataset_choice import choose_datasets as choose_datasets
+    from itemwise.studies.benchmarks.decoder import decode_benchmark as decode_benchmark
+    from itemwise.studies.benchmarks.decoder import decode_responses as decode_responses
     from itemwise.studies.benchmarks.decoding import BenchmarkDecoding as BenchmarkDecoding
     from itemwise.studies.benchmarks.decoding import Limits as Limits
-    from itemwise.studies.benchmarks.metadata import MetadataRelations as MetadataRelations
-    from itemwise.studies.benchmarks.metadata import relate_metadata as relate_metadata
+    from itemwise.studies.benchmarks.glicko_tournament import Tournament as Tournament
+    from itemwise.studies.benchmarks.glicko_tournament import tournament as tournament
     from itemwise.studies.benchmarks.metadata_bins import MetadataBins as MetadataBins
     from itemwise.studies.benchmarks.metadata_bins import (
         probability_by_metadata as probability_by_metadata,
     )
+    from itemwise.studies.benchmarks.metadata_relations import (
+        MetadataRelations as MetadataRelations,
+    )
+    from itemwise.studies.benchmarks.metadata_relations import relate_metadata as relate_metadata
     from itemwise.studies.benchmarks.subsets import SubsetComparison as SubsetComparison
     from itemwise.studies.benchmarks.subsets import compare_subsets as compare_subsets
-    from itemwise.studies.benchmarks.tournament import Tournament as Tournament
-    from itemwise.studies.benchmarks.tournament import tournament as tournament
-    from itemwise.studies.classifiers.classifiers import (
+    from itemwise.studies.classifiers.classifier_comparison import (
         ClassifierComparison as ClassifierComparison,
     )
-    from itemwise.studies.classifiers.classifiers import compare_classifiers as compare_classifiers
-    from itemwise.studies.classifiers.confusion import ConfusionCurves as ConfusionCurves
-    from itemwise.studies.classifiers.confusion import enrich_confusion as enrich_confusion
-    from itemwise.studies.difficulty.alarm import PerformanceAlarm as PerformanceAlarm
-    from itemwise.studies.difficulty.alarm import performance_alarm as performance_alarm
-    from itemwise.studies.difficulty.characteristic import (
+    from itemwise.studies.classifiers.classifier_comparison import (
+        compare_classifiers as compare_classifiers,
+    )
+    from itemwise.studies.classifiers.confusion_curves import ConfusionCurves as ConfusionCurves
+    from itemwise.studies.classifiers.confusion_curves import enrich_confusion as enrich_confusion
+    from itemwise.studies.difficulty.characteristic_curves import (
         CharacteristicCurves as CharacteristicCurves,
     )
-    from itemwise.studies.difficulty.characteristic import (
+    from itemwise.studies.difficulty.characteristic_curves import (
         characteristic_curves as characteristic_curves,
     )
-    from itemwise.studies.difficulty.confidence import (
+    from itemwise.studies.difficulty.confidence_by_difficulty import (
         ConfidenceByDifficulty as ConfidenceByDifficulty,
     )
-    from itemwise.studies.difficulty.confidence import (
+    from itemwise.studies.difficulty.confidence_by_difficulty import (
         confidence_by_difficulty as confidence_by_difficulty,
     )
     from itemwise.studies.difficulty.difficulty_evaluation import (
@@ -75,11 +77,15 @@ if TYPE_CHECKING:
     from itemwise.studies.difficulty.difficulty_explanation import (
         explain_difficulty as explain_difficulty,
     )
-    from itemwise.studies.difficulty.dual_indicators import Generality as Generality
-    from itemwise.studies.difficulty.dual_indicators import generality as generality
-    from itemwise.studies.difficulty.selection import ModelSelection as ModelSelection
-    from itemwise.studies.difficulty.selection import select_models as select_models
-    from itemwise.studies.difficulty.targets import difficulty_targets as difficulty_targets
+    from itemwise.studies.difficulty.difficulty_targets import (
+        difficulty_targets as difficulty_targets,
+    )
+    from itemwise.studies.difficulty.generality import Generality as Generality
+    from itemwise.studies.difficulty.generality import generality as generality
+    from itemwise.studies.difficulty.model_selection import ModelSelection as ModelSelection
+    from itemwise.studies.difficulty.model_selection import select_models as select_models
+    from itemwise.studies.difficulty.performance_alarm import PerformanceAlarm as PerformanceAlarm
+    from itemwise.studies.difficulty.performance_alarm import performance_alarm as performance_alarm
     from itemwise.studies.evaluation.adaptive import (
         AdaptiveEvaluation as AdaptiveEvaluation,
     )
@@ -106,68 +112,68 @@ if TYPE_CHECKING:
     from itemwise.studies.tasks.task_scales import task_scales as task_scales
 
 STUDIES: dict[str, str] = {
-    "characteristic_curves": "difficulty.characteristic",
-    "choose_datasets": "benchmarks.choosing",
-    "compare_classifiers": "classifiers.classifiers",
+    "characteristic_curves": "difficulty.characteristic_curves",
+    "choose_datasets": "benchmarks.dataset_choice",
+    "compare_classifiers": "classifiers.classifier_comparison",
     "compare_portfolios": "algorithms.portfolio_gaps",
     "compare_subsets": "benchmarks.subsets",
-    "confidence_by_difficulty": "difficulty.confidence",
-    "decode_benchmark": "benchmarks.benchmark",
-    "decode_responses": "benchmarks.benchmark",
-    "difficulty_targets": "difficulty.targets",
-    "enrich_confusion": "classifiers.confusion",
+    "confidence_by_difficulty": "difficulty.confidence_by_difficulty",
+    "decode_benchmark": "benchmarks.decoder",
+    "decode_responses": "benchmarks.decoder",
+    "difficulty_targets": "difficulty.difficulty_targets",
+    "enrich_confusion": "classifiers.confusion_curves",
     "evaluate_adaptively": "evaluation.adaptive",
     "evaluate_adaptively_async": "evaluation.adaptive",
     "evaluate_difficulty": "difficulty.difficulty_evaluation",
     "evaluate_selectors": "algorithms.algorithm_selection",
     "explain_difficulty": "difficulty.difficulty_explanation",
     "first_items": "evaluation.first_items",
-    "generality": "difficulty.dual_indicators",
+    "generality": "difficulty.generality",
     "inspect_sample_ids": "evaluation.selections",
     "item_health": "health.item_health",
     "leaderboard": "leaderboards.leaderboard",
     "link": "linking.link",
     "lm_eval_samples": "evaluation.selections",
-    "performance_alarm": "difficulty.alarm",
+    "performance_alarm": "difficulty.performance_alarm",
     "portfolio": "algorithms.portfolios",
     "probability_by_metadata": "benchmarks.metadata_bins",
-    "relate_metadata": "benchmarks.metadata",
+    "relate_metadata": "benchmarks.metadata_relations",
     "replay_adaptively": "evaluation.replay",
-    "select_models": "difficulty.selection",
+    "select_models": "difficulty.model_selection",
     "shorten": "shortening.shorten",
     "task_scales": "tasks.task_scales",
-    "tournament": "benchmarks.tournament",
+    "tournament": "benchmarks.glicko_tournament",
 }
 _RESULTS = {
     "AdaptiveEvaluation": "evaluation.adaptive",
     "AdaptiveReplay": "evaluation.replay",
     "AlgorithmSelector": "algorithms.algorithm_selector",
     "BenchmarkDecoding": "benchmarks.decoding",
-    "CharacteristicCurves": "difficulty.characteristic",
-    "ChosenDatasets": "benchmarks.choosing",
+    "CharacteristicCurves": "difficulty.characteristic_curves",
+    "ChosenDatasets": "benchmarks.dataset_choice",
     "ChosenPortfolio": "algorithms.portfolio_choice",
-    "ClassifierComparison": "classifiers.classifiers",
-    "ConfidenceByDifficulty": "difficulty.confidence",
-    "ConfusionCurves": "classifiers.confusion",
+    "ClassifierComparison": "classifiers.classifier_comparison",
+    "ConfidenceByDifficulty": "difficulty.confidence_by_difficulty",
+    "ConfusionCurves": "classifiers.confusion_curves",
     "DifficultyEvaluation": "difficulty.difficulty_evaluation",
     "DifficultyExplanation": "difficulty.difficulty_explanation",
-    "DifficultyTargets": "difficulty.targets",
-    "Generality": "difficulty.dual_indicators",
+    "DifficultyTargets": "difficulty.difficulty_targets",
+    "Generality": "difficulty.generality",
     "ItemHealth": "health.item_health",
     "Leaderboard": "leaderboards.leaderboard",
     "Limits": "benchmarks.decoding",
     "Linking": "linking.link",
     "MetadataBins": "benchmarks.metadata_bins",
-    "MetadataRelations": "benchmarks.metadata",
-    "ModelSelection": "difficulty.selection",
-    "PerformanceAlarm": "difficulty.alarm",
+    "MetadataRelations": "benchmarks.metadata_relations",
+    "ModelSelection": "difficulty.model_selection",
+    "PerformanceAlarm": "difficulty.performance_alarm",
     "Portfolio": "algorithms.portfolios",
     "PortfolioComparison": "algorithms.portfolio_gaps",
     "SelectorEvaluation": "algorithms.algorithm_selection",
     "ShortBenchmark": "shortening.shorten",
     "SubsetComparison": "benchmarks.subsets",
     "TaskScales": "tasks.task_scales",
-    "Tournament": "benchmarks.tournament",
+    "Tournament": "benchmarks.glicko_tournament",
 }
 _HOMES = {**STUDIES, **_RESULTS}
 

@@ -28,9 +28,8 @@ from itemwise.studies.algorithms.algorithm_selector import (
     PERFORMANCE,
     AlgorithmSelector,
 )
-from itemwise.studies.algorithms.performances import Performances, as_performances
-from itemwise.studies.algorithms.problem_folds import SINGLE, folds_of_problems
-from itemwise.studies.algorithms.unsolved import checked_penalty
+from itemwise.studies.algorithms.performances import Performances, as_performances, checked_penalty
+from itemwise.studies.algorithms.portfolio_gaps import SINGLE, folds_of_problems
 from itemwise.words import counted
 
 if TYPE_CHECKING:

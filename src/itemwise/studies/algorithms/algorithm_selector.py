@@ -16,8 +16,8 @@ from itemwise.learning.rows import is_frame, known_columns
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.splines import fit_splines
 from itemwise.responses.aligning import aligned
+from itemwise.studies.algorithms.portfolio_choice import checked_epsilon
 from itemwise.studies.algorithms.portfolios import Portfolio, portfolio
-from itemwise.studies.algorithms.strengths import checked_epsilon
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

@@ -1,15 +1,22 @@
-"""What the calibration says of each algorithm, and what to beware of."""
+"""What the calibration says about each algorithm, and how well the model explains it.
+
+Goodness is measured by areas under curves of residuals and effectiveness (Kandanaarachchi and
+Smith-Miles, 2023, sections 4.4 and 4.5). The area under the distribution function of a number in
+[0, 1] is 1 minus its mean, which needs no grid.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.estimation.remarks import AT_BOUND, FEW_RESPONDENTS, UNSEEN
+from itemwise.numerics.arrays import Floats
 from itemwise.numerics.columns import means
 from itemwise.numerics.special import log_normal_cdf
 from itemwise.numerics.splines import FEWEST_VALUES, too_few
@@ -19,6 +26,9 @@ from itemwise.words import counted, listed
 if TYPE_CHECKING:
     import pandas as pd
 
+POINTS = 101  # of each curve that is drawn
+PUBLISHED_POINTS, PUBLISHED_STEP, PUBLISHED_TOP = 100, 0.01, 10.0
+RESIDUALS, ACTUAL, PREDICTED = "residuals", "actual", "predicted"
 CONSTANT, FEW_RUNS = "constant", "few runs"
 # Flags of items in the words of algorithms; what a negative discrimination means is a column.
 FLAGS = {
@@ -35,6 +45,123 @@ FLAGS = {
         "with a parameter at its bound: the estimate went as far as it may; read it with care.",
     ),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Goodness:
+    """Performances as they are and as the model predicts them, both on [0, 1]."""
+
+    actual: Floats  # (n_problems, n_algorithms); NaN: no run
+    predicted: Floats  # the same shape
+    published: bool = False  # areas on the grid of the AIRT paper
+
+    @property
+    def _gaps_and_predicted(self) -> tuple[Floats, Floats]:
+        """How far predictions are off, and predictions where there was a run."""
+        predicted = np.where(np.isnan(self.actual), np.nan, self.predicted)
+        return np.abs(self.actual - predicted), predicted
+
+    def frame(self, algorithms: pd.Index) -> pd.DataFrame:
+        """Measures and their standard errors over problems, a row an algorithm."""
+        import pandas as pd
+
+        gaps, predicted = self._gaps_and_predicted
+        areas = {
+            "mse": (gaps**2, None),
+            "aucdf": (1 - gaps, self._area(gaps, lower=True)),
+            "auaec": (self.actual, self._area(self.actual, lower=False)),
+            "aupec": (predicted, self._area(predicted, lower=False)),
+            "difference": (self.actual - predicted, None),
+        }
+        columns: dict[str, Floats] = {}
+        for name, (cells, area) in areas.items():
+            columns[name] = means(cells) if area is None else area
+            columns[f"{name}_se"] = _error_of_mean(cells)
+        columns["difference"] = np.abs(columns["auaec"] - columns["aupec"])
+        return pd.DataFrame(columns, index=algorithms)
+
+    def curves(self, algorithms: pd.Index) -> pd.DataFrame:
+        """Tidy: algorithm, curve, tolerance, share of problems within the tolerance."""
+        import pandas as pd
+
+        gaps, predicted = self._gaps_and_predicted
+        tolerances = np.linspace(0.0, 1.0, POINTS)
+        parts = []
+        for name, cells in (
+            (RESIDUALS, gaps),
+            (ACTUAL, 1 - self.actual),
+            (PREDICTED, 1 - predicted),
+        ):
+            shares = _share_within(cells, tolerances)
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "algorithm": np.repeat(np.asarray(algorithms), POINTS),
+                        "curve": name,
+                        "tolerance": np.tile(tolerances, len(algorithms)),
+                        "share": shares.T.ravel(),
+                    }
+                )
+            )
+        return pd.concat(parts, ignore_index=True)
+
+    def _area(self, cells: Floats, *, lower: bool) -> Any:
+        """Area under the share of cells up to (or from) each threshold.
+
+        The paper's grid has thresholds 0, 0.01, ..., 0.99 of residuals and 1, 0.99, ..., 0.01 of
+        performances, but spreads their 100 shares over the whole unit.
+        """
+        if not self.published:
+            mean: Any = means(cells)
+            return 1 - mean if lower else mean
+        steps = np.arange(PUBLISHED_POINTS) / PUBLISHED_POINTS
+        shares = _share_within(cells, steps) if lower else _share_within(-cells, steps - 1.0)
+        grid = np.linspace(0.0, 1.0, PUBLISHED_POINTS)
+        under: Any = np.trapezoid(shares, grid, axis=0)
+        return under
+
+
+class Items(NamedTuple):
+    """Parameters of the continuous model, (n_algorithms,) each."""
+
+    discrimination: Floats
+    difficulty: Floats
+    scaling: Floats
+
+
+def _share_within(cells: Floats, limits: Floats) -> Floats:
+    """Share of the cells of each column at or below each limit, (n_limits, n_columns)."""
+    shares = np.empty((len(limits), cells.shape[1]))
+    for column in range(cells.shape[1]):
+        seen = np.sort(cells[~np.isnan(cells[:, column]), column])
+        shares[:, column] = np.searchsorted(seen, limits, side="right") / max(seen.size, 1)
+    return shares
+
+
+def _error_of_mean(cells: Floats) -> Floats:
+    """Of each column over its numbers; NaN where there are fewer than two."""
+    count = (~np.isnan(cells)).sum(axis=0)
+    enough = np.where(count > 1, count, np.nan)
+    apart = np.nan_to_num(cells - means(cells))
+    error: Floats = np.sqrt((apart**2).sum(axis=0) / (enough - 1) / enough)
+    return error
+
+
+def published_goodness(performance: Floats, bounds: tuple[float, float], items: Items) -> Goodness:
+    """The same as the AIRT paper prints it: it predicts in a way of its own.
+
+    Problems are scored once more with bounds 0 and 1, the scores get mean 0 and deviation 1, and
+    log-odds are predicted as (θ - β) γ where the model says (θ - β) / γ.
+    """
+    low, high = bounds
+    inside = np.where(performance >= high, high - PUBLISHED_STEP, performance)
+    inside = np.where(performance <= low, low + PUBLISHED_STEP, inside) - low
+    odds = np.log(inside) - np.log1p(-inside)
+    weights = items.discrimination**2
+    ability = (weights * (items.difficulty + items.scaling * odds)).sum(axis=1) / weights.sum()
+    ability = (ability - ability.mean()) / ability.std(ddof=1)
+    predicted = np.minimum((ability[:, None] - items.difficulty) * items.scaling, PUBLISHED_TOP)
+    return Goodness(inside, 1 / (1 + np.exp(-predicted)), published=True)
 
 
 def traits_of_algorithms(calibration: Calibration, performances: Performances) -> pd.DataFrame:

@@ -27,25 +27,30 @@ from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_spl
 from itemwise.responses import Responses
 from itemwise.results import Finding
 from itemwise.studies.algorithms.algorithm_traits import (
+    Goodness,
+    Items,
     notes_on_calibration,
     notes_on_left_out,
+    published_goodness,
     traits_of_algorithms,
 )
-from itemwise.studies.algorithms.goodness import Goodness, Items, published_goodness
 from itemwise.studies.algorithms.performances import (
     FEWEST_ALGORITHMS,
     Performances,
     Transform,
     as_performances,
 )
-from itemwise.studies.algorithms.portfolio_choice import AIRT, Candidates, ChosenPortfolio, choose
-from itemwise.studies.algorithms.portfolio_figures import figure
-from itemwise.studies.algorithms.strengths import (
+from itemwise.studies.algorithms.portfolio_choice import (
+    AIRT,
+    Candidates,
+    ChosenPortfolio,
     checked_epsilon,
+    choose,
     notes_on_epsilon,
     occupancy,
     regions,
 )
+from itemwise.studies.algorithms.portfolio_figures import figure
 from itemwise.words import listed
 
 if TYPE_CHECKING:

@@ -1,1 +1,18 @@
-"""Decode a benchmark: data sets, their order, the part of them that would do."""
+"""Decode a benchmark: its data sets, their order, and the part of them that is enough.
+
+`ORDERS` names the orders of data sets in a tournament, with the column of a decoding that each
+rises by; `SCORES` the columns that may decide its games. They stand here, so that the command line
+knows them without loading the studies.
+"""
+
+from __future__ import annotations
+
+GIVEN = "given"
+ORDERS: dict[str, str | None] = {
+    "difficulty": "difficulty_mean",
+    "discrimination": "discrimination_mean",
+    "difficulty-deviation": "difficulty_deviation",
+    "discrimination-deviation": "discrimination_deviation",
+    GIVEN: None,
+}
+SCORES = ("true_score_positive", "true_score", "ability", "accuracy")

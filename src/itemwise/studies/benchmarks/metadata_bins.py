@@ -12,7 +12,7 @@ from itemwise.displays.base import tidy
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.results import Finding
-from itemwise.studies.benchmarks.matching import Metadata, matched
+from itemwise.studies.benchmarks.metadata_relations import Metadata, matched
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

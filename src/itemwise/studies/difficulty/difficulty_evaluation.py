@@ -20,7 +20,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.progress import Progress, telling
 from itemwise.results import Finding
-from itemwise.studies.difficulty.item_rows import (
+from itemwise.studies.difficulty.item_values import (
     columns_of_items,
     feature_rows,
     labels_of_items,

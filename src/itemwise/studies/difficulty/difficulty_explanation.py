@@ -19,7 +19,7 @@ from itemwise.numerics.agreement import spearman
 from itemwise.numerics.arrays import Floats
 from itemwise.responses.aligning import place_of
 from itemwise.results import Finding
-from itemwise.studies.difficulty.item_rows import feature_rows, labels_of_items, values_of_items
+from itemwise.studies.difficulty.item_values import feature_rows, labels_of_items, values_of_items
 from itemwise.words import counted
 
 if TYPE_CHECKING:

@@ -268,7 +268,8 @@ def test_the_registry_names_functions_that_exist():
 
 
 @pytest.mark.parametrize(
-    "first", ["import itemwise.studies", "import itemwise.studies.benchmarks.tournament", "pass"]
+    "first",
+    ["import itemwise.studies", "import itemwise.studies.benchmarks.glicko_tournament", "pass"],
 )
 def test_the_function_is_not_hidden_by_its_module_and_nothing_heavy_is_loaded(first):
     code = (

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from itemwise.numerics.splines import fit_splines
-from itemwise.studies.algorithms.strengths import entering_epsilon, occupancy, regions, within
+from itemwise.studies.algorithms.portfolio_choice import (
+    entering_epsilon,
+    occupancy,
+    regions,
+    within,
+)
 
 DIFFICULTY = np.linspace(-1, 1, 101)
 NAMES = pd.Index(["falling", "rising", "low"], name="algorithm")

@@ -19,7 +19,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.logistic_regression import logistic_curves
 from itemwise.responses import Table, as_responses
 from itemwise.results import Finding
-from itemwise.studies.difficulty.along_difficulty import (
+from itemwise.studies.difficulty.item_values import (
     Difficulty,
     difficulty_values,
     known_difficulty,

@@ -1,8 +1,15 @@
-"""Difficulty of items as a target to learn: by 1PL, by 2PL, and by average error."""
+"""Difficulty of items as a target to learn: by 1PL, by 2PL, and by average error.
+
+Large tables may be calibrated in batches of items. Each batch has the same respondents, whose
+abilities are standard in each, so the scales agree up to chance; what is left is removed by the
+means and standard deviations of abilities. A batch knows less about abilities than all items
+together do, so small batches cost accuracy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,22 +18,108 @@ from numpy.typing import NDArray
 from itemwise.arguments import as_number, whole_number
 from itemwise.datasets.labels import label_text
 from itemwise.errors import InputError
+from itemwise.estimation import calibrate
 from itemwise.learning.targets import AVERAGE_ERROR, MODELS, DifficultyTargets, said_method
 from itemwise.numerics.arrays import Floats
 from itemwise.pools.artificial import misplaced
 from itemwise.pools.paper import OPTIMAL, PESSIMAL
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.studies.difficulty.batches import OnScale, on_one_scale
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+LEAST_SPREAD = 0.5  # of abilities in a part, by the usual spread; less is that of too few items
 METHODS = (*MODELS, AVERAGE_ERROR)
 TREATMENTS = ("keep", "clip", "drop")
 RANDOM = "random 1"
 FEWEST_IN_A_BATCH = 10
 TARGETS = ("difficulty_", AVERAGE_ERROR, "discrimination")  # how columns that tell of it begin
+
+
+@dataclass(frozen=True, eq=False)
+class OnScale:
+    """Items and respondents of one model on one scale."""
+
+    difficulty: Floats  # (n_items,)
+    difficulty_se: Floats
+    discrimination: Floats
+    discrimination_se: Floats
+    flag: tuple[str, ...]
+    ability: Floats  # (n_respondents,)
+    converged: bool
+
+
+def on_one_scale(table: Responses, model: str, batches: int | None, random_state: int) -> OnScale:
+    """Calibrate all items at once, or in `batches` that are linked."""
+    if batches is None or batches == 1:
+        return _calibrated(table, model)
+    dealt = deal(table, batches, random_state)
+    parts = [
+        _calibrated(table.select(items=np.flatnonzero(dealt == k)), model) for k in range(batches)
+    ]
+    moved = _linked(parts)
+    order = np.argsort(dealt, kind="stable").argsort(kind="stable")
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in moved])[order]
+        for name in ("difficulty", "difficulty_se", "discrimination", "discrimination_se")
+    }
+    flags = [flag for part in moved for flag in part.flag]
+    return OnScale(
+        **columns,
+        flag=tuple(flags[k] for k in order),
+        ability=np.mean([part.ability for part in moved], axis=0),
+        converged=all(part.converged for part in moved),
+    )
+
+
+def deal(table: Responses, batches: int, random_state: int) -> NDArray[np.intp]:
+    """The batch of each item: drawn, but with as many easy and hard ones in each."""
+    asked = np.maximum((table.cells >= 0).sum(axis=0), 1)
+    share = (table.cells > 0).sum(axis=0) / asked
+    random = np.random.default_rng(random_state)
+    order = np.lexsort([random.uniform(size=share.size), share])
+    hands = [random.permutation(batches) for _ in range(-(-share.size // batches))]
+    found = np.empty(share.size, dtype=np.intp)
+    found[order] = np.concatenate(hands)[: share.size]
+    return found
+
+
+def _calibrated(table: Responses, model: str) -> OnScale:
+    calibration = calibrate(table, model)
+    items = calibration.items
+    return OnScale(
+        **{
+            name: items[name].to_numpy(float)
+            for name in ("difficulty", "difficulty_se", "discrimination", "discrimination_se")
+        },
+        flag=tuple(items["flag"]),
+        ability=calibration.abilities()["ability"].to_numpy(float),
+        converged=calibration.converged,
+    )
+
+
+def _linked(parts: list[OnScale]) -> list[OnScale]:
+    """Parts moved so that abilities have the same mean and deviation in each, the usual one."""
+    means = np.array([part.ability.mean() for part in parts])
+    deviations = np.array([part.ability.std() for part in parts])
+    # Where respondents hardly differ in a part, it has no unit to compare.
+    usual = float(np.median(deviations))
+    told = deviations > LEAST_SPREAD * usual
+    units = np.divide(usual, deviations, out=np.ones_like(deviations), where=told)
+    shifts = means.mean() - units * means
+    return [
+        OnScale(
+            difficulty=unit * part.difficulty + shift,
+            difficulty_se=unit * part.difficulty_se,
+            discrimination=part.discrimination / unit,
+            discrimination_se=part.discrimination_se / unit,
+            flag=part.flag,
+            ability=unit * part.ability + shift,
+            converged=part.converged,
+        )
+        for part, unit, shift in zip(parts, units, shifts, strict=True)
+    ]
 
 
 def difficulty_targets(

@@ -17,8 +17,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.success import Curves, curves_at_mean, curves_of, foretold, points
 from itemwise.results import Finding
-from itemwise.studies.difficulty.alarm_figure import alarm_points
-from itemwise.studies.difficulty.alarm_input import Sample, read_sample
+from itemwise.studies.difficulty.alarm_samples import Sample, alarm_points, read_sample
 from itemwise.words import counted
 
 if TYPE_CHECKING:

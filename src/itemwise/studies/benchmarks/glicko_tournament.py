@@ -27,6 +27,7 @@ from itemwise.ratings.season import FINEST
 from itemwise.responses import Table
 from itemwise.responses.rivals import rivals
 from itemwise.results import Finding
+from itemwise.studies.benchmarks import GIVEN
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 # Names in the order of play, or a value for each name, lowest first.
 Order: TypeAlias = "str | Sequence[str] | Mapping[str, float] | pd.Series[float] | None"
 
-GIVEN = "given"
 MOST_GROWTH = 10.0  # of volatility; beyond, a rating follows the last items only
 
 

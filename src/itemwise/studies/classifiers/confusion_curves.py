@@ -22,9 +22,9 @@ from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
 from itemwise.results import Finding
 from itemwise.scoring.scores import total_scores, true_scores
-from itemwise.studies.classifiers.cells import Cells
 from itemwise.studies.classifiers.measures import MEASURES, RANGE, Measured, measure
 from itemwise.studies.classifiers.predictions import (
+    Cells,
     Predictions,
     code_of,
     positive_code,

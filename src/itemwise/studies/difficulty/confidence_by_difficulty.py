@@ -23,7 +23,7 @@ from itemwise.numerics.calibration_error import (
 )
 from itemwise.responses.aligning import is_numbered, row_name
 from itemwise.results import Finding
-from itemwise.studies.difficulty.along_difficulty import along, check_confidence
+from itemwise.studies.difficulty.item_values import along, check_confidence
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from itemwise.pools.clock import Clock
 from itemwise.progress import Progress, telling
 from itemwise.responses.aligning import row_name
 from itemwise.results import Finding
-from itemwise.studies.classifiers.confusion import ConfusionCurves, enrich_confusion
+from itemwise.studies.classifiers.confusion_curves import ConfusionCurves, enrich_confusion
 from itemwise.studies.classifiers.measures import MEASURES
 from itemwise.studies.classifiers.predictions import positive_code, read_predictions
 from itemwise.words import counted

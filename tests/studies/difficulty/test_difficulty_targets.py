@@ -9,8 +9,7 @@ import itemwise as iw
 from itemwise.displays import Display
 from itemwise.errors import InputError
 from itemwise.studies import DifficultyTargets, difficulty_targets
-from itemwise.studies.difficulty.batches import deal, on_one_scale
-from itemwise.studies.difficulty.targets import with_artificial
+from itemwise.studies.difficulty.difficulty_targets import deal, on_one_scale, with_artificial
 
 SIMULATED = iw.simulate("2pl", n_respondents=150, n_items=120, random_state=0)
 

@@ -15,7 +15,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import sums_by_bin, wilson
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Finding
-from itemwise.studies.difficulty.along_difficulty import (
+from itemwise.studies.difficulty.item_values import (
     Difficulty,
     along,
     check_confidence,

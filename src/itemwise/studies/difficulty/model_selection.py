@@ -19,7 +19,7 @@ from itemwise.numerics.binning import sums_by_bin, wilson
 from itemwise.numerics.paired import mcnemar, paired_difference
 from itemwise.responses import Table, as_responses
 from itemwise.results import Finding
-from itemwise.studies.difficulty.along_difficulty import (
+from itemwise.studies.difficulty.item_values import (
     Bins,
     Difficulty,
     along,

@@ -1,14 +1,15 @@
-"""Whether what is known of a data set beforehand goes with the parameters of its items.
+"""Whether metadata of data sets correlate with the parameters of their items.
 
-Intervals are by Fisher's transformation; for ranks with the variance of Bonett and Wright (2000).
+Intervals use Fisher's transformation; for ranks, with the variance of Bonett and Wright (2000).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from itemwise.numerics.agreement import correlation_interval
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.results import Finding
-from itemwise.studies.benchmarks.matching import Metadata, matched
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -26,11 +26,48 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+# A row a data set; or for each, what itemwise.datasets.metadata says of it.
+Metadata: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, float]]"
 PARAMETERS = ("difficulty", "discrimination", "guessing", "slip")
 SUMMARIES = ("mean", "median", "deviation")
 FEWEST = 4  # data sets; with three, no interval exists
 MOST_PERMUTED = 8  # data sets up to which every order of them is tried
 LEVEL = 0.05  # chance of a false alarm among the relations that are said to hold
+
+
+def as_numbers(table: Any, what: str) -> pd.DataFrame:
+    """A frame of numbers whose index names data sets, each once; other columns are left out."""
+    import pandas as pd
+
+    if isinstance(table, Mapping):
+        table = pd.DataFrame.from_dict(dict(table), orient="index")
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(
+            f"{what} should be a frame with a row a data set, but it is a {type(table).__name__}."
+        )
+    frame = table.rename(index=str, columns=str)
+    for kind, names in (("row", frame.index), ("column", frame.columns)):
+        if names.has_duplicates:
+            twice = names[names.duplicated()][0]
+            raise InputError(f"{what} has the {kind} {twice!r} more than once. Keep one.")
+    numbers = frame.select_dtypes(["number", "bool"]).astype(np.float64)
+    return numbers.where(np.isfinite(numbers))
+
+
+def matched(
+    datasets: Any, metadata: Any, fewest: int
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """Both tables over the data sets that they share, and a note on those they do not."""
+    one, other = as_numbers(datasets, "datasets"), as_numbers(metadata, "metadata")
+    names = [name for name in one.index if name in other.index]
+    if len(names) < fewest:
+        raise InputError(
+            f"datasets and metadata share {listed(names, 'data set')}, but at least {fewest} are "
+            "needed. The index of both names the data sets; give more of them, named alike."
+        )
+    lost = sorted(set(one.index).symmetric_difference(other.index))
+    notes = (f"Left out, since one table lacks them: {listed(lost, 'data set')}.",) if lost else ()
+    return one.loc[names], other.loc[names], notes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
