@@ -213,7 +213,8 @@ def test_respondents_who_err_together_count_as_fewer():
 def test_the_item_itself_is_left_out_of_the_abilities():
     """Counts at each ability against posteriors computed anew without the item."""
     values = drawn(40, 6, random_state=1)
-    scale = module._Scale(Responses(values), np.ones(40))
+    table = Responses(values)
+    scale = module._Scale(table, np.ones(40), calibrate(table, "1pl"))
     right, wrong = scale.counts(1), scale.counts(0)
     for item in range(6):
         others = [k for k in range(6) if k != item]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itemwise.calibration.bank import is_bank
-from itemwise.calibration.calibration import HELD, Calibration
+from itemwise.calibration.calibration import HELD, Calibration, once
 from itemwise.calibration.curves import CategoryCurves, Curves, TestInformation
 from itemwise.calibration.joining import join_banks
 from itemwise.calibration.known import known_items
@@ -21,4 +21,5 @@ __all__ = [
     "is_bank",
     "join_banks",
     "known_items",
+    "once",
 ]

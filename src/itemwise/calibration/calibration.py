@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.results import Result
-from itemwise.scoring import Population, score_abilities
+from itemwise.scoring import Abilities, Population, score_abilities
 from itemwise.scoring.completion import completed_means
 from itemwise.scoring.scores import total_scores, true_scores
 from itemwise.words import counted
@@ -35,6 +35,11 @@ CURVE_POINTS = 161
 UNKNOWN = 1e6  # a standard error beyond says that nothing is known
 CURVE_REACH = 4.0
 HELD = "held"  # flag of an item that kept the parameters of a bank
+# Bytes. The encoding of a table is no larger than the table itself, and that of categories is the
+# same memory; the encoding of a larger table is not kept.
+MOST_KEPT = 1 << 28
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,9 +142,8 @@ class Calibration(Result):
         import pandas as pd
 
         table = as_responses(responses, self.model.kind)
-        found = score_abilities(
-            self._encode(table), self.model, self.coords, self.population, method
-        )
+        own = table is self.responses and method == "eap"
+        found = self._own_eap if own else self._scored(table, method)
         columns = {"ability": found.ability, "se": found.se, "at_bound": found.at_bound}
         return pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
 
@@ -338,8 +342,27 @@ class Calibration(Result):
             )
         return self.responses
 
+    def _scored(self, table: Responses, method: str) -> Abilities:
+        data = self._encode(table)
+        return score_abilities(data, self.model, self.coords, self.population, method)
+
+    @cached_property
+    def _own_eap(self) -> Abilities:
+        """EAP of the own respondents; frames that are handed out hold copies of it."""
+        return self._scored(self._own_responses(), "eap")
+
     def _encode(self, responses: Responses) -> Encoded:
-        """Responses as engines read them."""
+        """Responses as engines read them; the own ones are encoded once, unless they are huge."""
+        kept = responses is self.responses and responses.cells.nbytes <= MOST_KEPT
+        return self._own_encoding if kept else self._encoded(responses)
+
+    @cached_property
+    def _own_encoding(self) -> Encoded:
+        found = self._encoded(self._own_responses())
+        found.cells.setflags(write=False)  # it is shared by all who ask
+        return found
+
+    def _encoded(self, responses: Responses) -> Encoded:
         cells = self.placed(responses)
         self.model.check(cells, self.item_names)
         return encode(cells, self.model, collapsing=False)
@@ -401,3 +424,15 @@ class Calibration(Result):
         if abilities is None:
             return np.linspace(*self.population.reach(CURVE_REACH), CURVE_POINTS)
         return as_abilities(abilities)[0]
+
+
+def once(calibration: Calibration, name: str, compute: Callable[[], T]) -> T:
+    """What `compute` gives, computed when first asked for under this `name`.
+
+    For what follows from a calibration alone: it is frozen, so that an answer stays true, and it
+    keeps the answer as long as it lives.
+    """
+    kept: dict[str, T] = calibration.__dict__.setdefault("_kept_by_others", {})
+    if name not in kept:
+        kept[name] = compute()
+    return kept[name]

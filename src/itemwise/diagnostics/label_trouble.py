@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.calibration import Calibration
+from itemwise.calibration import HELD, Calibration, once
 from itemwise.diagnostics.diagnosis import Diagnosis
 from itemwise.diagnostics.subject import checked_calibration, own_or_given, population_nodes
 from itemwise.errors import InputError
@@ -32,6 +32,7 @@ from itemwise.numerics.blocks import row_blocks
 from itemwise.responses import Responses, Table
 from itemwise.responses.encoding import encode
 from itemwise.scoring.likelihood import Posterior
+from itemwise.scoring.population import STANDARD
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def label_trouble(calibration: Calibration, responses: Table | None = None) -> L
     if asked.size == 0:
         raise InputError("No response was observed, so nothing tells of the labels.")
     part = table if asked.size == table.n_items else table.select(items=asked)
-    scale = _Scale(part, weights)
+    scale = _Scale(part, weights, _plain_scale(calibration, table, part, weights))
     found, share_wrong = _evidence(scale)
     return _ranked(calibration, table, asked, scale, found, share_wrong)
 
@@ -170,18 +171,45 @@ def label_trouble(calibration: Calibration, responses: Table | None = None) -> L
 def _binary(calibration: Calibration, responses: Table | None) -> tuple[Responses, Floats]:
     """Responses with the items of the bank, and how many respondents each row stands for."""
     given, weights = own_or_given(calibration, responses, "label_trouble")
+    if given.items == calibration.item_names:
+        return given, weights
     cells = calibration.cells(given)
     table = Responses.from_codes(cells, given.respondents, calibration.item_names, "binary")
     return table, weights
 
 
+def _plain_scale(
+    calibration: Calibration, table: Responses, part: Responses, weights: Floats
+) -> Calibration:
+    """A 1PL of `part`, the items of `table` that were asked.
+
+    Where a model gives items slopes of their own, wrong labels turn the scale, so that only a 1PL
+    will do: the calibration itself if it is one, else one that is fitted once per calibration.
+    """
+
+    def fitted() -> Calibration:
+        return calibrate(part, OnePL(), weights=weights)
+
+    if table is not calibration.responses:
+        return fitted()
+    itself = (
+        part is table
+        and calibration.model == OnePL()
+        and calibration.population == STANDARD
+        and calibration.engine == "em"
+        and calibration.converged
+        and not any(HELD in words for words in calibration.flags)
+    )
+    return calibration if itself else once(calibration, "scale for labels", fitted)
+
+
 class _Scale:
     """Respondents on a scale to which every item contributes the same (1PL)."""
 
-    def __init__(self, table: Responses, weights: Floats) -> None:
-        plain = calibrate(table, OnePL(), weights=weights)
+    def __init__(self, table: Responses, weights: Floats, plain: Calibration) -> None:
         nodes, mass = population_nodes(plain.model, plain.coords, plain.population)
-        self.table, self.weights, self.model = table, weights, plain.model
+        self.table, self.weights = table, weights
+        self._data = encode(table.cells, plain.model, weights, collapsing=False)
         self._posterior = Posterior(plain.model.log_terms(plain.coords, nodes.coarse), nodes)
         self.log_prob = OnePL().log_prob(plain.coords, nodes.fine)
         self.mean = float(mass @ nodes.fine)
@@ -195,10 +223,9 @@ class _Scale:
 
     def posteriors(self) -> Iterator[tuple[slice, Floats]]:
         """Slices of respondents, each with where they may stand, (n_rows, n_nodes)."""
-        cells = self.table.cells
-        data = encode(cells, self.model, self.weights, collapsing=False)
-        for rows in row_blocks(len(cells), max(16, CELLS // max(cells.shape[1], len(self.nodes)))):
-            yield rows, self._posterior(data.block(rows))[0]
+        n_rows, n_items = self.table.shape
+        for rows in row_blocks(n_rows, max(16, CELLS // max(n_items, len(self.nodes)))):
+            yield rows, self._posterior(self._data.block(rows))[0]
 
     def counts(self, response: int) -> Floats:
         """How many respondents at each ability gave this response, (n_items, n_bins).
@@ -317,7 +344,8 @@ def _ranked(
     found["n"][:] = 0.0
     odds = np.full(table.n_items, -np.inf)
     odds[asked] = log_odds
-    for name, column in _described(calibration, asked, scale).items():
+    ability = calibration.score(table)["ability"].to_numpy()
+    for name, column in _described(calibration, asked, scale, ability).items():
         found[name][asked] = column
     found["evidence"][asked] = expit(log_odds)
     order = np.argsort(-odds, kind="stable")
@@ -347,12 +375,13 @@ _COLUMNS = (
 )
 
 
-def _described(calibration: Calibration, asked: np.ndarray, scale: _Scale) -> dict[str, Floats]:
+def _described(
+    calibration: Calibration, asked: np.ndarray, scale: _Scale, ability: Floats
+) -> dict[str, Floats]:
     """Shares right, item-rest correlation and outfit of the items that were asked."""
     table, n_rows = scale.table, scale.table.n_respondents
     rank = np.argsort(np.argsort(scale.ability, kind="stable"), kind="stable")
     edge = int(np.ceil(STRONGEST * n_rows))
-    ability = calibration.score(table)["ability"].to_numpy()
     coords: Floats = calibration.coords[asked]
     sums = np.zeros((10, table.n_items))
     for rows in row_blocks(n_rows, max(16, CELLS // table.n_items)):

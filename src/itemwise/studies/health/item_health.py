@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,19 +215,22 @@ def item_health(
     if calibration.item_names != table.items:
         calibration = calibration.of_items(table.items)
     binary = calibration.model.kind == "binary"
-    people = respondent_frame(calibration, table)
-    items = _described(calibration, table, groups)
+    # A calibration scores its own table once, however many ask.
+    own = calibration.responses is table
+    known = calibration if own else replace(calibration, responses=table, weights=None)
+    people = respondent_frame(known, table)
+    items = _described(known, table, groups)
     duplicates, notes = (_of_right_or_wrong if binary else _of_grades)(
-        calibration, table, people["ability"].to_numpy(), items
+        known, table, people["ability"].to_numpy(), items
     )
     items["problems"] = _problems_said(items)
-    of_groups = group_frame(calibration, table, groups or ())
+    of_groups = group_frame(known, table, groups or ())
     if binary:
         people["too_good_on"] = _too_good(of_groups, table.respondents)
     return ItemHealth(
         items=items,
         duplicates=duplicates,
-        saturation=saturation_frame(calibration, table, groups),
+        saturation=saturation_frame(known, table, groups),
         respondents=people,
         groups=of_groups,
         calibration=calibration,
