@@ -34,7 +34,7 @@ def choices(name: str, known: iw.Responses) -> list[list[object]]:
             found = iw.replay_adaptively(
                 known, sizes=[10, 25], model=model, selector=selector, cv=3
             )
-            adaptive = found.figures[found.figures["method"] == "adaptive"]
+            adaptive = found.errors[found.errors["method"] == "adaptive"]
             rows.append([name, model, selector, *(f"{mae:.4f}" for mae in adaptive["mae"])])
     return rows
 
@@ -56,7 +56,7 @@ def figures(name: str, known: iw.Responses, unseen: iw.Responses) -> list[list[o
             f"{row.coverage:.3f}",
             "" if pd.isna(row.coverage_widened) else f"{row.coverage_widened:.3f}",
         ]
-        for row in found.figures.itertuples()
+        for row in found.errors.itertuples()
     ]
 
 
@@ -64,7 +64,7 @@ def batches(name: str, known: iw.Responses, unseen: iw.Responses) -> list[object
     errors = []
     for size in (1, 5, 25):
         found = iw.replay_adaptively(known, unseen, sizes=[25], batch_size=size)
-        errors.append(f"{found.figures['mae'].iloc[0]:.4f}")
+        errors.append(f"{found.errors['mae'].iloc[0]:.4f}")
     return [name, *errors]
 
 

@@ -75,7 +75,7 @@ def by_replay(
     learned: iw.Responses, judged: iw.Responses, sizes: Sequence[int]
 ) -> dict[int, tuple[float, float]]:
     """Items asked one by one, each model its own, by number of items."""
-    figures = iw.replay_adaptively(iw.calibrate(learned, "3pl"), judged, sizes=sizes).figures
+    figures = iw.replay_adaptively(iw.calibrate(learned, "3pl"), judged, sizes=sizes).errors
     rows = figures[figures["method"] == "adaptive"]
     return {int(row["n_items"]): (row["mae"], row["mae_se"]) for _, row in rows.iterrows()}
 

@@ -1,4 +1,4 @@
-"""Result: what every study returns. It shows itself as a frame, as a plot and as a page."""
+"""Result: what every study returns, as frames, figures, sentences and files."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import html
 import json
 import math
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from itemwise.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from itemwise.calibration import Calibration
     from itemwise.displays import Display
 
 ROWS_IN_TERMINAL = 5
@@ -29,14 +31,31 @@ WIDEST_IN_PAGE = 2000
 SMALLEST, LARGEST = 1e-4, 1e5  # numbers that are shown with their digits
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+Draw = Callable[[], "Display"]
+Found = TypeVar("Found", bound="Result")
+Kept = TypeVar("Kept")
+
+
 class Result(ABC):
-    """What was found.
+    """Base class of everything that is found.
 
     A result is a frozen dataclass with a named attribute for everything it computed; the first
-    line of its docstring is its title. It says what its frame and its plot are, and gets its
-    notebook view, its short text and its files from here.
+    line of its docstring is its title. It says what its frame and its plot are, what they mean,
+    and which tables, figures and item banks are worth keeping. Reports, folders and commands
+    use nothing else. The notebook view, the text and the files come from here.
     """
+
+    explored: ClassVar[bool] = True  # whether a page shows its items in the item explorer
+    leads: ClassVar[bool] = True  # whether a page shows its meaning among the main findings
+
+    if TYPE_CHECKING:
+
+        @property
+        def notes(self) -> tuple[str, ...]:
+            """What a reader should know beside the table."""
+
+    else:
+        notes = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -46,11 +65,56 @@ class Result(ABC):
 
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
-        """The result as a tidy frame."""
+        """Return the result as a tidy frame."""
 
     @abstractmethod
     def plot(self, **kw: Any) -> Display:
-        """The result as a figure, drawn; `kw` goes to `Display.plot`."""
+        """Draw the result; `kw` goes to `Display.plot`."""
+
+    @property
+    def meaning(self) -> str:
+        """What was found, in a sentence for readers who are not psychometricians."""
+        return ""
+
+    def sentences(self) -> list[str]:
+        """Return the meaning, where there is one, and the notes."""
+        return [*filter(None, [self.meaning]), *self.notes]
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return every table worth showing, by name, the main one first.
+
+        By default: the frame, and other frames among the fields.
+        """
+        import pandas as pd
+
+        first = self.to_frame()
+        found = {self.name(): first}
+        for each in fields_of(self):
+            value = getattr(self, each.name)
+            if isinstance(value, pd.DataFrame) and len(value) and not value.equals(first):
+                found.setdefault(each.name, value)
+        return found
+
+    def figures(self) -> dict[str, Draw]:
+        """Return functions that draw the figures, by name, the main one first."""
+        return {self.name(): self.plot}
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the item banks behind the result, by name."""
+        return {}
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables that a page shows: all, unless a result has many."""
+        return self.tables()
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return the figures that a page shows: all, unless a result has many."""
+        return self.figures()
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the class in snake case: LabelTrouble -> label_trouble."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the frame as .csv, .parquet or .json, or frame and figure as an .html page."""
@@ -69,13 +133,9 @@ class Result(ABC):
     def _title(self) -> str:
         return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0]
 
-    def sentences(self) -> list[str]:
-        """What a reader should know beside the table."""
-        return list(getattr(self, "notes", ()))
-
     def _repr_html_(self) -> str:
         frame = self.to_frame()
-        said = "".join(f"<p>{html.escape(printable(text))}</p>\n" for text in self.sentences())
+        said = "".join(f"<p>{html.escape(printable(text))}</p>\n" for text in self._lines())
         top = frame.iloc[:ROWS_IN_NOTEBOOK, :COLUMNS_IN_NOTEBOOK]
         rows = _said_rows(len(frame), ROWS_IN_NOTEBOOK)
         more = "".join([rows, *_said_columns(list(frame.columns[COLUMNS_IN_NOTEBOOK:]))])
@@ -87,33 +147,27 @@ class Result(ABC):
     def __repr__(self) -> str:
         frame = self.to_frame()
         heading = f"{type(self).__name__}: {_said_rows(len(frame), ROWS_IN_TERMINAL)}"
-        if frame.empty:
-            return heading
         hidden = frame.shape[1] - COLUMNS_IN_TERMINAL
-        lines = [heading, _for_terminal(frame)]
-        if hidden > 0:
+        lines = [heading]
+        if len(frame):
+            lines.append(_for_terminal(frame))
+        if len(frame) and hidden > 0:
             lines.append(f"... and {hidden} more column{'s' if hidden > 1 else ''}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._lines()])
+
+    def _lines(self) -> list[str]:
+        """Return the sentences that terminals and notebooks show."""
+        return self.sentences()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Finding(Result):
-    """A result that says in a sentence what it means."""
-
-    @property
-    @abstractmethod
-    def meaning(self) -> str:
-        """One sentence for a reader who is no psychometrician."""
-
-    def sentences(self) -> list[str]:
-        """What is said beside the table: the meaning, and notes where there are any."""
-        return [self.meaning, *super().sentences()]
-
-    def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), *self.sentences()])
+def fields_of(result: Any) -> tuple[Field[Any], ...]:
+    """Return the dataclass fields of a result; none where it is no dataclass."""
+    return fields(result) if is_dataclass(result) else ()
 
 
-Found = TypeVar("Found", bound=Result)
+def picked(named: Mapping[str, Kept], *names: str) -> dict[str, Kept]:
+    """Return those of the named tables or figures that exist, in the order of `names`."""
+    return {name: named[name] for name in names if name in named}
 
 
 def gathered(works: Mapping[str, Callable[[], Found]]) -> tuple[dict[str, Found], dict[str, str]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from itemwise.capability import measure_capability
 from itemwise.datasets import Dataset, split_dataset
-from itemwise.results import Finding, gathered
+from itemwise.results import Result, gathered
 from itemwise.studies import (
     enrich_confusion,
     evaluate_difficulty,
@@ -72,14 +72,14 @@ class Stop:
         }
         return {name: one.fit(self.split.X_train, self.split.y_train) for name, one in made.items()}
 
-    def confusion(self) -> Finding:
+    def confusion(self) -> Result:
         """The confusion matrix opened."""
         said = {name: self.fitted[name].predict(self.split.X_test) for name in COMPARED}
         return enrich_confusion(
             self.calibration, self.split.y_test, said, n_resamples=CASES, random_state=0
         )
 
-    def algorithms(self) -> Finding:
+    def algorithms(self) -> Result:
         """Classifiers as algorithms, instances as problems, by the chance given to the truth."""
         import pandas as pd
 
@@ -93,7 +93,7 @@ class Stop:
         )
         return portfolio(chances, better="higher", bounds=(0.0, 1.0))
 
-    def difficulty(self) -> Finding:
+    def difficulty(self) -> Result:
         """Difficulty predicted from features."""
         features = self.dataset.features.iloc[self.split.test]
         return evaluate_difficulty(
@@ -105,7 +105,7 @@ class Stop:
             random_state=self.random_state,
         )
 
-    def capability(self) -> Finding:
+    def capability(self) -> Result:
         """Up to what difficulty a classifier can be trusted."""
         from sklearn.naive_bayes import GaussianNB
 
@@ -121,7 +121,7 @@ class Stop:
 class Tour(NamedTuple):
     """What each study found, by title, and why one is missing."""
 
-    found: dict[str, Finding]
+    found: dict[str, Result]
     missing: dict[str, str]
 
     @property
@@ -133,7 +133,7 @@ class Tour(NamedTuple):
 def tour(many: Stop, two: Stop) -> Tour:
     """Ask every question: `many` is a data set of several classes, `two` one of two classes."""
     whole = many.answered
-    works: dict[str, Callable[[], Finding]] = {
+    works: dict[str, Callable[[], Result]] = {
         "Leaderboard": lambda: leaderboard(many.responses),
         "Item health": lambda: item_health(whole, many.calibration),
         "Short benchmark": lambda: shorten(whole, SHORT, model="2pl", cv=3),

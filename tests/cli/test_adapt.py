@@ -29,7 +29,7 @@ def test_figures_are_those_of_the_package(run, recorded):
     assert done.exit_code == 0, done.stderr
     wanted = iw.replay_adaptively(iw.read_responses(recorded), sizes=[4, 8], cv=2)
     found = pd.read_csv("replay/errors.csv")
-    pd.testing.assert_frame_equal(found, wanted.figures, check_dtype=False)
+    pd.testing.assert_frame_equal(found, wanted.errors, check_dtype=False)
     assert wanted.meaning in done.stdout
 
 
@@ -53,7 +53,7 @@ def test_a_bank_is_replayed_on_responses_of_other_models(run, recorded, others, 
     document = json.loads(done.stdout)
     wanted = iw.replay_adaptively(iw.load(bank), iw.read_responses(others), sizes=[5])
     assert document["respondents"] == 60
-    assert [row["mae"] for row in document["figures"]] == pytest.approx(list(wanted.figures["mae"]))
+    assert [row["mae"] for row in document["errors"]] == pytest.approx(list(wanted.errors["mae"]))
 
 
 def test_responses_replayed_on_themselves_are_divided_into_folds(run, recorded):
@@ -99,4 +99,4 @@ def test_facts_of_a_selection_may_lie_in_a_table_beside_the_responses(run, other
 def test_confidence_is_that_of_the_intervals(run, others):
     words = ("adapt", others, "--budget", 3, "--cv", 2, "--json")
     half, most = (json.loads(run(*words, "--confidence", c).stdout) for c in (0.5, 0.99))
-    assert half["figures"][0]["coverage"] < most["figures"][0]["coverage"]
+    assert half["errors"][0]["coverage"] < most["errors"][0]["coverage"]

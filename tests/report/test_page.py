@@ -18,7 +18,7 @@ from itemwise.report.columns import as_json, columns_of
 from itemwise.report.instances import instances_of
 from itemwise.report.page import filled, text
 from itemwise.report.pictures import MOST_MARKS, picture_of
-from itemwise.results import Finding
+from itemwise.results import Result
 
 
 class Reader(HTMLParser):
@@ -139,7 +139,7 @@ def test_values_are_never_searched_for_places_to_fill():
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tomorrow(Finding):
+class Tomorrow(Result):
     """A study that nobody has written yet."""
 
     frame: pd.DataFrame

@@ -21,7 +21,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
 from itemwise.numerics.blocks import row_blocks
 from itemwise.responses import Table, as_responses
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ FIGURES = ("error", "exposure")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdaptiveSimulation(Finding):
+class AdaptiveSimulation(Result):
     """How an adaptive test would serve its respondents, and use its items."""
 
     respondents: pd.DataFrame  # truth, ability, se, items_used, reason; one row a respondent

@@ -11,7 +11,7 @@ import numpy as np
 from itemwise.capability.coding import FeatureItem, Grades, NormalRange, States
 from itemwise.capability.contributions import contributions
 from itemwise.errors import InputError
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Move: TypeAlias = Callable[[Any], Any]  # the nearest value that is meant; None 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation(Finding):
+class Explanation(Result):
     """Which features make cases hard, and what would bring them within the limit.
 
     `frame` has one row a case and feature: its `contribution` to the difficulty, and the least

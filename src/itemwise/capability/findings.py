@@ -9,7 +9,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.numerics.binning import wilson
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ FIGURES = ("trace", "cases", "density", "accuracy")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Capability(Finding):
+class Capability(Result):
     """Up to what case difficulty a classifier can be trusted.
 
     The capability (MLC) of a class is the difficulty at which its cases are as often right as

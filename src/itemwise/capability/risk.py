@@ -19,7 +19,7 @@ from itemwise.arguments import checked_share
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
 from itemwise.numerics.binning import share_interval, share_tail
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RiskCoverage(Finding):
+class RiskCoverage(Result):
     """How often a model is right when only its surest cases are left to it.
 
     `target` is the accuracy that was asked for, and `points` (method, coverage, accuracy, low,

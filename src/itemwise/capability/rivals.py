@@ -17,7 +17,7 @@ from itemwise.capability.risk import RiskCoverage, accepted, risk_coverage
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
 from itemwise.numerics.binning import share_interval
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Rivals:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GateComparison(Finding):
+class GateComparison(Result):
     """Whether the gate chooses better than the model's own confidence does.
 
     Rows of `frame`: each method at its own limit, where a target was asked for, and at the gate's

@@ -122,22 +122,22 @@ def adapt(
             files = write_replay(found, folder)
             settings = {"selector": selector, "model": model, "cv": cv, "seed": seed}
             files.append(write_page(folder, found, "Adaptive evaluation", settings))
-    table = found.figures.set_index("method")
+    table = found.errors.set_index("method")
     console.finding(
         found,
         table,
         folder,
-        shown=found.figures[SHOWN].set_index("method").round(3),
+        shown=found.errors[SHOWN].set_index("method").round(3),
         written={"Tables and figures": folder, "Report": page_of(folder)},
         respondents=found.n_respondents,
         items=found.n_items,
         files=files,
         lm_eval=lm_eval,
         inspect=inspect,
-        figures=table,
+        errors=table,
     )
     if chosen:
-        size = int(found.figures["n_items"].max())
+        size = int(found.errors["n_items"].max())
         first = iw.first_items(given, size, selector=selector, model=model, random_state=seed)
         speak = console.remark if folder is None else console.say
         for option, path in chosen.items():

@@ -19,7 +19,7 @@ from itemwise.progress import Progress, lines, silent, terminal_bar
 if TYPE_CHECKING:
     import pandas as pd
 
-    from itemwise.results import Finding
+    from itemwise.results import Result
 
 WIDEST_NAME = 40
 
@@ -59,7 +59,7 @@ class Console:
 
     def finding(
         self,
-        found: Finding,
+        found: Result,
         table: pd.DataFrame,
         out: Path | None,
         /,

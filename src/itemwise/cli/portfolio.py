@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.datasets import AslibScenario
-    from itemwise.results import Finding
+    from itemwise.results import Result
     from itemwise.studies import ChosenPortfolio, Portfolio, PortfolioComparison
 
 ROWS = 12
@@ -160,7 +160,7 @@ class Told(NamedTuple):
     seed: int
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[Result]:
         """What there is, in the order in which it is told."""
         return [each for each in (self.found, self.chosen, self.compared) if each is not None]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from itemwise.results import Finding
+from itemwise.results import Result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis(Finding):
+class Diagnosis(Result):
     """What a check of a calibration found."""

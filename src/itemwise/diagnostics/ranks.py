@@ -16,7 +16,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.neighbours import ROUNDING, runs_within
 from itemwise.responses import Responses, Table
 from itemwise.responses.rivals import rivals
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted, listed, said_p
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankComparison(Finding):
+class RankComparison(Result):
     """Mean ranks of respondents over items, and which of them differ.
 
     Rank 1 is the best on an item; equal scores share their mean rank. `friedman` with `p` tests

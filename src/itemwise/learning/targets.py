@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError
 from itemwise.numerics.agreement import is_constant
 from itemwise.numerics.arrays import Floats
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ AVERAGE_ERROR = "average_error"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DifficultyTargets(Finding):
+class DifficultyTargets(Result):
     """How hard each item is, by several methods, ready to be learnt from features.
 
     `abnormal` counts, for each model, items whose difficulty lies farther than `limit` from 0, in

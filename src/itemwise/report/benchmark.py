@@ -18,7 +18,7 @@ from itemwise.diagnostics.usable import informative, upright_items
 from itemwise.errors import InputError
 from itemwise.files import file_name_of
 from itemwise.report.folder import ReportFolder
-from itemwise.results import Finding, gathered
+from itemwise.results import Result, gathered
 from itemwise.studies import (
     BenchmarkDecoding,
     MetadataBins,
@@ -47,7 +47,7 @@ class Chapters(NamedTuple):
     """What was found, by name, and why some chapters do not exist here."""
 
     decoding: BenchmarkDecoding
-    found: dict[str, Finding]
+    found: dict[str, Result]
     missing: dict[str, str]
 
     @property
@@ -83,7 +83,7 @@ def read_benchmark(
     scores, column = decoding.scores(score)[list(datasets.index)], ORDERS[order]
     played = None if column is None else datasets[column]
     games = {"tolerance": tolerance, "tau": tau}
-    works: dict[str, Callable[[], Finding]] = {
+    works: dict[str, Callable[[], Result]] = {
         "tournament": partial(tournament, scores, order=played, **games),
         "ranks": partial(compare_ranks, scores),
         "subsets": partial(compare_subsets, scores, datasets, **games),

@@ -7,11 +7,11 @@ study has a section without a line of code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from itemwise.results import Result
+from itemwise.results import Result, fields_of
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def frames_of(result: Result) -> Iterator[tuple[str, pd.DataFrame]]:
 
     first = result.to_frame()
     yield "", first
-    for each in fields(result) if is_dataclass(result) else ():
+    for each in fields_of(result):
         value = getattr(result, each.name)
         if isinstance(value, pd.DataFrame) and len(value) and not value.equals(first):
             yield each.name, value

@@ -13,7 +13,7 @@ from itemwise.studies.evaluation.replay import FIGURES
 def write_replay(replay: AdaptiveReplay, folder: PathLike) -> list[Path]:
     """Write the error by number of items, what was foretold of whom, and figures; all paths."""
     report = ReportFolder.at(folder)
-    report.table("errors", replay.figures.set_index("method"))
+    report.table("errors", replay.errors.set_index("method"))
     report.table("predictions", replay.predictions.set_index("method"))
     report.figures(FIGURES, replay.plot)
     return report.finish({"sentences": replay.sentences()})

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import InputError
 from itemwise.report.outlines import Draw, outline_of
 from itemwise.report.pictures import picture_of
-from itemwise.results import Result
+from itemwise.results import Result, fields_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +111,7 @@ def _settings(result: Result) -> Iterator[tuple[str, str]]:
     model = getattr(result, "model", None)
     if hasattr(model, "coordinates"):
         yield "model", str(getattr(model, "name", model))
-    for each in fields(result) if is_dataclass(result) else ():
+    for each in fields_of(result):
         value = getattr(result, each.name)
         if each.name in ("settings", "limits") and is_dataclass(value):
             for name, part in asdict(value).items():  # type: ignore[arg-type]

@@ -38,7 +38,7 @@ def test_every_prediction_is_that_of_an_evaluation_with_the_same_bank(table):
 
 
 def test_figures_are_those_of_the_predictions(replay):
-    for row in replay.figures.itertuples():
+    for row in replay.errors.itertuples():
         part = replay.predictions
         part = part[(part["method"] == row.method) & (part["n_items"] == row.n_items)]
         error = part["accuracy"] - part["truth"]
@@ -52,14 +52,14 @@ def test_figures_are_those_of_the_predictions(replay):
 
 
 def test_adaptive_items_beat_random_ones_and_the_model_beats_the_plain_mean(replay):
-    mae = replay.figures.set_index(["n_items", "method"])["mae"].unstack()  # noqa: PD010
+    mae = replay.errors.set_index(["n_items", "method"])["mae"].unstack()  # noqa: PD010
     assert (mae[ADAPTIVE] < mae[COMPLETED]).all()
     assert (mae[COMPLETED] < mae[PLAIN]).all()
     assert mae[ADAPTIVE].is_monotonic_decreasing
 
 
 def test_intervals_hold_what_they_promise_where_the_model_is_true(replay):
-    rows = replay.figures.set_index("method").loc[[ADAPTIVE, COMPLETED]]
+    rows = replay.errors.set_index("method").loc[[ADAPTIVE, COMPLETED]]
     assert ((rows["coverage"] - 0.95).abs() < 4 * 0.0126).all()  # √(0.95 × 0.05 / 300)
 
 
@@ -76,7 +76,7 @@ def two_scales(n=600, seed=0):
 def test_where_a_benchmark_is_two_scales_the_real_error_makes_intervals_honest():
     table = two_scales()
     replay = iw.replay_adaptively(table, sizes=[15], cv=2, model="2pl")
-    row = replay.figures.set_index("method").loc[ADAPTIVE]
+    row = replay.errors.set_index("method").loc[ADAPTIVE]
     assert row["coverage"] < 0.9
     assert row["coverage_widened"] == pytest.approx(0.95, abs=0.03)
     bank = iw.calibrate(table, "2pl")
@@ -116,14 +116,14 @@ def test_a_bank_from_one_table_is_tested_on_another(table):
     found = iw.replay_adaptively(one, other, sizes=[5], model="2pl")
     bank = iw.calibrate(one, "2pl")
     wanted = iw.replay_adaptively(bank, other, sizes=[5])
-    pd.testing.assert_frame_equal(found.figures, wanted.figures)
+    pd.testing.assert_frame_equal(found.errors, wanted.errors)
     assert found.n_respondents == 100
 
 
 def test_the_same_seed_gives_the_same_and_another_seed_other_random_items(table):
     some = table.select(respondents=slice(0, 120))
     one, two, other = (
-        iw.replay_adaptively(some, sizes=[5], cv=2, random_state=seed).figures for seed in (0, 0, 1)
+        iw.replay_adaptively(some, sizes=[5], cv=2, random_state=seed).errors for seed in (0, 0, 1)
     )
     pd.testing.assert_frame_equal(one, two)
     assert one["mae"].iloc[-1] != other["mae"].iloc[-1]
@@ -146,7 +146,7 @@ def test_copies_are_told_and_make_standard_errors_no_smaller(table):
     twice = iw.Responses(np.vstack([some.cells, some.cells]), items=some.items, kind="binary")
     bank = iw.calibrate(table, "2pl")
     once, doubled = (iw.replay_adaptively(bank, part, sizes=[5]) for part in (some, twice))
-    adaptive = [found.figures["mae_se"].iloc[0] for found in (once, doubled)]
+    adaptive = [found.errors["mae_se"].iloc[0] for found in (once, doubled)]
     assert adaptive[0] == pytest.approx(adaptive[1], rel=1e-6)
     assert "120 respondents of 240 responded exactly" in " ".join(doubled.notes)
 
@@ -156,7 +156,7 @@ def test_a_bank_is_replayed_on_few_respondents_and_they_are_called_few(table, co
     bank = iw.calibrate(table, "2pl")
     found = iw.replay_adaptively(bank, table.select(respondents=slice(0, count)), sizes=[5])
     assert found.n_respondents == count
-    assert found.figures["coverage_widened"].isna().all()
+    assert found.errors["coverage_widened"].isna().all()
     assert "too few for intervals by the real error" in " ".join(found.notes)
     assert found.meaning
     answers = dict(zip(table.items, table.cells[0], strict=True))
@@ -222,7 +222,7 @@ def test_25_adaptive_items_have_at_most_half_the_error_of_25_random_ones(shared,
     whole = iw.Responses.from_frame(pd.read_csv(path, index_col="respondent"))
     fold = grouped_folds(copies(whole), 5, 0)
     bank, unseen = whole.select(respondents=fold > 0), whole.select(respondents=fold == 0)
-    mae = iw.replay_adaptively(bank, unseen, sizes=[25]).figures.set_index("method")["mae"]
+    mae = iw.replay_adaptively(bank, unseen, sizes=[25]).errors.set_index("method")["mae"]
     assert mae[ADAPTIVE] < 0.5 * mae[PLAIN]
     assert mae[ADAPTIVE] < 0.7 * mae[COMPLETED]
 

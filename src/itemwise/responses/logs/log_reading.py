@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from itemwise.responses.table import Responses
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted, joined
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogReading(Finding):
+class LogReading(Result):
     """What evaluation logs hold, and what was left out of them."""
 
     responses: Responses

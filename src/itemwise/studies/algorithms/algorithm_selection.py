@@ -22,7 +22,7 @@ from itemwise.learning.rows import is_frame
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.columns import fair_means, worst_where_missing
 from itemwise.numerics.paired import reach_of_parts
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.algorithms.algorithm_selector import (
     DIFFICULTY,
     PERFORMANCE,
@@ -44,7 +44,7 @@ SMALL = 3  # algorithms in the small portfolio
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SelectorEvaluation(Finding):
+class SelectorEvaluation(Result):
     """What selectors of algorithms are worth on problems that they never saw.
 
     The closed gap is (single best − selector) / (single best − virtual best), of mean performances

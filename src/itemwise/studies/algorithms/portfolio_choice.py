@@ -17,7 +17,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.columns import fair_means, means, worst_where_missing
 from itemwise.numerics.shapley import shapley_shares, virtual_best_shapley
 from itemwise.numerics.splines import Splines
-from itemwise.results import Finding
+from itemwise.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,7 +227,7 @@ def _errors(candidates: Candidates, method: str, epsilon: float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ChosenPortfolio(Finding):
+class ChosenPortfolio(Result):
     """The algorithms to keep."""
 
     method: str

@@ -15,7 +15,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.columns import fair_means, worst_where_missing
 from itemwise.numerics.paired import reach_of_parts
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.algorithms.performances import Performances, as_performances
 from itemwise.studies.algorithms.portfolio_choice import (
     METHODS,
@@ -103,7 +103,7 @@ def _at_random(n: int, cv: Any, n_resamples: int, random_state: int) -> list[NDA
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PortfolioComparison(Finding):
+class PortfolioComparison(Result):
     """Performance gap of portfolios by method and size, cross-validated.
 
     The gap of a problem is the best performance of all algorithms minus that of the portfolio:

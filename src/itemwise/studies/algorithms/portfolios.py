@@ -25,7 +25,7 @@ from itemwise.numerics.columns import means, ranges
 from itemwise.numerics.special import sigmoid_pair
 from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines, too_few
 from itemwise.responses import Responses
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.algorithms.algorithm_traits import (
     Goodness,
     Items,
@@ -98,7 +98,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Portfolio(Finding):
+class Portfolio(Result):
     """What each algorithm is like, and how hard each problem is."""
 
     performances: Performances

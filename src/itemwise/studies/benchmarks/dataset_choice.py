@@ -23,7 +23,7 @@ from itemwise.ratings.points import Points, points
 from itemwise.ratings.selection import grow
 from itemwise.responses import Responses, Table
 from itemwise.responses.rivals import rivals
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted, listed, said_p
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ WEAK = 0.5  # of Kendall's tau: one pair in four stands the other way round
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ChosenDatasets(Finding):
+class ChosenDatasets(Result):
     """Data sets that rank respondents as the whole benchmark does.
 
     Data sets and respondents were split at random many times into two halves. From the first, a

@@ -14,7 +14,7 @@ from itemwise.diagnostics import LabelTrouble, label_trouble
 from itemwise.diagnostics.usable import alike, informative
 from itemwise.errors import InputError
 from itemwise.pools.paper import OPTIMAL
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BenchmarkDecoding(Finding):
+class BenchmarkDecoding(Result):
     """How hard and how discriminating each data set is, and who is strong on it.
 
     `calibrations` holds the items of each data set, `responses` what the evaluated classifiers

@@ -26,7 +26,7 @@ from itemwise.ratings.glicko2 import (
 from itemwise.ratings.season import FINEST
 from itemwise.responses import Table
 from itemwise.responses.rivals import rivals
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.benchmarks import GIVEN
 from itemwise.words import counted, listed
 
@@ -42,7 +42,7 @@ MOST_GROWTH = 10.0  # of volatility; beyond, a rating follows the last items onl
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tournament(Finding):
+class Tournament(Result):
     """Ratings of respondents after a tournament.
 
     `rating`, `deviation` and `volatility` hold a row for each period, in the order of `items`;

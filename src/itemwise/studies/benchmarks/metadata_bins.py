@@ -11,7 +11,7 @@ import numpy as np
 from itemwise.displays.base import tidy
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.benchmarks.metadata_relations import Metadata, matched
 from itemwise.words import counted, listed
 
@@ -26,7 +26,7 @@ SUMMARIES = ("difficulty_mean", "discrimination_mean", "guessing_mean")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetadataBins(Finding):
+class MetadataBins(Result):
     """Probability of a right answer, by bins of data sets in the order of a metadatum.
 
     Each bin holds equally many data sets. `probability` is the mean over those of a bin on which

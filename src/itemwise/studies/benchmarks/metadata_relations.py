@@ -18,7 +18,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.agreement import correlation_interval
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def matched(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetadataRelations(Finding):
+class MetadataRelations(Result):
     """How metadata of data sets go with the parameters of their items.
 
     `correlation` runs from `low` to `high` with 95 % confidence. `p` tests each one alone;

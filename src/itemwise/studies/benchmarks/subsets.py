@@ -20,7 +20,7 @@ from itemwise.ratings import Ratings, play, ranks
 from itemwise.ratings.points import points
 from itemwise.responses import Responses, Table
 from itemwise.responses.rivals import rivals
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ REFERENCE = "share of points"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SubsetComparison(Finding):
+class SubsetComparison(Result):
     """How orders and halves of a benchmark rank respondents.
 
     The reference is the ranking by the share of points in all games on all data sets (a game

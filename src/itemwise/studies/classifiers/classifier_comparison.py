@@ -25,7 +25,7 @@ from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
 from itemwise.pools.clock import Clock
 from itemwise.progress import Progress, telling
 from itemwise.responses.aligning import row_name
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.classifiers.confusion_curves import ConfusionCurves, enrich_confusion
 from itemwise.studies.classifiers.measures import MEASURES
 from itemwise.studies.classifiers.predictions import positive_code, read_predictions
@@ -42,7 +42,7 @@ FILTERED = "_filtered"  # ending of what leaves out items of negative discrimina
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierComparison(Finding):
+class ClassifierComparison(Result):
     """Classifiers on one data set, by every measure, with and without doubtful items.
 
     `curves` holds the confusion matrices with all items, `filtered` those without items of

@@ -20,7 +20,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.agreement import kendall
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.scoring.scores import total_scores, true_scores
 from itemwise.studies.classifiers.measures import MEASURES, RANGE, Measured, measure
 from itemwise.studies.classifiers.predictions import (
@@ -43,7 +43,7 @@ CURVE_REACH = 4.0  # population deviations
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfusionCurves(Finding):
+class ConfusionCurves(Result):
     """Models beside each other, and the items in each cell of their confusion matrices.
 
     `measures` has a row a model, `cells` a row a model and cell, `items` a row an item. Ranges

@@ -14,7 +14,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import sums_by_bin, wilson
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import (
     Difficulty,
     along,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CharacteristicCurves(Finding):
+class CharacteristicCurves(Result):
     """Share of right responses of each respondent, bin by bin from easy items to hard ones.
 
     Intervals are those of Wilson at `confidence`: what another draw of items of the same difficulty

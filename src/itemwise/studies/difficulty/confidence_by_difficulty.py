@@ -22,7 +22,7 @@ from itemwise.numerics.calibration_error import (
     mean_interval,
 )
 from itemwise.responses.aligning import is_numbered, row_name
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import along, check_confidence
 from itemwise.words import counted, listed
 
@@ -35,7 +35,7 @@ FEWEST_DRAWS = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfidenceByDifficulty(Finding):
+class ConfidenceByDifficulty(Result):
     """Confidence and accuracy of a model, bin by bin from easy items to hard ones.
 
     `gap` is probability less accuracy: above 0, the model is too sure. `calibration_error` is the

@@ -19,7 +19,7 @@ from itemwise.numerics.agreement import correlation_interval, prediction_figures
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.progress import Progress, telling
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import (
     columns_of_items,
     feature_rows,
@@ -43,7 +43,7 @@ KEYS = ["target", "training", "regressor"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DifficultyEvaluation(Finding):
+class DifficultyEvaluation(Result):
     """How well regressors predict the difficulty of items that they never saw.
 
     NRMSE is the root mean squared error over the standard deviation of the target, both in the test

@@ -18,7 +18,7 @@ from itemwise.learning.targets import equally_hard
 from itemwise.numerics.agreement import spearman
 from itemwise.numerics.arrays import Floats
 from itemwise.responses.aligning import place_of
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import feature_rows, labels_of_items, values_of_items
 from itemwise.words import counted
 
@@ -34,7 +34,7 @@ FEWEST_TO_RANK = 3  # features, below which their orders agree by chance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DifficultyExplanation(Finding):
+class DifficultyExplanation(Result):
     """Which features tell how hard an item is, and which tell its class.
 
     `permutation` is what the score on held-out items loses when a feature is shuffled among them:

@@ -18,7 +18,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.logistic_regression import logistic_curves
 from itemwise.responses import Table, as_responses
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import (
     Difficulty,
     difficulty_values,
@@ -40,7 +40,7 @@ STEP = "falls at once"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Generality(Finding):
+class Generality(Result):
     """Over how narrow a stretch of difficulty each respondent turns from right to wrong.
 
     Success of a respondent falls with difficulty h along the curve σ(-s (h - m)). What it loses at

@@ -18,7 +18,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import sums_by_bin, wilson
 from itemwise.numerics.paired import mcnemar, paired_difference
 from itemwise.responses import Table, as_responses
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import (
     Bins,
     Difficulty,
@@ -39,7 +39,7 @@ FEWEST_MODELS = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelSelection(Finding):
+class ModelSelection(Result):
     """The best model in each bin of difficulty, and what choosing by it gains on other items.
 
     `tied` holds, for each bin, the models that are not significantly behind its best (McNemar's

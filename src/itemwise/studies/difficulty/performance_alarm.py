@@ -16,7 +16,7 @@ from itemwise.arguments import as_number, checked_share
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.success import Curves, curves_at_mean, curves_of, foretold, points
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.difficulty.alarm_samples import Sample, alarm_points, read_sample
 from itemwise.words import counted
 
@@ -74,7 +74,7 @@ class Statement:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PerformanceAlarm(Finding):
+class PerformanceAlarm(Result):
     """Whether performance on new items is what their difficulty lets expect.
 
     Two tests share the false-alarm rate, half of it each (Bonferroni): one of the performance and

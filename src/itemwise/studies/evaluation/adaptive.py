@@ -15,7 +15,7 @@ from itemwise.files import PathLike
 from itemwise.numerics.reach import normal_reach
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.evaluation.asking import Ask, Waiter, ask_later, ask_now
 from itemwise.studies.evaluation.course import (
     BUDGET,
@@ -38,7 +38,7 @@ WIDEST = 40  # signs of the names of items beside a bar
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdaptiveEvaluation(Finding):
+class AdaptiveEvaluation(Result):
     """What a few items say of a model, and what all of them would.
 
     `accuracy` is the mean response over all items of the bank, of grades and scores as well.

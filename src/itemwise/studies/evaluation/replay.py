@@ -21,7 +21,7 @@ from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.answered import answered
 from itemwise.responses.copies import Ints, copies, grouped_folds, said_of_folds
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.evaluation.figures import summed_up
 from itemwise.studies.evaluation.intervals import RealError
 from itemwise.words import counted
@@ -38,17 +38,17 @@ FIGURES = {"mae": "mean absolute error", "coverage": "share of intervals that ho
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdaptiveReplay(Finding):
+class AdaptiveReplay(Result):
     """How well a few items foretell the accuracy on all, for models that were not calibrated.
 
-    Accuracy is the mean response, of grades and scores as well. `figures` has one row a method
+    Accuracy is the mean response, of grades and scores as well. `errors` has one row a method
     and number of items: `mae`, `rmse`, `bias` with standard errors, agreement of ranks, `coverage`
     and `width` of the model's intervals, and for the adaptive method `coverage_widened` of those
     by the error of other folds. `predictions` has one row a method, number of items and
     respondent.
     """
 
-    figures: pd.DataFrame
+    errors: pd.DataFrame
     predictions: pd.DataFrame
     real_error: RealError
     confidence: float
@@ -59,7 +59,7 @@ class AdaptiveReplay(Finding):
     @property
     def meaning(self) -> str:
         """One sentence on the error of the longest test."""
-        rows = self.figures[self.figures["n_items"] == self.figures["n_items"].max()]
+        rows = self.errors[self.errors["n_items"] == self.errors["n_items"].max()]
         rows = rows.set_index("method")
         best, plain = rows.loc[ADAPTIVE], rows.loc[PLAIN]
         off = [f"{row['mae']:.3f}{self._reach(row['mae_se'])}" for row in (best, plain)]
@@ -78,14 +78,14 @@ class AdaptiveReplay(Finding):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a method and number of items."""
-        return self.figures.copy()
+        return self.errors.copy()
 
     def plot(self, kind: str = "mae", **kw: Any) -> Display:
         """The mean absolute error by number of items, "mae", or the "coverage" of intervals."""
         from itemwise.displays import DISPLAYS
 
         value = one_of(kind, "kind", FIGURES)
-        frame = self.figures.rename(columns={"method": "series", "n_items": "x"})
+        frame = self.errors.rename(columns={"method": "series", "n_items": "x"})
         reach = normal_reach(self.confidence) * frame[f"{value}_se"]
         ends = {"low": frame[value] - reach, "high": frame[value] + reach}
         frame = frame.assign(panel=FIGURES[value], estimate=frame[value], **ends)
@@ -127,7 +127,7 @@ def replay_adaptively(
     Beside `selector` stand random items, completed by the model and as a plain mean. The result
     serves `evaluate_adaptively(..., error=result)`.
 
-    The frame, also `figures`, has a row a method and number of items: mae, rmse, bias, each with
+    The frame, also `errors`, has a row a method and number of items: mae, rmse, bias, each with
     its se, rank_correlation, coverage. `batch_size` and `confidence` are those of
     `evaluate_adaptively`; same `random_state`, same folds. `progress` is True
     (a bar in a terminal or a notebook), False, or a callable of (done, total, message).
@@ -135,7 +135,7 @@ def replay_adaptively(
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 300, 60, random_state=0).responses
     >>> found = iw.replay_adaptively(table, sizes=[5, 10], cv=2)
-    >>> found.figures["mae"].round(2).head(2).tolist()
+    >>> found.errors["mae"].round(2).head(2).tolist()
     [0.09, 0.07]
     """
     checked_share(confidence, "confidence", 0.95)
@@ -155,10 +155,10 @@ def replay_adaptively(
         parts = list(_parts(source, responses, table, fold, chosen, report))
         predictions = _predicted(parts, settings, report)
     names = frozenset(parts[0].bank.item_names)
-    figures, misses = summed_up(predictions, ADAPTIVE, groups, fold, confidence)
+    errors, misses = summed_up(predictions, ADAPTIVE, groups, fold, confidence)
     way = repr(AdaptiveTest(parts[0].bank, selector=selector, stopper=Budget(1)).parts.selector)
     return AdaptiveReplay(
-        figures=figures,
+        errors=errors,
         predictions=predictions.drop(columns="row"),
         real_error=RealError(names, way, steps, misses),
         confidence=confidence,

@@ -19,7 +19,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.cells import as_floats
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.health.benchmark_saturation import (
     information_along,
     said_of_saturation,
@@ -53,7 +53,7 @@ CAUSES = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemHealth(Finding):
+class ItemHealth(Result):
     """Which items need a look, how saturated the benchmark is, and who is unexpectedly right.
 
     `items` has one row per item, `duplicates` one per pair of items answered alike, `saturation`

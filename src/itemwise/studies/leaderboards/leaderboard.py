@@ -22,7 +22,7 @@ from itemwise.numerics.multiplicity import CORRECTIONS
 from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Table, as_responses
 from itemwise.responses.answered import answered
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.leaderboards.board import AVERAGES, DOCUMENT, TASK, Board, groups_of
 from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale
 from itemwise.studies.leaderboards.board_pairs import Pairs
@@ -38,7 +38,7 @@ BETTER, WORSE, TIED, APART = "better", "worse", "no significant difference", "no
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Leaderboard(Finding):
+class Leaderboard(Result):
     """Respondents by accuracy, with intervals of accuracy, ability and rank.
 
     Accuracy is the mean response, over items or over tasks. Everything is in rank order, the best

@@ -15,7 +15,7 @@ from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.linking.linking_anchors import (
     Comparison,
     choose_anchors,
@@ -54,7 +54,7 @@ SURE = 1.96  # standard errors, which ± stands for in sentences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Linking(Finding):
+class Linking(Result):
     """A new scale linked to an old one.
 
     Old ability = `slope` x new ability + `intercept`. `calibration` holds the new items on the

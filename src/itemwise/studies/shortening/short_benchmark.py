@@ -17,7 +17,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.studies.shortening.folds import BASELINE, Margin, bounds, known_of
 from itemwise.studies.shortening.incomplete import reach_of
 from itemwise.studies.shortening.predictors import PREDICTORS
@@ -32,7 +32,7 @@ FIGURES = ("prediction", "items")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShortBenchmark(Finding):
+class ShortBenchmark(Result):
     """Items that stand for a whole benchmark.
 
     `error` has a row for each way to predict the accuracy on all items: the first is what this

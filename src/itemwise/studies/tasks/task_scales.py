@@ -27,7 +27,7 @@ from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.cells import as_floats
 from itemwise.responses.encoding import encode
-from itemwise.results import Finding
+from itemwise.results import Result
 from itemwise.scoring.on_nodes import likelihood_on_nodes
 from itemwise.words import counted, listed
 
@@ -52,7 +52,7 @@ Priors: TypeAlias = "Literal['default'] | Mapping[str, Prior | None] | None"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TaskScales(Finding):
+class TaskScales(Result):
     """One scale a task, and the correlations between them.
 
     `correlation_matrix` holds the correlations of true abilities, tasks × tasks in an order that
