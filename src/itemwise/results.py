@@ -18,7 +18,6 @@ from itemwise.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from itemwise.calibration import Calibration
     from itemwise.displays import Display
 
 ROWS_IN_TERMINAL = 5
@@ -99,8 +98,8 @@ class Result(ABC):
         """Return functions that draw the figures, by name, the main one first."""
         return {self.name(): self.plot}
 
-    def banks(self) -> dict[str, Calibration]:
-        """Return the item banks behind the result, by name."""
+    def banks(self) -> Mapping[str, Result]:
+        """Return the item banks (calibrations) behind the result, by name."""
         return {}
 
     def page_tables(self) -> dict[str, pd.DataFrame]:
