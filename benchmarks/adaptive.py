@@ -1,12 +1,12 @@
-"""Adaptive tests: 10,000 simulated respondents on 1,000 items, beside catsim on the same bank.
+"""Adaptive tests: 10,000 simulated respondents on 1,000 items, compared with catsim on one bank.
 
     python benchmarks/adaptive.py
 
-The bank is a 3PL, abilities are standard normal. catsim steps through one respondent after the
-other, so it gets the first 300 of them, and its time is scaled to 10,000. It estimates by maximum
-likelihood and stops by the items' information alone; the posterior also knows the population, so
-that it stops earlier at the same standard error. With 20 items for everybody both are equally long.
-catsim is measured where it is installed (pip install catsim); nothing else needs it.
+The bank is a 3PL, and abilities are standard normal. catsim processes one respondent at a time, so
+it gets the first 300 respondents and its time is scaled to 10,000. It estimates by maximum
+likelihood and stops by the information of the items alone. The posterior in itemwise also uses the
+population, so it stops earlier at the same standard error. With 20 items per respondent, both tests
+have the same length. catsim is measured if it is installed (pip install catsim).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def has_catsim() -> bool:
 
 
 def compare(bank: Calibration, abilities: Floats) -> None:
-    simulate_adaptive(bank, abilities[:10])  # imports and first calls are nobody's time
+    simulate_adaptive(bank, abilities[:10])  # warm up: imports and first calls are not timed
     rows, said = [], []
     for name in STOPPERS:
         ours, spent = by_itemwise(bank, abilities, name)
@@ -121,7 +121,7 @@ def compare(bank: Calibration, abilities: Floats) -> None:
         rows,
     )
     if said:
-        print(f"\nTime of catsim over that of itemwise: {', '.join(said)}.")
+        print(f"\nTime of catsim relative to itemwise: {', '.join(said)}.")
     else:
         print("\ncatsim is not installed, so it is not measured: pip install catsim")
 

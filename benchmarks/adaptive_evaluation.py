@@ -1,10 +1,11 @@
-"""Adaptive evaluation of language models: the score on all items, foretold from a few.
+"""Adaptive evaluation of language models: the score on all items, predicted from a few.
 
     python benchmarks/adaptive_evaluation.py [ARC] [MMLU]
 
-Answers of the Open LLM Leaderboard to ARC (100 items) and MMLU (102 items). The bank comes from
-80 % of the models, the figures from the others; models with equal responses stay on one side.
-Model and selector are chosen on the 80 % alone, by folds. Numbers after ± are standard errors.
+The data are responses from the Open LLM Leaderboard to ARC (100 items) and MMLU (102 items). The
+bank is calibrated on 80 % of the models, and the errors are measured on the others; models with
+identical responses stay on one side. Model and selector are chosen on the 80 % alone, by
+cross-validation. Numbers after ± are standard errors.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""The alarm on perturbed images: where it fires, where it is silent.
+"""The performance alarm on perturbed images: when it fires and when it stays silent.
 
 python benchmarks/alarm.py
 
-Digits of the MNIST subset under $ITEMWISE_SHARED, or those of scikit-learn. Half of the training
-images teach a pool of quick classifiers; their responses to the other half, plain and blurred,
-make difficulties (1PL), which a forest learns from coarse pixels and a few statistics. The
-watched classifiers learn from the first half too; what they do is held against that difficulty on
-test images, half of them as reference, half of them perturbed, divided anew many times.
+The images are the MNIST subset under $ITEMWISE_SHARED, or the digits of scikit-learn. A pool of
+quick classifiers is trained on half of the training images. Its responses to the other half, plain
+and blurred, give difficulties (1PL), and a forest learns to predict them from coarse pixels and a
+few statistics. The monitored classifiers are trained on the first half too. Their performance is
+compared with the predicted difficulty on test images, half of them as reference and half of them
+perturbed, over many random splits.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from perturbations import adversarial, blur, watermark
 RESAMPLES = 200
 FEWER = 40
 STRENGTHS = ("low", "medium", "high")
-NOISE = 0.15  # of the range of pixels, at most
+NOISE = 0.15  # maximum perturbation, as a share of the pixel range
 FAINT = 0.25
 
 
 def main() -> None:
     warnings.filterwarnings("ignore", module="sklearn")
     name, *parts = load()
-    # MNIST has two halves of different writers: shuffled, samples differ by chance alone.
+    # The two halves of MNIST have different writers; shuffled, samples differ only by chance.
     train, test = (shuffled(*part) for part in parts)
     half = len(train[0]) // 2
     taught = tuple(part[:half] for part in train)
@@ -44,12 +45,12 @@ def main() -> None:
     for kind in ("plain", "plain and blurred"):
         begin = perf_counter()
         estimate = learn_difficulty(pool, *asked, blurred=kind != "plain")
-        print(f"\nDifficulty learnt from {kind} images in {perf_counter() - begin:.0f} s.")
+        print(f"\nDifficulty learned from {kind} images in {perf_counter() - begin:.0f} s.")
         show(kind, estimate, watched, hans, *test)
 
 
 def load() -> tuple[str, tuple[Any, Any], tuple[Any, Any]]:
-    """Images between 0 and 1 with their labels, to train and to test on."""
+    """Return images between 0 and 1 with their labels, for training and for testing."""
     path = SHARED / "data" / "images" / "mnist_subset.npz"
     if path.exists():
         with np.load(path, allow_pickle=False) as file:
@@ -70,7 +71,7 @@ def shuffled(images: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def candidates() -> list[Any]:
-    """Quick classifiers of many kinds and strengths."""
+    """Return quick classifiers of many kinds and strengths."""
     from sklearn.decomposition import PCA
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
@@ -98,7 +99,7 @@ def candidates() -> list[Any]:
 
 
 def watch(images: Any, labels: Any) -> Any:
-    """A classifier to be watched."""
+    """Fit a classifier to be monitored."""
     from sklearn.neural_network import MLPClassifier
 
     model = MLPClassifier((100,), alpha=0.01, max_iter=80, random_state=0)
@@ -106,14 +107,14 @@ def watch(images: Any, labels: Any) -> Any:
 
 
 def half_marked(images: Any, labels: Any) -> tuple[Any, Any]:
-    """Every other image with a watermark: who learns from these comes to rely on it."""
+    """Add a watermark to every other image; a classifier trained on these comes to rely on it."""
     marked = watermark(images, labels, bright=1.0)
     marked[::2] = images[::2]
     return marked, labels
 
 
 def learn_difficulty(pool: list[Any], images: Any, labels: Any, *, blurred: bool) -> Any:
-    """A regressor from images to the difficulty that the pool finds in them."""
+    """Fit a regressor from images to their difficulty for the pool."""
     from sklearn.ensemble import RandomForestRegressor
 
     part = len(images) // 3
@@ -132,9 +133,9 @@ def learn_difficulty(pool: list[Any], images: Any, labels: Any, *, blurred: bool
 
 
 def features(images: Any) -> Any:
-    """The image in coarse, and statistics in which blur shows: edges, contrast, ink, highlights.
+    """Return coarse pixels, and statistics that reveal blur: edges, contrast, ink, highlights.
 
-    Faint pixels are dropped first: a forest trips over noise that no eye sees.
+    Faint pixels are dropped first, because invisible noise misleads a forest.
     """
     images = np.where(images < FAINT, 0.0, images)
     steps = [np.abs(np.diff(images, axis=axis)).reshape(len(images), -1) for axis in (1, 2)]
@@ -148,7 +149,7 @@ def features(images: Any) -> Any:
 
 
 def coarse(images: Any) -> Any:
-    """Means of squares, about seven a side."""
+    """Return the means of square blocks, about seven per side."""
     n, height, width = images.shape
     side = max(1, height // 7)
     cut = images[:, : height // side * side, : width // side * side]
@@ -164,13 +165,13 @@ def sample(estimate: Any, model: Any, images: Any, labels: Any) -> tuple[Any, An
 
 
 def show(kind: str, estimate: Any, watched: Any, hans: Any, images: Any, labels: Any) -> None:
-    """A row for each perturbation and method: means over divisions, and how often it fires."""
+    """Print one row per perturbation and method: means over splits, and how often it fires."""
     tried = {"none": (watched, images)}
     for strength in STRENGTHS:
         tried[f"blur, {strength}"] = (watched, blur(images, strength, random_state=9))
     tried["adversarial noise"] = (watched, adversarial(images, labels, watched, size=NOISE))
-    tried["none; learnt with watermarks"] = (hans, images)
-    tried["watermarks; learnt with them"] = (hans, watermark(images, labels, bright=1.0))
+    tried["none; trained with watermarks"] = (hans, images)
+    tried["watermarks; trained with them"] = (hans, watermark(images, labels, bright=1.0))
     lines = []
     for name, (model, seen) in tried.items():
         plain, changed = (sample(estimate, model, part, labels) for part in (images, seen))
@@ -179,19 +180,19 @@ def show(kind: str, estimate: Any, watched: Any, hans: Any, images: Any, labels:
             found = [alarm(plain, changed, method, seed) for seed in range(divisions)]
             lines.append((name, method, *told(found)))
     print_table(
-        f"Learnt from {kind} images; means over {RESAMPLES} divisions into halves where nothing "
-        f"changed, {FEWER} elsewhere; false-alarm rate 0.05",
+        f"Learned from {kind} images; means over {RESAMPLES} random splits into halves where "
+        f"nothing changed, {FEWER} elsewhere; false alarm rate 0.05",
         (
             *("perturbation", "method", "difficulty: reference", "new", "right: reference"),
             *("expected", "range", "observed", "p, median", "fired", "shifted", "silent"),
-            "situation, most often",
+            "most frequent situation",
         ),
         lines,
     )
 
 
 def alarm(plain: tuple[Any, Any], changed: tuple[Any, Any], method: str, seed: int) -> Any:
-    """Half of the items as they are, held against the other half as it was changed."""
+    """Compare half of the items, unchanged, with the other half, perturbed."""
     order = np.random.default_rng(seed).permutation(len(plain[0]))
     old, new = np.array_split(order, 2)
     return iw.performance_alarm(

@@ -2,8 +2,8 @@
 
 python benchmarks/algorithm_selection.py [SCENARIO ...]
 
-Each scenario under $ITEMWISE_SHARED with its own ten folds; runs that did not end well count ten
-times the cut-off (PAR10). Forests are smaller than the preset's, so that all takes minutes.
+Each scenario under $ITEMWISE_SHARED is used with its own ten folds. Unsuccessful runs count as ten
+times the cut-off (PAR10). The forests are smaller than the preset's, so everything takes minutes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main(names: list[str]) -> None:
 
 
 def _more(found: SelectorEvaluation) -> str:
-    """Performance against difficulty, and what limits both."""
+    """Compare selection by performance with selection by difficulty, and say what limits both."""
     gap, error = found.difference("by performance", "by difficulty")
     unsolved = [note for note in found.notes if "no algorithm solves" in note]
     more = f"By performance closes {gap:+.2f} ± {1.96 * error:.2f} more than by difficulty."

@@ -1,8 +1,8 @@
-"""Items in batches against all at once: seconds, and how near each comes to the truth.
+"""Items in batches and all at once: time, and agreement with the true difficulties.
 
-Batches were a way around programs that could not calibrate many items at all. Here all of them at
-once take seconds. Batches are still quicker, since few items place respondents less sharply than
-many and a coarser grid will do; the smaller they are, the more accuracy that costs.
+Batches were a workaround for programs that could not calibrate many items. Here, all items at once
+take seconds. Batches are still quicker, because a few items determine abilities less precisely than
+many and a coarser grid is enough; the smaller the batches, the more accuracy they cost.
 
 python benchmarks/batches.py
 """
@@ -20,7 +20,7 @@ SIZES = ((100, 20_000, 20), (1000, 20_000, 20), (60, 2000, 20), (60, 2000, 100))
 
 
 def compared(n_respondents: int, n_items: int, batches: int, model: str) -> list[object]:
-    """Seconds and rank correlation with the true difficulties, both ways, and with each other."""
+    """Return times and rank correlations with the true difficulties, and between both ways."""
     responses, truth = iw.simulate("2pl", n_respondents, n_items, random_state=0)
     true = truth.items["difficulty"].to_numpy()
     cells: list[object] = [f"{model.upper()} {n_respondents:,} × {n_items:,}", batches]
@@ -42,7 +42,7 @@ def ranked(one: np.ndarray, other: np.ndarray) -> float:
 def main() -> None:
     print(f"\n## Batches\n\n{machine()}.")
     header = ("model, respondents × items", "batches", "at once, s", "ρ with truth")
-    more = ("in batches, s", "ρ with truth", "ρ of both")
+    more = ("in batches, s", "ρ with truth", "ρ between both")
     rows = [compared(*size, model) for size in SIZES for model in ("1pl", "2pl")]
     print_table("Items at once and in batches", (*header, *more), rows)
 

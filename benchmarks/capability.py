@@ -1,12 +1,12 @@
-"""Machine Learning Capability on pulsars: the published rule and the modern one over 100 seeds.
+"""Machine Learning Capability on pulsars: the published rule and the default over 100 seeds.
 
     python benchmarks/capability.py
 
-Each seed draws the sample, the split, the training and the test anew, as a team that repeats the
-published study would. Tests by information know the slope and the prior that were learnt out of
-fold on the training part; beside them stand the same tests with a prior that knows nothing of the
-classifier, and that prior without any test. The middle by all test cases, the difficulty at which
-a logistic curve through all of them says one half, is what a test should find.
+Each seed draws a new sample, split, training and test, as a replication of the published study
+would. Tests by information use the slope and the prior that were learned out of fold on the
+training part. For comparison, the same tests are run with a prior that knows nothing about the
+classifier, and with the prior alone. The target of a test is the midpoint fitted to all test cases:
+the difficulty at which a logistic curve through all of them is one half.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ PUBLISHED_BELOW = {"pulsar": 0.947, "non-pulsar": 0.968}
 PAPER = "published steps"
 SAME = "information, same cases"
 WIDE = "information, same cases, prior N(0, 1)"
-OWN = "information, own stop"
-NONE = "its prior alone, no case asked"
+OWN = "information, own stopping rule"
+NONE = "prior alone, no case asked"
 NEAR = {"mlc": 0.1, "below": 0.01}
 NEVER = 1e-9  # a standard error that no test reaches
 
 
 def balanced(frame: pd.DataFrame, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """All pulsars and as many others; the four features of the integrated profile."""
+    """Return all pulsars and as many others, with the four features of the integrated profile."""
     labels = frame.iloc[:, -1].to_numpy()
     pulsars = np.flatnonzero(labels == 1)
     others = np.random.default_rng(seed).choice(
@@ -59,7 +59,7 @@ def network(seed: int) -> Any:
 
 
 def one_seed(frame: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
-    """One row a class and rule."""
+    """Return one row per class and rule."""
     X, y = balanced(frame, seed)
     scale = CaseDifficulty(levels=4).fit(X, y)
     cases = Cases.of(scale, X, y)
@@ -84,7 +84,7 @@ def one_seed(frame: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
 def estimates(
     difficulty: np.ndarray, right: np.ndarray, curve: SuccessCurve, seed: int
 ) -> dict[str, tuple[float, int]]:
-    """Limit and cases asked of a single test by each rule."""
+    """Return the limit and the number of cases of a single test by each rule."""
 
     def tested(**settings: Any) -> tuple[float, int]:
         found = run_class_tests(difficulty, right, repeats=1, random_state=seed, **settings)
@@ -122,8 +122,15 @@ def print_limits(found: pd.DataFrame) -> None:
                     f"{miss:.2f}",
                 ]
             )
-    header = ["class", "rule", "cases (most)", "mean MLC", "deviation", "of the published rule's"]
-    header += ["5 % to 95 %", "root mean square miss of the middle by all test cases"]
+    header = [
+        "class",
+        "rule",
+        "cases (maximum)",
+        "mean MLC",
+        "standard deviation",
+        "relative to published",
+    ]
+    header += ["5 % to 95 %", "RMS distance from the midpoint fitted to all test cases"]
     print_table("Limits (MLC) of single tests over the seeds", header, rows)
 
 
@@ -134,7 +141,7 @@ def print_published(found: pd.DataFrame) -> None:
             part = found[(found["class"] == name) & (found["rule"] == rule)]
             for what, column, figure in (
                 ("MLC", "mlc", PUBLISHED_MLC[name]),
-                ("accuracy below it", "below", PUBLISHED_BELOW[name]),
+                ("accuracy below the limit", "below", PUBLISHED_BELOW[name]),
             ):
                 values = part[column].dropna()
                 low, middle, high = np.percentile(values, [5, 50, 95])
@@ -144,9 +151,9 @@ def print_published(found: pd.DataFrame) -> None:
                 near = (np.abs(values - figure) <= NEAR[column]).mean()
                 rows.append([name, rule, what, figure, span, f"{rank:.0%}", f"{near:.0%}", typical])
     header = ["class", "rule", "figure", "published", "5 %, 50 %, 95 % of the seeds"]
-    header += ["seeds below the published figure", "seeds near it (0.1; one point)"]
+    header += ["seeds below the published figure", "seeds near it (within 0.1; one point)"]
     header += ["within 5 % to 95 %"]
-    print_table("The published figures among the seeds", header, rows)
+    print_table("The published figures compared with the seeds", header, rows)
 
 
 def print_cases(found: pd.DataFrame, n_cases: int) -> None:
@@ -164,7 +171,12 @@ def print_cases(found: pd.DataFrame, n_cases: int) -> None:
                 f"{(both < n_cases / 100).mean():.0%}",
             ]
         )
-    header = ["rule", "cases a class (most)", "most, of all cases", "cases of both (most)"]
+    header = [
+        "rule",
+        "cases per class (maximum)",
+        "maximum, share of all cases",
+        "cases of both classes (maximum)",
+    ]
     header += ["seeds in which both take less than 1 %"]
     print_table(f"Cases asked, of {n_cases:,}", header, rows)
 
@@ -182,7 +194,7 @@ def print_times(frame: pd.DataFrame) -> None:
     ]
     metrics = found.metrics.iloc[0]
     rows.append(["all classic metrics", f"{metrics['cases']:.0f}", f"{metrics['seconds']:.3f}"])
-    print_table("Time, cases asked one by one against all at once", ["what", "cases", "s"], rows)
+    print_table("Time: cases asked one by one, and all at once", ["what", "cases", "s"], rows)
 
 
 def main() -> None:

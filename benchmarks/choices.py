@@ -1,4 +1,4 @@
-"""What single decisions of the engine are worth, each switched off in turn.
+"""What individual decisions of the engine are worth, each switched off in turn.
 
 python benchmarks/choices.py
 """
@@ -17,7 +17,7 @@ ITERATIONS = 200
 
 
 def climbing(n_respondents: int, n_items: int) -> tuple[object, ...]:
-    """Iterations of a 3PL when items climb to the top, and with one Newton step an iteration."""
+    """Count the iterations of a 3PL with full M-steps and with one Newton step per iteration."""
     responses, _ = iw.simulate("3pl", n_respondents, n_items, random_state=3)
     climbed = iw.calibrate(responses, "3pl", max_iterations=ITERATIONS)
 
@@ -33,7 +33,7 @@ def climbing(n_respondents: int, n_items: int) -> tuple[object, ...]:
 
 
 def priors_once(n_respondents: int, n_items: int) -> tuple[object, ...]:
-    """Spread of abilities and error of difficulties, with priors once and in full on the scale."""
+    """Return the spread of abilities and the error of difficulties, with both weights of priors."""
     responses, truth = iw.simulate("2pl", n_respondents, n_items, random_state=3)
     once = iw.calibrate(responses, "2pl")
     with patch.object(
@@ -51,7 +51,7 @@ def priors_once(n_respondents: int, n_items: int) -> tuple[object, ...]:
 
 
 def structure(model: str, n_respondents: int, n_items: int) -> tuple[object, ...]:
-    """Standard errors of difficulty: by structure against the whole matrix."""
+    """Compare standard errors of difficulty from the structured and the full matrix."""
     responses, _ = iw.simulate(model, n_respondents, n_items, random_state=3)
     errors = []
     for most in (0, 10_000):
@@ -65,23 +65,23 @@ def structure(model: str, n_respondents: int, n_items: int) -> tuple[object, ...
 def main() -> None:
     print(f"\n## Choices\n\n{machine()}. Default priors, simulated responses.")
     print_table(
-        "Iterations: items climb to the top of their M-step, or take one Newton step",
-        ("job", "climb", "one step"),
+        "Iterations: a full M-step for every item, or one Newton step",
+        ("job", "full M-step", "one step"),
         [climbing(*size) for size in [(1_000, 100), (200, 500), (50, 500)]],
     )
     print_table(
-        "Priors along the scale: once, or once for every item",
+        "Priors along the scale: counted once, or once per item",
         (
             "job",
             "sd of abilities, once",
             "RMSE difficulty",
-            "sd of abilities, full",
+            "sd of abilities, per item",
             "RMSE difficulty",
         ),
         [priors_once(*size) for size in [(1_000, 100), (200, 500), (100, 2_000)]],
     )
     print_table(
-        "Standard errors of difficulty by structure, off the whole matrix",
+        "Standard errors of difficulty: structured against the full matrix",
         ("job", "median", "largest"),
         [
             structure(*size)

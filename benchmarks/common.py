@@ -1,4 +1,4 @@
-"""What the benchmarks share: data, timing, peak memory, and tables as they are printed."""
+"""Shared parts of the benchmarks: data, timing, peak memory, and printed tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARED = Path(os.environ.get("ITEMWISE_SHARED", HERE.resolve().parents[1] / "sha
 
 
 def best_of(repeats: int, work: Callable[[], Any]) -> float:
-    """Shortest time of several, in seconds: other work on the machine only ever adds."""
+    """Return the shortest of several times, in seconds; other work on the machine only adds."""
     return min(seconds(work) for _ in range(repeats))
 
 
@@ -28,7 +28,7 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def in_own_process(script: str, *arguments: str) -> dict[str, Any]:
-    """Run one job of a script by itself, so that its time and peak memory are its own."""
+    """Run one job of a script in its own process, to measure its own time and peak memory."""
     command = [sys.executable, str(HERE / script), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -38,7 +38,7 @@ def in_own_process(script: str, *arguments: str) -> dict[str, Any]:
 
 
 def peak_gigabytes() -> float:
-    """Largest memory that this process has held."""
+    """Return the peak memory of this process."""
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -46,7 +46,7 @@ def peak_gigabytes() -> float:
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A Markdown table, so that what is printed can stand in the documentation."""
+    """Print a Markdown table that can be copied into the documentation."""
     print(f"\n### {title}\n")
     print("| " + " | ".join(header) + " |")
     print("|" + "---|" * len(header))
@@ -56,7 +56,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
 
 
 def machine() -> str:
-    """One line on where the figures come from."""
+    """Describe the machine in one line."""
     import os
 
     import numpy as np

@@ -1,4 +1,4 @@
-"""Enrichment of confusion matrices: how long it takes where there are many items.
+"""Enrichment of confusion matrices: how long it takes with many items.
 
 python benchmarks/confusion.py
 """
@@ -17,7 +17,7 @@ N_MODELS, N_POOL = 10, 200
 
 
 def measure(n_items: int, n_classes: int) -> tuple[object, ...]:
-    """Calibration, enrichment with 1,000 draws of the items, and the figure of one model."""
+    """Time calibration, enrichment with 1,000 resamples of the items, and one figure."""
     random = np.random.default_rng(0)
     responses = iw.simulate("2pl", N_POOL, n_items, random_state=0).responses
     truth = random.integers(n_classes, size=n_items)
@@ -44,7 +44,7 @@ def measure(n_items: int, n_classes: int) -> tuple[object, ...]:
 def main() -> None:
     print(f"\n## Confusion\n\n{machine()}.")
     print_table(
-        f"Seconds; {N_POOL} members of the pool, {N_MODELS} models, 1,000 draws of the items",
+        f"Seconds; {N_POOL} members of the pool, {N_MODELS} models, 1,000 resamples of the items",
         ("job", "calibrate, 2PL", "enrich", "cells", "figure", "rows of cells"),
         [measure(n, k) for n, k in ((81, 2), (1_000, 2), (10_000, 2), (10_000, 10))],
     )

@@ -1,4 +1,4 @@
-"""Whether nominal 95 % intervals of difficulty cover the truth 95 % of the time.
+"""Whether nominal 95 % intervals of difficulty contain the true value 95 % of the time.
 
 python benchmarks/coverage.py [REPLICATIONS]
 """
@@ -25,7 +25,7 @@ REACH = 1.959964
 def covered(
     model: str, n_respondents: int, n_items: int, missing: float, replications: int
 ) -> tuple[object, ...]:
-    """Share of intervals that hold the truth; new abilities in every replication, items fixed."""
+    """Return the coverage of the intervals; abilities vary over replications, items are fixed."""
     items = iw.simulate(model, 1, n_items, random_state=0).truth.items
     hits = []
     for seed in range(replications):

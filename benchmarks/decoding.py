@@ -1,4 +1,4 @@
-"""Where the time of a decode goes, and the published tables of decodIRT where they are at hand.
+"""Where the time of a decode goes, and the published tables of decodIRT if available.
 
 python benchmarks/decoding.py [folds]
 """
@@ -19,7 +19,7 @@ from itemwise.studies.benchmarks.decoder import judge
 
 
 def one_data_set(folds: int) -> list[tuple[object, ...]]:
-    """Each part of a decode of 500 handwritten digits with the paper's pool, in seconds."""
+    """Time each part of decoding 500 handwritten digits with the paper's pool."""
     seconds: dict[str, float] = {}
 
     def timed(name, work):
@@ -32,7 +32,7 @@ def one_data_set(folds: int) -> list[tuple[object, ...]]:
     dataset = timed("read", lambda: load_dataset("sklearn:digits"))
     split = timed("split and prepare", lambda: split_dataset(dataset))
     answers = timed(
-        f"train and ask 139 classifiers, {folds} folds",
+        f"train and run 139 classifiers, {folds} folds",
         lambda: iw.run_pool(split, pool, folds=folds, n_jobs=2),
     )
     told = answers.responses(split.y_test, pool.calibrating)
@@ -44,14 +44,12 @@ def one_data_set(folds: int) -> list[tuple[object, ...]]:
     training = max(seconds.values())
     rows = [(name, f"{value:.2f}", f"{value / training:.1%}") for name, value in seconds.items()]
     psychometrics = sum(list(seconds.values())[3:])
-    rows.append(
-        ("psychometrics together", f"{psychometrics:.2f}", f"{psychometrics / training:.1%}")
-    )
+    rows.append(("psychometrics, total", f"{psychometrics:.2f}", f"{psychometrics / training:.1%}"))
     return rows
 
 
 def read_tables() -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
-    """Of each published table: responses of 132 classifiers, and those of the 19 evaluated."""
+    """Read the responses of the 132 classifiers and of the 19 evaluated ones of each table."""
     tables, evaluated = {}, {}
     for folder in sorted((SHARED / "data" / "decodirt" / "benchmarking").iterdir()):
         names = pd.read_csv(folder / "theta_list.csv")["Clf"].replace(
@@ -67,7 +65,7 @@ def read_tables() -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
 
 
 def published() -> tuple[list[tuple[object, ...]], dict[str, list[str]]]:
-    """The 20 published tables: 132 classifiers on up to 501 instances each."""
+    """Decode the 20 published tables: 132 classifiers on up to 501 instances each."""
     tables, evaluated = read_tables()
     begin = perf_counter()
     decoding = iw.decode_responses(tables, evaluated)
@@ -78,7 +76,7 @@ def published() -> tuple[list[tuple[object, ...]], dict[str, list[str]]]:
         ("tables", len(tables)),
         ("instances", f"{len(decoding.items):,}"),
         ("converged", int(decoding.datasets["converged"].sum())),
-        ("optimal above pessimal, items of positive discrimination", upright),
+        ("optimal above pessimal, items with positive discrimination", upright),
         ("calibrations, abilities and true scores, s", f"{spent:.1f}"),
     ]
     return rows, read_benchmark(decoding).sentences
@@ -89,7 +87,7 @@ def main() -> None:
     print(f"\n## Decoding\n\n{machine()}.")
     print_table(
         "Where the time goes: digits, 500 test instances, the paper's pool, two cores",
-        ("part", "s", "of training"),
+        ("part", "s", "share of training"),
         one_data_set(folds),
     )
     if not SHARED.is_dir():

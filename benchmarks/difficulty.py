@@ -1,4 +1,4 @@
-"""Difficulty from features: speed at size, and quality beside the published figures.
+"""Difficulty from features: speed on large data, and quality compared with published figures.
 
 python benchmarks/difficulty.py [data set ...]
 
@@ -24,7 +24,7 @@ from itemwise.studies.difficulty.difficulty_evaluation import ALL, WITHOUT_NEGAT
 N_ITEMS, N_FEATURES = 100_000, 100
 DATASETS = ("letter", "segment", "vehicle", "diabetes", "kc1", "liver-disorders")
 MOST_ITEMS = 4_000
-# Twenty classifiers, quick ones, since each predicts the whole data set out of its folds.
+# Twenty quick classifiers, because each predicts the whole data set out of fold.
 POOL = {
     "decision tree": 6,
     "nearest neighbours": 5,
@@ -49,11 +49,11 @@ HEADS = (
     "published NRMSE",
     "published Spearman",
 )
-ABNORMAL = 6.0  # difficulties beyond are left out, as in the paper
+ABNORMAL = 6.0  # difficulties beyond this are left out, as in the paper
 
 
 def at_size(calibration: float) -> tuple[object, ...]:
-    """Seconds to fit and to predict with intervals."""
+    """Time fitting, and predicting with intervals."""
     random = np.random.default_rng(0)
     X = random.normal(size=(N_ITEMS, N_FEATURES))
     y = X[:, 0] + np.abs(X[:, 1]) + 0.5 * random.normal(size=N_ITEMS)
@@ -77,9 +77,10 @@ def load(folder: Path, name: str) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def responses(X: pd.DataFrame, y: pd.Series) -> np.ndarray:
-    """Whether each classifier is right on each item, by a copy that never saw it.
+    """Return whether each classifier is right on each item, out of fold.
 
-    As in the paper, one that is always right, one always wrong and one random by priors join them.
+    As in the paper, one respondent that is always right, one that is always wrong and one that
+    guesses by class frequency are added.
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
@@ -102,9 +103,9 @@ def responses(X: pd.DataFrame, y: pd.Series) -> np.ndarray:
 
 
 def targets(right: np.ndarray) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
-    """Difficulty by 1PL, 2PL and average error; which items have negative discrimination.
+    """Return difficulty by 1PL, 2PL and average error, and the items of negative discrimination.
 
-    And which of the models did not converge.
+    The last value names the models that did not converge.
     """
     columns: dict[str, Any] = {}
     stuck = []
@@ -129,7 +130,7 @@ def published(folder: Path) -> pd.DataFrame:
 
 
 def published_shift(folder: Path) -> str:
-    """How the published figures without items of negative discrimination differ from the others."""
+    """Say how the published figures without items of negative discrimination differ."""
     rows = published(folder).xs("average_error", level="target")
     shift = (rows.xs(WITHOUT_NEGATIVE, level="training") - rows.xs(ALL, level="training")).round(2)
     usual = shift[["nrmse", "spearman"]].mode().iloc[0]
@@ -137,25 +138,25 @@ def published_shift(folder: Path) -> str:
     return (
         f"The published table 8 is table 6 with {usual['nrmse']:+.2f} on NRMSE in "
         f"{count['nrmse']} of {len(shift)} rows and {usual['spearman']:+.2f} on Spearman in "
-        f"{count['spearman']}: leaving out items would hardly give so even a shift."
+        f"{count['spearman']}: leaving out items is unlikely to give so uniform a shift."
     )
 
 
 def quality(folder: Path, name: str) -> dict[str, list[tuple[object, ...]]]:
-    """Rows of the table of all items, and of the one that learns from upright items alone."""
+    """Return the rows for all items, and for training without items of negative discrimination."""
     X, y = load(folder, name)
     right = responses(X, y)
     values, negative, stuck = targets(right)
     found = iw.evaluate_difficulty(X, values, negative=negative, n_resamples=1, n_jobs=2)
     abnormal = values[["1pl", "2pl"]].isna().mean()
     print(
-        f"\n{name}: {len(X):,} items, mean accuracy {right.mean():.2f}, {negative.sum()} of "
+        f"\n{name}: {len(X):,} items, mean accuracy {right.mean():.2f}, {negative.sum()} with "
         f"negative discrimination, left out beyond ±{ABNORMAL:g}: {abnormal['1pl']:.1%} (1PL), "
         f"{abnormal['2pl']:.1%} (2PL); not converged: {', '.join(stuck) or 'none'}."
     )
     print(found.meaning)
     printed, frame = published(folder), found.to_frame()
-    # The 1PL knows no discrimination; the paper has no such table either.
+    # The 1PL has no discrimination; the paper has no such table either.
     frame = frame[(frame["training"] == ALL) | (frame["target"] != "1pl")]
     return {
         training: [printed_row(name, row, printed) for row in part.itertuples()]
@@ -194,8 +195,8 @@ def main() -> None:
         found = [quality(folder, name) for name in sys.argv[1:] or DATASETS]
     pool = f"Difficulty by a pool of {sum(POOL.values())} classifiers, predicted from features"
     for training, what in {
-        ALL: "five folds, bold: the smallest error",
-        WITHOUT_NEGATIVE: "items of negative discrimination are tested, but not learnt from",
+        ALL: "five folds; the smallest error is bold",
+        WITHOUT_NEGATIVE: "items with negative discrimination are tested on, but not learned from",
     }.items():
         print_table(f"{pool}; {what}", HEADS, [row for part in found for row in part[training]])
     print(f"\n{published_shift(folder)}")

@@ -1,4 +1,4 @@
-"""The E-step against the bare matrix products that it cannot do without, in one run.
+"""The E-step compared with the matrix products that it needs, in one run.
 
 python benchmarks/estep.py
 """

@@ -1,10 +1,10 @@
-"""Whether the gate keeps its promise of accuracy, and how many cases it leaves to the model.
+"""Whether the accuracy guarantee of the gate holds, and how many cases it leaves to the model.
 
-HTRU2: a balanced sample, the four features of the integrated profile, half of it for the gate and
-half to judge it. Breast cancer of scikit-learn: seven tenths for the gate. Each of 100 seeds draws
-sample, split and training; the gate holds out half of its cases. A seed keeps the target where the
-accuracy on accepted cases that nobody has seen is at least the target; where nothing is accepted,
-there is nothing to keep, and the seed is counted apart.
+HTRU2 is a balanced sample with the four features of the integrated profile; half of it is for the
+gate and half evaluates it. Of scikit-learn's breast cancer data, seven tenths are for the gate.
+Each of 100 seeds draws a new sample, split and training; the gate holds out half of its cases. The
+target holds in a seed if the accuracy on accepted unseen cases is at least the target. Seeds in
+which nothing is accepted are counted separately.
 """
 
 from __future__ import annotations
@@ -91,18 +91,18 @@ def main() -> None:
         "target",
         "method",
         "at",
-        "seeds that keep it",
+        "seeds in which it holds",
         "seeds that accept nothing",
         "coverage",
         "accuracy",
-        "accuracy of all",
+        "accuracy on all cases",
     ]
     print(f"{machine()}; {SEEDS} seeds in {perf_counter() - begin:.0f} s")
-    print_table("Accuracy that was asked for, on new cases", header, rows)
+    print_table("Target accuracy, on new cases", header, rows)
     print(
-        f"\nAt {OWN}, the gate and the threshold on probability promise the target with "
-        "probability 0.95, for the source of the cases; conformal selection promises it on "
-        "average. What is measured on a few hundred new cases strays around that."
+        f"\nAt {OWN}, the gate and the threshold on probability guarantee the target with "
+        "probability 0.95, for cases from the same source; conformal selection guarantees it on "
+        "average. The share measured on a few hundred new cases varies around that."
     )
 
 

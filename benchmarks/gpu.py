@@ -1,4 +1,4 @@
-"""Calibration on one CUDA GPU, from the moment that the responses lie on it.
+"""Calibration on one CUDA GPU, with the responses already on it.
 
 python benchmarks/gpu.py
 """
@@ -27,7 +27,7 @@ JOBS = [
 
 
 def sampled(name: str, n_items: int) -> tuple[Categorical, Floats]:
-    """A model, and plausible items."""
+    """Return a model and plausible items."""
     parameters = find_model(name).sample(n_items, np.random.default_rng(1))
     model = find_model(name).shaped(parameters)
     assert isinstance(model, Categorical)  # noqa: S101 - all jobs are
@@ -35,7 +35,7 @@ def sampled(name: str, n_items: int) -> tuple[Categorical, Floats]:
 
 
 def draw(model: Categorical, items: Floats, n_respondents: int, device: str) -> Encoded:
-    """Simulated responses, made on the device."""
+    """Simulate responses on the device."""
     import torch
 
     coords, n_items = torch.asarray(items, device=device), len(items)
@@ -48,7 +48,7 @@ def draw(model: Categorical, items: Floats, n_respondents: int, device: str) -> 
         cells[rows] = (drawn < above).sum(0).T.to(torch.int8)
     weights = torch.ones(n_respondents, dtype=torch.float64, device=device)
     data = Encoded(cells, weights, True, model.statistics, model.n_categories == 2)
-    data.floats  # noqa: B018 - computed once, when the responses are brought there
+    data.floats  # noqa: B018 - computed once, when the responses are moved there
     return data
 
 
@@ -86,7 +86,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("There is no CUDA device here.")
     name = torch.cuda.get_device_name()
-    print(f"\n## GPU\n\n{name}, torch {torch.__version__}. Responses already lie on the GPU.")
+    print(f"\n## GPU\n\n{name}, torch {torch.__version__}. Responses are already on the GPU.")
     print_table(
         "Calibration to a Newton decrement of 1e-5, default priors",
         ("job", "s", "E-steps", "converged", "largest difference from the CPU", "peak GB"),

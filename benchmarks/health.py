@@ -1,10 +1,11 @@
-"""Item health: how often planted problems are found, how often sound ones alarm, and how fast.
+"""Item health: power on planted problems, false alarms on clean tables, and speed.
 
-    python benchmarks/health.py            # all tables, some minutes
+    python benchmarks/health.py            # all tables, a few minutes
     python benchmarks/health.py --runs 20  # fewer simulations
 
-Responses are drawn from a 2PL. Planted: keys of 5 % of the items turned, three items copied with
-5 % of the responses changed, one respondent of middle ability that knows some of its hard items.
+Responses are simulated from a 2PL. Planted problems: reversed keys of 5 % of the items, three items
+copied with 5 % of the responses changed, and one respondent of average ability that knows
+some of its hard items.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from common import SHARED, machine, print_table
 from itemwise.studies.health.respondent_hints import respondent_frame
 
 SIZES = ((30, 300), (100, 100), (200, 100))
-KNOWN = (0.15, 0.5)  # of the items that are hard for the respondent
+KNOWN = (0.15, 0.5)  # shares of the items that are hard for the respondent
 HARD = 0.3
 COPIES, CHANGED, WRONG = 3, 0.05, 0.05
 
 
 def clean(n: int, m: int, seed: int) -> np.ndarray:
-    """Responses of a 2PL without any trouble."""
+    """Simulate responses of a 2PL without planted problems."""
     return iw.simulate("2pl", n, m, random_state=seed).responses.to_frame().to_numpy(copy=True)
 
 
 def with_bad_items(
     n: int, m: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
-    """Responses, which keys were turned, and which items were copied."""
+    """Return responses, the reversed keys, and the copied items."""
     values = clean(n, m, seed)
     random = np.random.default_rng(seed)
     order = random.permutation(m)
@@ -49,7 +50,7 @@ def with_bad_items(
 
 
 def with_a_leak(n: int, m: int, seed: int, share: float) -> tuple[np.ndarray, int]:
-    """Responses, and the respondent of middle ability that knows a share of its hard items."""
+    """Return responses, and the respondent of average ability that knows some hard items."""
     made = iw.simulate("2pl", n, m, random_state=seed)
     values, truth = made.responses.to_frame().to_numpy(copy=True), made.truth
     ability = truth.abilities["ability"].to_numpy()
@@ -62,7 +63,7 @@ def with_a_leak(n: int, m: int, seed: int, share: float) -> tuple[np.ndarray, in
 
 
 def item_rows(runs: int) -> list[tuple[object, ...]]:
-    """Power and false alarms of what is said of items."""
+    """Measure power and false alarms for items."""
     rows = []
     for n, m in SIZES:
         found = np.zeros((runs, 8))
@@ -90,13 +91,13 @@ def item_rows(runs: int) -> list[tuple[object, ...]]:
 
 
 def looked_at(values: np.ndarray) -> pd.DataFrame:
-    """The part of item health that tells of respondents."""
+    """Run the part of item health about respondents."""
     table = iw.Responses(values)
     return respondent_frame(iw.calibrate(table), table)
 
 
 def respondent_rows(runs: int) -> list[tuple[object, ...]]:
-    """Power and false alarms of what is said of respondents."""
+    """Measure power and false alarms for respondents."""
     rows = []
     for n, m in (*SIZES, (30, 1000)):
         p, any_hint, false = [], [], []
@@ -119,7 +120,7 @@ def respondent_rows(runs: int) -> list[tuple[object, ...]]:
 
 
 def real_rows() -> list[tuple[object, ...]]:
-    """Seconds on tables of the size that people have, and what is said first."""
+    """Time tables of realistic size, and show the first findings."""
     rows = []
     for name in ("metabench_arc_2pl", "metabench_mmlu_3pl", "helm_lite_binary"):
         frame = pd.read_csv(SHARED / "data" / "llm" / f"{name}_responses.csv.gz")
@@ -146,8 +147,12 @@ def main() -> None:
     print_table(
         f"Items, {runs} simulations: shares of items, of copied pairs, and of tables with an alarm",
         [
-            *("respondents", "items", "sound: negative", "sound: suspect key"),
-            *("sound: tables with a duplicate", "turned keys: negative", "turned keys: suspect"),
+            *("respondents", "items", "clean: negative", "clean: suspect key"),
+            *(
+                "clean: tables with a duplicate",
+                "reversed keys: negative",
+                "reversed keys: suspect",
+            ),
             *("right keys: suspect", "copied pairs found", "tables with another pair"),
         ],
         item_rows(runs),

@@ -1,4 +1,4 @@
-"""Requests that a service should refuse: hand-made ones, and those that its schema forbids."""
+"""Requests that a service should refuse: hand-made ones, and ones that its schema forbids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Make = Callable[[bytes, Random], bytes]
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to be hostile: bytes made from those of a good request."""
+    """A kind of hostile request, made from the bytes of a good one."""
 
     name: str
     make: Make
@@ -25,13 +25,13 @@ class Kind:
 
 
 def with_body(good: bytes, body: bytes) -> bytes:
-    """The same request with another body."""
+    """Replace the body of a request."""
     head = good.split(b"\r\n\r\n", 1)[0].rsplit(b"\r\n", 1)[0]
     return head + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def edited(change: Callable[[list[dict[str, Any]], Random], Any]) -> Make:
-    """A good request whose rows are changed."""
+    """Make a good request with changed rows."""
 
     def make(good: bytes, random: Random) -> bytes:
         rows = json.loads(good.split(b"\r\n\r\n", 1)[1])["rows"]
@@ -42,7 +42,7 @@ def edited(change: Callable[[list[dict[str, Any]], Random], Any]) -> Make:
 
 
 def value(choices: list[Any]) -> Make:
-    """A good request with one of some values in a field of a row."""
+    """Make a good request with one of several values in a field of a row."""
 
     def change(rows: list[dict[str, Any]], random: Random) -> None:
         row = rows[random.integers(len(rows))]
@@ -77,12 +77,12 @@ def chunked(good: bytes, _random: Random) -> bytes:
 
 
 def replaced(old: bytes, new: bytes) -> Make:
-    """A good request in which a part is replaced."""
+    """Make a good request with a part replaced."""
     return lambda good, _random: good.replace(old, new, 1)
 
 
 def body(content: bytes) -> Make:
-    """A good request with another body."""
+    """Make a good request with another body."""
     return lambda good, _random: with_body(good, content)
 
 
@@ -100,7 +100,7 @@ KINDS = [
     Kind("field unknown", edited(add_field)),
     Kind("no rows", edited(lambda rows, _random: rows.clear())),
     Kind("too many rows", edited(lambda rows, _random: [rows[0]] * 1_001)),
-    Kind("rows that are none", edited(lambda rows, _random: [1, "a", None, [], [rows]])),
+    Kind("rows of the wrong type", edited(lambda rows, _random: [1, "a", None, [], [rows]])),
     Kind("not an object", body(b"[1, 2, 3]")),
     Kind("empty body", body(b"")),
     Kind("deep nesting", nested),
@@ -127,7 +127,7 @@ KINDS = [
 
 
 def without_key(address: str) -> dict[str, Any]:
-    """The schema without its key, or most requests would come no further than that."""
+    """Return the schema without its key; otherwise most requests would fail on the key."""
     from urllib.request import urlopen
 
     with urlopen(address) as answer:  # noqa: S310
@@ -138,7 +138,7 @@ def without_key(address: str) -> dict[str, Any]:
 
 
 def from_schema(port: int, key: str, wanted: int) -> list[tuple[str, int]]:
-    """Requests that schemathesis makes to break the service's own schema, and their statuses."""
+    """Send the requests with which schemathesis violates the schema; return their statuses."""
     if find_spec("schemathesis") is None:
         print("schemathesis is not installed: no requests from the schema.")
         return []

@@ -1,6 +1,6 @@
-"""How well label_trouble finds wrong labels: labels of three data sets, changed on purpose.
+"""How well label_trouble finds wrong labels that were planted in three data sets.
 
-python benchmarks/labels.py [folder that keeps the answers of the pool]
+python benchmarks/labels.py [folder for the responses of the pool]
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from common import machine, print_table, seconds
 DATASETS = ("digits", "breast_cancer", "wine")
 POOL = "random-200"
 CHANGED = 0.05
-TABLES = 40  # changes of labels of each data set
+TABLES = 40  # repetitions per data set
 RANKINGS = ("evidence", "accuracy", "p_negative")
 HEADER = ("data set", "items", "pool, s", "labels changed")
 FOUND = (
     "suspects that were changed",
-    "changed that are suspects",
-    "different items among the rest",
+    "changed labels that are suspects",
+    "distinct items among the other suspects",
 )
 
 
 def changed(truth: np.ndarray, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of which some became another one, and which."""
+    """Change some labels; return all labels, and which were changed."""
     random = np.random.default_rng(seed)
     bad = np.zeros(len(truth), dtype=bool)
     bad[random.choice(len(truth), round(CHANGED * len(truth)), replace=False)] = True
@@ -37,7 +37,7 @@ def changed(truth: np.ndarray, n_classes: int, seed: int) -> tuple[np.ndarray, n
 
 
 def found(responses: iw.Responses, bad: np.ndarray) -> tuple[list[float], np.ndarray]:
-    """Average precision of each ranking, and which items are suspects."""
+    """Return the average precision of each ranking, and which items are suspects."""
     from sklearn.metrics import average_precision_score
 
     trouble = iw.label_trouble(iw.calibrate(responses, "2pl"))
@@ -53,7 +53,7 @@ def found(responses: iw.Responses, bad: np.ndarray) -> tuple[list[float], np.nda
 
 
 def measure(name: str, folder: str | None) -> tuple[tuple[object, ...], np.ndarray, np.ndarray]:
-    """A row of the table, the average precisions by table, and the sums over tables."""
+    """Return a row of the table, the average precisions by repetition, and their sums."""
     split = iw.split_dataset(iw.load_dataset(f"sklearn:{name}"))
     answers = []
     ask = partial(iw.run_pool, split, POOL, folds=0, n_jobs=2, folder=folder)
@@ -69,7 +69,7 @@ def measure(name: str, folder: str | None) -> tuple[tuple[object, ...], np.ndarr
 
 
 def in_words(averages: Sequence[np.ndarray], sums: np.ndarray) -> list[str]:
-    """Mean over data sets, with its standard error over changes; precision and recall."""
+    """Return the mean over data sets with its standard error, and precision and recall."""
     means = np.mean([one.mean(axis=0) for one in averages], axis=0)
     variances = [one.var(axis=0, ddof=1) / len(one) for one in averages]
     errors = np.sqrt(np.sum(variances, axis=0)) / len(averages)
@@ -85,7 +85,7 @@ def main() -> None:
     rows, averages, sums = zip(*(measure(name, folder) for name in DATASETS), strict=True)
     changes = sum(s[2] for s in sums)
     print_table(
-        f"Average precision of rankings, ± standard error over changes; suspects. Pool {POOL}",
+        f"Average precision of rankings, ± standard error over repetitions; suspects. Pool {POOL}",
         (*HEADER, *RANKINGS, *FOUND),
         [*rows, ("all", "", "", changes, *in_words(averages, np.sum(sums, axis=0)))],
     )

@@ -1,6 +1,6 @@
-"""Leaderboards: how long one takes, and whether its tests and intervals keep what they promise.
+"""Leaderboards: how long one takes, and whether its tests and intervals have their stated rates.
 
-python benchmarks/leaderboard.py [boards of each design, 500 unless said [design ...]]
+python benchmarks/leaderboard.py [boards per design, 500 by default [design ...]]
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from itemwise.studies.leaderboards.board_accuracy import ability_scale
 from itemwise.studies.leaderboards.board_pairs import rank_limits
 
 BOARDS = 500
-FOURS = tuple(np.repeat([0.0, 0.25, 0.5, 1.2], 3))  # abilities of twelve, three alike each
+FOURS = tuple(
+    np.repeat([0.0, 0.25, 0.5, 1.2], 3)
+)  # abilities of twelve respondents, in groups of three
 ONE_AHEAD = (0.5, *[0.0] * 11)
 ALIKE = (0.0,) * 12
-TASTE = 1.0  # deviation of what an item, or a document, has for one respondent alone
+TASTE = 1.0  # standard deviation of the effect of an item or document on a single respondent
 DESIGNS: dict[str, dict[str, Any]] = {
     "100 items": {"items": 100},
     "1,000 items": {"items": 1000},
@@ -32,7 +34,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "1,000 items, all equal": {"items": 1000, "abilities": ALIKE},
     "1,000 scores from 0 to 1": {"items": 1000, "scores": True},
     "100 documents of 10 items": {"items": 1000, "documents": 100},
-    "the same, documents not told": {"items": 1000, "documents": 100, "told": False},
+    "the same, documents not given": {"items": 1000, "documents": 100, "told": False},
     "12 documents of 1 to 80 items": {"items": 400, "documents": 12, "uneven": True},
     "5 tasks of 20 to 320, mean of tasks": {"items": 620, "tasks": True},
     "1,000 items, 60 % not asked": {"items": 1000, "missing": 0.6},
@@ -41,7 +43,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
 HEADER = (
     "board",
     "false discoveries (at most 5 %)",
-    "boards with any false",
+    "boards with any false discovery",
     "real differences found",
     "all rank intervals right (95 %)",
     "accuracy intervals right (95 %)",
@@ -49,7 +51,7 @@ HEADER = (
 
 
 def helm(kind: str) -> iw.Responses:
-    """The table of HELM-lite: thirty language models."""
+    """Read the table of HELM-lite: thirty language models."""
     frame = pd.read_csv(SHARED / "data" / "llm" / f"helm_lite_{kind}_responses.csv.gz")
     items = frame["scenario"] + "/" + frame["item"].astype(str)
     values = frame.drop(columns=["scenario", "item"])
@@ -58,7 +60,7 @@ def helm(kind: str) -> iw.Responses:
 
 
 def sizes(design: dict[str, Any]) -> np.ndarray:
-    """How many items each document has."""
+    """Return the number of items per document."""
     if "documents" not in design:
         return np.ones(design["items"], dtype=int)
     if design.get("uneven"):
@@ -68,7 +70,7 @@ def sizes(design: dict[str, Any]) -> np.ndarray:
 
 
 def board(design: dict[str, Any], random: np.random.Generator) -> iw.Responses:
-    """Responses of respondents, some of whom are equally good on all that might be asked."""
+    """Simulate responses; some respondents are equally good on the population of items."""
     document = np.repeat(np.arange(len(sizes(design))), sizes(design))
     ability = np.array(design.get("abilities", FOURS))
     taste = TASTE * random.normal(size=(ability.size, document.max() + 1))
@@ -92,7 +94,7 @@ def board(design: dict[str, Any], random: np.random.Generator) -> iw.Responses:
 
 
 def truth(design: dict[str, Any]) -> np.ndarray:
-    """Accuracy of each on all that might be asked, by quadrature."""
+    """Return each respondent's accuracy on the population of items, by quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     ability = np.array(design.get("abilities", FOURS))
     spread = np.sqrt(1.0 + TASTE**2)
@@ -100,9 +102,9 @@ def truth(design: dict[str, Any]) -> np.ndarray:
 
 
 def judged(design: dict[str, Any], seed: int) -> np.ndarray:
-    """False share, any false, found share, ranks right, accuracies right, on one board."""
+    """Return the rates of one board: false, any false, found, ranks right, accuracies right."""
     table = board(design, np.random.default_rng(seed))
-    # Where all was asked, the scale of abilities plays no part in what is judged here.
+    # If every item was asked, the ability scale does not affect these rates.
     scale = None if table.complete else ability_scale(table, AUTO)[0]
     average = "tasks" if design.get("tasks") else "items"
     tasks, documents = (groups_of(table, name, name, name) for name in (TASK, DOCUMENT))
@@ -129,12 +131,12 @@ def row(name: str, boards: int) -> tuple[object, ...]:
     mean, error = results.mean(axis=0), results.std(axis=0, ddof=1) / np.sqrt(boards)
     cells = [f"{100 * m:.1f} ± {100 * e:.1f} %" for m, e in zip(mean, error, strict=True)]
     if design.get("abilities") == ALIKE:
-        cells[2] = "there are none"
+        cells[2] = "none exist"
     return (name, *cells)
 
 
 def one_task(boards: int) -> tuple[object, ...]:
-    """HELM-lite where six models keep one task each: how often intervals hold the truth."""
+    """Measure the coverage of intervals on HELM-lite when six models keep one task each."""
     table = helm("binary")
     values = table.to_frame().to_numpy(dtype=float)
     truth = values.mean(axis=1)
@@ -171,21 +173,27 @@ def main() -> None:
         width = np.mean(found.rank_high - found.rank_low + 1)
         size = f"{table.n_respondents} × {table.n_items:,}"
         rows.append((kind, size, f"{took:.1f}", f"{told} of {found.tests.p.size}", f"{width:.1f}"))
-    header = ("responses", "models × items", "seconds", "pairs that differ", "mean ranks held open")
+    header = (
+        "responses",
+        "models × items",
+        "seconds",
+        "pairs that differ",
+        "mean width of rank intervals",
+    )
     print_table("HELM-lite", header, rows)
     if SHARED.is_dir():
         print_table(
-            "HELM-lite, six models asked one task of six",
+            "HELM-lite, six models each asked one task of six",
             (
                 "models",
                 "accuracy intervals right (95 %)",
-                "their mean width",
+                "mean width of these intervals",
                 "mean error of accuracy_observed",
             ),
             [one_task(max(boards // 10, 2))],
         )
     print_table(
-        f"Twelve respondents, groups of three equal ones unless said; {boards} boards a row",
+        f"Twelve respondents, in groups of three equal ones unless stated; {boards} boards per row",
         HEADER,
         [row(name, boards) for name in sys.argv[2:] or DESIGNS],
     )

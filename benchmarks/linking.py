@@ -1,10 +1,10 @@
-"""How well `link` finds an old scale again, and the anchors that drifted: simulations.
+"""How well `link` recovers an old scale and finds drifted anchors, in simulations.
 
 python benchmarks/linking.py [replications]
 
-The new respondents differ from the old ones in mean and deviation; a tenth of the anchors became
-harder in between. Slope and intercept are held against those of the respondents that were drawn:
-that these are a sample themselves is no matter of linking.
+The new respondents differ from the old ones in mean and standard deviation, and a tenth of the
+anchors became harder. Slope and intercept are compared with those of the sampled respondents; the
+sampling error of the respondents themselves is not part of linking.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import pandas as pd
 import itemwise as iw
 from common import machine, print_table, seconds
 
-SIZES = ((30, 1000), (100, 1000), (30, 4000), (100, 4000))  # anchors, respondents of either group
+SIZES = ((30, 1000), (100, 1000), (30, 4000), (100, 4000))  # anchors, respondents per group
 METHODS = ("stocking-lord", "haebara", "mean-sigma", "mean-mean", "fixed")
-SHARE = 0.1  # of the anchors drift
-HARDER = (0.5, 1.0)  # by so much on the old scale
+SHARE = 0.1  # share of the anchors that drift
+HARDER = (0.5, 1.0)  # increase in difficulty on the old scale
 MEAN, SD = 0.5, 1.2  # of the new respondents
 NEW_ITEMS = 20
 
@@ -28,7 +28,7 @@ NEW_ITEMS = 20
 def world(
     n_anchors: int, n: int, seed: int, *, drifting: bool = True
 ) -> tuple[iw.Responses, iw.Responses, np.ndarray, np.ndarray]:
-    """Responses to both versions, the true slope and intercept, and which anchors drifted."""
+    """Return responses to both versions, the true slope and intercept, and the drifted anchors."""
     random = np.random.default_rng(seed)
     items = iw.simulate("2pl", 2, n_anchors + NEW_ITEMS, random_state=seed).truth.items
     drifted = np.zeros(n_anchors, dtype=bool)
@@ -38,7 +38,9 @@ def world(
     change = np.where(drifted, random.uniform(*HARDER, n_anchors), 0.0)
     later["difficulty"] += np.concatenate([change, np.zeros(NEW_ITEMS)])
     before, after = random.normal(size=n), random.normal(MEAN, SD, n)
-    seeds = [int(s) for s in random.integers(1 << 30, size=2)]  # chances of the two are unrelated
+    seeds = [
+        int(s) for s in random.integers(1 << 30, size=2)
+    ]  # independent random numbers for the two versions
     old = iw.simulate(
         "2pl", items=items.iloc[:n_anchors], abilities=before, random_state=seeds[0]
     ).responses
@@ -49,7 +51,7 @@ def world(
 
 
 def rows_of(n_anchors: int, n: int, seed: int) -> list[dict[str, object]]:
-    """What each method finds in one simulated world, with drifted anchors removed and kept."""
+    """Run every method on one simulation, with drifted anchors removed and kept."""
     old, new, truth, drifted = world(n_anchors, n, seed)
     first, second = iw.calibrate(old, "2pl"), iw.calibrate(new, "2pl")
     rows = []
@@ -76,12 +78,12 @@ def rows_of(n_anchors: int, n: int, seed: int) -> list[dict[str, object]]:
 
 
 def root(values: pd.Series) -> float:
-    """Root mean square."""
+    """Return the root mean square."""
     return float(np.sqrt((values**2).mean()))
 
 
 def summary(rows: list[dict[str, object]]) -> list[tuple[object, ...]]:
-    """One line a size, method and treatment."""
+    """Return one row per size, method and treatment."""
     keys = ["anchors", "respondents", "method", "drift"]
     found = []
     for key, part in pd.DataFrame(rows).groupby(keys, sort=False):
@@ -100,7 +102,7 @@ def summary(rows: list[dict[str, object]]) -> list[tuple[object, ...]]:
 
 
 def quiet(replications: int) -> list[tuple[object, ...]]:
-    """How often an alarm is raised where nothing drifted."""
+    """Measure how often an alarm is raised when nothing drifted."""
     found = []
     for n_anchors, n in SIZES[:2]:
         alarms = []
@@ -117,7 +119,7 @@ def quiet(replications: int) -> list[tuple[object, ...]]:
 def main() -> None:
     """Print both tables."""
     replications = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-    print(f"\n## Linking\n\n{machine()}. {replications} simulated worlds of each size, 2PL.")
+    print(f"\n## Linking\n\n{machine()}. {replications} simulations per size, 2PL.")
     rows: list[dict[str, object]] = []
     took = seconds(
         lambda: rows.extend(
@@ -127,15 +129,15 @@ def main() -> None:
     print_table(
         f"A tenth of the anchors became harder by {HARDER[0]} to {HARDER[1]} ({took:.0f} s)",
         (
-            *("anchors", "respondents", "method", "drifted ones"),
+            *("anchors", "respondents", "method", "drifted anchors"),
             *("slope: bias", "RMSE", "mean SE", "intercept: bias", "RMSE", "mean SE"),
-            *("found", "false alarms a world"),
+            *("found", "false alarms per simulation"),
         ),
         summary(rows),
     )
     print_table(
         "Nothing drifted",
-        ("anchors", "respondents", "worlds with an alarm", "alarms a world"),
+        ("anchors", "respondents", "simulations with an alarm", "alarms per simulation"),
         quiet(replications),
     )
 

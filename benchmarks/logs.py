@@ -1,4 +1,4 @@
-"""Reading evaluation logs: a million rows of lm-eval, beside parsing each line with json.
+"""Reading evaluation logs: a million rows of lm-eval, compared with parsing each line with json.
 
 python benchmarks/logs.py [ROWS]
 """
@@ -28,7 +28,7 @@ def main() -> None:
         size = write(Path(folder), rows)
         found = {job: in_own_process("logs.py", job, folder) for job in ("read_responses", "json")}
     table = [(job, *figures(one, size)) for job, one in found.items()]
-    header = ("how", "rows", "seconds", "of processor", "rows/s", "MB/s", "peak GB")
+    header = ("how", "rows", "seconds", "CPU seconds", "rows/s", "MB/s", "peak GB")
     print_table(f"{rows:,} rows of lm-eval, {size / 1e9:.2f} GB", header, table)
 
 
@@ -39,7 +39,7 @@ def figures(one: dict[str, float], size: int) -> tuple[str, ...]:
 
 
 def write(folder: Path, rows: int) -> int:
-    """Sample logs of as many models as it takes, on 20 tasks of 1,000 items."""
+    """Write sample logs of as many models as needed, on 20 tasks of 1,000 items."""
     draws = np.random.default_rng(0)
     for model in range(-(-rows // (TASKS * ITEMS))):
         home = folder / f"lab__model-{model}"
@@ -55,7 +55,7 @@ def write(folder: Path, rows: int) -> int:
 
 
 def row(task: int, item: int, score: float) -> dict[str, Any]:
-    """One document, about a kilobyte."""
+    """Return one document of about a kilobyte."""
     text = " ".join(WORDS[(item * 7 + task + k) % len(WORDS)] for k in range(30))
     asked = {f"gen_args_{k}": {"arg_0": f"Question: {text}?", "arg_1": f" {k}"} for k in range(2)}
     hashed = f"{task:08x}{item:08x}".rjust(64, "0")
@@ -76,7 +76,7 @@ def row(task: int, item: int, score: float) -> dict[str, Any]:
 
 
 def timed(job: str, folder: Path) -> dict[str, float]:
-    """One way to read all files, in this process alone."""
+    """Read all files in one way, in this process alone."""
     begin, used = perf_counter(), process_time()
     if job == "json":
         rows = 0

@@ -2,8 +2,9 @@
 
 python benchmarks/many_tasks.py [recovery] [simulated] [helm] [mmlu]
 
-Held-out: items and distribution from 80 % of the models; of the others, a quarter of the cells is
-hidden, the rest places them, and the log-likelihood of the hidden cells is the score.
+Items and distribution are estimated from 80 % of the models. For the others, a quarter of the cells
+is hidden and the rest determines their abilities; the score is the log-likelihood of the hidden
+cells.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SPLITS, TEST, HIDDEN = 6, 0.2, 0.25
 NODES = 35, 25  # of the general and the specific ability
 SIZES = ((30, 10, 40), (30, 30, 40), (200, 15, 40), (1000, 20, 8))  # respondents, items, repeats
 PRIORS = {"discrimination": Normal(1, 0.5)}
-FIELDS = {  # of MMLU; what is in none of them is STEM
+FIELDS = {  # fields of MMLU; subjects in none of them are STEM
     "social": "econometrics high_school_geography high_school_government_and_politics "
     "high_school_macroeconomics high_school_microeconomics high_school_psychology human_sexuality "
     "professional_psychology public_relations security_studies sociology us_foreign_policy",
@@ -41,7 +42,7 @@ Compared = dict[str, float]
 
 
 class Bifactor:
-    """A general and one specific ability a task, by EM with Gibbons and Hedeker's reduction."""
+    """One general and one specific ability per task, by EM with Gibbons and Hedeker's reduction."""
 
     def __init__(self, groups: np.ndarray, priors: object) -> None:
         self.parts = [np.flatnonzero(groups == task) for task in dict.fromkeys(groups)]
@@ -50,13 +51,13 @@ class Bifactor:
         self.shape = NODES
         one, two = (x.ravel() for x in np.meshgrid(*axes, indexing="ij"))
         self.design = np.stack([one, two, np.ones_like(one)], axis=1)
-        # Slopes as for the other models; specific ones, which are smaller, held nearer to zero.
+        # Priors on slopes as in the other models; specific slopes are held closer to zero.
         few = priors == PRIORS
         self.centre = np.array([1.0 if few else 0.0, 0.0, 0.0])
         self.precision = 1 / np.array([0.5 if few else 3.0, 0.5 if few else 1.0, 5.0]) ** 2
 
     def weights(self, values: np.ndarray, coords: np.ndarray) -> list[np.ndarray]:
-        """Posterior of both abilities on nodes, (n_rows, n_nodes) a task."""
+        """Return the posterior of both abilities on nodes, (n_rows, n_nodes) per task."""
         right, seen = np.nan_to_num(values), (~np.isnan(values)).astype(float)
         general, parts = np.log(self.first) + np.zeros((len(values), 1)), []
         for part in self.parts:
@@ -73,7 +74,7 @@ class Bifactor:
         return [(joint * (general / mass)[:, :, None]).reshape(size) for joint, mass in parts]
 
     def fit(self, values: np.ndarray, start: np.ndarray, steps: int = 30) -> np.ndarray:
-        """Coordinates of items: general slope, specific slope, intercept."""
+        """Return the coordinates of the items: general slope, specific slope, intercept."""
         coords, design = start.copy(), self.design
         squares = np.einsum("qa,qb->qab", design, design).reshape(len(design), 9)
         for _ in range(steps):
@@ -90,7 +91,7 @@ class Bifactor:
         return coords
 
     def predict(self, values: np.ndarray, coords: np.ndarray) -> np.ndarray:
-        """Chance of a right response in each cell."""
+        """Return the probability of a right response in each cell."""
         found = np.empty(values.shape)
         for part, weights in zip(self.parts, self.weights(values, coords), strict=True):
             found[:, part] = weights @ (1 / (1 + np.exp(-self.design @ coords[part].T)))
@@ -98,7 +99,7 @@ class Bifactor:
 
 
 def expected(calibration: Calibration, shown: Responses, mean: object, known: object) -> np.ndarray:
-    """Chance of a right response in each cell under a normal prior for each row."""
+    """Return the probability of a right response in each cell, with a normal prior per row."""
     scale = scale_of(calibration, shown)
     weights = scale.log_likelihood - 0.5 * known * (scale.nodes - mean) ** 2
     weights = np.exp(weights - weights.max(axis=1, keepdims=True))
@@ -107,7 +108,7 @@ def expected(calibration: Calibration, shown: Responses, mean: object, known: ob
 
 
 def compare(values: np.ndarray, groups: np.ndarray, seed: int, priors: object) -> Compared:
-    """Mean log-likelihood of hidden cells by each model of the tasks, for one split of models."""
+    """Return the mean log-likelihood of hidden cells under each model, for one split."""
     random = np.random.default_rng(seed)
     order = random.permutation(len(values))
     n_test = int(TEST * len(values))
@@ -140,11 +141,11 @@ def compare(values: np.ndarray, groups: np.ndarray, seed: int, priors: object) -
         centre = (ability[:, k] / variance - bells.shift[:, k]) / known
         alone[:, groups == task] = expected(parts[task], asked[k], 0.0, 1.0)
         joint[:, groups == task] = expected(parts[task], asked[k], centre[:, None], known[:, None])
-    found["a scale a task"], found["correlated scales"] = score(alone), score(joint)
+    found["one scale per task"], found["correlated scales"] = score(alone), score(joint)
     slope = np.clip(whole.coords[:, 0], -3, 3)
     start = np.column_stack([0.9 * slope, np.full(len(groups), 0.4), whole.coords[:, 1]])
     cells = shown.to_frame().to_numpy()
-    shuffled = random.permutation(groups)  # a control: what is gained here has nothing of tasks
+    shuffled = random.permutation(groups)  # a control: a gain here is not due to the tasks
     for name, tasks_of in (("bifactor", groups), ("bifactor, tasks shuffled", shuffled)):
         model = Bifactor(tasks_of, priors)
         found[name] = score(model.predict(cells, model.fit(train, start)))
@@ -156,7 +157,7 @@ def compare(values: np.ndarray, groups: np.ndarray, seed: int, priors: object) -
 def simulated(
     truth: str, n: int = 300, n_items: int = 20, n_tasks: int = 4
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Responses of one ability, of correlated ones (0.7), or of a bifactor model."""
+    """Simulate responses of one ability, of correlated ones (0.7), or of a bifactor model."""
     random = np.random.default_rng(5)
     place = np.repeat(np.arange(n_tasks), n_items)
     slope, difficulty = np.exp(random.normal(0.2, 0.3, place.size)), random.normal(size=place.size)
@@ -170,14 +171,14 @@ def simulated(
 
 
 def helm(most: int = 40) -> tuple[np.ndarray, np.ndarray]:
-    """30 models, up to 40 items of each of the 20 scenarios of HELM-lite."""
+    """Read 30 models and up to 40 items of each of the 20 scenarios of HELM-lite."""
     frame = pd.read_csv(SHARED / "data/llm/helm_lite_binary_responses.csv.gz")
     frame = frame.sample(frac=1, random_state=0).groupby("scenario").head(most)
     return frame.iloc[:, 2:].to_numpy(float).T, frame["scenario"].to_numpy(str)
 
 
 def mmlu(most: int = 1000) -> tuple[np.ndarray, np.ndarray]:
-    """1,000 models, 102 items of MMLU in its four fields."""
+    """Read 1,000 models and 102 items of MMLU in its four fields."""
     frame = pd.read_csv(SHARED / "data/llm/metabench_mmlu_3pl_responses.csv.gz", index_col=0)
     subjects = frame.columns.str.rsplit(".", n=1).str[0]
     named = {subject: field for field, members in FIELDS.items() for subject in members.split()}
@@ -198,11 +199,11 @@ def held_out(name: str, data: tuple[np.ndarray, np.ndarray], priors: object) -> 
         for model in rows
     ]
     title = f"{name}: {values.shape[0]} respondents × {values.shape[1]} items, {SPLITS} splits"
-    print_table(title, ("model", "log-likelihood a hidden cell", "gain over one scale"), table)
+    print_table(title, ("model", "log-likelihood per hidden cell", "gain over one scale"), table)
 
 
 def recovery() -> None:
-    """Bias and coverage of 95 % intervals where correlations are 0.9, 0.5 and 0.2."""
+    """Measure bias and coverage of 95 % intervals for correlations of 0.9, 0.5 and 0.2."""
     truth = np.full((4, 4), 0.5)
     truth[:2, :2], truth[3, :], truth[:, 3] = 0.9, 0.2, 0.2
     np.fill_diagonal(truth, 1.0)
@@ -221,7 +222,15 @@ def recovery() -> None:
                     len(part),
                 )
             )
-    header = ("respondents", "items a task", "truth", "bias", "bias of plain", "coverage", "pairs")
+    header = (
+        "respondents",
+        "items per task",
+        "truth",
+        "bias",
+        "bias of plain correlation",
+        "coverage",
+        "pairs",
+    )
     print_table("Recovery of correlations", header, rows)
 
 

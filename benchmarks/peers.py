@@ -1,10 +1,10 @@
-"""Time and log-likelihood beside packages from PyPI, on the same responses in the same run.
+"""Time and log-likelihood compared with packages from PyPI, on the same responses in one run.
 
     python benchmarks/peers.py
 
-Every package runs with its defaults and with standard errors where it has them. The
-log-likelihood is marginal under a standard normal population, computed here for everybody's
-items by one rule, a grid fine enough for the narrowest posterior.
+Every package runs with its defaults, and with standard errors where it has them. The
+log-likelihood is marginal under a standard normal population. It is computed here for the items
+of every package by one rule, on a grid fine enough for the narrowest posterior.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def by_girth(responses: iw.Responses, model: str) -> Items:
     if model == "3pl" or responses.n_items > GIRTH_ITEMS:
         raise NotImplementedError("3PL fails on NumPy 2" if model == "3pl" else "takes minutes")
     if model == "graded":
-        found = girth.grm_mml(responses.cells.T.astype(int) + 1)  # its grades begin at 1
+        found = girth.grm_mml(responses.cells.T.astype(int) + 1)  # its grades start at 1
         return of_grades(found["Discrimination"], found["Difficulty"])
     found = girth.twopl_mml(responses.cells.T.astype(int))
     return {
@@ -143,7 +143,7 @@ def measure(name: str, n_respondents: int, n_items: int) -> list[tuple[object, .
 def _timed(
     work: Callable[[iw.Responses, str], Items], responses: iw.Responses, model: str
 ) -> tuple[float, float, Items]:
-    """Seconds of the first call, and of the best of some more where that does not take long."""
+    """Time the first call, and the best of a few more calls if they are quick."""
     times: list[float] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Portfolios of algorithms: the tables of the AIRT paper, the default beside its preset, speed.
+"""Portfolios of algorithms: the tables of the AIRT paper, the default and its preset, speed.
 
 python benchmarks/portfolio.py [published | speed]
 
@@ -25,7 +25,7 @@ from itemwise.studies.algorithms.portfolio_gaps import BEST_MEMBER, MEAN_MEMBER,
 
 WEKA, CSP = "OPENML-WEKA-2017", "CSP-Minizinc-Obj-2016"
 N_PROBLEMS, N_ALGORITHMS = 100_000, 50
-SIZE = 5  # of portfolios in table 6
+SIZE = 5  # size of the portfolios in table 6
 FOLDS = 10
 PASSES, FEW_PROBLEMS, PASSES_OF_FEW = 5, 200, 50  # over few problems, one pass is mostly chance
 EPSILON = {WEKA: 0.01}  # that of the paper; for the other scenarios, 0.05
@@ -42,7 +42,7 @@ def printed(name: str) -> pd.DataFrame:
 
 
 def constraint_solvers() -> AslibScenario:
-    """The running example of the paper, without the problem that has the most timeouts."""
+    """Read the running example of the paper, without the problem that has the most timeouts."""
     found = scenario(CSP, "time")
     often = (found.status == "timeout").sum(axis=1)
     kept = often < often.max()
@@ -50,9 +50,9 @@ def constraint_solvers() -> AslibScenario:
 
 
 def table_2() -> None:
-    """Who has the best curve where, among constraint solvers."""
+    """Print which constraint solver has the best curve where."""
     wanted = printed("003_table2_csp_lto.csv").set_index("algorithm")
-    # Runs that the scenario calls timeouts count as 6000 s, five times the cut-off.
+    # Timeouts of the scenario count as 6000 s, five times the cut-off.
     found = iw.portfolio(constraint_solvers(), transform="reciprocal", penalty=5, preset="airt")
     shares = {each: found.occupancy(each)["occupancy"] for each in (0.0, 0.01)}
     order = shares[0.0].sort_values(ascending=False, kind="stable")
@@ -75,7 +75,7 @@ def table_2() -> None:
 
 
 def tables_4_and_5(found: Portfolio) -> None:
-    """How many of 30 classifiers have the printed figure, or one near it."""
+    """Count how many of 30 classifiers have the printed figure, or one close to it."""
     four = printed("003_table4_openml_weka_airt_metrics.csv")
     five = printed("003_table5_openml_weka_model_goodness.csv")
     digit = 0.0005000001
@@ -93,7 +93,7 @@ def tables_4_and_5(found: Portfolio) -> None:
     ]
     print_table(
         "Tables 4 and 5: 30 classifiers of WEKA",
-        ("table", "figure", "limit", "within it", "printed digit", "largest distance"),
+        ("table", "figure", "limit", "within the limit", "printed digit", "largest distance"),
         [_within(*row, digit) for row in rows],
     )
 
@@ -108,7 +108,7 @@ def _within(
 
 
 def table_6() -> None:
-    """Mean performance gap of portfolios of five."""
+    """Print the mean performance gap of portfolios of five."""
     rows = []
     for row in printed("003_table6_mpg_first_half.csv").itertuples():
         name = str(row.aslib_scenario)
@@ -122,7 +122,15 @@ def table_6() -> None:
         for method in ("airt", "topset", "shapley", SINGLE):
             wanted = getattr(row, f"{method}_mpg", None)
             rows.append((name, method, passes, *_gaps_beside(compared, method, wanted)))
-    heads = ("scenario", "method", "passes", "printed", "mean member", "off", "single passes")
+    heads = (
+        "scenario",
+        "method",
+        "passes",
+        "printed",
+        "mean member",
+        "error",
+        "range of single passes",
+    )
     print_table(
         f"Table 6: performance gap of {SIZE} algorithms in {FOLDS} folds",
         (*heads, "best member ± standard error"),
@@ -149,7 +157,7 @@ def _airt_gap(found: Portfolio, epsilon: float) -> float:
 def _gaps_beside(
     compared: PortfolioComparison, method: str, wanted: float | None
 ) -> tuple[str, str, str, str, str]:
-    """Printed, found, how far off, the range of single passes; and the gap of the best member."""
+    """Return the printed and obtained gaps, the range of single passes, and the best member gap."""
     frame = compared.frame.set_index(["method", "definition"])
     blind, all_run = (frame.loc[(method, kind)] for kind in (MEAN_MEMBER, BEST_MEMBER))
     folds = compared.folds.query("method == @method and definition == @MEAN_MEMBER")
@@ -185,16 +193,16 @@ def default_beside_preset(preset: Portfolio, default: Portfolio) -> None:
         rows.append((f"{number} {word}", *cells))
     heads = ("consistency", "difficulty limit", "occupancy, ε = 0.01", "MSE")
     print_table(
-        "The preset beside the default, ± standard error",
+        "Preset and default compared, ± standard error",
         ("classifier", *(f"preset: {h}" for h in heads), *(f"default: {h}" for h in heads)),
         rows,
     )
 
 
 def agreement(preset: Portfolio, default: Portfolio) -> None:
-    """Whether both readings say the same, and why their figures differ."""
+    """Print whether preset and default agree, and why their figures differ."""
     one, other = preset.algorithms, default.algorithms
-    # Only the engine differs: bounds, and the rule for values at a bound, are the preset's.
+    # Only the engine differs: the bounds and the rule for values at a bound are the preset's.
     best = iw.calibrate(preset.performances.modelled, preset.calibration.model).items
     shares = preset.occupancy(0.01)["occupancy"] - default.occupancy(0.01)["occupancy"]
     errors = (f"{found.goodness['mse'].mean():.4f}" for found in (preset, default))
@@ -215,7 +223,7 @@ def agreement(preset: Portfolio, default: Portfolio) -> None:
         "occupancy at ε = 0.01, largest difference": f"{shares.abs().max():.3f}",
         "MSE, mean, preset and default": " and ".join(errors),
     }
-    print_table("Do both say the same?", ("figure", "found"), list(told.items()))
+    print_table("Agreement of preset and default", ("figure", "found"), list(told.items()))
 
 
 def _median(values: pd.Series) -> str:
@@ -227,7 +235,7 @@ def _ranks(one: pd.Series, other: pd.Series) -> str:
 
 
 def at_size() -> None:
-    """Seconds for each part of the study, in the order in which a person would ask."""
+    """Time each part of the study, in the order in which a user would call it."""
     random = np.random.default_rng(0)
     easiness = random.normal(size=(N_PROBLEMS, 1))
     slope = random.uniform(0.3, 1.5, N_ALGORITHMS)
@@ -262,12 +270,12 @@ def at_size() -> None:
         begin = perf_counter()
         work()
         spent = perf_counter() - begin
-        total += spent if name != "calibrate" else 0.0  # it is done again in the next row
+        total += spent if name != "calibrate" else 0.0  # computed again in the next row
         rows.append((name, f"{spent:.2f}"))
     print_table(
         f"Seconds for {N_PROBLEMS:,} problems × {N_ALGORITHMS} algorithms, no figures",
         ("part", "s"),
-        [*rows, ("all of it", f"{total:.1f}")],
+        [*rows, ("total", f"{total:.1f}")],
     )
 
 

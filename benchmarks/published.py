@@ -1,4 +1,4 @@
-"""What follows from files and tables that were published with two of the papers, and what does not.
+"""Which results follow from the files and tables published with two of the papers.
 
 ITEMWISE_SHARED=<folder of shared data> python benchmarks/published.py
 """
@@ -42,7 +42,7 @@ def bank(items: pd.DataFrame) -> iw.Calibration:
 
 
 def log_likelihood(calibration: iw.Calibration, table: pd.DataFrame) -> float:
-    """Marginal, under a standard normal population, whoever found the items."""
+    """Return the marginal log-likelihood under a standard normal population."""
     model, coords = calibration.model, calibration.coords
     nodes = plan_nodes(model, coords)
     data = encode(iw.Responses.from_frame(table).cells, model)
@@ -51,7 +51,7 @@ def log_likelihood(calibration: iw.Calibration, table: pd.DataFrame) -> float:
 
 
 def likelihoods(tables: dict[str, pd.DataFrame]) -> list[Row]:
-    """Against the items that R's ltm found, on the items that both have."""
+    """Compare with the items estimated by R's ltm, on the items that both have."""
     least = {"default": 0, None: 0}
     seconds = {"default": 0.0, None: 0.0}
     for name, table in tables.items():
@@ -63,21 +63,21 @@ def likelihoods(tables: dict[str, pd.DataFrame]) -> list[Row]:
             found = iw.calibrate(part, "3pl", priors=priors, **settings)
             seconds[priors] += perf_counter() - begin
             least[priors] += log_likelihood(bank(found.items), part) >= bound
-    texts = {"default": "default priors", None: f"no priors, {MOST_ITERATIONS} iterations at most"}
+    texts = {"default": "default priors", None: f"no priors, at most {MOST_ITERATIONS} iterations"}
     return [
-        (f"log-likelihood at least that of ltm's items, {texts[priors]}", f"{count} of 20")
+        (f"log-likelihood at least that of the ltm items, {texts[priors]}", f"{count} of 20")
         for priors, count in least.items()
     ] + [(f"seconds, {texts[priors]}", f"{spent:.0f}") for priors, spent in seconds.items()]
 
 
 def ends(tables: dict[str, pd.DataFrame], evaluated: dict[str, pd.DataFrame]) -> list[Row]:
-    """Where the optimal and the pessimal classifier end."""
+    """Check the ranks of the optimal and the pessimal classifier."""
     decoding = iw.decode_responses(tables, evaluated)
     rows: list[Row] = []
     for column in ("true_score", "true_score_positive"):
         scores = decoding.scores(column)
         first = scores.loc["optimal"] >= scores.max() - 1e-9
-        rows.append((f"nobody above optimal by {column}", f"{int(first.sum())} of 20"))
+        rows.append((f"no classifier above optimal by {column}", f"{int(first.sum())} of 20"))
     turned = 0
     for name, calibration in decoding.calibrations.items():
         kept = calibration.items.index[calibration.items["discrimination"] > 0]
@@ -85,13 +85,13 @@ def ends(tables: dict[str, pd.DataFrame], evaluated: dict[str, pd.DataFrame]) ->
         best, worst = calibration.of_items(list(kept)).probability(ability).sum(axis=1)
         turned += best < worst
     rows.append(
-        ("pessimal above optimal, negative items left out of the sum alone", f"{turned} of 20")
+        ("pessimal above optimal, negative items left out of the sum only", f"{turned} of 20")
     )
     return rows
 
 
 def abilities(evaluated: dict[str, pd.DataFrame]) -> list[Row]:
-    """The published abilities against the staged estimate at the published items."""
+    """Compare the published abilities with the staged estimate at the published items."""
     same = total = 0
     for name, table in evaluated.items():
         items = published_items(name)
@@ -102,11 +102,11 @@ def abilities(evaluated: dict[str, pd.DataFrame]) -> list[Row]:
         printed = pd.read_csv(folder / "theta_list.csv")["Theta"].to_numpy()
         same += int((np.abs(found - printed) < 0.02 * (1 + np.abs(found))).sum())
         total += found.size
-    return [("published abilities that the staged estimate gives", f"{same} of {total}")]
+    return [("published abilities reproduced by the staged estimate", f"{same} of {total}")]
 
 
 def worked_example() -> list[Row]:
-    """Tables 1 to 3 of the decodIRT paper: true scores at the maximum of the likelihood."""
+    """Recompute tables 1 to 3 of the decodIRT paper: true scores at the maximum likelihood."""
     responses, items, printed = (
         pd.read_csv(next(TABLES.glob(f"000_table{k}_*.csv")), index_col=0) for k in (1, 2, 3)
     )
@@ -120,7 +120,7 @@ def worked_example() -> list[Row]:
 
 
 def confusion_tables() -> list[Row]:
-    """Tables 1 and 2 of the paper on confusion matrices."""
+    """Recompute tables 1 and 2 of the paper on confusion matrices."""
     one, two = (
         pd.read_csv(next(TABLES.glob(f"001_table{k}_*.csv")), index_col="model") for k in (1, 2)
     )
@@ -131,10 +131,10 @@ def confusion_tables() -> list[Row]:
     implied = pd.DataFrame(classic_metrics(counts.reshape(-1, 2, 2)), index=one.index)
     same = (trained_again(one.index) == printed).all(axis=1)
     return [
-        ("rows of the table of metrics, trained again", ", ".join(same.index[same])),
-        ("not the same", ", ".join(same.index[~same])),
+        ("rows of the table of metrics reproduced by training again", ", ".join(same.index[same])),
+        ("not reproduced", ", ".join(same.index[~same])),
         ("Friedman over measures, printed digits", f"{friedman(printed.join(irt)):.2f}"),
-        ("the same, counts that they imply", f"{friedman(implied.join(irt)):.2f}"),
+        ("the same, from the counts that they imply", f"{friedman(implied.join(irt)):.2f}"),
     ]
 
 
@@ -143,7 +143,7 @@ def friedman(scores: pd.DataFrame) -> float:
 
 
 def trained_again(models: pd.Index) -> pd.DataFrame:
-    """Metrics of classifiers with the published settings on the published split."""
+    """Return the metrics of classifiers with the published settings on the published split."""
     data = pd.read_csv(SHARED / "data" / "tabular" / "heart-statlog.csv")
     X, y = data.drop(columns="class").to_numpy(), (data["class"] == "present").to_numpy(int)
     X_train, X_test, y_train, y_test = train_test_split(
@@ -178,7 +178,7 @@ def main() -> None:
         *worked_example(),
         *confusion_tables(),
     ]
-    print_table("What follows from published files", ("figure", "found"), rows)
+    print_table("Results from published files", ("figure", "found"), rows)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def main() -> None:
     print(f"\n## Ratings\n\n{machine()}.")
     print_table(
         "Glicko-2, a round robin in every period; strengths are standard normal",
-        ("players × periods", "games", "s", "correlation with strength", "in the 95 % range"),
+        ("players × periods", "games", "s", "correlation with strength", "within the 95 % range"),
         [measure(n) for n in (19, 100, 1_000)],
     )
 

@@ -1,4 +1,4 @@
-"""The page: how long it takes to write, how large it is, and how soon it can be used."""
+"""The report page: time to write, size, and time until it is interactive."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from itemwise.demo import demonstrate
 from itemwise.report import read_benchmark
 
 N_RESPONDENTS, SIZES = 200, (500, 20_000)
-SHARE_TURNED = 0.02  # of items, so that there are suspects to look at
+SHARE_TURNED = 0.02  # share of items with reversed labels, so that there are suspects
 OPENINGS = 5
 
 
 def questions(n_items: int) -> tuple[iw.Calibration, list[object]]:
-    """A calibration of simulated items, some with turned labels, and what a report shows of it."""
+    """Return a calibration of simulated items, some with reversed labels, and its diagnostics."""
     drawn = iw.simulate("2pl", N_RESPONDENTS, n_items, random_state=1).responses
     values = drawn.values.copy()
     turned = np.random.default_rng(1).choice(n_items, int(SHARE_TURNED * n_items), replace=False)
@@ -32,7 +32,7 @@ def questions(n_items: int) -> tuple[iw.Calibration, list[object]]:
 
 
 def interactive(path: Path) -> str:
-    """Milliseconds from opening the file until everything answers: median, and the slowest."""
+    """Return the milliseconds from opening the file until it is interactive: median and slowest."""
     chromium = shutil.which("chromium")
     try:
         from playwright.sync_api import sync_playwright
@@ -65,7 +65,7 @@ def main() -> None:
     print(f"\n## Report\n\n{machine()}. Interactive: the median of {OPENINGS} openings.")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        iw.write_report(folder / "first.html", questions(20)[0])  # imports are not the page's
+        iw.write_report(folder / "first.html", questions(20)[0])  # imports are not timed
         rows = [
             written(f"{n:,} items × {N_RESPONDENTS} respondents", questions(n)[1], folder)
             for n in SIZES

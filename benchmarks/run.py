@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other, as Markdown.
+"""Run all benchmarks one after the other and print Markdown.
 
 python benchmarks/run.py [--quick]
 """

@@ -1,4 +1,4 @@
-"""The continuous model: a fit of a million respondents beside one look at the same array.
+"""The continuous model: a fit of a million respondents compared with one pass over the same array.
 
 python benchmarks/scores.py
 """
@@ -39,8 +39,8 @@ def main() -> None:
             "E-steps",
             "converged",
             "mean and covariance, s",
-            "fit / that",
-            "with Responses / that",
+            "fit / mean and covariance",
+            "with Responses / mean and covariance",
             "largest error of discrimination",
         ),
         [measure(10_000), measure(100_000), measure(1_000_000), measure(100_000, 0.1)],

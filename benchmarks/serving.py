@@ -1,12 +1,12 @@
-"""The gate over HTTP: how fast under a steady load, and what hostile requests do to it.
+"""The gate over HTTP: speed under a steady load, and behaviour under hostile requests.
 
-    python benchmarks/serving.py             # 500 requests a second of 10 rows each
-    python benchmarks/serving.py --hostile   # 10,000 requests that are refused, or should be
+    python benchmarks/serving.py             # 500 requests per second of 10 rows each
+    python benchmarks/serving.py --hostile   # 10,000 requests that should be refused
 
-`itemwise serve` runs as a process of its own with a gate fitted on eight features of the breast
-cancer data of scikit-learn; this process sends. A request counts from the moment it should have
-been sent, so that a service that falls behind cannot hide it. Requests against the schema of the
-service are made by schemathesis where it is installed (pip install schemathesis).
+`itemwise serve` runs in its own process with a gate fitted on eight features of scikit-learn's
+breast cancer data; this process sends the requests. A request is timed from the moment it should
+have been sent, so a service that falls behind cannot hide it. Requests that violate the schema of
+the service are made by schemathesis if it is installed (pip install schemathesis).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RUN = "from itemwise.cli import main; main()"
 
 
 def save_gate(folder: Path) -> tuple[Path, list[dict[str, float]]]:
-    """A gate as file, and rows to ask it about."""
+    """Write a gate to a file, and return rows for it to decide."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -54,7 +54,7 @@ def save_gate(folder: Path) -> tuple[Path, list[dict[str, float]]]:
 
 @contextmanager
 def served(path: Path) -> Iterator[int]:
-    """The port of a service that runs meanwhile."""
+    """Run a service and yield its port."""
     words = [sys.executable, "-c", RUN, "serve", str(path), "--port", "0"]
     environment = {**os.environ, "ITEMWISE_API_KEY": KEY}
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -71,7 +71,7 @@ def served(path: Path) -> Iterator[int]:
 
 
 def request(body: bytes, *, path: str = "/decide", key: str = KEY) -> bytes:
-    """A good request, as it goes over the wire."""
+    """Return the bytes of a good request."""
     head = (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -80,7 +80,7 @@ def request(body: bytes, *, path: str = "/decide", key: str = KEY) -> bytes:
 
 
 async def answered(reader: asyncio.StreamReader) -> int:
-    """The status of the next answer, once all of it has come."""
+    """Read the next answer completely and return its status."""
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     length = re.search(rb"content-length: (\d+)", head)
     if length:
@@ -89,7 +89,7 @@ async def answered(reader: asyncio.StreamReader) -> int:
 
 
 async def load(port: int, rows: list[dict[str, float]]) -> tuple[list[float], list[int], float]:
-    """Send at a fixed rate: seconds and status of each request, and the time of all."""
+    """Send at a fixed rate; return the time and status of each request, and the total time."""
     random = np.random.default_rng(1)
     chosen = random.integers(len(rows), size=(200, ROWS))
     bodies = [
@@ -119,7 +119,7 @@ async def load(port: int, rows: list[dict[str, float]]) -> tuple[list[float], li
 
 
 async def attack(port: int, good: bytes) -> list[tuple[str, int]]:
-    """Hand-made hostile requests: kind and status of each, 0 where the connection was closed."""
+    """Send hand-made hostile requests; return kind and status, 0 if the connection was closed."""
     random = np.random.default_rng(2)
     quick = [kind for kind in KINDS if not kind.slow]
     slow = [kind for kind in KINDS if kind.slow for _ in range(AT_ONCE)]
@@ -145,7 +145,7 @@ async def attack(port: int, good: bytes) -> list[tuple[str, int]]:
 
 
 async def send(port: int, made: bytes, *, hang_up: bool = False) -> int:
-    """The status that some bytes get on a connection of their own; 0 if it is closed instead."""
+    """Send bytes on a new connection and return the status, or 0 if it was closed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(made)

@@ -2,12 +2,12 @@
 
     python benchmarks/short_benchmarks.py [arc] [mmlu] [5] [10] [25] [50]
 
-Models are split once, 80 % to learn from and 20 % to judge by; models with the same responses stay
-together. All ways see the same models. Anchor points are those of tinyBenchmarks, written anew:
+Models are split once, 80 % for training and 20 % for testing; models with identical responses stay
+together. All methods see the same models. Anchor points are reimplemented from tinyBenchmarks:
 k-means of items by their responses, weighted by cluster; gp-IRT mixes that with the completed
-score of a 2PL. Standard errors are over models, those with the same responses counted as one, and
-for random items over draws. `shorten` chooses by information, and its way to predict by the
-learned models only; its constants were set while looking at other splits of the same tables.
+score of a 2PL. Standard errors are over models, with identical models counted as one, and for
+random items over draws. `shorten` chooses items by information, and chooses its predictor on the
+training models only. Its constants were set while looking at other splits of the same tables.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 def by_lot(truth: Floats, cells: Floats, size: int) -> tuple[float, float]:
-    """Plain accuracy on random items: mean over many draws, and how much draws differ."""
+    """Return the error of plain accuracy on random items: mean over draws, and its spread."""
     random = np.random.default_rng(0)
     draws = [random.choice(cells.shape[1], size, replace=False) for _ in range(DRAWS)]
     errors = [np.abs(cells[:, items].mean(axis=1) - truth).mean() for items in draws]
@@ -50,7 +50,7 @@ def by_lot(truth: Floats, cells: Floats, size: int) -> tuple[float, float]:
 
 
 def error(predicted: Any, judged: iw.Responses) -> tuple[float, float]:
-    """Mean absolute error and its standard error."""
+    """Return the mean absolute error and its standard error."""
     found = prediction_error(np.asarray(predicted), judged.values.mean(axis=1), copies(judged))
     return found["mae"], found["mae_se"]
 
@@ -58,7 +58,7 @@ def error(predicted: Any, judged: iw.Responses) -> tuple[float, float]:
 def by_parts(
     candidates: Candidates, learned: iw.Responses, judged: iw.Responses, size: int
 ) -> dict[str, tuple[float, float]]:
-    """Every chooser with one predictor, learned without the judged models."""
+    """Evaluate every way of choosing with one predictor, trained without the test models."""
     score = learned.values.mean(axis=1)
     found = {}
     for title, (method, name) in ROWS.items():
@@ -74,7 +74,7 @@ def by_parts(
 def by_replay(
     learned: iw.Responses, judged: iw.Responses, sizes: Sequence[int]
 ) -> dict[int, tuple[float, float]]:
-    """Items asked one by one, each model its own, by number of items."""
+    """Evaluate adaptively, with items chosen for each model, by number of items."""
     figures = iw.replay_adaptively(iw.calibrate(learned, "3pl"), judged, sizes=sizes).errors
     rows = figures[figures["method"] == "adaptive"]
     return {int(row["n_items"]): (row["mae"], row["mae_se"]) for _, row in rows.iterrows()}
@@ -110,8 +110,8 @@ def compare(name: str, sizes: Sequence[int]) -> None:
         inside = (truth >= told["accuracy_low"]) & (truth <= told["accuracy_high"])
         hold.append(f"{inside.mean():.0%}")
         ratios.append(f"{own[0] / lot[0]:.2f}")
-    rows["`shorten`, over random"] = ratios
-    rows["`shorten`, 90 % intervals that hold"] = hold
+    rows["`shorten`, relative to random"] = ratios
+    rows["`shorten`, coverage of 90 % intervals"] = hold
     rows["`shorten`, time with 5 folds"] = spent
     print_table(
         f"{name.upper()}, {table.n_items} items: mean absolute error of the full accuracy of "

@@ -1,4 +1,4 @@
-"""How long calibrations take, against what the same machine needs for something everybody knows.
+"""How long calibrations take, relative to importing NumPy on the same machine.
 
 python benchmarks/speed.py            all jobs, each in its own process
 python benchmarks/speed.py JOB        one job, as JSON
@@ -48,7 +48,7 @@ def run(job: str) -> dict[str, object]:
 
 
 def import_seconds(name: str) -> float:
-    """Seconds that a fresh process needs to import a package; the best of ten."""
+    """Time the import of a package in a fresh process; the best of ten."""
     code = f"import time; t = time.perf_counter(); import {name}; print(time.perf_counter() - t)"
     command = [sys.executable, "-c", code]
     done = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(10)]
@@ -56,7 +56,7 @@ def import_seconds(name: str) -> float:
 
 
 def start_seconds(*words: str) -> float:
-    """Seconds from the start of a fresh Python to its end; the best of ten."""
+    """Time a fresh Python from start to end; the best of ten."""
     times = []
     for _ in range(10):
         begin = perf_counter()
@@ -70,7 +70,7 @@ def main() -> None:
     numpy, own = import_seconds("numpy"), import_seconds("itemwise")
     print_table(
         "Import",
-        ("", "ms", "of NumPy's import"),
+        ("", "ms", "relative to NumPy"),
         [
             ("numpy", f"{numpy * 1e3:.0f}", "1.00"),
             ("itemwise", f"{own * 1e3:.1f}", f"{own / numpy:.2f}"),
@@ -80,7 +80,7 @@ def main() -> None:
     shown = start_seconds("-c", "from itemwise.cli import app; app(['--help'])")
     print_table(
         "Start",
-        ("", "ms", "of Python with NumPy"),
+        ("", "ms", "relative to Python with NumPy"),
         [
             ("python -c 'import numpy'", f"{bare * 1e3:.0f}", "1.00"),
             ("itemwise --help", f"{shown * 1e3:.0f}", f"{shown / bare:.2f}"),

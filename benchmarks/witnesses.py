@@ -1,4 +1,4 @@
-"""How far figures lie from those of R's mirt 1.45.1 and airt 0.2.3 on the reference sets.
+"""Distance from the figures of R's mirt 1.45.1 and airt 0.2.3 on the reference sets.
 
 ITEMWISE_SHARED=<folder of shared data> python benchmarks/witnesses.py
 """
@@ -32,31 +32,31 @@ Row = tuple[object, ...]
 
 
 def mirt(tag: str, ending: str) -> pd.DataFrame:
-    """A table of one fit of mirt's."""
+    """Read a table of one fit by mirt."""
     return pd.read_csv(WITNESSES / f"mirt_{tag}_{ending}.csv")
 
 
 def mirt_fit(tag: str) -> pd.Series:
-    """The figures of a whole fit of mirt's."""
+    """Read the figures of one fit by mirt."""
     fits = pd.read_csv(WITNESSES / "mirt_fits.csv")
     return fits[(fits["tag"] == tag) & (fits["TOL"] == "tight")].iloc[0]
 
 
 def responses(tag: str) -> iw.Responses:
-    """The table that was fitted."""
+    """Read the table that was fitted."""
     table = pd.read_csv(WITNESSES / "data" / f"{tag.rsplit('_', 1)[0]}.csv")
     return iw.Responses(table.to_numpy(), items=list(table.columns))
 
 
 @cache
 def ours(tag: str) -> iw.Calibration:
-    """Our maximum of the likelihood."""
+    """Calibrate without priors."""
     model = tag.rsplit("_", 1)[1].lower()
     return iw.calibrate(responses(tag), {"rasch": "1pl"}.get(model, model), priors=None)
 
 
 def at_mirts_items(tag: str) -> iw.Calibration:
-    """Items as mirt found them, so that only what is made of them is compared."""
+    """Return the items estimated by mirt, so that only the diagnostics are compared."""
     model = {"Rasch": iw.OnePL, "2PL": iw.TwoPL, "3PL": iw.ThreePL}[tag.rsplit("_", 1)[1]]()
     items, table = mirt(tag, "items_tight"), responses(tag)
     coords = items[["slopeint_a1", "slopeint_d", "slopeint_g"][: model.width]].to_numpy(float)
@@ -72,7 +72,7 @@ def at_mirts_items(tag: str) -> iw.Calibration:
 
 
 def apart(one: object, other: object, *, relative: bool = False) -> float:
-    """Largest distance."""
+    """Return the largest distance."""
     found, wanted = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     gaps = np.abs(found - wanted) / (np.abs(wanted) if relative else 1.0)
     return float(np.nanmax(gaps))
@@ -93,7 +93,10 @@ def item_fits() -> list[Row]:
     return [
         ("S-X² at mirt's items, relative", f"{max(s_x2):.0e}"),
         ("the same, two items of sim2pl_1000x50", f"{max(others):.2f}"),
-        ("infit and outfit of items, and their deviates, at mirt's items", f"{max(squares):.0e}"),
+        (
+            "infit and outfit of items, and their standardised values, at mirt's items",
+            f"{max(squares):.0e}",
+        ),
         ("zh of items, at mirt's items", f"{max(zh):.0e}"),
     ]
 
@@ -130,13 +133,13 @@ def log_likelihoods() -> list[Row]:
         for tag in [*RASCH_AND_2PL, "LSAT6_3PL", *THREE, *GRADED]
     }
     return [
-        ("log-likelihood, ours less mirt's, smallest of all sets", f"{min(gains.values()):.0e}"),
+        ("log-likelihood, itemwise minus mirt, smallest of all sets", f"{min(gains.values()):.0e}"),
         ("the same, largest", f"{max(gains.values()):.1f}"),
     ]
 
 
 def portfolio() -> list[Row]:
-    """The continuous model on the 30 classifiers of the AIRT paper."""
+    """Calibrate the continuous model on the 30 classifiers of the AIRT paper."""
     runs = read_table(SHARED / "data" / "aslib" / "OPENML-WEKA-2017" / "algorithm_runs.arff.gz")
     table = runs.pivot_table(index="instance_id", columns="algorithm", values="predictive_accuracy")
     published, best = iw.calibrate(table, preset="airt"), iw.calibrate(table, AS_AIRT)
@@ -162,7 +165,7 @@ def main() -> None:
         return
     print(f"\n## Witnesses\n\n{machine()}. R's mirt 1.45.1 and airt 0.2.3, no priors.")
     residuals = [
-        ("Q3, but for the 3PL", f"{q3([*RASCH_AND_2PL, *GRADED]):.0e}"),
+        ("Q3, except for the 3PL", f"{q3([*RASCH_AND_2PL, *GRADED]):.0e}"),
         ("Q3 of the 3PL", f"{q3(THREE):.0e}"),
     ]
     rows = [*log_likelihoods(), *item_fits(), *model_fits(), *residuals, *portfolio()]
