@@ -196,7 +196,7 @@ def test_missing_cells_are_completed_and_the_note_says_so(table):
     holes = np.random.default_rng(0).random(table.shape) < 0.2
     gaps = iw.Responses.from_frame(table.to_frame().mask(holes))
     found = iw.shorten(gaps, 8, cv=2)
-    assert any("never asked" in note for note in found.notes)
+    assert any("are missing" in note for note in found.notes)
     complete = mean_scores(table)
     assert np.corrcoef(found.accuracy, complete)[0, 1] > 0.95
     partly = gaps.select(items=list(found.items[:3]))
@@ -228,12 +228,12 @@ def test_who_was_asked_nothing_may_be_anything(short, table):
 
 
 def test_it_is_said_where_a_short_form_is_no_better_than_lots(short):
-    assert "drawing lots" not in short.meaning
+    assert "not significantly better" not in short.meaning
     few = iw.simulate("2pl", 8, 40, random_state=3).responses
     found = iw.shorten(few, 20, method="random", cv=2)
     own = found.error.iloc[0]
     assert own["gain"] < 1.96 * own["gain_se"]
-    assert "(no better than drawing lots here)" in found.meaning
+    assert "(the short form is not significantly better)" in found.meaning
 
 
 @pytest.mark.parametrize("model", ["graded", "continuous"])
@@ -258,8 +258,8 @@ def test_who_answered_nothing_and_what_nobody_was_asked_are_left_out(table):
 
 def test_few_respondents_get_notes_and_intervals_that_promise_nothing():
     found = iw.shorten(simulated(6, 20), 5)
-    assert any("rough guess" in note for note in found.notes)
-    assert any("span all that is possible" in note for note in found.notes)
+    assert any("error itself is uncertain" in note for note in found.notes)
+    assert any("span all possible values" in note for note in found.notes)
     assert (found.low == 0).all()
     assert (found.high == 1).all()
 

@@ -1,1 +1,1 @@
-"""Few items that predict the score on all of them."""
+"""Short benchmarks: a few items that predict the score on all of them."""

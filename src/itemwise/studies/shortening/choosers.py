@@ -1,4 +1,4 @@
-"""Which items stand for a whole benchmark; every way to choose has the same form.
+"""Choosers: ways to choose the items that stand for a whole benchmark.
 
 Anchor points are those of tinyBenchmarks (Maia Polo et al., 2024).
 """
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from itemwise.calibration import Calibration
 from itemwise.numerics.arrays import Floats
 
-WORTH = 1000.0  # how many respondents the measurement model is worth beside what was observed
-MOST_EXCHANGED = 100  # items; beyond, exchanges take longer than they gain
+WORTH = 1000.0  # weight of the measurement model, as a number of respondents
+MOST_EXCHANGED = 100  # items; beyond, exchanges take longer than they are worth
 PASSES = 5
 NODES, REACH = 81, 4.0
 STARTS = 3  # of k-means
@@ -28,14 +28,14 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The items that may be chosen, and what respondents did with them."""
+    """The items that may be chosen, and the responses to them."""
 
     bank: Calibration
     cells: Floats  # (n_respondents, n_items), no gaps
-    groups: tuple[str, ...] | None = None  # of each item; each gets its share of the short form
+    groups: tuple[str, ...] | None = None  # of each item; each group gets its share
 
     def part(self, places: Places) -> Candidates:
-        """Some of the items, as one group."""
+        """Return some of the items, as one group."""
         names = [self.bank.item_names[k] for k in places]
         return replace(
             self, bank=self.bank.of_items(names), cells=self.cells[:, places], groups=None
@@ -44,7 +44,7 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Items by position, and the share of the benchmark that each stands for."""
+    """Items by position, and the share of the benchmark that each represents."""
 
     places: Places
     weights: Floats
@@ -54,15 +54,15 @@ class Chooser(Protocol):
     """Chooses `size` items."""
 
     def __call__(self, candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
-        """The choice."""
+        """Return the choice."""
 
 
 def information(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
     """Items that together leave the least variance of the score on all items.
 
-    The covariance of items is what was observed, shrunk towards what the measurement model
-    implies, so that few respondents do not make flukes look like knowledge. Items are added
-    greedily, then exchanged while that helps.
+    The covariance of items is the observed one, shrunk towards the one that the measurement model
+    implies, so that chance patterns among few respondents do not count. Items are added greedily,
+    then exchanged while that helps.
     """
     del random
     covariance = _Covariance(candidates)
@@ -91,7 +91,7 @@ def stratified(candidates: Candidates, size: int, random: np.random.Generator) -
 
 
 def at_random(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
-    """Items drawn by lot."""
+    """Items chosen at random."""
 
     def drawn(part: Candidates, n: int) -> Choice:
         places = np.sort(random.choice(part.cells.shape[1], n, replace=False)).astype(np.intp)
@@ -110,7 +110,7 @@ CHOOSERS: dict[str, Chooser] = {
 
 
 class _Covariance:
-    """Covariance of items by columns: the whole table of many items would not fit in memory."""
+    """Covariance of items, computed by column: the whole matrix may not fit in memory."""
 
     def __init__(self, candidates: Candidates) -> None:
         bank, cells = candidates.bank, candidates.cells
@@ -130,7 +130,7 @@ class _Covariance:
         self._columns: dict[int, Floats] = {}
 
     def column(self, item: int) -> Floats:
-        """Covariance of one item with all."""
+        """Covariance of one item with all items."""
         if item not in self._columns:
             found = self.factor.T @ self.factor[:, item]
             found[item] += self.noise[item]
@@ -139,7 +139,10 @@ class _Covariance:
 
 
 def _greedy(covariance: _Covariance, size: int, free: _Quota) -> list[int]:
-    """Each item takes most of the variance of the score that is left, by a partial Cholesky."""
+    """Add the item that explains most of the remaining variance of the score, step by step.
+
+    The remaining variance comes from a partial Cholesky decomposition.
+    """
     variance, score = covariance.variance.copy(), covariance.with_score.copy()
     floor = TINY * max(float(variance.max()), TINY)
     steps = np.zeros((size, covariance.n_items))
@@ -159,7 +162,7 @@ def _greedy(covariance: _Covariance, size: int, free: _Quota) -> list[int]:
 def _exchanged(
     covariance: _Covariance, chosen: list[int], groups: tuple[str, ...] | None
 ) -> list[int]:
-    """Each item in turn gives way to a better one of its group, until none does."""
+    """Exchange each item in turn for a better one of its group, until none is better."""
     of_group = None if groups is None else np.array(groups)
     for _ in range(PASSES):
         before = list(chosen)
@@ -176,7 +179,7 @@ def _exchanged(
 
 
 def _gains(covariance: _Covariance, base: list[int]) -> Floats:
-    """What each further item would explain of the score, beside the items of `base`."""
+    """Variance of the score that each further item would explain, given the items of `base`."""
     if not base:
         alone: Floats = covariance.with_score**2 / np.maximum(covariance.variance, TINY)
         return alone
@@ -191,7 +194,7 @@ def _gains(covariance: _Covariance, base: list[int]) -> Floats:
 
 
 def _nearest_shares(cells: Floats, places: Places) -> Floats:
-    """Share of all items whose responses are nearest to those of each chosen one."""
+    """Share of all items whose responses are closest to those of each chosen item."""
     chosen = cells[:, places]
     distance = (chosen**2).sum(axis=0) - 2 * cells.T @ chosen
     counts = np.bincount(distance.argmin(axis=1), minlength=len(places))
@@ -199,9 +202,9 @@ def _nearest_shares(cells: Floats, places: Places) -> Floats:
 
 
 def _clustered(points: Floats, size: int, random: np.random.Generator) -> Choice:
-    """The point nearest to the centre of each k-means cluster; its weight is the cluster's share.
+    """The point nearest the centre of each k-means cluster; its weight is the cluster's share.
 
-    Where fewer points differ than are wanted, copies fill up, with weight 0.
+    If there are fewer distinct points than clusters, copies with weight 0 fill up.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -221,7 +224,7 @@ def _clustered(points: Floats, size: int, random: np.random.Generator) -> Choice
 
 
 def _layered(part: Candidates, size: int) -> Choice:
-    """Equally many items a layer of difficulty, told by how many solve them."""
+    """One item from each layer of difficulty, by the share that solves it."""
     slope = np.abs(part.bank.model.parameters(part.bank.coords)["discrimination"])
     layers = np.array_split(np.argsort(part.cells.mean(axis=0), kind="stable"), size)
     places = np.array([layer[slope[layer].argmax()] for layer in layers], dtype=np.intp)
@@ -231,7 +234,7 @@ def _layered(part: Candidates, size: int) -> Choice:
 def _by_group(
     candidates: Candidates, size: int, choose: Callable[[Candidates, int], Choice]
 ) -> Choice:
-    """The choice made within each group, which weighs as much as it has items."""
+    """Choose within each group; groups are weighted by their number of items."""
     if candidates.groups is None:
         return choose(candidates, size)
     names = np.array(candidates.groups)
@@ -247,7 +250,7 @@ def _by_group(
 
 
 def shares(groups: Sequence[str], size: int) -> dict[str, int]:
-    """How many items each group gets of `size`: in proportion, the largest remainders first.
+    """Divide `size` items among groups in proportion, largest remainders first.
 
     >>> shares(["sums"] * 6 + ["verbs"] * 3, 4)
     {'sums': 3, 'verbs': 1}
@@ -261,7 +264,7 @@ def shares(groups: Sequence[str], size: int) -> dict[str, int]:
 
 
 class _Quota:
-    """Items that may still be taken: each once, and no more of a group than its share."""
+    """Items that may still be taken: each once, and no more from a group than its share."""
 
     def __init__(self, groups: tuple[str, ...] | None, size: int, n_items: int) -> None:
         self.mask = np.ones(n_items, dtype=bool)
@@ -271,7 +274,7 @@ class _Quota:
             self.mask[self._groups == name] = count > 0
 
     def take(self, item: int) -> None:
-        """One item is gone, and with the last of its share all of its group."""
+        """Take one item; with the last of its share, the rest of its group is closed."""
         self.mask[item] = False
         if self._groups is not None:
             name = str(self._groups[item])

@@ -1,4 +1,4 @@
-"""How well short forms predict respondents that had no say in them: cross-validation."""
+"""Cross-validation of short forms on held-out respondents."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from itemwise.responses.copies import Ints, copies, grouped_folds
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, Choice
 from itemwise.studies.shortening.predictors import PREDICTORS, Known
 
-DRAWS = 20  # random forms a fold, whose errors are averaged
-LEAST_KINDS = 4  # respondents that differ, fewer of which cannot be split and learned from
+DRAWS = 20  # random forms per fold, whose errors are averaged
+LEAST_KINDS = 4  # distinct respondents needed for cross-validation
 BASELINE = ("random", "plain mean")
 
 Way = tuple[str, str]  # how items are chosen, and how the score is predicted
@@ -30,27 +30,27 @@ Way = tuple[str, str]  # how items are chosen, and how the score is predicted
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What each way predicts of respondents that it never saw."""
+    """What each way predicts for held-out respondents."""
 
     score: Floats  # (n_respondents,); on all items
     fold: Ints
     group: Ints  # respondents with the same responses
     predicted: dict[Way, Floats]
-    unsure: dict[str, Floats]  # by way to choose: standard error of the completed score
-    random: Floats  # (DRAWS, n_respondents); plain mean of items drawn by lot
+    unsure: dict[str, Floats]  # by chooser: standard error of the completed score
+    random: Floats  # (DRAWS, n_respondents); plain mean of random items
 
     def mean_error(self, way: Way, rows: NDArray[np.bool_] | slice = slice(None)) -> float:
         """Mean absolute error of a way."""
         return float(np.abs(self.predicted[way] - self.score)[rows].mean())
 
     def best(self, rows: NDArray[np.bool_] | slice = slice(None)) -> Way:
-        """The way with the smallest error on some of the respondents."""
+        """The way with the smallest error on these respondents."""
         return min(self.predicted, key=lambda way: self.mean_error(way, rows))
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is asked of every fold."""
+    """What every fold needs."""
 
     table: Responses
     model: MeasurementModel
@@ -65,7 +65,7 @@ class Plan:
 class Margin:
     """How wide intervals are: `factor` times (standard error of the completed score + `floor`)."""
 
-    factor: float  # infinite where respondents are too few to promise anything
+    factor: float  # infinite if there are too few respondents
     floor: float
 
     def reach(self, unsure: Floats) -> Floats:
@@ -75,7 +75,7 @@ class Margin:
 
 
 def full_cells(bank: Calibration, table: Responses) -> Floats:
-    """Responses as numbers; what was never asked as ability makes expect it."""
+    """Responses as numbers; missing ones as the ability predicts."""
     values = table.values
     if table.complete:
         return values
@@ -85,7 +85,7 @@ def full_cells(bank: Calibration, table: Responses) -> Floats:
 
 
 def known_of(bank: Calibration, short: Responses, weights: Floats) -> tuple[Known, Floats]:
-    """What a short form tells, and the standard error of the completed score."""
+    """What a short form says about respondents, and the standard error of the completed score."""
     scored = bank.completed_scores(short)
     known = Known(full_cells(bank, short), scored["score"].to_numpy(), weights)
     return known, scored["score_se"].to_numpy()
@@ -101,13 +101,13 @@ def hold_out(
     seed: int,
     report: Progress,
 ) -> HeldOut:
-    """Calibrate, choose and learn without each fold in turn, and predict it."""
+    """Calibrate, choose and learn without each fold in turn, then predict it."""
     group = copies(table)
     kinds = int(group.max()) + 1
     if kinds < LEAST_KINDS:
         raise InputError(
-            f"{kinds} of {table.n_respondents} respondents differ in their responses, but to "
-            f"learn from some and to judge by others takes at least {LEAST_KINDS}. Give more."
+            f"{kinds} of {table.n_respondents} respondents differ in their responses, but "
+            f"cross-validation needs at least {LEAST_KINDS}. Give more respondents."
         )
     fold = grouped_folds(group, cv, seed)
     plan = Plan(table, whole.model, full_scores(whole, table), fold, size, tuple(methods), groups)
@@ -115,7 +115,7 @@ def hold_out(
     n = table.n_respondents
     predicted = {(method, name): np.empty(n) for method in methods for name in PREDICTORS}
     unsure = {method: np.empty(n) for method in methods}
-    by_lot = np.empty((DRAWS, n))
+    at_random = np.empty((DRAWS, n))
     with workers() as run:
         found = []
         for judged in run(lambda job: _judged(plan, *job), list(enumerate(seeds))):
@@ -126,14 +126,14 @@ def hold_out(
             predicted[way][test] = values
         for method, values in error.items():
             unsure[method][test] = values
-        by_lot[:, test] = drawn
-    return HeldOut(plan.score, fold, group, predicted, unsure, by_lot)
+        at_random[:, test] = drawn
+    return HeldOut(plan.score, fold, group, predicted, unsure, at_random)
 
 
 def _judged(
     plan: Plan, held: int, seed: np.random.SeedSequence
 ) -> tuple[NDArray[np.intp], dict[Way, Floats], dict[str, Floats], Floats]:
-    """What is learned without one fold, and said of it."""
+    """Learn without one fold, and predict it."""
     from itemwise.estimation import calibrate
 
     random = np.random.default_rng(seed)
@@ -151,7 +151,7 @@ def _judged(
 
 
 def full_scores(bank: Calibration, table: Responses) -> Floats:
-    """Mean response over all items; where some were never asked, completed."""
+    """Mean response over all items; completed if some were not asked."""
     if table.complete:
         return np.asarray(table.values.mean(axis=1))
     return np.asarray(bank.completed_scores(table)["score"].to_numpy())
@@ -160,7 +160,7 @@ def full_scores(bank: Calibration, table: Responses) -> Floats:
 def _predictions(
     bank: Calibration, learned: Responses, judged: Responses, choice: Choice, score: Floats
 ) -> tuple[dict[str, Floats], Floats]:
-    """What every predictor says of the respondents to judge by."""
+    """What every predictor says about the held-out respondents."""
     names = [bank.item_names[k] for k in choice.places]
     known, _ = known_of(bank, learned.select(items=names), choice.weights)
     asked, unsure = known_of(bank, judged.select(items=names), choice.weights)
@@ -180,28 +180,28 @@ def bounds(bank: Calibration) -> tuple[float, float]:
 
 
 def _drawn(cells: Floats, size: int, random: np.random.Generator) -> Floats:
-    """Plain means of items drawn by lot, (DRAWS, n_respondents)."""
+    """Plain means of random items, (DRAWS, n_respondents)."""
     places = [random.choice(cells.shape[1], size, replace=False) for _ in range(DRAWS)]
     return np.stack([cells[:, chosen].mean(axis=1) for chosen in places])
 
 
 def margin(error: Floats, unsure: Floats, confidence: float) -> Margin:
-    """Intervals that hold for the share `confidence` of respondents like these.
+    """Intervals that cover the true score for the share `confidence` of respondents like these.
 
-    Errors count in units of the standard error of the completed score, plus its mean: alone, it
-    would promise too much where a respondent solves all or nothing.
+    Errors are in units of the standard error of the completed score plus its mean; the standard
+    error alone is too small for a respondent that solves everything or nothing.
     """
     floor = max(float(unsure.mean()), 1e-12)
     return Margin(conformal_quantile(np.abs(error) / (unsure + floor), confidence), floor)
 
 
 def chosen_ways(held: HeldOut) -> list[Way]:
-    """For each fold the way that is best on all others: no fold judges a way that it chose."""
+    """The best way for each fold, chosen on the other folds."""
     return [held.best(held.fold != fold) for fold in range(int(held.fold.max()) + 1)]
 
 
 def chosen_predictions(held: HeldOut, ways: Sequence[Way]) -> tuple[Floats, Floats]:
-    """Predictions of each fold by its own way, and the standard errors of completed scores."""
+    """Predictions of each fold by its chosen way, and standard errors of completed scores."""
     rows = np.arange(len(held.score))
     found = np.array([held.predicted[ways[f]][k] for k, f in zip(rows, held.fold, strict=True)])
     unsure = np.array([held.unsure[ways[f][0]][k] for k, f in zip(rows, held.fold, strict=True)])
@@ -219,18 +219,18 @@ def cross_reach(held: HeldOut, predicted: Floats, unsure: Floats, confidence: fl
 
 
 def figures(held: HeldOut, predicted: Floats, reach: Floats | None = None) -> dict[str, float]:
-    """Error, agreement of ranks, how often intervals hold, and by how much lots are off more."""
-    off, by_lot = np.abs(predicted - held.score), np.abs(held.random - held.score)
-    gain = by_lot.mean(axis=0) - off
-    # Lots are few, so that how lucky they were counts as well as who was held out.
-    luck = by_lot.mean(axis=1).std(ddof=1) / np.sqrt(DRAWS)
+    """Error, agreement of ranks, coverage of intervals, and gain over random items."""
+    off, at_random = np.abs(predicted - held.score), np.abs(held.random - held.score)
+    gain = at_random.mean(axis=0) - off
+    # There are few random forms, so their variation adds to that of the respondents.
+    luck = at_random.mean(axis=1).std(ddof=1) / np.sqrt(DRAWS)
     se = float(np.hypot(grouped_se(gain, held.group), luck))
     found = prediction_error(predicted, held.score, held.group, reach)
     return {**found, "gain": float(gain.mean()), "gain_se": se}
 
 
 def random_figures(held: HeldOut) -> dict[str, float]:
-    """The mean over the random forms of what they are off; standard errors count their luck."""
+    """Mean figures over the random forms; standard errors include their variation."""
     each = [prediction_error(drawn, held.score, held.group) for drawn in held.random]
     found = {name: float(np.mean([row[name] for row in each])) for name in each[0]}
     for name in ("mae", "rmse", "bias"):

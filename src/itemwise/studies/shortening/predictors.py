@@ -1,7 +1,7 @@
-"""What a short form says of the score on all items; every way to tell has the same form.
+"""Predictors: ways to predict the score on all items from a short form.
 
 The completed score and its mixture with the weighted mean are p-IRT and gp-IRT of tinyBenchmarks
-(Maia Polo et al., 2024). A predictor is fitted to numbers, so that it can be saved as JSON.
+(Maia Polo et al., 2024). What a predictor learns is a set of arrays, so it can be saved as JSON.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from itemwise.numerics.arrays import Floats
 
 PENALTIES = np.logspace(-3, 4, 29)
-LANDMARKS = 600  # respondents that stand for all others; more tell little more
+LANDMARKS = 600  # respondents that represent all others; more would add little
 NOISE = 0.1  # of the kernel, whose value at distance 0 is 1
-LINEAR = 0.1  # share of the straight part of the kernel
-TURNS = 4  # in which respondents that fit badly lose weight
+LINEAR = 0.1  # weight of the linear part of the kernel
+TURNS = 4  # reweighting steps, in which badly fitting respondents lose weight
 SEED = 0
 
 Numbers = dict[str, Floats]
@@ -26,10 +26,10 @@ Numbers = dict[str, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of respondents who were asked the short form."""
+    """What is known about respondents who were asked the short form."""
 
     responses: Floats  # (n_respondents, size), no gaps
-    completed: Floats  # (n_respondents,); the score on all items, as the measurement model sees it
+    completed: Floats  # (n_respondents,); score on all items, completed by the measurement model
     weights: Floats  # (size,)
 
     @property
@@ -39,63 +39,63 @@ class Known:
         return found
 
     def rows(self, places: np.ndarray) -> Known:
-        """Some of the respondents."""
+        """Return some of the respondents."""
         return Known(self.responses[places], self.completed[places], self.weights)
 
 
 class Predictor(Protocol):
-    """From the short form to the score on all items."""
+    """Predicts the score on all items from the short form."""
 
     def fit(self, known: Known, score: Floats) -> Numbers:
-        """What is learned from respondents whose score on all items is known."""
+        """Learn from respondents whose score on all items is known."""
 
     def predict(self, numbers: Mapping[str, Floats], known: Known) -> Floats:
-        """The score of others, (n_respondents,)."""
+        """Predict the score of other respondents, (n_respondents,)."""
 
     def shapes(self, size: int, numbers: Mapping[str, Floats]) -> dict[str, tuple[int, ...]]:
-        """The shape that each of the numbers must have, for a short form of this size."""
+        """The shape that each array must have, for a short form of this size."""
 
 
 class WeightedMean:
-    """Each item counts for the part of the benchmark that it stands for."""
+    """The mean response, weighted by the share of the benchmark that each item represents."""
 
     def fit(self, known: Known, score: Floats) -> Numbers:
-        """Nothing is learned."""
+        """Learn nothing."""
         del known, score
         return {}
 
     def predict(self, numbers: Mapping[str, Floats], known: Known) -> Floats:
-        """The weighted mean."""
+        """Return the weighted mean."""
         del numbers
         return known.mean
 
     def shapes(self, size: int, numbers: Mapping[str, Floats]) -> dict[str, tuple[int, ...]]:
-        """No numbers."""
+        """No arrays."""
         del size, numbers
         return {}
 
 
 class Completed(WeightedMean):
-    """Responses where there are any, what ability makes expect elsewhere (p-IRT)."""
+    """Observed responses, completed by what the ability predicts for other items (p-IRT)."""
 
     def predict(self, numbers: Mapping[str, Floats], known: Known) -> Floats:
-        """The completed score."""
+        """Return the completed score."""
         del numbers
         return known.completed
 
 
 class Blend:
-    """A mixture of weighted mean and completed score (gp-IRT), as fits best."""
+    """The best-fitting mixture of weighted mean and completed score (gp-IRT)."""
 
     def fit(self, known: Known, score: Floats) -> Numbers:
-        """The share of the weighted mean, by least squares."""
+        """Fit the share of the weighted mean by least squares."""
         apart = known.mean - known.completed
         length = float(apart @ apart)
         share = float(apart @ (score - known.completed)) / length if length > 0 else 0.0
         return {"share": np.array([min(max(share, 0.0), 1.0)])}
 
     def predict(self, numbers: Mapping[str, Floats], known: Known) -> Floats:
-        """The mixture."""
+        """Return the mixture."""
         found: Floats = known.completed + numbers["share"] * (known.mean - known.completed)
         return found
 
@@ -106,10 +106,10 @@ class Blend:
 
 
 class Ridge:
-    """A straight line in the responses and the completed score; leave-one-out decides how bent."""
+    """Ridge regression on responses and completed score; leave-one-out sets the penalty."""
 
     def fit(self, known: Known, score: Floats) -> Numbers:
-        """Slopes by ridge regression."""
+        """Fit the slopes."""
         features = self._features(known)
         centre, level = features.mean(axis=0), score.mean()
         left, spread, right = np.linalg.svd(features - centre, full_matrices=False)
@@ -124,7 +124,7 @@ class Ridge:
         return {"slope": slope, "centre": centre, "level": np.array([level])}
 
     def predict(self, numbers: Mapping[str, Floats], known: Known) -> Floats:
-        """The height of the line."""
+        """Evaluate the regression."""
         away = self._features(known) - numbers["centre"]
         found: Floats = numbers["level"] + away @ numbers["slope"]
         return found
@@ -140,14 +140,15 @@ class Ridge:
 
 
 class Kernel:
-    """Respondents with like responses have like scores: the mean of a Gaussian process.
+    """Kernel regression: respondents with similar responses have similar scores.
 
-    Landmarks keep it quick for thousands of respondents (Nyström), and who fits badly counts
-    less, since scores of some are far from those of all who respond alike.
+    It is the mean of a Gaussian process. Landmarks keep it fast for thousands of respondents
+    (Nyström). Respondents that fit badly get less weight, since some scores are far from those of
+    all respondents with similar responses.
     """
 
     def fit(self, known: Known, score: Floats) -> Numbers:
-        """How much each landmark pulls."""
+        """Fit the weight of each landmark."""
         rows, level = known.responses, score.mean()
         different = np.unique(rows, axis=0)
         order = np.random.default_rng(SEED).permutation(len(different))[:LANDMARKS]
@@ -167,12 +168,12 @@ class Kernel:
         return {**numbers, "pull": pull}
 
     def predict(self, numbers: Mapping[str, Floats], known: Known) -> Floats:
-        """The sum of the pulls."""
+        """Evaluate the regression."""
         found: Floats = numbers["level"] + self._kernel(numbers, known.responses) @ numbers["pull"]
         return found
 
     def shapes(self, size: int, numbers: Mapping[str, Floats]) -> dict[str, tuple[int, ...]]:
-        """Landmarks have a response to each item."""
+        """Landmarks have one response per item."""
         count = len(numbers["pull"])
         single: tuple[int, ...] = (1,)
         return {
@@ -185,7 +186,7 @@ class Kernel:
 
     @staticmethod
     def _kernel(numbers: Mapping[str, Floats], rows: Floats) -> Floats:
-        """How alike rows are to the landmarks: near ones, and in a straight line."""
+        """Similarity of rows and landmarks: a Gaussian kernel plus a linear one."""
         one, other = rows - numbers["centre"], numbers["landmarks"] - numbers["centre"]
         product = one @ other.T
         squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)
@@ -196,7 +197,7 @@ class Kernel:
 
 
 def _robustly(to_rows: Floats, within: Floats, target: Floats) -> Floats:
-    """Pulls of the landmarks by least squares, in which large errors count as if by distance."""
+    """Weights of the landmarks by robust least squares: large errors count linearly."""
     from scipy.linalg import cho_factor, cho_solve
 
     weight = np.ones(len(target))

@@ -1,4 +1,4 @@
-"""ShortBenchmark: some items that stand for all, and what they say of a respondent."""
+"""ShortBenchmark: a few items that stand for all, and what they predict for a respondent."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration
@@ -18,9 +19,12 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
-from itemwise.studies.shortening.folds import BASELINE, Margin, bounds, known_of
-from itemwise.studies.shortening.incomplete import reach_of
+from itemwise.studies.shortening.folds import BASELINE, Margin, bounds, known_of, margin
 from itemwise.studies.shortening.predictors import PREDICTORS
+from itemwise.studies.shortening.short_benchmark_file import (
+    read_short_benchmark,
+    save_short_benchmark,
+)
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -29,51 +33,52 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 FIGURES = ("prediction", "items")
+MOST_MASKED = 400  # respondents; more would add little
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShortBenchmark(Result):
     """Items that stand for a whole benchmark.
 
-    `error` has a row for each way to predict the accuracy on all items: the first is what this
-    short form does, its error that of respondents held out, with items chosen and all else
-    learned without them. `held_out` has their accuracy, true and predicted. Of grades and scores,
-    accuracy is the mean response.
+    `error` has one row per way to predict the accuracy on all items. The first is that of this
+    short form: its error on held-out respondents, with items chosen and everything else learned
+    without them. `held_out` has their accuracy, true and predicted. For grades and scores, accuracy
+    is the mean response.
     """
 
     items: tuple[str, ...]  # in the order of choice
-    weights: Floats  # (size,); the share of the benchmark that each item stands for
+    weights: Floats  # (size,); share of the benchmark that each item represents
     groups: tuple[str, ...] | None  # of the chosen items
     method: str
     predictor: str
     numbers: Mapping[str, Floats]  # what the predictor has learned
     calibration: Calibration  # of all items
     margin: Margin
-    confidence: float  # of intervals
+    confidence: float  # of the intervals
     errors: Mapping[str, tuple[Any, ...]]  # the columns of `error`
     respondents: tuple[str, ...]
     accuracy: Floats  # (n_respondents,), as the next three: on all items
-    predicted: Floats  # by those who never saw the respondent
+    predicted: Floats  # learned without the respondent
     low: Floats
     high: Floats
-    form: Floats  # (n_respondents, size); what they were asked of the short form, NaN if nothing
+    form: Floats  # (n_respondents, size); responses to the short form, NaN if not asked
     notes: tuple[str, ...] = ()
 
     @cached_property
     def bank(self) -> Calibration:
-        """The chosen items, on the scale of all."""
+        """The chosen items, on the scale of all items."""
         return self.calibration.of_items(self.items)
 
     @property
     def error(self) -> pd.DataFrame:
-        """One row a way: mean absolute error with its standard error, bias, ranks, coverage."""
+        """One row per way: mean absolute error with its standard error, bias, ranks, coverage."""
         import pandas as pd
 
         return pd.DataFrame({name: list(column) for name, column in self.errors.items()})
 
     @property
     def held_out(self) -> pd.DataFrame:
-        """One row a respondent: accuracy on all items, prediction without it, and its interval."""
+        """One row per respondent: accuracy on all items, held-out prediction, and its interval."""
         import pandas as pd
 
         columns = {
@@ -85,14 +90,14 @@ class ShortBenchmark(Result):
         return pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
 
     def predict(self, responses: Table) -> pd.DataFrame:
-        """What the accuracy on all items would be, of respondents who were asked the short form.
+        """Predict the accuracy on all items for respondents who were asked the short form.
 
-        `responses` may hold other items as well; they are left out, and items that were not
-        asked are expected from those that were. The interval from `accuracy_low` to
-        `accuracy_high` holds for the share `confidence` of respondents like those of the
-        benchmark; with fewer items it is as wide as masking those respondents alike shows that it
-        must be. `ability` and `ability_se` are on the scale of all items; `n_items` counts
-        those asked.
+        Other items in `responses` are ignored, and missing responses to the short form are
+        predicted from the others. The interval from `accuracy_low` to `accuracy_high` covers the
+        true accuracy for the share `confidence` of respondents like those of the benchmark. With
+        missing responses it is widened by the error that masking those respondents in the same way
+        shows. `ability` and `ability_se` are on the scale of all items; `n_items` counts the items
+        asked.
         """
         import pandas as pd
 
@@ -100,7 +105,7 @@ class ShortBenchmark(Result):
         known, unsure = known_of(self.calibration, short, self.weights)
         predictor, ends = PREDICTORS[self.predictor], bounds(self.calibration)
         value = np.clip(predictor.predict(self.numbers, known), *ends)
-        reach = reach_of(self, np.asarray(short.observed), unsure)
+        reach = _reach(self, np.asarray(short.observed), unsure)
         scored = self.bank.score(short)
         columns = {
             "accuracy": value,
@@ -113,12 +118,12 @@ class ShortBenchmark(Result):
         return pd.DataFrame(columns, index=pd.Index(short.respondents, name="respondent"))
 
     def _asked(self, table: Responses) -> Responses:
-        """The items of the short form, in their order; a column of gaps where one is missing."""
+        """The items of the short form, in their order; an empty column if one is missing."""
         there = set(table.items)
         if not there & set(self.items):
             raise InputError(
                 f"None of the {counted(len(self.items), 'item')} of the short form are in these "
-                f"responses, which have {', '.join(table.items[:3])}, ... Items are known by "
+                f"responses, which have {', '.join(table.items[:3])}, ... Items are matched by "
                 f"name: {', '.join(self.items[:3])}, ..."
             )
         part = table.select(items=[name for name in self.items if name in there])
@@ -133,30 +138,27 @@ class ShortBenchmark(Result):
 
     @property
     def meaning(self) -> str:
-        """How far off the short form is, beside items drawn by lot."""
+        """The error of the short form, compared with items chosen at random."""
         own, lot = (self._row(name) for name in ((self.method, self.predictor), BASELINE))
         whole = counted(len(self.calibration.item_names), "item")
+        better = own["gain"] > normal_reach(0.95) * own["gain_se"]
+        remark = "" if better else " (the short form is not significantly better)"
         return (
             f"{len(self.items):,} of {whole} predict the accuracy on all of them with a mean "
-            f"error of {own['mae']:.3f} (± {normal_reach(self.confidence) * own['mae_se']:.3f}) "
-            f"for respondents that had no say, where as many items drawn by lot are off by "
-            f"{lot['mae']:.3f}{self._said_of_lots(own)}; {own['coverage']:.0%} of the "
-            f"{self.confidence:.0%} intervals hold."
+            f"absolute error of {own['mae']:.3f} ± "
+            f"{normal_reach(self.confidence) * own['mae_se']:.3f} for held-out respondents; for as "
+            f"many items chosen at random it is {lot['mae']:.3f}{remark}. {own['coverage']:.0%} of "
+            f"the {self.confidence:.0%} intervals cover the true accuracy."
         )
 
-    def _said_of_lots(self, own: dict[str, Any]) -> str:
-        """Whether that is more than chance, where it is not."""
-        gain, se = own["gain"], own["gain_se"]
-        return "" if gain > normal_reach(0.95) * se else " (no better than drawing lots here)"
-
     def _row(self, way: tuple[str, str]) -> dict[str, Any]:
-        """The figures of a way; the first row is that of the short form itself."""
+        """The figures of one way; the first row is the short form itself."""
         pairs = list(zip(self.errors["method"], self.errors["predictor"], strict=True))
         place = 0 if way != BASELINE else pairs.index(BASELINE)
         return {name: column[place] for name, column in self.errors.items()}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a chosen item: weight, parameters with standard errors, and group."""
+        """One row per chosen item: weight, parameters with standard errors, and group."""
         frame = self.bank.items
         frame.insert(0, "weight", self.weights)
         if self.groups is not None:
@@ -164,7 +166,7 @@ class ShortBenchmark(Result):
         return frame
 
     def plot(self, kind: str = "prediction", **kw: Any) -> Display:
-        """Accuracy of respondents held out, true and predicted; or the "items" by difficulty."""
+        """Draw held-out accuracy, predicted against true ("prediction"); or the "items"."""
         from itemwise.displays import DISPLAYS
 
         if one_of(kind, "kind", FIGURES) == "prediction":
@@ -179,20 +181,56 @@ class ShortBenchmark(Result):
 
         As .csv, .parquet or .html, the frame of its items is written.
         """
-        from itemwise.studies.shortening.saving import save_short_benchmark
-
         if Path(path).suffix.lower() == ".json":
             return save_short_benchmark(self, path)
         return super().save(path)
 
 
 def checked_confidence(value: object) -> float:
-    """The share of respondents whose accuracy intervals are to hold."""
+    """Check the share of respondents whose accuracy the intervals are to cover."""
     return checked_share(value, "confidence", 0.95)
 
 
 def load_short_benchmark(file: Path, document: Mapping[str, Any]) -> ShortBenchmark:
     """Restore the short benchmark that `ShortBenchmark.save` wrote; it predicts as before."""
-    from itemwise.studies.shortening.saving import read_short_benchmark
-
     return ShortBenchmark(**read_short_benchmark(file, document))
+
+
+def _reach(short: ShortBenchmark, observed: NDArray[np.bool_], unsure: Floats) -> Floats:
+    """Half the width of each interval, (n_respondents,).
+
+    Where items of the form were not asked, the error of the held-out respondents is increased by
+    the change in their predictions when they are masked in the same way. Respondents asked the same
+    number of items are treated alike: their patterns are applied in turn.
+    """
+    reach = short.margin.reach(unsure)
+    counts = observed.sum(axis=1)
+    for count in np.unique(counts[counts < len(short.items)]):
+        rows = np.flatnonzero(counts == count)
+        found = _masked_margin(short, observed[rows])
+        reach[rows] = np.maximum(reach[rows], found.reach(unsure[rows]))
+    return reach
+
+
+def _masked_margin(short: ShortBenchmark, patterns: NDArray[np.bool_]) -> Margin:
+    """The margin of held-out respondents, masked by the patterns of others."""
+    n = len(short.form)
+    chosen = np.linspace(0, n - 1, min(n, MOST_MASKED)).round().astype(int)
+    form = short.form[chosen]
+    masked = np.where(patterns[np.arange(len(chosen)) % len(patterns)], form, np.nan)
+    left = ~np.isnan(masked).all(axis=1)
+    if not left.any():
+        return Margin(np.inf, short.margin.floor)
+    whole, _ = _predicted(short, form[left])
+    part, unsure = _predicted(short, masked[left])
+    held_out = (short.predicted - short.accuracy)[chosen][left]
+    return margin(held_out + part - whole, unsure, short.confidence)
+
+
+def _predicted(short: ShortBenchmark, form: Floats) -> tuple[Floats, Floats]:
+    """Prediction of the short form, and standard error of the completed score."""
+    names = [f"respondent {k}" for k in range(len(form))]
+    kind = short.calibration.model.kind
+    table = Responses(form, respondents=names, items=short.items).of_kind(kind)
+    known, unsure = known_of(short.calibration, table, short.weights)
+    return PREDICTORS[short.predictor].predict(short.numbers, known), unsure

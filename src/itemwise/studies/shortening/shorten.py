@@ -1,4 +1,4 @@
-"""Which few items say what the whole benchmark would, and how far off they are."""
+"""Choose a few items that predict the result on a whole benchmark, and measure their error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from itemwise.words import counted, listed
 
 __all__ = ["ShortBenchmark", "shorten"]
 
-FEW = 50  # respondents; with fewer, the error itself is not well known
+FEW = 50  # respondents below which the error itself is uncertain
 METHODS = (AUTO, *CHOOSERS)
 
 
@@ -58,33 +58,32 @@ def shorten(
 ) -> ShortBenchmark:
     """Choose `size` items that predict the accuracy on all of them, and measure how well they do.
 
-    Accuracy is the mean response, of grades and scores as well.
-
-    The frame has a row an item that was kept: weight and parameters; `predict` gives a row a
-    respondent. Anchors are those of tinyBenchmarks (Maia Polo et al., 2024).
+    Accuracy is the mean response, also for grades and scores. The frame has one row per chosen
+    item: weight and parameters; `predict` returns one row per respondent. Anchors are those of
+    tinyBenchmarks (Maia Polo et al., 2024).
 
     Parameters
     ----------
     responses
-        Respondents × items. Where an item was not asked, the accuracy on all is completed by the
-        measurement model.
+        Respondents × items. If a response is missing, the accuracy on all items is completed by
+        the measurement model.
     method
-        "information" takes the items that together leave the least variance of the sum;
-        "anchors" one item a cluster of items that the same respondents solve, "irt_anchors" a
-        cluster of like parameters; "stratified" one a layer of difficulty; "random" draws lots;
-        "auto" the one of these, lots aside, with the smallest error.
+        "information" chooses the items that together leave the least variance of the sum;
+        "anchors" one item per cluster of items that the same respondents solve; "irt_anchors" one
+        per cluster of similar parameters; "stratified" one per layer of difficulty; "random"
+        chooses at random; "auto" uses the one with the smallest error, "random" excepted.
     model
         The measurement model, as in `calibrate`.
     by
-        Groups of items, such as "task": a fact, a mapping or a list. Each gets its share.
+        Groups of items, such as "task": a fact, a mapping or a list. Each group gets its share.
     cv
-        Parts of the respondents that are held out in turn; those with the same responses stay
+        Number of folds of respondents, held out in turn; respondents with the same responses stay
         together. How accuracy is predicted (weighted mean, completed by the model, a mixture of
-        both, ridge regression, kernel regression) is chosen by the other folds, too.
+        both, ridge regression, kernel regression) is also chosen on the other folds.
     confidence
-        Share of respondents whose accuracy the intervals shall hold.
+        Share of respondents whose accuracy the intervals are to cover.
     random_state
-        Seed of folds and of what is drawn.
+        Seed of the folds and of random choices.
     progress
         True shows a bar in a terminal or a notebook, False nothing; a callable is called with
         (done, total, message): folds done.
@@ -150,7 +149,7 @@ def _learned(
     held: HeldOut,
     seed: int,
 ) -> dict[str, Any]:
-    """The short form that all respondents give, and what its predictor learns from them."""
+    """The short form from all respondents, and what its predictor learns from them."""
     candidates = Candidates(whole, full_cells(whole, table), groups)
     choice = CHOOSERS[way[0]](candidates, size, np.random.default_rng(seed))
     items = tuple(table.items[k] for k in choice.places)
@@ -170,7 +169,7 @@ def _learned(
 def _errors(
     held: HeldOut, best: Way, own: dict[str, Any], confidence: float
 ) -> dict[str, tuple[Any, ...]]:
-    """The short form first, then every way by its error, and items drawn by lot."""
+    """The short form first, then every way by its error, and random items last."""
     rows = [_way(best, "this short form", own)]
     for way in sorted(held.predicted, key=held.mean_error):
         predicted, unsure = held.predicted[way], held.unsure[way[0]]
@@ -196,18 +195,18 @@ def _notes(
     notes = []
     if not table.complete:
         notes.append(
-            f"{counted(table.n_missing, 'response')} of {table.cells.size:,} were never asked: "
+            f"{counted(table.n_missing, 'response')} of {table.cells.size:,} are missing: the "
             "accuracy on all items is completed by the measurement model."
         )
     kinds = int(held.group.max()) + 1
     if kinds < FEW:
-        notes.append(f"{kinds} different respondents are few: the error itself is a rough guess.")
+        notes.append(f"With only {kinds} distinct respondents, the error itself is uncertain.")
     if len(set(ways)) > 1:
-        notes.append("Folds differ in which way they find best; the error is that of their choice.")
+        notes.append("The best way differs between folds; the error is that of each fold's choice.")
     if groups is not None:
         none = [name for name, count in shares(groups, size).items() if not count]
         if none:
-            notes.append(f"No item of {listed(none, 'group')}: its share is below half an item.")
+            notes.append(f"No item from {listed(none, 'group')}: the share is below half an item.")
     return (*notes, *(note for note in whole.notes if "onverge" in note))
 
 
@@ -215,7 +214,7 @@ def _too_few(n_respondents: int, confidence: float) -> list[str]:
     if conformal_rank(n_respondents, confidence) <= n_respondents:
         return []
     note = (
-        f"Too few respondents for intervals that hold for {confidence:.0%}: they span all that is "
-        "possible. Ask for less confidence."
+        f"There are too few respondents for {confidence:.0%} intervals: these span all possible "
+        "values. Choose a lower confidence."
     )
     return [note]

@@ -1,4 +1,4 @@
-"""A short benchmark as a file: JSON that scores a new respondent; never a pickle."""
+"""The JSON file of a short benchmark, from which new respondents can be scored."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LARGEST = 1e12
 
 
 def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
-    """Write the short form, with the bank of all items that it predicts the score on."""
+    """Write the short form, with the bank of all items whose score it predicts."""
     factor = short.margin.factor
     held = {name: getattr(short, name).tolist() for name in HELD_OUT}
     document = {
@@ -121,7 +121,7 @@ def _restored(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(predictor: str, written: Mapping[str, Any], size: int) -> dict[str, Floats]:
-    """What the predictor has learned, in the shapes that it needs."""
+    """The numbers that the predictor has learned, in the shapes it needs."""
     found = {str(name): _array(values, str(name)) for name, values in written.items()}
     shapes = PREDICTORS[predictor].shapes(size, found)
     if {name: values.shape for name, values in found.items()} != shapes:
@@ -132,7 +132,7 @@ def _numbers(predictor: str, written: Mapping[str, Any], size: int) -> dict[str,
 
 
 def _form(written: Any, shape: tuple[int, int]) -> Floats:
-    """Responses to the short form; null is not asked."""
+    """Responses to the short form; null means not asked."""
     if not isinstance(written, list) or not all(isinstance(row, list) for row in written):
         raise InputError("form is not a table of responses")
     rows = [[math.nan if c is None else _number(c, "form") for c in row] for row in written]
@@ -161,7 +161,7 @@ def _errors(written: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     if any(len(column) != rows for column in found.values()):
         raise InputError("the columns of errors have different lengths")
     if BASELINE not in zip(found["method"], found["predictor"], strict=True):
-        raise InputError("the errors lack items drawn by lot")
+        raise InputError("the errors lack the comparison with random items")
     return found
 
 
