@@ -74,9 +74,9 @@ def by_catsim(bank: Calibration, abilities: Floats, name: str) -> tuple[Row, flo
     items = ItemBank(np.column_stack([*table, 1 - columns["slip"]]))
     rule = STOPPERS[name]
     stopper = (
-        MinErrorStopper(rule.se)
+        MinErrorStopper(rule.max_se)
         if isinstance(rule, StandardError)
-        else TestLengthStopper(max_items=rule.most)
+        else TestLengthStopper(max_items=rule.limit)
     )
     begin = perf_counter()
     simulator = Simulator(items, abilities[:N_CATSIM])

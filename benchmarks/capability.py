@@ -64,7 +64,7 @@ def one_seed(frame: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     scale = CaseDifficulty(levels=4).fit(X, y)
     cases = Cases.of(scale, X, y)
     model = Classifier(network(seed), scale.classes_)
-    ready = prepare(model, cases, curved=True, test_size=0.3, folds=3, seed=seed)
+    ready = prepare(model, cases, curved=True, test_size=0.3, cv=3, seed=seed)
     predicted = ready.classifier.predict(ready.test.X)
     accuracy = float((predicted == ready.test.codes).mean())
     rows = []
@@ -87,11 +87,11 @@ def estimates(
     """Return the limit and the number of cases of a single test by each rule."""
 
     def tested(**settings: Any) -> tuple[float, int]:
-        found = run_class_tests(difficulty, right, repeats=1, random_state=seed, **settings)
+        found = run_class_tests(difficulty, right, n_resamples=1, random_state=seed, **settings)
         return float(found.estimates[0]), int(found.used[0])
 
     steps = tested(rule="steps")
-    same = {"budget": steps[1], "standard_error": NEVER}
+    same = {"budget": steps[1], "max_se": NEVER}
     return {
         PAPER: steps,
         SAME: tested(curve=curve, **same),
@@ -183,7 +183,7 @@ def print_cases(found: pd.DataFrame, n_cases: int) -> None:
 
 def print_times(frame: pd.DataFrame) -> None:
     X, y = balanced(frame, 0)
-    found = measure_capability(network(0), X, y, rule=["steps", "information"], folds=3)
+    found = measure_capability(network(0), X, y, rule=["steps", "information"], cv=3)
     rows = [
         [
             f"test by {row['rule']}, {NAMES[label]}",

@@ -52,19 +52,19 @@ HEADS = (
 ABNORMAL = 6.0  # difficulties beyond this are left out, as in the paper
 
 
-def at_size(calibration: float) -> tuple[object, ...]:
+def at_size(**settings: float) -> tuple[object, ...]:
     """Time fitting, and predicting with intervals."""
     random = np.random.default_rng(0)
     X = random.normal(size=(N_ITEMS, N_FEATURES))
     y = X[:, 0] + np.abs(X[:, 1]) + 0.5 * random.normal(size=N_ITEMS)
     spent = [perf_counter()]
-    regressor = iw.DifficultyRegressor("gbm", calibration=calibration).fit(X, y)
+    regressor = iw.DifficultyRegressor("gbm", confidence=0.9, **settings).fit(X, y)
     spent.append(perf_counter())
     regressor.predict(X)
     spent.append(perf_counter())
     low, high = regressor.predict_interval(X)
     spent.append(perf_counter())
-    name = f"{calibration} folds" if isinstance(calibration, int) else f"{calibration} held out"
+    name = f"{settings['cv']} folds" if "cv" in settings else f"{settings['test_size']} held out"
     return name, *(f"{value:.1f}" for value in np.diff(spent)), f"{np.mean(high - low):.2f}"
 
 
@@ -184,7 +184,7 @@ def main() -> None:
         print_table(
             f"Seconds for {N_ITEMS:,} items × {N_FEATURES} features, gbm",
             ("calibration", "fit", "predict", "intervals", "width of intervals"),
-            [at_size(5), at_size(0.2)],
+            [at_size(cv=5), at_size(test_size=0.2)],
         )
     folder = SHARED
     if not (folder / "data" / "tabular").is_dir():

@@ -43,9 +43,9 @@ def parts(X: pd.DataFrame, y: Any, share: float) -> Any:
     return X[:place], y[:place], X[place:], y[place:]
 
 
-def measured(data: Any, target: float, seed: int, holdout: float) -> pd.DataFrame:
+def measured(data: Any, target: float, seed: int, test_size: float) -> pd.DataFrame:
     X, y, new_X, new_y = data
-    gate = iw.CapabilityGate(target_accuracy=target, holdout=holdout, random_state=seed)
+    gate = iw.CapabilityGate(target_accuracy=target, test_size=test_size, random_state=seed)
     frame = gate.fit(X, y).compare(new_X, new_y).to_frame()
     everything = float(np.mean(gate.predict(new_X) == new_y))
     return frame.assign(seed=seed, all_cases=everything)
@@ -82,9 +82,9 @@ def main() -> None:
         "breast cancer": (tumours, cancer, (0.97,), 0.5),
     }
     begin, rows = perf_counter(), []
-    for name, (draw, table, targets, holdout) in sets.items():
+    for name, (draw, table, targets, test_size) in sets.items():
         for target in targets:
-            found = [measured(draw(seed, table), target, seed, holdout) for seed in range(SEEDS)]
+            found = [measured(draw(seed, table), target, seed, test_size) for seed in range(SEEDS)]
             rows += lines(name, target, pd.concat(found))
     header = [
         "data",

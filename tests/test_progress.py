@@ -136,7 +136,7 @@ LONG_CALLS = {
     ),
     "capability": (
         lambda table, **kw: iw.measure_capability(
-            GaussianNB(), *load_iris(return_X_y=True), repeats=2, **kw
+            GaussianNB(), *load_iris(return_X_y=True), n_resamples=2, **kw
         ),
         "Testing: 2 of 3, class 2",
     ),

@@ -113,7 +113,7 @@ class Stop:
             GaussianNB(),
             self.dataset.features,
             self.dataset.target,
-            repeats=CASES,
+            n_resamples=CASES,
             random_state=self.random_state,
         )
 

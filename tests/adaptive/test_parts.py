@@ -84,13 +84,14 @@ def test_the_noise_of_steps_is_normal_with_its_deviation(ladder):
 
 def test_the_reliability_gives_the_limit_and_the_spread_of_difficulties_meets_it(ladder, take):
     rule = Reliability()
-    assert rule.limit == pytest.approx(0.1414, abs=1e-4)
+    assert rule.measurement_error == pytest.approx(0.1414, abs=1e-4)
     test = AdaptiveTest(ladder, "percentile", "nearest", "steps", rule, 4)
     random = np.random.default_rng(0)
     session = take(test.start(), lambda _: int(random.integers(2)))
     asked = difficulties(ladder, session)
     met = [
-        k >= 5 and asked[:k].std(ddof=1) / np.sqrt(k) < rule.limit for k in range(1, len(asked) + 1)
+        k >= 5 and asked[:k].std(ddof=1) / np.sqrt(k) < rule.measurement_error
+        for k in range(1, len(asked) + 1)
     ]
     assert session.reason == "reliability reached"
     assert met.index(True) == len(asked) - 1
@@ -135,7 +136,7 @@ def test_groups_that_do_not_fit_are_refused(ladder):
         lambda: Budget(2.5),
         lambda: Randomesque(0),
         lambda: Reliability(1.0),
-        lambda: Reliability(at_least=1),
+        lambda: Reliability(min_items=1),
         lambda: DifficultyPercentile(101),
         lambda: FixedAbility(float("nan")),
         lambda: StepRule(first=0),
@@ -152,7 +153,7 @@ def test_settings_that_make_no_sense_are_refused(make):
     [
         (lambda: StepRule(noise=-1), "noise is -1; give a number from 0."),
         (lambda: DifficultyPercentile(-1), "percent is -1; give a number from 0 to 100."),
-        (lambda: StandardError(0), "se is 0; give a number above 0."),
+        (lambda: StandardError(0), "max_se is 0; give a number above 0."),
         (lambda: Reliability(1.0), "reliability is 1.0; give a number between 0 and 1."),
         (lambda: FixedAbility(float("inf")), "ability is inf; give a number that is finite."),
     ],

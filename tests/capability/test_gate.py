@@ -54,7 +54,7 @@ def tested():
 
 @pytest.fixture(scope="module")
 def promised():
-    return CapabilityGate(target_accuracy=0.96, delta=0.1).fit(X, Y)
+    return CapabilityGate(target_accuracy=0.96, alpha=0.1).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", ["tested", "promised"])
@@ -257,8 +257,8 @@ class Raises(ClassifierMixin, BaseEstimator):
     ("settings", "told"),
     [
         ({"target_accuracy": 97}, "target_accuracy is 97, but it must be a number between 0 and 1"),
-        ({"delta": 0}, "delta is 0"),
-        ({"holdout": 1.0}, "holdout is 1.0"),
+        ({"alpha": 0}, "alpha is 0"),
+        ({"test_size": 1.0}, "test_size is 1.0"),
         ({"rule": "guess"}, "rule is 'guess'; choose one of"),
         ({"case_difficulty": "quartiles"}, "case_difficulty is str"),
         ({"estimator": Raises()}, "Raises failed to learn: RuntimeError: out of luck"),

@@ -15,7 +15,7 @@ from itemwise.errors import InputError
 @pytest.fixture(scope="module")
 def found(two_classes):
     return measure_capability(
-        LogisticRegression(), *two_classes, rule=["information", "steps"], repeats=20
+        LogisticRegression(), *two_classes, rule=["information", "steps"], n_resamples=20
     )
 
 
@@ -48,7 +48,7 @@ def test_all_right_puts_the_middle_beyond_the_cases():
 def test_a_test_by_information_finds_the_middle_and_asks_no_case_twice():
     difficulty, right = success()
     tests = run_class_tests(
-        difficulty, right, curve=SuccessCurve(3.0, 0.0, 1.0), budget=40, standard_error=1e-9
+        difficulty, right, curve=SuccessCurve(3.0, 0.0, 1.0), budget=40, max_se=1e-9
     )
     assert abs(tests.mlc - 0.5) < 0.3
     assert not tests.trace["case"].duplicated().any()
@@ -62,20 +62,20 @@ def test_a_test_by_information_strays_less_than_one_by_steps():
     steps = run_class_tests(difficulty, right, rule="steps")
     curve = SuccessCurve(3.0, 0.0, 1.0)
     longest = int(steps.used.mean())
-    modern = run_class_tests(difficulty, right, curve=curve, budget=longest, standard_error=1e-9)
+    modern = run_class_tests(difficulty, right, curve=curve, budget=longest, max_se=1e-9)
     assert modern.between < steps.between / 2
     assert (steps.used >= 5).all()
 
 
 def test_the_first_case_of_the_step_rule_is_rather_easy():
     difficulty, right = success()
-    trace = run_class_tests(difficulty, right, rule="steps", repeats=1).trace
+    trace = run_class_tests(difficulty, right, rule="steps", n_resamples=1).trace
     assert abs(trace["difficulty"].iloc[0] - np.percentile(difficulty, 25)) < 0.05
 
 
 def test_cases_with_the_same_features_are_drawn_by_lot():
     tests = [
-        run_class_tests(np.zeros(50), np.ones(50, dtype=bool), repeats=1, random_state=seed)
+        run_class_tests(np.zeros(50), np.ones(50, dtype=bool), n_resamples=1, random_state=seed)
         for seed in range(4)
     ]
     assert len({test.trace["case"].iloc[0] for test in tests}) > 1
@@ -85,7 +85,8 @@ def test_cases_with_the_same_features_are_drawn_by_lot():
 def test_the_traced_test_is_the_first_of_the_repeated_ones(rule):
     difficulty, right = success()
     alone, several = (
-        run_class_tests(difficulty, right, rule=rule, repeats=repeats) for repeats in (1, 4)
+        run_class_tests(difficulty, right, rule=rule, n_resamples=n_resamples)
+        for n_resamples in (1, 4)
     )
     assert alone.estimates[0] == several.estimates[0]
     assert alone.used[0] == several.used[0] == len(several.trace)
@@ -131,20 +132,20 @@ def test_the_area_under_the_curve_is_that_of_the_scores(two_classes, three_class
 
     for X, y in (two_classes, three_classes):
         model = LogisticRegression().fit(X, y)
-        found = measure_capability(model, X, y, rule="steps", repeats=1)
+        found = measure_capability(model, X, y, rule="steps", n_resamples=1)
         sure = model.predict_proba(X)
         wanted = roc_auc_score(
             y, sure[:, 1] if len(model.classes_) == 2 else sure, multi_class="ovr"
         )
         assert found.metrics.loc["auc", "value"] == pytest.approx(wanted)
         assert 0 < found.metrics.loc["auc", "se"] < 0.1
-    margins = measure_capability(RidgeClassifier(), *two_classes, rule="steps", repeats=1)
+    margins = measure_capability(RidgeClassifier(), *two_classes, rule="steps", n_resamples=1)
     assert margins.metrics.loc["auc", "value"] > 0.8
 
 
 def test_a_classifier_that_is_always_right_is_not_said_to_be_certain():
     X = np.repeat([[-1.0, -1.0], [1.0, 1.0]], 60, axis=0) + np.tile([[0.0], [0.5]], (60, 1))
-    found = measure_capability(GaussianNB(), X, np.repeat([0, 1], 60), repeats=2)
+    found = measure_capability(GaussianNB(), X, np.repeat([0, 1], 60), n_resamples=2)
     assert (found.metrics["value"] == 1).all()
     assert (found.metrics["se"] > 0).all()
     assert "right in 100.0% of 36 cases (95 % interval: 90.4% to 100.0%)" in found.meaning
@@ -161,7 +162,7 @@ def test_the_trace_is_drawn_with_the_limits_of_the_table(found):
 def test_trace_and_cases_bear_the_names_of_the_cases(two_classes):
     X, y = two_classes
     named = X.set_axis([f"case {k}" for k in range(len(X))])
-    found = measure_capability(GaussianNB(), named, y, repeats=2)
+    found = measure_capability(GaussianNB(), named, y, n_resamples=2)
     assert set(found.trace["case"]) <= set(found.cases.index) <= set(named.index)
     asked = found.cases.loc[found.trace["case"]]
     np.testing.assert_array_equal(asked["right"], found.trace["right"])
@@ -170,14 +171,14 @@ def test_trace_and_cases_bear_the_names_of_the_cases(two_classes):
 
 def test_plain_lists_will_do(three_classes):
     X, y = three_classes
-    found = measure_capability(GaussianNB(), X.tolist(), y.tolist(), repeats=2)
+    found = measure_capability(GaussianNB(), X.tolist(), y.tolist(), n_resamples=2)
     assert set(found.trace["case"]) <= set(range(240))
     assert CaseDifficulty().fit(X.tolist(), y.tolist()).indices(X.tolist()).shape == (240, 6)
 
 
 def test_same_seed_same_result(two_classes):
     first, second = (
-        measure_capability(GaussianNB(), *two_classes, repeats=3, random_state=5).classes
+        measure_capability(GaussianNB(), *two_classes, n_resamples=3, random_state=5).classes
         for _ in range(2)
     )
     pd.testing.assert_frame_equal(first.drop(columns="seconds"), second.drop(columns="seconds"))
@@ -203,15 +204,15 @@ def test_a_fitted_classifier_sets_cases_aside_and_a_bare_predictor_will_do(two_c
         def predict(self, X):
             return np.where(X["a"] > X["b"], "star", "other")
 
-    found = measure_capability(Threshold(), X, y, repeats=2)
+    found = measure_capability(Threshold(), X, y, n_resamples=2)
     assert "set aside" in " ".join(found.notes)
     assert 0.6 * len(X) < len(found.cases) < 0.8 * len(X)
-    steps = measure_capability(Threshold(), X, y, rule="steps", repeats=2)
+    steps = measure_capability(Threshold(), X, y, rule="steps", n_resamples=2)
     assert len(steps.cases) == len(X)
 
 
 def test_several_classes_are_measured_one_against_the_rest(three_classes):
-    found = measure_capability(GaussianNB(), *three_classes, repeats=3)
+    found = measure_capability(GaussianNB(), *three_classes, n_resamples=3)
     assert list(found.classes.index) == [0, 1, 2]
     assert found.metrics.loc["accuracy", "value"] > 0.8
 
@@ -219,7 +220,7 @@ def test_several_classes_are_measured_one_against_the_rest(three_classes):
 def test_a_rare_class_is_measured_with_what_there_is(two_classes):
     X, y = two_classes
     keep = np.r_[0:200, 200:208]
-    found = measure_capability(GaussianNB(), X.iloc[keep], y[keep], repeats=2)
+    found = measure_capability(GaussianNB(), X.iloc[keep], y[keep], n_resamples=2)
     assert found.classes.loc["star", "cases_used"] <= found.classes.loc["star", "cases"]
     assert "slope of 1" in " ".join(found.notes)
 
@@ -251,7 +252,7 @@ class Square(GaussianNB):
 )
 def test_a_classifier_that_fails_is_named(classifier, why, two_classes):
     with pytest.raises(InputError, match=why):
-        measure_capability(classifier, *two_classes, rule="steps", repeats=1)
+        measure_capability(classifier, *two_classes, rule="steps", n_resamples=1)
 
 
 def test_a_class_without_test_cases_is_named(two_classes):
@@ -277,9 +278,9 @@ def test_features_that_differ_from_those_of_the_scale_are_named(two_classes):
         ({"rule": []}, "rule"),
         ({"rule": 3}, "rule"),
         ({"rule": ["steps", "steps"]}, "rule"),
-        ({"repeats": 0}, "repeats"),
+        ({"n_resamples": 0}, "n_resamples"),
         ({"budget": 0}, "budget"),
-        ({"standard_error": 0}, "standard_error"),
+        ({"max_se": 0}, "max_se"),
         ({"case_difficulty": "easy"}, "case_difficulty"),
         ({"random_state": -1}, "random_state"),
         ({"random_state": 2**70}, "random_state .* from 0 to 4,294,967,295"),

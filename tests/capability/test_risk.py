@@ -24,7 +24,7 @@ def test_the_promise_is_kept_over_many_samples():
     score, _ = sample(200_000, 999)
     chance = expit(3 * np.sort(score)[::-1] + 4)
     truth, ladder = np.cumsum(chance) / np.arange(1, len(chance) + 1), -np.sort(score)[::-1]
-    found = [accepted(*sample(500, seed), target=0.95, delta=0.1) for seed in range(300)]
+    found = [accepted(*sample(500, seed), target=0.95, alpha=0.1) for seed in range(300)]
     taken = [one.threshold for one in found if one.n_accepted]
     places = np.searchsorted(ladder, -np.array(taken)) - 1
     assert np.mean(truth[places] < 0.95) < 0.1
@@ -58,14 +58,14 @@ def test_equal_scores_are_accepted_together_or_not_at_all():
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.6, 0.95), st.floats(0.01, 0.3))
-def test_what_is_accepted_is_counted_rightly_and_proven(seed, target, delta):
+def test_what_is_accepted_is_counted_rightly_and_proven(seed, target, alpha):
     score, right = sample(300, seed)
-    found = accepted(score, right, target=target, delta=delta)
+    found = accepted(score, right, target=target, alpha=alpha)
     above = score > found.threshold
     assert (found.n_accepted, found.n_right) == (above.sum(), right[above].sum())
     if found.n_accepted:
         errors = found.n_accepted - found.n_right
-        assert binom.cdf(errors, found.n_accepted, 1 - target) <= delta + 1e-12
+        assert binom.cdf(errors, found.n_accepted, 1 - target) <= alpha + 1e-12
         low, high = found.interval()
         assert low <= found.accuracy <= high
 
@@ -118,7 +118,7 @@ def test_what_is_no_sample_is_refused(arguments, told):
         accepted(*arguments, target=0.9)
 
 
-@pytest.mark.parametrize("name", ["target", "delta"])
+@pytest.mark.parametrize("name", ["target", "alpha"])
 def test_shares_outside_0_and_1_are_refused(name):
     with pytest.raises(InputError, match=f"{name} is 1.5"):
         accepted([1.0], [1], **{"target": 0.9, name: 1.5})

@@ -72,7 +72,7 @@ def test_a_gate_comes_back_as_it_was(gate, saved):
     [
         {"estimator": MLPClassifier((4,), max_iter=5, random_state=0)},
         {"estimator": RandomForestClassifier(3, random_state=0), "rule": "steps"},
-        {"estimator": make_pipeline(StandardScaler(), LogisticRegression()), "holdout": 0.5},
+        {"estimator": make_pipeline(StandardScaler(), LogisticRegression()), "test_size": 0.5},
         {"target_accuracy": 0.999},
     ],
     ids=["network", "forest", "pipeline", "unproven"],
@@ -151,7 +151,7 @@ def replaced(path, content):
         (lambda d: d["rivals"].update(held_out=[-1, 1]), "-1 is not a number of cases"),
         (lambda d: d["rivals"].update(wrong=[["nan"], []]), "confidence in wrong cases"),
         (lambda d: d["case_difficulty"].update(labels="<U100000000"), "labels of type"),
-        (lambda d: d["settings"].update(delta=7), "delta is 7"),
+        (lambda d: d["settings"].update(alpha=7), "alpha is 7"),
         (lambda d: d["features"].update(kinds={"a": "image"}), "not numbers and texts"),
         (lambda d: d["case_difficulty"].update(version=9), "version 9"),
         (lambda d: d["rivals"].update(held_out=[1]), "does not fit the classes"),

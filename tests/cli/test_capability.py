@@ -11,7 +11,7 @@ from itemwise.capability.named import named_classifier
 from itemwise.capability.tables import case_table
 from itemwise.cli.capability import RULES as OFFERED
 
-QUICK = ["--repeats", 2, "--budget", 4]
+QUICK = ["--n-resamples", 2, "--budget", 4]
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_folder_is_filled(run, cases, tmp_path):
 
 
 def test_figures_are_those_of_the_package(run, cases):
-    words = ["--model", "lda", "--levels", 3, "--test-share", 0.4, "--seed", 5, "--json"]
+    words = ["--model", "lda", "--levels", 3, "--test-size", 0.4, "--seed", 5, "--json"]
     done = run("capability", "cases.csv#state", *words, *QUICK)
     document = json.loads(done.stdout)
     table = case_table(cases.drop(columns="state"))
@@ -63,7 +63,7 @@ def test_figures_are_those_of_the_package(run, cases):
         table.features,
         cases["state"],
         case_difficulty=CaseDifficulty(levels=3),
-        repeats=2,
+        n_resamples=2,
         budget=4,
         test_size=0.4,
         random_state=5,
@@ -98,7 +98,7 @@ def test_a_coding_table_says_what_is_normal(run, cases, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--test-share", 1], "--test-share is 1"),
+        (["--test-size", 1], "--test-size is 1"),
         (["--levels", 3, "--coding", "coding.csv"], "--levels is for quantiles"),
         (["--coding", "nowhere.csv"], "nowhere.csv"),
         (["--out", "."], "the folder of the input"),
@@ -121,7 +121,7 @@ def test_what_is_wrong_is_refused_before_anything_is_read(run, tmp_path, words, 
         (["cases.csv", "--target", "mood"], 3, "mood"),
         (["cases.csv", "--target", "state", "--model", "oracle"], 2, "is not one of"),
         (["cases.csv", "--target", "state", "--rule", "luck"], 2, "is not one of"),
-        (["cases.csv", "--target", "state", "--repeats", 0], 2, "repeats"),
+        (["cases.csv", "--target", "state", "--n-resamples", 0], 2, "n-resamples"),
         (["cases.csv", "--target", "state", "--coding", "other.csv"], 3, "weight"),
         (["one.csv", "--target", "state"], 3, "class"),
         (["same.csv", "--target", "state"], 3, "No column tells a case from another"),

@@ -96,7 +96,7 @@ def test_regressors_are_evaluated(run, features, tmp_path):
         (["fit", "features.csv", "--difficulty", "hard"], 2, "--out"),
         (["evaluate", "absent.csv", "--difficulty", "hard", "-r", "forest"], 2, "not one of"),
         (["predict", "absent.skops", "features.csv"], 3, "absent.skops"),
-        (["predict", "features.csv", "features.csv"], 3, "not a file of a regressor"),
+        (["predict", "features.csv", "features.csv"], 3, "not a file that Itemwise saved"),
         (["evaluate", "features.csv", "--difficulty", "hard", "--cv", "40"], 3, "40 folds need"),
     ],
 )

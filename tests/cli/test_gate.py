@@ -50,7 +50,7 @@ def saved(frame, tmp_path_factory):
         "--out",
         folder / "gate.json",
     ]
-    more = ["--target-accuracy", 0.8, "--holdout", 0.5, "--test-share", 0]
+    more = ["--target-accuracy", 0.8, "--test-size", 0.5, "--compare-size", 0]
     done = CliRunner().invoke(app, [str(word) for word in (*words, *more)])
     assert done.exit_code == 0, done.output
     (folder / "said.txt").write_text(done.stdout)
@@ -107,7 +107,7 @@ def test_decisions_go_to_the_next_program(run, gate):
 
 
 def test_a_target_is_kept_and_stands_beside_its_rivals(run, cases):
-    done = run(*FIT, "--target-accuracy", 0.8, "--holdout", 0.5, "--json")
+    done = run(*FIT, "--target-accuracy", 0.8, "--test-size", 0.5, "--json")
     document = json.loads(done.stdout, parse_constant=pytest.fail)
     rows = pd.DataFrame(document["comparison"])
     own = rows[rows["at"] == "its own limit"].set_index("method")
@@ -146,10 +146,10 @@ def test_without_cases_apart_nothing_is_claimed_of_new_ones(saved):
     ("words", "told"),
     [
         (["--target-accuracy", 97], "--target-accuracy is 97"),
-        (["--delta", 0], "--delta is 0"),
-        (["--holdout", 1], "--holdout is 1"),
-        (["--test-share", -1], "--test-share is -1"),
-        (["--test-share", 0, "--figure", "risk.png"], "--test-share 0 keeps none"),
+        (["--alpha", 0], "--alpha is 0"),
+        (["--test-size", 1], "--test-size is 1"),
+        (["--compare-size", -1], "--compare-size is -1"),
+        (["--compare-size", 0, "--figure", "risk.png"], "--compare-size 0 keeps none"),
         (["--out", "gate.skops"], "must end in .json"),
         (["--out", "nowhere/gate.json"], "no directory"),
         (["--figure", "risk.txt"], "must end in .png"),

@@ -144,10 +144,10 @@ def test_it_learns_what_makes_new_items_hard(fitted, kind, encoder, fine_tune):
 @WAYS
 def test_intervals_hold_about_as_many_new_items_as_promised(fitted, kind, encoder, fine_tune):
     regressor, data = fitted(kind, encoder, fine_tune)
-    low, high = regressor.predict_interval(data.new)
+    low, high = regressor.predict_interval(data.new, confidence=0.9)
     # 80 items held out and 600 new ones: the share itself has a deviation of 0.035.
     assert 0.80 < np.mean((low <= data.truth) & (data.truth <= high)) < 0.99
-    narrow, wide = regressor.predict_interval(data.new[:1], coverage=0.5)
+    narrow, wide = regressor.predict_interval(data.new[:1], confidence=0.5)
     assert 0 < wide - narrow < high[0] - low[0]
 
 
@@ -507,9 +507,9 @@ def test_code_that_comes_with_an_encoder_is_not_run(text_folder, texts, tmp_path
         ({"kind": "sound"}, "'image' or 'text'"),
         ({"epochs": 0}, "whole number from 1"),
         ({"hidden": 2.5}, "whole number"),
-        ({"coverage": 1.0}, "from 0.5 to below 1"),
-        ({"coverage": 0.3}, "from 0.5 to below 1"),
-        ({"calibration": 0}, "between 0 and 1"),
+        ({"confidence": 1.0}, "from 0.5 to below 1"),
+        ({"confidence": 0.3}, "from 0.5 to below 1"),
+        ({"test_size": 0}, "between 0 and 1"),
         ({"learning_rate": -1.0}, "learning_rate"),
         ({"learning_rate": 1e30}, "diverged"),
         ({"device": "toaster"}, "toaster"),

@@ -45,8 +45,8 @@ def mixed(n=120, seed=0):
 SMALL = [
     DifficultyRegressor("stepwise"),
     DifficultyRegressor("knn"),
-    DifficultyRegressor(LinearRegression(), calibration=0.2),
-    DifficultyRegressor(RandomForestRegressor(4, random_state=0), calibration=2),
+    DifficultyRegressor(LinearRegression(), test_size=0.2),
+    DifficultyRegressor(RandomForestRegressor(4, random_state=0), cv=2),
 ]
 
 
@@ -64,17 +64,17 @@ def test_it_is_kept_by_presets_that_take_longer(estimator, check):
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_learns_from_mixed_columns_with_gaps(name):
     frame, y = mixed()
-    made = DifficultyRegressor(name, calibration=0.3).fit(frame[:90], y[:90])
+    made = DifficultyRegressor(name, test_size=0.3).fit(frame[:90], y[:90])
     assert made.score(frame[90:], y[90:]) > 0.3
     assert made.notes_ == ["Left out 2 columns (row: an identifier, constant: constant)."]
 
 
-@pytest.mark.parametrize("calibration", [5, 0.3])
-def test_intervals_hold_as_often_as_they_say_over_many_draws(calibration):
+@pytest.mark.parametrize("settings", [{"cv": 5}, {"test_size": 0.3}, {"test_size": 18}])
+def test_intervals_hold_as_often_as_they_say_over_many_draws(settings):
     held = []
     for seed in range(120):
         X, y = draw(60 + 30, seed)
-        made = DifficultyRegressor("stepwise", calibration=calibration, random_state=seed)
+        made = DifficultyRegressor("stepwise", random_state=seed, **settings)
         made.fit(X[:60], y[:60])
         held.append([covered(made, X[60:], y[60:], share) for share in (0.5, 0.8, 0.9)])
     error = np.std(held, axis=0, ddof=1) / np.sqrt(len(held))
@@ -94,12 +94,12 @@ def test_intervals_of_an_unsteady_regressor_with_heavy_tails_hold_too():
     assert np.mean(held) > 0.9 - 2 * np.std(held, ddof=1) / np.sqrt(len(held))
 
 
-def covered(made, X, y, coverage):
-    low, high = made.predict_interval(X, coverage)
+def covered(made, X, y, confidence):
+    low, high = made.predict_interval(X, confidence)
     return np.mean((low <= y) & (y <= high))
 
 
-def test_higher_coverage_means_wider_intervals_around_the_prediction():
+def test_higher_confidence_means_wider_intervals_around_the_prediction():
     X, y = draw()
     made = DifficultyRegressor("knn").fit(X, y)
     low, high = made.predict_interval(X)
@@ -109,9 +109,9 @@ def test_higher_coverage_means_wider_intervals_around_the_prediction():
     assert (higher - lower > high - low).all()
 
 
-def test_too_few_items_for_the_coverage_give_infinite_intervals():
+def test_too_few_items_for_the_confidence_give_infinite_intervals():
     X, y = draw(8)
-    low, high = DifficultyRegressor("stepwise", coverage=0.9).fit(X, y).predict_interval(X)
+    low, high = DifficultyRegressor("stepwise", confidence=0.9).fit(X, y).predict_interval(X)
     assert np.isneginf(low).all()
     assert np.isposinf(high).all()
 
@@ -134,9 +134,9 @@ def test_gaps_in_an_array_are_filled_with_the_median():
     holes = X.copy()
     holes[::5, 0] = np.nan
     filled = np.where(np.isnan(holes), np.nanmedian(holes, axis=0), holes)
-    one, other = (DifficultyRegressor("stepwise", calibration=0.2).fit(Z, y) for Z in (holes, X))
+    one, other = (DifficultyRegressor("stepwise", test_size=0.2).fit(Z, y) for Z in (holes, X))
     assert one.score(holes, y) < other.score(X, y)
-    made = DifficultyRegressor(LinearRegression(), calibration=2).fit(holes, y)
+    made = DifficultyRegressor(LinearRegression(), cv=2).fit(holes, y)
     whole = LinearRegression().fit(filled, y)
     np.testing.assert_allclose(made.predict(holes), whole.predict(filled))
 
@@ -224,10 +224,12 @@ def test_what_cannot_be_learnt_from_is_refused():
         ({"regressor": "elasticnet"}, "Did you mean 'elastic-net'"),
         ({"regressor": 3}, "regressor is 3, but it should be a scikit-learn regressor"),
         ({"regressor": LogisticRegression()}, "the classifier LogisticRegression"),
-        ({"coverage": 1.0}, "coverage is 1.0, but it should be from 0.5"),
-        ({"coverage": 0.2}, "coverage is 0.2"),
-        ({"calibration": 1}, "calibration is 1, but it should be a number of folds"),
-        ({"calibration": 1.5}, "calibration is 1.5"),
+        ({"confidence": 1.0}, "confidence is 1.0, but it should be from 0.5"),
+        ({"confidence": 0.2}, "confidence is 0.2"),
+        ({"cv": 1}, "cv is 1"),
+        ({"cv": 0.2}, "cv is 0.2"),
+        ({"test_size": 1.5}, "test_size is 1.5, but it should be a share of the items"),
+        ({"test_size": 0}, "test_size is 0"),
     ],
 )
 def test_wrong_settings_are_refused(settings, told):

@@ -36,7 +36,7 @@ class Foreign(RegressorMixin, BaseEstimator):
 
 
 def fitted(regressor="stepwise"):
-    return DifficultyRegressor(regressor, calibration=2).fit(FRAME, Y)
+    return DifficultyRegressor(regressor, cv=2).fit(FRAME, Y)
 
 
 @pytest.mark.parametrize(

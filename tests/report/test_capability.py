@@ -10,7 +10,7 @@ from itemwise.capability import CaseDifficulty, measure_capability
 from itemwise.displays import Display
 from itemwise.report import write_capability
 
-SETTINGS = {"repeats": 3, "budget": 5}
+SETTINGS = {"n_resamples": 3, "budget": 5}
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def capability():
     X = pd.DataFrame(line[:, None] + random.normal(size=(160, 3)), columns=["a", "b", "c"])
     models = {"Bayes": GaussianNB(), "logistic": LogisticRegression()}
     return {
-        name: iw.measure_capability(model, X, line > 0, repeats=3, budget=5)
+        name: iw.measure_capability(model, X, line > 0, n_resamples=3, budget=5)
         for name, model in models.items()
     }
 

@@ -85,7 +85,7 @@ class AdaptiveSession:
         whole_number(count, "count", 1)
         if self.done:
             return []
-        most = self.test.parts.stopper.most
+        most = self.test.parts.stopper.limit
         left = int(self._state.free.sum())
         left = left if most is None else min(left, most - self._state.step)
         (places,) = self.test.choose_several(self._state, min(count, left))

@@ -15,6 +15,7 @@ from itemwise.adaptive.selectors import Selector
 from itemwise.adaptive.state import USES, State
 from itemwise.adaptive.stoppers import Rules
 from itemwise.adaptive.testing import AdaptiveTest
+from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
 from itemwise.calibration.frames import as_abilities
 from itemwise.errors import InputError
@@ -64,16 +65,15 @@ class AdaptiveSimulation(Result):
         """One row a respondent."""
         return self.respondents.copy()
 
-    def plot(self, what: str = "error", **kw: Any) -> Display:
-        """`what` is "error", by groups of true ability, or "exposure" of the items asked at all."""
+    def plot(self, kind: str = "error", **kw: Any) -> Display:
+        """`kind` is "error", by groups of true ability, or "exposure" of the items asked."""
         from itemwise.displays import DISPLAYS
 
-        if what not in FIGURES:
-            raise InputError(f"what is {what!r}; choose one of {', '.join(FIGURES)}.")
+        one_of(kind, "kind", FIGURES)
         histogram: Any = DISPLAYS["histogram"]
         display: Display = (
             histogram(self.items[self.items["exposure"] > 0], value="exposure")
-            if what == "exposure"
+            if kind == "exposure"
             else histogram(self._errors(), value="error", group="group")
         )
         return display.plot(**kw)
@@ -89,7 +89,7 @@ class AdaptiveSimulation(Result):
 
 
 def simulate_adaptive(
-    bank: Calibration,
+    calibration: Calibration,
     abilities: Any = None,
     responses: Table | None = None,
     *,
@@ -99,16 +99,16 @@ def simulate_adaptive(
     stopper: Rules = "error",
     random_state: int = 0,
 ) -> AdaptiveSimulation:
-    """Give the test to respondents of known `abilities`, or to those who gave `responses`.
+    """Simulate an adaptive test for respondents of known `abilities`, or with known `responses`.
 
-    Responses of `abilities` (n,) are drawn from the bank's model. From a table of `responses`,
-    items that a respondent was never asked cannot be chosen; the truth is then the ability by all
-    responses of the row. Respondent k is served as by `AdaptiveTest.start(k)`, whoever else takes
-    part. All respondents step together, as rows of arrays.
+    Responses of `abilities` (n,) are simulated from the model of the `calibration`. With a table of
+    `responses`, items that a respondent was not asked cannot be chosen; its true ability is then
+    the one estimated from all its responses. Respondent k is asked as by `AdaptiveTest.start(k)`,
+    whoever else takes part. All respondents step together, as rows of arrays.
 
-    `initializer`, `selector`, `estimator` and `stopper` are those of `AdaptiveTest`; same
-    `random_state`, same tests. The frame has a row a respondent: truth, ability, se, items_used,
-    reason.
+    `initializer`, `selector`, `estimator` and `stopper` are those of `AdaptiveTest`; the same
+    `random_state` gives the same tests. The frame has one row per respondent: truth, ability, se,
+    items_used, reason.
 
     >>> import itemwise as iw
     >>> bank = iw.calibrate(iw.simulate("2pl", 300, 60, random_state=0).responses)
@@ -116,13 +116,13 @@ def simulate_adaptive(
     >>> found.mean_items
     20.0
     """
-    test = AdaptiveTest(bank, initializer, selector, estimator, stopper, random_state)
+    test = AdaptiveTest(calibration, initializer, selector, estimator, stopper, random_state)
     if (abilities is None) == (responses is None):
-        raise InputError("Give either abilities, from which responses are drawn, or responses.")
+        raise InputError("Give either abilities, from which responses are simulated, or responses.")
     if responses is not None:
-        table = as_responses(responses, bank.model.kind)
-        scored = bank.score(table)
-        cells = bank.cells(table)
+        table = as_responses(responses, calibration.model.kind)
+        scored = calibration.score(table)
+        cells = calibration.cells(table)
         notes = ("Truth is the ability by all responses of the table (EAP).",)
         truth = scored["ability"].to_numpy()
         return _summed(test, scored.index, truth, lambda rows: cells[rows], notes)

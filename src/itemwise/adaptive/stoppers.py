@@ -26,8 +26,8 @@ class Stopper(ABC):
     """Says of each row of a state whether it is over; asked after each response."""
 
     @property
-    def most(self) -> int | None:
-        """The most items that it allows; None where it sets no limit."""
+    def limit(self) -> int | None:
+        """The largest number of items that it allows; None if it sets no limit."""
         return None
 
     @abstractmethod
@@ -39,33 +39,33 @@ class Stopper(ABC):
 class StandardError(Stopper):
     """Stops when the standard error of the ability is as small as wanted."""
 
-    se: float = 0.3
+    max_se: float = 0.3
 
     def __post_init__(self) -> None:
-        refuse_unless_number(self.se, "se", 0, inf)
+        refuse_unless_number(self.max_se, "max_se", 0, inf)
 
     def reasons(self, state: State) -> Reasons:
         """By the estimator's standard error."""
-        return np.where(state.se <= self.se, "standard error reached", "")
+        return np.where(state.se <= self.max_se, "standard error reached", "")
 
 
 @dataclass(frozen=True)
 class Budget(Stopper):
     """Stops after a number of items."""
 
-    items: int = 20
+    max_items: int = 20
 
     def __post_init__(self) -> None:
-        whole_number(self.items, "items", 1)
+        whole_number(self.max_items, "max_items", 1)
 
     @property
-    def most(self) -> int:
+    def limit(self) -> int:
         """The budget."""
-        return self.items
+        return self.max_items
 
     def reasons(self, state: State) -> Reasons:
         """All rows at once."""
-        return np.full(len(state.se), "budget spent" if state.step >= self.items else "")
+        return np.full(len(state.se), "budget spent" if state.step >= self.max_items else "")
 
 
 @dataclass(frozen=True)
@@ -80,47 +80,47 @@ class Reliability(Stopper):
 
     reliability: float = 0.98
     sigma: float = 1.0
-    at_least: int = 5
+    min_items: int = 5
 
     def __post_init__(self) -> None:
         refuse_unless_number(self.reliability, "reliability", 0, 1)
         refuse_unless_number(self.sigma, "sigma", 0, inf)
-        whole_number(self.at_least, "at_least", 2)
+        whole_number(self.min_items, "min_items", 2)
 
     @property
-    def limit(self) -> float:
-        """The standard error of measurement."""
+    def measurement_error(self) -> float:
+        """The standard error of measurement, σ √(1 - r)."""
         return self.sigma * sqrt(1 - self.reliability)
 
     def reasons(self, state: State) -> Reasons:
         """By the difficulties asked."""
-        if state.step < self.at_least:
+        if state.step < self.min_items:
             return np.full(len(state.se), "")
         asked = state.bank.difficulty[state.items]
         spread = asked.std(axis=1, ddof=1) / sqrt(state.step)
-        return np.where(spread < self.limit, "reliability reached", "")
+        return np.where(spread < self.measurement_error, "reliability reached", "")
 
 
 @dataclass(frozen=True)
 class AtLeast(Stopper):
     """Lets another rule stop only after so many items."""
 
-    items: int
+    min_items: int
     stopper: Stopper
 
     def __post_init__(self) -> None:
-        whole_number(self.items, "items", 1)
+        whole_number(self.min_items, "min_items", 1)
         object.__setattr__(self, "stopper", find_stopper(self.stopper))
 
     @property
-    def most(self) -> int | None:
-        """That of the other rule, but not fewer than these."""
-        return None if self.stopper.most is None else max(self.items, self.stopper.most)
+    def limit(self) -> int | None:
+        """The limit of the other rule, but at least `min_items`."""
+        return None if self.stopper.limit is None else max(self.min_items, self.stopper.limit)
 
     def reasons(self, state: State) -> Reasons:
         """Those of the other rule."""
         found = self.stopper.reasons(state)
-        return found if state.step >= self.items else np.full_like(found, "")
+        return found if state.step >= self.min_items else np.full_like(found, "")
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,9 @@ class AnyOf(Stopper):
         object.__setattr__(self, "stoppers", rules)
 
     @property
-    def most(self) -> int | None:
+    def limit(self) -> int | None:
         """The smallest of their limits."""
-        limits = [rule.most for rule in self.stoppers if rule.most is not None]
+        limits = [rule.limit for rule in self.stoppers if rule.limit is not None]
         return min(limits, default=None)
 
     def reasons(self, state: State) -> Reasons:

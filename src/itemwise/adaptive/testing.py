@@ -75,7 +75,7 @@ class AdaptiveTest:
         if not self.calibration.item_names:
             raise InputError("The calibration has no items, so nothing can be asked. Add some.")
         whole_number(self.random_state, "random_state", 0)
-        most = self.parts.stopper.most
+        most = self.parts.stopper.limit
         if most is not None and most > len(self.calibration.item_names):
             raise InputError(
                 f"The budget is {most:,} items, but the calibration has "
@@ -112,7 +112,7 @@ class AdaptiveTest:
     @cached_property
     def items(self) -> Bank:
         """The bank as the parts see it."""
-        return Bank(self.calibration, self.parts.stopper.most or len(self.calibration.item_names))
+        return Bank(self.calibration, self.parts.stopper.limit or len(self.calibration.item_names))
 
     def begin(self, respondents: Ints, free: Bools | None = None) -> State:
         """Nothing asked yet; `free` (n, n_items) says what may be asked, without it everything."""

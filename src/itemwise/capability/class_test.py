@@ -42,7 +42,7 @@ class ClassTests:
     """What repeated tests on the cases of one class found; the first is traced."""
 
     rule: str
-    estimates: Floats  # (repeats,), as errors and used
+    estimates: Floats  # (n_resamples,), as errors and used
     errors: Floats  # each test's own standard error
     used: NDArray[np.int64]
     trace: pd.DataFrame  # step, case (its place), difficulty, right, estimate, se
@@ -73,9 +73,9 @@ def run_class_tests(
     *,
     rule: str = "information",
     curve: SuccessCurve = UNKNOWN,
-    standard_error: float = 0.1,
+    max_se: float = 0.1,
     budget: int = 16,
-    repeats: int = 100,
+    n_resamples: int = 100,
     random_state: int = 0,
     ask: Callable[[int], bool] | None = None,
 ) -> ClassTests:
@@ -89,30 +89,30 @@ def run_class_tests(
         difficulty,
         rule=rule,
         curve=curve,
-        standard_error=standard_error,
+        max_se=max_se,
         budget=budget,
         random_state=random_state,
     )
     begin = perf_counter()
     trace = _traced(test, ask or (lambda case: bool(right[case])), difficulty)
     seconds = perf_counter() - begin
-    if repeats == 1:
+    if n_resamples == 1:
         last = trace.iloc[-1:]
         estimates, errors = last["estimate"].to_numpy(), last["se"].to_numpy()
         used = np.array([len(trace)], dtype=np.int64)
     else:
-        estimates, errors, used = _repeated(test, right, repeats)
+        estimates, errors, used = _repeated(test, right, n_resamples)
     return ClassTests(rule, estimates, errors, used, trace, seconds)
 
 
 def _repeated(
-    test: AdaptiveTest, right: NDArray[np.bool_], repeats: int
+    test: AdaptiveTest, right: NDArray[np.bool_], n_resamples: int
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Estimate, standard error and length of tests that differ in what is drawn by lot.
 
     The first is the one that a session traces.
     """
-    cells = np.broadcast_to(right.astype(np.int8), (repeats, len(right)))
+    cells = np.broadcast_to(right.astype(np.int8), (n_resamples, len(right)))
     found = simulate_adaptive(
         test.calibration,
         responses=Responses(cells, items=test.calibration.item_names, kind="binary"),
@@ -131,7 +131,7 @@ def class_test(
     *,
     rule: str,
     curve: SuccessCurve,
-    standard_error: float,
+    max_se: float,
     budget: int,
     random_state: int,
 ) -> AdaptiveTest:
@@ -148,7 +148,7 @@ def class_test(
     if rule != "information":
         raise InputError(f"rule is {rule!r}; choose one of {', '.join(RULES)}.")
     most = min(budget, len(difficulty))
-    precise: Any = AtLeast(min(FEWEST, most), StandardError(standard_error))
+    precise: Any = AtLeast(min(FEWEST, most), StandardError(max_se))
     return AdaptiveTest(
         _bank(difficulty, curve),
         selector=NearestByLot(among=5),

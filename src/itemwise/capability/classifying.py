@@ -75,7 +75,7 @@ class Classifier:
         return ordered if np.isfinite(ordered).all() else None
 
     def out_of_fold(
-        self, X: Any, y: Any, codes: NDArray[np.intp], folds: int, seed: int
+        self, X: Any, y: Any, codes: NDArray[np.intp], cv: int, seed: int
     ) -> NDArray[np.intp] | None:
         """What copies say of cases that they did not learn from; None where a class has but one."""
         from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -83,7 +83,7 @@ class Classifier:
         smallest = int(np.bincount(codes, minlength=len(self.classes)).min())
         if smallest < 2:
             return None
-        parts = StratifiedKFold(min(folds, smallest), shuffle=True, random_state=seed)
+        parts = StratifiedKFold(min(cv, smallest), shuffle=True, random_state=seed)
         try:
             found = cross_val_predict(self.model, X, y, cv=parts)
         except Exception as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.arguments import one_of
 from itemwise.errors import InputError
 from itemwise.numerics.binning import wilson
 from itemwise.results import Result
@@ -44,7 +45,7 @@ class Capability(Result):
     metrics: pd.DataFrame  # value, se, cases, seconds; one row a metric
     trace: pd.DataFrame  # of one test a class and rule: step, case, difficulty, right, estimate, se
     cases: pd.DataFrame  # one row a test case: class, cdi, difficulty, prediction, right
-    repeats: int
+    n_resamples: int
     notes: tuple[str, ...] = ()
 
     @property
@@ -79,25 +80,24 @@ class Capability(Result):
         found = found.assign(low=low, high=high).rename(columns={"mean": "accuracy", "size": "n"})
         return found[["class", "difficulty", "accuracy", "low", "high", "n"]]
 
-    def plot(self, what: str = "trace", rule: str | None = None, **kw: Any) -> Display:
-        """`what` is "trace" of a test, "cases", "density" of difficulty, or "accuracy" along it."""
+    def plot(self, kind: str = "trace", rule: str | None = None, **kw: Any) -> Display:
+        """`kind` is "trace" of a test, "cases", "density" of difficulty, or "accuracy" along it."""
         from itemwise.displays import DISPLAYS
 
         displays: Any = DISPLAYS
-        if what not in FIGURES:
-            raise InputError(f"what is {what!r}; choose one of {', '.join(FIGURES)}.")
+        one_of(kind, "kind", FIGURES)
         chosen = self.classes["rule"].iloc[0] if rule is None else rule
         if chosen not in set(self.classes["rule"]):
             raise InputError(
                 f"rule is {rule!r}; measured were {', '.join(self.classes['rule'].unique())}."
             )
         limits = self.classes.loc[self.classes["rule"] == chosen, ["mlc", "mlc_se"]]
-        if what == "trace":
+        if kind == "trace":
             rows = self.trace[self.trace["rule"] == chosen].drop(columns="rule")
             found: Display = displays["capability_trace"](rows, limits=limits)
-        elif what == "cases":
+        elif kind == "cases":
             found = displays["case_difficulty"](self.cases[["class", "cdi"]])
-        elif what == "density":
+        elif kind == "density":
             rows = self.cases[["class", "difficulty"]]
             found = displays["difficulty_density"](rows, limits=limits)
         else:

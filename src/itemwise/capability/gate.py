@@ -60,7 +60,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     Of a new case only the predicted class is known, and the limit of that one counts: where a class
     is rare, most cases predicted as such may be of another, and `notes_` says if they were. With
     `target_accuracy`, the largest share of cases is found instead of which the model gets at least
-    so many right, with probability 1 - `delta` whatever the model, for cases from the same source.
+    so many right, with probability 1 - `alpha` whatever the model, for cases from the same source.
     `compare` shows whether the difficulty of cases serves better than the model's own confidence.
 
     After Kline and Lee (2023); the target is held by learn then test (Angelopoulos et al., 2021).
@@ -71,13 +71,13 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Of which a copy is fitted; by default a logistic regression on scaled columns, gaps filled.
     target_accuracy : float or None
         Share of accepted cases that should be right; None takes the capability as the limit.
-    delta : float
+    alpha : float
         How likely the target may be missed.
     case_difficulty : CaseDifficulty or None
         How cases are placed on the scale of difficulty, not yet fitted.
     rule : str
         Of the adaptive test: "information", or "steps", the published one.
-    holdout : float
+    test_size : float
         Share of the cases that is held out.
     random_state : int, RandomState or None
         Of the split and of the tests.
@@ -108,18 +108,18 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         estimator: Any = None,
         *,
         target_accuracy: float | None = None,
-        delta: float = 0.05,
+        alpha: float = 0.05,
         case_difficulty: CaseDifficulty | None = None,
         rule: str = "information",
-        holdout: float = 0.3,
+        test_size: float = 0.3,
         random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.target_accuracy = target_accuracy
-        self.delta = delta
+        self.alpha = alpha
         self.case_difficulty = case_difficulty
         self.rule = rule
-        self.holdout = holdout
+        self.test_size = test_size
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -223,8 +223,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Refuse settings that make no sense, naming the one."""
         if self.estimator is not None:
             Classifier(self.estimator, np.empty(0))  # refuses what is no classifier
-        checked_share(self.delta, "delta", 0.05)
-        checked_share(self.holdout, "holdout", 0.3)
+        checked_share(self.alpha, "alpha", 0.05)
+        checked_share(self.test_size, "test_size", 0.3)
         if self.target_accuracy is not None:
             checked_share(self.target_accuracy, "target_accuracy", 0.97)
         if self.rule not in RULES:
@@ -283,7 +283,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         the held-out part is drawn by class alone, and the scale learnt without it.
         """
         made = CaseDifficulty() if self.case_difficulty is None else clone(self.case_difficulty)
-        share = {"test_size": self.holdout, "random_state": seed}
+        share = {"test_size": self.test_size, "random_state": seed}
         by_class = split_by_difficulty(np.zeros(len(codes)), labels=codes, **share)
         if not len(by_class[1]):
             raise InputError(
@@ -324,15 +324,15 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             )
         else:
             curves = curves_by_prediction(learning.cdi, found, learning.codes)
-            target, delta = float(self.target_accuracy), self.delta
+            target, alpha = float(self.target_accuracy), self.alpha
             self.limits_, self.acceptance_ = limits_by_target(
-                difficulty, predicted, right, curves, target=target, delta=delta
+                difficulty, predicted, right, curves, target=target, alpha=alpha
             )
         self.capability_ = capability_frame(
             self.limits_, self.classes_, predicted, difficulty, right
         )
         self.rivals_ = Rivals.learn(
-            confidence(self.estimator_, rows), predicted, right, k, self.target_accuracy, self.delta
+            confidence(self.estimator_, rows), predicted, right, k, self.target_accuracy, self.alpha
         )
         curved = self.target_accuracy is not None or self.rule == "information"
         self.notes_ = [

@@ -97,7 +97,7 @@ def limits_by_target(
     curves: Sequence[SuccessCurve],
     *,
     target: float,
-    delta: float,
+    alpha: float,
 ) -> tuple[Limits, Accepted]:
     """Limits at which accepted cases are right as often as `target`, proven on held-out cases.
 
@@ -108,7 +108,7 @@ def limits_by_target(
         np.array([getattr(one, name) for one in curves]) for name in ("slope", "middle")
     )
     free = Limits(np.zeros_like(slope), np.full_like(slope, np.nan), slope, middle)
-    found = accepted(free.trust(predicted, difficulty), right, target=target, delta=delta)
+    found = accepted(free.trust(predicted, difficulty), right, target=target, alpha=alpha)
     edge = found.threshold
     if np.isfinite(edge):
         edge += CLOSE * (1 + abs(edge))
@@ -192,7 +192,7 @@ def unknown_notes(n_cases: int) -> list[str]:
 
 
 def _unproven(found: Accepted, n_cases: int) -> str:
-    least = fewest_cases(found.target, found.delta)
+    least = fewest_cases(found.target, found.alpha)
     why = (
         f"{n_cases:,} held-out cases are too few, at least {least:,} are needed"
         if n_cases < least

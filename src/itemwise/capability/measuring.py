@@ -53,17 +53,17 @@ class Tested:
 
 
 def measure_capability(
-    classifier: Any,
+    estimator: Any,
     X: Any,
     y: Any,
     *,
     case_difficulty: CaseDifficulty | None = None,
     rule: str | Sequence[str] = "information",
-    repeats: int = 100,
-    standard_error: float = 0.1,
+    n_resamples: int = 100,
+    max_se: float = 0.1,
     budget: int = 16,
     test_size: float = 0.3,
-    folds: int = 5,
+    cv: int = 5,
     random_state: int = 0,
     progress: Progress | bool = True,
 ) -> Capability:
@@ -74,7 +74,7 @@ def measure_capability(
 
     Parameters
     ----------
-    classifier
+    estimator
         A scikit-learn classifier. One that is not fitted is fitted, as a copy, on the training
         part of `split_by_difficulty`, and tested on the rest. One that is fitted is tested on
         cases that it should never have seen.
@@ -87,12 +87,12 @@ def measure_capability(
         that curve is learnt out of fold on the training part, or, of a fitted classifier, on three
         tenths of the cases, which are set aside. "steps" is the published rule of halving steps.
         A list gives both, side by side.
-    repeats
-        Tests a class; they differ in what is drawn by lot.
-    standard_error, budget
+    n_resamples
+        Tests per class; they differ in what is chosen at random.
+    max_se, budget
         Where a test by information stops: at this standard error, or after so many cases.
-    test_size, folds
-        Share of the test part; folds out of which the curve is learnt.
+    test_size, cv
+        Share of the test part; number of folds on which the curve is learnt.
     random_state
         Seed of the split and of the tests.
     progress
@@ -105,39 +105,39 @@ def measure_capability(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> import itemwise as iw
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> found = iw.measure_capability(GaussianNB(), X[:, :4], y, repeats=5)
+    >>> found = iw.measure_capability(GaussianNB(), X[:, :4], y, n_resamples=5)
     >>> list(found.classes.index)
     [0, 1]
     """
     rules = _checked_rules(rule)
-    whole_number(repeats, "repeats", 1)
+    whole_number(n_resamples, "n_resamples", 1)
     whole_number(budget, "budget", 1)
-    whole_number(folds, "folds", 2)
+    whole_number(cv, "cv", 2)
     whole_number(random_state, "random_state", 0, most=MOST_SEED)
-    if not as_number(standard_error) > 0:
-        raise InputError(f"standard_error is {standard_error!r}, but it should be above 0.")
+    if not as_number(max_se) > 0:
+        raise InputError(f"max_se is {max_se!r}, but it should be above 0.")
     tests = {
-        "standard_error": standard_error,
+        "max_se": max_se,
         "budget": budget,
-        "repeats": repeats,
+        "n_resamples": n_resamples,
         "random_state": random_state,
     }
     with telling(progress, "Testing") as report:
         scale = _fitted_scale(case_difficulty, X, y)
         cases = Cases.of(scale, X, y)
         prepared = prepare(
-            Classifier(classifier, scale.classes_),
+            Classifier(estimator, scale.classes_),
             cases,
             curved="information" in rules,
             test_size=test_size,
-            folds=folds,
+            cv=cv,
             seed=random_state,
         )
         tested = _tested(prepared)
         rows, traces = _class_by_class(
             tested, scale.classes_.tolist(), len(cases.codes), rules, tests, report
         )
-    return _summed_up(rows, traces, tested, repeats, [*scale.notes_, *prepared.notes])
+    return _summed_up(rows, traces, tested, n_resamples, [*scale.notes_, *prepared.notes])
 
 
 def _class_by_class(
@@ -294,7 +294,7 @@ def _summed_up(
     rows: list[dict[str, Any]],
     traces: list[pd.DataFrame],
     tested: Tested,
-    repeats: int,
+    n_resamples: int,
     notes: list[str],
 ) -> Capability:
     import pandas as pd
@@ -312,7 +312,7 @@ def _summed_up(
         metrics=_metrics(tested, len(tested.classifier.classes)),
         trace=pd.concat(traces, ignore_index=True),
         cases=_case_frame(tested),
-        repeats=repeats,
+        n_resamples=n_resamples,
         notes=tuple(notes),
     )
 

@@ -60,7 +60,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    model: Classifier, cases: Cases, *, curved: bool, test_size: float, folds: int, seed: int
+    model: Classifier, cases: Cases, *, curved: bool, test_size: float, cv: int, seed: int
 ) -> Prepared:
     """Part the cases, fit where that is needed, and learn the success curves where wanted."""
     unknown = (UNKNOWN,) * len(model.classes)
@@ -79,7 +79,7 @@ def prepare(
     found = (
         model.predict(learning.X)
         if ready
-        else model.out_of_fold(learning.X, learning.y, learning.codes, folds, seed)
+        else model.out_of_fold(learning.X, learning.y, learning.codes, cv, seed)
     )
     curves = success_curves(learning, found, len(model.classes))
     notes = curve_notes(curves, model.classes)

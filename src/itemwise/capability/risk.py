@@ -39,7 +39,7 @@ class Accepted:
 
     threshold: float  # infinite where no threshold could be proven
     target: float
-    delta: float
+    alpha: float
     n_cases: int
     n_accepted: int
     n_right: int  # of those accepted
@@ -108,12 +108,12 @@ class RiskCoverage(Result):
         return drawn.plot(**kw)
 
 
-def accepted(scores: Any, right: Any, *, target: float, delta: float = 0.05) -> Accepted:
+def accepted(scores: Any, right: Any, *, target: float, alpha: float = 0.05) -> Accepted:
     """The laxest threshold at which the accuracy of accepted cases is at least `target`.
 
     `scores` (n,) are higher for cases the model is trusted with more; `right` (n,) says whether it
     was right; the model must not have learnt from these cases. A new case is accepted where its
-    score is above the threshold. With probability 1 - `delta` over such samples, at least `target`
+    score is above the threshold. With probability 1 - `alpha` over such samples, at least `target`
     of new cases from the same source that are accepted will be right, whatever the model: that
     is exact for thresholds laid without a look at the cases, and for these, laid at scores of the
     sample, where no threshold laxer than one that is too lax is strict enough again. Infinite
@@ -127,7 +127,7 @@ def accepted(scores: Any, right: Any, *, target: float, delta: float = 0.05) -> 
     (0.93, 0.97)
     """
     wanted = checked_share(target, "target", 0.97)
-    risk = checked_share(delta, "delta", 0.05)
+    risk = checked_share(alpha, "alpha", 0.05)
     score, good = _checked(scores, right)
     sizes, correct, below = _steps(score, good)
     tried = _tried(sizes, _first(sizes, wanted, risk))
@@ -155,9 +155,9 @@ def risk_coverage(scores: Any, right: Any) -> RiskCoverage:
     return RiskCoverage(pd.concat(parts, ignore_index=True)[columns])
 
 
-def fewest_cases(target: float, delta: float) -> int:
+def fewest_cases(target: float, alpha: float) -> int:
     """How many cases without an error prove `target`; with fewer nothing can be proven."""
-    return ceil(log(delta) / log(target) - 1e-9)
+    return ceil(log(alpha) / log(target) - 1e-9)
 
 
 def _checked(scores: Any, right: Any) -> tuple[Floats, Bools]:
@@ -190,14 +190,14 @@ def _steps(score: Floats, right: Bools) -> tuple[Floats, Floats, Floats]:
     return (ends + 1).astype(np.float64), correct[ends].astype(np.float64), below
 
 
-def _first(sizes: Floats, target: float, delta: float) -> float:
+def _first(sizes: Floats, target: float, alpha: float) -> float:
     """The least cases that are tested: so many that one error by chance does not end the search."""
     n = float(sizes[-1])
-    least = fewest_cases(target, delta)
+    least = fewest_cases(target, alpha)
     room = range(least, int(ROOM * n) + 1)
 
     def forgives(size: int) -> bool:
-        return bool(share_tail(np.array([size]), np.array([size - 1]), target)[0] <= delta)
+        return bool(share_tail(np.array([size]), np.array([size - 1]), target)[0] <= alpha)
 
     place = bisect_left(room, True, key=forgives)
     return max(room[place], FIRST_SHARE * n) if place < len(room) else least

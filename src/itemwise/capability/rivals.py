@@ -49,14 +49,14 @@ class Rivals:
         right: Bools,
         n_classes: int,
         target: float | None,
-        delta: float,
+        alpha: float,
     ) -> Rivals | None:
         """From the confidence in held-out cases (n_cases,), and whether the model is right."""
         if sure is None:
             return None
         edge = np.nan
         if target is not None:
-            edge = accepted(sure, right, target=target, delta=delta).threshold
+            edge = accepted(sure, right, target=target, alpha=alpha).threshold
         members = [predicted == code for code in range(n_classes)]
         wrong = tuple(np.sort(sure[own & ~right]) for own in members)
         return cls(edge, wrong, tuple(int(own.sum()) for own in members))

@@ -51,7 +51,7 @@ KEYS = (
 QUANTILES, TABLE = "quantiles", "table"
 SUM = "sha256"  # of all the above, so that an edit is noticed
 LIMITS = ("limit", "limit_se", "slope", "middle")
-SETTINGS = ("target_accuracy", "delta", "rule", "holdout")
+SETTINGS = ("target_accuracy", "alpha", "rule", "test_size")
 SHARES = ("accuracy", "accuracy_low", "accuracy_high")
 
 
@@ -267,12 +267,12 @@ def _acceptance(written: Mapping[str, Any], gate: CapabilityGate) -> Accepted:
     counts = {name: _count(written[name]) for name in ("n_cases", "n_accepted", "n_right")}
     if not counts["n_right"] <= counts["n_accepted"] <= counts["n_cases"]:
         raise ValueError("more cases are right than accepted, or accepted than there are")
-    threshold, target, delta = (
-        float(_floats([written[name]])[0]) for name in ("threshold", "target", "delta")
+    threshold, target, alpha = (
+        float(_floats([written[name]])[0]) for name in ("threshold", "target", "alpha")
     )
-    if np.isnan(threshold) or (target, delta) != (gate.target_accuracy, gate.delta):
+    if np.isnan(threshold) or (target, alpha) != (gate.target_accuracy, gate.alpha):
         raise ValueError("what it accepts is not what it was asked for")
-    return Accepted(threshold, target, delta, **counts)
+    return Accepted(threshold, target, alpha, **counts)
 
 
 def _count(value: Any) -> int:

@@ -58,9 +58,9 @@ Levels = Annotated[
 Rule = Annotated[
     str, choice("--rule", names=RULES, text="How cases are chosen; steps: as published.")
 ]
-Repeats = Annotated[int, typer.Option(min=1, help="Tests a class.")]
+Resamples = Annotated[int, typer.Option(min=1, help="Tests per class.")]
 Budget = Annotated[int, typer.Option(min=1, help="Most cases that a test by information asks for.")]
-TestShare = Annotated[float, typer.Option(help="Share of cases to test on.")]
+TestSize = Annotated[float, typer.Option(help="Share of cases to test on.")]
 
 
 def capability(
@@ -71,9 +71,9 @@ def capability(
     coding: CodingFile = None,
     levels: Levels = None,
     rule: Rule = "information",
-    repeats: Repeats = 100,
+    n_resamples: Resamples = 100,
     budget: Budget = 16,
-    test_share: TestShare = 0.3,
+    test_size: TestSize = 0.3,
     seed: Seed = 0,
     quiet: Quiet = False,
     json: Json = False,
@@ -82,7 +82,7 @@ def capability(
 
     Models are fitted on one part of the cases and tested on the other, all on the same.
     """
-    check_share("--test-share", test_share)
+    check_share("--test-size", test_size)
     scale = case_difficulty(coding, levels)
     folder = report_folder(out, file_of(dataset), present=False)
     from itemwise.capability import measure_capability
@@ -103,14 +103,14 @@ def capability(
                 labels,
                 case_difficulty=scale,
                 rule=list(RULES[:2]) if rule == BOTH else rule,
-                repeats=repeats,
+                n_resamples=n_resamples,
                 budget=budget,
-                test_size=test_share,
+                test_size=test_size,
                 random_state=seed,
             )
     with console.progress("Drawing"):
         files = write_capability(found, folder, scale=scale)
-        settings = {"rule": rule, "repeats": repeats, "budget": budget, "seed": seed}
+        settings = {"rule": rule, "n_resamples": n_resamples, "budget": budget, "seed": seed}
         page = write_page(folder, found, "Capability", settings)
     _show(console, found, table.notes)
     console.say(f"Tables and figures: {folder}")

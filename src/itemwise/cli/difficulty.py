@@ -39,8 +39,8 @@ Regressors = Annotated[
     list[str] | None,
     choices("--regressor", "-r", names=PRESETS, text="What learns; repeatable."),
 ]
-Coverage = Annotated[
-    float, typer.Option(help="Share of new items that intervals should hold, from 0.5 to below 1.")
+Confidence = Annotated[
+    float, typer.Option(help="Confidence level of the intervals, from 0.5 to below 1.")
 ]
 Model = Annotated[Path, typer.Argument(help="Regressor that `itemwise difficulty fit` wrote.")]
 
@@ -52,7 +52,7 @@ def fit(
     out: Annotated[Path, typer.Option("--out", "-o", help="Regressor to write, .skops.")],
     regressor: Regressor = "rf",
     leave_out: LeaveOut = None,
-    coverage: Coverage = 0.9,
+    confidence: Confidence = 0.95,
     seed: Seed = 0,
     quiet: Quiet = False,
     json: Json = False,
@@ -68,7 +68,7 @@ def fit(
     console = Console(quiet, json)
     frame, columns = _read(features, [difficulty], leave_out, console)
     known = np.isfinite(columns[difficulty])
-    made = DifficultyRegressor(regressor, coverage=coverage, random_state=seed)
+    made = DifficultyRegressor(regressor, confidence=confidence, random_state=seed)
     with console.progress(f"Learning from {features.name}"):
         made.fit(frame[known], columns.loc[known, difficulty])
     made.save(out)
@@ -90,8 +90,9 @@ def predict(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Table to write, .csv or .parquet.")
     ] = None,
-    coverage: Annotated[
-        float | None, typer.Option(help="That of the intervals.", show_default="the model's")
+    confidence: Annotated[
+        float | None,
+        typer.Option(help="Confidence level of the intervals.", show_default="the model's"),
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -113,7 +114,7 @@ def predict(
     missing = [name for name in known if name not in frame]
     if missing:
         raise InputError(f"'{features}' lacks the column '{missing[0]}', which was learnt from.")
-    low, high = made.predict_interval(frame[known], coverage)
+    low, high = made.predict_interval(frame[known], confidence)
     columns = {"difficulty": made.predict(frame[known]), "low": low, "high": high}
     found = pd.DataFrame(columns, index=frame.index.rename("item"))
     if out is None:

@@ -55,11 +55,11 @@ TargetAccuracy = Annotated[
         show_default="none: the capability is the limit",
     ),
 ]
-Delta = Annotated[float, typer.Option(help="How likely that share may be missed.")]
-Holdout = Annotated[float, typer.Option(help="Share of the cases by which the limit is found.")]
-TestShare = Annotated[
+Alpha = Annotated[float, typer.Option(help="Probability of missing that accuracy.")]
+TestSize = Annotated[float, typer.Option(help="Share of the cases held out to find the limit.")]
+CompareSize = Annotated[
     float,
-    typer.Option(help="Share of the cases kept apart, by which the gate is judged; 0 for none."),
+    typer.Option(help="Share of the cases kept apart to evaluate the gate; 0 for none."),
 ]
 Rule = Annotated[
     str, choice("--rule", names=RULES[:2], text="How cases are chosen; steps: as published.")
@@ -83,9 +83,9 @@ def fit(
     target: Target = None,
     model: Model = LOGISTIC,
     target_accuracy: TargetAccuracy = None,
-    delta: Delta = 0.05,
-    holdout: Holdout = 0.3,
-    test_share: TestShare = 0.25,
+    alpha: Alpha = 0.05,
+    test_size: TestSize = 0.3,
+    compare_size: CompareSize = 0.25,
     coding: CodingFile = None,
     levels: Levels = None,
     rule: Rule = "information",
@@ -95,7 +95,7 @@ def fit(
     json: Json = False,
 ) -> None:
     """Learn a gate, write it, and judge it by cases kept apart, beside the plain alternatives."""
-    _check_fit(target_accuracy, delta, holdout, test_share, figure)
+    _check_fit(target_accuracy, alpha, test_size, compare_size, figure)
     targets = {
         "--out": (out, (".json",)),
         "The model beside --out": (out.with_suffix(".skops"), (".skops",)),
@@ -109,14 +109,14 @@ def fit(
     skops_io()  # what is missing is said before the work, not after it
     console, scale = Console(quiet, json), case_difficulty(coding, levels)
     table, labels = read_cases(dataset, target, console)
-    learn, kept = _parts(labels, test_share, seed)
+    learn, kept = _parts(labels, compare_size, seed)
     made = CapabilityGate(
         named_classifier(model, table.plan, seed),
         target_accuracy=target_accuracy,
-        delta=delta,
+        alpha=alpha,
         case_difficulty=scale,
         rule=rule,
-        holdout=holdout,
+        test_size=test_size,
         random_state=seed,
     )
     with console.progress(f"Learning from {file_of(dataset).name}"):
@@ -222,17 +222,17 @@ def compare(
 
 
 def _check_fit(
-    target: float | None, delta: float, holdout: float, test_share: float, figure: Path | None
+    target: float | None, alpha: float, test_size: float, compare_size: float, figure: Path | None
 ) -> None:
     """Numbers that make no sense, before anything is read."""
     if target is not None:
         check_share("--target-accuracy", target)
-    check_share("--delta", delta)
-    check_share("--holdout", holdout)
-    if test_share != 0:
-        check_share("--test-share", test_share)
+    check_share("--alpha", alpha)
+    check_share("--test-size", test_size)
+    if compare_size != 0:
+        check_share("--compare-size", compare_size)
     elif figure is not None:
-        raise InputError("--figure shows cases kept apart, but --test-share 0 keeps none.")
+        raise InputError("--figure shows cases kept apart, but --compare-size 0 keeps none.")
 
 
 def _parts(labels: Any, share: float, seed: int) -> tuple[Any, Any]:

@@ -16,7 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from itemwise.arguments import is_number, whole_number
 from itemwise.errors import InputError, MissingExtraError
 from itemwise.files import PathLike
-from itemwise.learning.conformal import checked_coverage, conformal_interval, held_out_share
+from itemwise.learning.conformal import (
+    checked_confidence,
+    checked_test_size,
+    conformal_interval,
+    held_out_part,
+)
 from itemwise.learning.deep_inputs import Images, Texts, checked_images, checked_texts, taken
 from itemwise.learning.deep_training import (
     Schedule,
@@ -69,10 +74,10 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
     learning_rate, encoder_learning_rate
         The highest rate for the head (and the built-in encoder), and for an encoder that is
         fine-tuned.
-    coverage
-        Share of new items whose difficulty an interval should hold, from 0.5 to below 1.
-    calibration
-        Share of the items that is held out for the intervals.
+    confidence
+        Confidence level of the intervals, from 0.5 to below 1.
+    test_size
+        Share or number of items held out for the intervals.
     device
         "cpu", "cuda", or None for CUDA where there is one.
     random_state
@@ -114,8 +119,8 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         learning_rate: float = 1e-3,
         encoder_learning_rate: float = 5e-5,
         warm_up: int = 5,
-        coverage: float = 0.9,
-        calibration: float = 0.2,
+        confidence: float = 0.95,
+        test_size: float = 0.2,
         device: str | None = None,
         random_state: int = 0,
         progress: Progress | bool = False,
@@ -129,8 +134,8 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         self.learning_rate = learning_rate
         self.encoder_learning_rate = encoder_learning_rate
         self.warm_up = warm_up
-        self.coverage = coverage
-        self.calibration = calibration
+        self.confidence = confidence
+        self.test_size = test_size
         self.device = device
         self.random_state = random_state
         self.progress = progress
@@ -146,7 +151,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         X, y, remarks = known_rows(X, y)
         items = self._checked(X)
         difficulty = _checked_difficulty(y, len(items))
-        learned, held_out = held_out_share(len(items), self.calibration, self.random_state)
+        learned, held_out = held_out_part(len(items), self.test_size, self.random_state)
         self.device_ = usable_device(self.device)
         self.center_ = float(difficulty[learned].mean())
         # Without any spread, whatever the network says is multiplied by zero.
@@ -165,14 +170,14 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self, "residuals_")
         return self._predicted(self._checked(X))
 
-    def predict_interval(self, X: Any, coverage: float | None = None) -> tuple[Floats, Floats]:
-        """Lower and upper end of the difficulty of each item, at `coverage` or that of the model.
+    def predict_interval(self, X: Any, confidence: float | None = None) -> tuple[Floats, Floats]:
+        """Lower and upper end of the difficulty of each item, at `confidence` or the model's own.
 
-        As long as new items come from where those in `fit` did, an interval holds the difficulty
-        of a new one with at least the chance `coverage`. All intervals have the same width; it is
-        infinite where too few items were held out for the coverage.
+        If new items come from the same source as those in `fit`, an interval covers the difficulty
+        of a new one with probability at least `confidence`. All intervals have the same width; it
+        is infinite if too few items were held out for that confidence.
         """
-        wanted = checked_coverage(self.coverage if coverage is None else coverage)
+        wanted = checked_confidence(self.confidence if confidence is None else confidence)
         return conformal_interval(self.predict(X)[:, None], [self.residuals_], wanted)
 
     def save(self, path: PathLike) -> Path:
@@ -257,8 +262,8 @@ def check_settings(regressor: DeepDifficultyRegressor) -> None:
     for name, least in {"hidden": 1, "epochs": 1, "batch_size": 1, "warm_up": 0}.items():
         whole_number(getattr(regressor, name), name, least)
     whole_number(regressor.random_state, "random_state", 0)
-    checked_coverage(regressor.coverage)
-    _refuse_outside("calibration", regressor.calibration, 0.0, 1.0)
+    checked_confidence(regressor.confidence)
+    checked_test_size(regressor.test_size)
     for name in ("learning_rate", "encoder_learning_rate"):
         _refuse_outside(name, getattr(regressor, name), 0.0, math.inf)
 

@@ -15,9 +15,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from itemwise.arguments import whole_number
 from itemwise.errors import InputError
 from itemwise.files import PathLike, readable_file, write_bytes
-from itemwise.learning.conformal import checked_coverage, conformal_interval, held_out_share
+from itemwise.learning.conformal import (
+    checked_confidence,
+    checked_test_size,
+    conformal_interval,
+    held_out_part,
+)
 from itemwise.learning.pipelines import bare_regressor, pipeline_of
 from itemwise.learning.rows import (
     checked_kinds,
@@ -40,44 +46,48 @@ FEWEST = 5  # items
 
 
 class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Learns the difficulty of items from their features, and says how sure it is of each.
+    """Predict the difficulty of items from their features, with an interval for each.
 
-    Intervals are conformal: they need no assumption about the regressor, only that new items come
-    from where the old ones did. By default CV+ with five folds: `predict` learns from every item,
-    and the items of each fold show how far off a regressor is that never saw them. Over many draws
-    of items, intervals then hold about as often as `coverage` says, and never (but for 1/√n) less
-    often than 2 × coverage − 1. A share instead of a number of folds holds that part of the items
-    out of training (split conformal): one fit instead of six, a promise of `coverage` itself, and
-    fewer items to learn from. With too few items for the coverage, intervals are infinite. CV+ is
-    that of Barber et al. (2021), the question that of Martínez-Plumed et al. (2022).
+    Intervals are conformal: they assume nothing about the regressor, only that new items come from
+    the same source as the old ones. By default they are found by CV+ with five folds: `predict`
+    learns from every item, and the items of each fold show the errors of a regressor fitted without
+    them. Over many samples of items, such intervals cover about the share `confidence` of new
+    items, and never (up to 1/√n) less than 2 × confidence − 1. With `test_size`, one part of the
+    items is held out of training instead (split conformal): one fit instead of six and a guarantee
+    of `confidence` itself, but fewer items to learn from. With too few items for the confidence,
+    intervals are infinite. CV+ is that of Barber et al. (2021), the question that of
+    Martínez-Plumed et al. (2022).
 
-    A frame may hold numbers, truth values, dates and categories, and gaps: gaps are filled with the
-    median or the most frequent category, numbers are scaled, categories get a 0/1 column each.
-    Dates, also as text where every value is one (2024-05-31, ISO 8601), become days since 1970.
-    Columns that are constant, free text or merely number the rows are left out (`notes_`). In an
-    array, gaps (NaN) are filled with the median of their column.
+    A frame may hold numbers, booleans, dates, categories and missing values. Missing values are
+    replaced by the median or the most frequent category, numbers are scaled, categories get one 0/1
+    column each. Dates, also as text if every value is one (2024-05-31, ISO 8601), become days since
+    1970. Columns that are constant, free text or row numbers are left out (`notes_`). In an array,
+    missing values (NaN) are replaced by the median of their column.
 
     Parameters
     ----------
     regressor : str or scikit-learn regressor
         "stepwise", "elastic-net", "knn", "gbm" or "rf"; or any regressor, of which a copy is used.
-    coverage : float
-        Share of new items that intervals should hold, from 0.5 to below 1.
-    calibration : int or float
-        Number of folds, from 2, for CV+; or share of the items to hold out, between 0 and 1.
+    confidence : float
+        Confidence level of the intervals, from 0.5 to below 1.
+    cv : int
+        Number of folds for the intervals, from 2.
+    test_size : float, int or None
+        If given, the share or number of items to hold out for the intervals, instead of folds.
     prepare : bool
-        False gives the rows to the regressor as they are: for texts, images or a pipeline of yours.
+        False passes the rows to the regressor as they are: for texts, images or a pipeline of your
+        own.
     random_state : int, RandomState or None
-        Of the folds, and of a preset; a regressor that is given has its own.
+        Seed of the folds and of a preset; a regressor object has its own.
 
     Attributes
     ----------
-    regressor_ : the fitted regressor that predicts, with the coding of columns before it
-    fold_regressors_ : those that never saw the items of a fold
-    residuals_ : their absolute errors on those items, ascending
-    held_out_ : what was predicted for each training item by a regressor that never saw it; NaN
-        where it was not held out
-    notes_ : what a reader should know
+    regressor_ : the fitted regressor that predicts, with the encoding of columns before it
+    fold_regressors_ : the regressors fitted without each fold
+    residuals_ : their absolute errors on the items of that fold, ascending
+    held_out_ : the prediction for each training item by a regressor fitted without it; NaN if it
+        was never held out
+    notes_ : remarks on the data
 
     Examples
     --------
@@ -94,29 +104,31 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         regressor: Any = "rf",
         *,
-        coverage: float = 0.9,
-        calibration: float = 5,
+        confidence: float = 0.95,
+        cv: int = 5,
+        test_size: float | None = None,
         prepare: bool = True,
         random_state: Any = 0,
     ) -> None:
         self.regressor = regressor
-        self.coverage = coverage
-        self.calibration = calibration
+        self.confidence = confidence
+        self.cv = cv
+        self.test_size = test_size
         self.prepare = prepare
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from a row of features an item, and their difficulties `y`, all finite.
+        """Learn from one row of features per item and their difficulties `y`, all finite.
 
-        `y` may be what `difficulty_targets` found: the first of its methods is learnt.
+        `y` may be the result of `difficulty_targets`: the first of its methods is learned.
         """
         from sklearn.utils import _safe_indexing
 
-        checked_coverage(self.coverage)
+        checked_confidence(self.confidence)
         rows, y = self._training_rows(X, difficulty_of(y))
         draw = check_random_state(self.random_state)
         seed = int(draw.randint(2**31 - 1))
-        parts = _parts(len(y), self.calibration, seed)
+        parts = _parts(len(y), self.cv, self.test_size, seed)
         self.held_out_ = np.full(len(y), np.nan)
         self.fold_regressors_, self.residuals_ = [], []
         for train, held in parts:
@@ -125,7 +137,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.held_out_[held] = found
             self.fold_regressors_.append(fitted)
             self.residuals_.append(np.sort(np.abs(y[held] - found)))
-        # Split conformal: the promise is for the very regressor whose errors were measured.
+        # Split conformal: the guarantee holds for the regressor whose errors were measured.
         alone = len(parts) == 1
         self.regressor_ = self.fold_regressors_[0] if alone else self._made(y, seed).fit(rows, y)
         return self
@@ -135,10 +147,10 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return _flat(self.regressor_.predict(self._new_rows(X)))
 
-    def predict_interval(self, X: Any, coverage: float | None = None) -> tuple[Floats, Floats]:
-        """Lower and upper end of the difficulty of each row, at `coverage` or that of the model."""
+    def predict_interval(self, X: Any, confidence: float | None = None) -> tuple[Floats, Floats]:
+        """Lower and upper end of the difficulty of each row, at `confidence` or the model's own."""
         check_is_fitted(self)
-        wanted = checked_coverage(self.coverage if coverage is None else coverage)
+        wanted = checked_confidence(self.confidence if confidence is None else confidence)
         rows = self._new_rows(X)
         centres = np.column_stack([_flat(one.predict(rows)) for one in self.fold_regressors_])
         return conformal_interval(centres, self.residuals_, wanted)
@@ -162,10 +174,9 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return Path(path)
 
     def held_out_figures(self, y: Any) -> dict[str, float]:
-        """How well the items of `fit`, of difficulty `y`, were predicted while held out.
+        """Error of the predictions for held-out items of `fit`, whose difficulties are `y`.
 
-        NRMSE (1: no better than the mean) and Spearman's correlation; NaN where all are equally
-        hard.
+        NRMSE (1: no better than the mean) and Spearman's correlation; NaN if all are equally hard.
         """
         check_is_fitted(self)
         known = np.isfinite(self.held_out_)
@@ -249,19 +260,15 @@ def _flat(values: Any) -> Floats:
     return np.asarray(values, dtype=np.float64).reshape(-1)
 
 
-def _parts(n: int, calibration: Any, seed: int) -> list[tuple[Any, Any]]:
-    """Training and held-out items: of each fold, or of the one split."""
+def _parts(n: int, cv: Any, test_size: Any, seed: int) -> list[tuple[Any, Any]]:
+    """Training and held-out items of each fold, or of the one split."""
     from sklearn.model_selection import KFold
 
-    if isinstance(calibration, int | np.integer) and calibration >= 2:
-        folds = KFold(min(int(calibration), n), shuffle=True, random_state=seed)
-        return list(folds.split(np.empty((n, 1))))
-    if isinstance(calibration, float) and 0 < calibration < 1:
-        return [held_out_share(n, calibration, seed)]
-    raise InputError(
-        f"calibration is {calibration!r}, but it should be a number of folds, from 2, or a share "
-        "of the items between 0 and 1, such as 0.2."
-    )
+    whole_number(cv, "cv", 2)
+    if test_size is not None:
+        return [held_out_part(n, checked_test_size(test_size), seed)]
+    folds = KFold(min(int(cv), n), shuffle=True, random_state=seed)
+    return list(folds.split(np.empty((n, 1))))
 
 
 def load_regressor(file: Path, max_bytes: int) -> DifficultyRegressor:
