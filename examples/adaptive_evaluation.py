@@ -1,4 +1,4 @@
-"""Evaluating a model with 25 questions in place of 200, and knowing how sure that is.
+"""Evaluate a model with 25 questions instead of 200, with the uncertainty of the result.
 
 Run with: python examples/adaptive_evaluation.py
 """
@@ -10,7 +10,7 @@ import numpy as np
 
 import itemwise as iw
 
-# What earlier models answered; with real ones: iw.read_responses("logs/").
+# Responses of earlier models; with real ones, use iw.read_responses("logs/").
 drawn = iw.simulate("3pl", 400, 200, random_state=0)
 new, known = (
     drawn.responses.select(respondents=[0]),
@@ -27,7 +27,7 @@ random = np.random.default_rng(0)
 
 
 def ask(item: str) -> int:
-    """Put one question to the model; now and then the line is dead."""
+    """Put one question to the model; now and then the connection fails."""
     if random.random() < 0.05:
         raise ConnectionError("no answer")
     return int(recorded[item])

@@ -1,4 +1,4 @@
-"""Compare classifiers on one test set: who is better, and which rows are hard.
+"""Compare classifiers on one test set: which are better, and which rows are hard.
 
 Run with: python examples/compare_classifiers.py
 """
@@ -16,7 +16,7 @@ import itemwise as iw
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=200, random_state=0)
 
-# Each classifier learns from several numbers of rows: a scale needs weak and strong respondents.
+# Each classifier is trained on few to many rows: a scale needs weak and strong respondents.
 families = {
     "tree": DecisionTreeClassifier(random_state=0),
     "neighbours": KNeighborsClassifier(3),

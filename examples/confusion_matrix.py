@@ -1,6 +1,6 @@
-"""Open the confusion matrix: ten classifiers on patients of a made-up heart clinic.
+"""Open the confusion matrix: ten classifiers on patients of a simulated heart clinic.
 
-270 patients, 13 measurements and findings, two classes, one label in twenty changed by chance.
+270 patients, 13 measurements and findings, two classes, and one label in twenty changed at random.
 Run with: python examples/confusion_matrix.py
 """
 
