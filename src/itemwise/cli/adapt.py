@@ -20,7 +20,7 @@ from itemwise.cli.grouping import check_facts, with_facts
 from itemwise.cli.options import Items, Json, Kind, Layout, ModelOrAuto, Quiet, Seed, choice
 from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO
-from itemwise.studies.evaluation.replay import SIZES
+from itemwise.studies.evaluation.adaptive_replay import SIZES
 
 if TYPE_CHECKING:
     from itemwise.calibration import Calibration

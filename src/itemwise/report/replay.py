@@ -7,7 +7,7 @@ from pathlib import Path
 from itemwise.files import PathLike
 from itemwise.report.folder import ReportFolder
 from itemwise.studies import AdaptiveReplay
-from itemwise.studies.evaluation.replay import FIGURES
+from itemwise.studies.evaluation.adaptive_replay import FIGURES
 
 
 def write_replay(replay: AdaptiveReplay, folder: PathLike) -> list[Path]:

@@ -86,20 +86,20 @@ if TYPE_CHECKING:
     from itemwise.studies.difficulty.model_selection import select_models as select_models
     from itemwise.studies.difficulty.performance_alarm import PerformanceAlarm as PerformanceAlarm
     from itemwise.studies.difficulty.performance_alarm import performance_alarm as performance_alarm
-    from itemwise.studies.evaluation.adaptive import (
+    from itemwise.studies.evaluation.adaptive_evaluation import (
         AdaptiveEvaluation as AdaptiveEvaluation,
     )
-    from itemwise.studies.evaluation.adaptive import (
+    from itemwise.studies.evaluation.adaptive_replay import AdaptiveReplay as AdaptiveReplay
+    from itemwise.studies.evaluation.adaptive_replay import replay_adaptively as replay_adaptively
+    from itemwise.studies.evaluation.asking import (
         evaluate_adaptively as evaluate_adaptively,
     )
-    from itemwise.studies.evaluation.adaptive import (
+    from itemwise.studies.evaluation.asking import (
         evaluate_adaptively_async as evaluate_adaptively_async,
     )
-    from itemwise.studies.evaluation.first_items import first_items as first_items
-    from itemwise.studies.evaluation.replay import AdaptiveReplay as AdaptiveReplay
-    from itemwise.studies.evaluation.replay import replay_adaptively as replay_adaptively
-    from itemwise.studies.evaluation.selections import inspect_sample_ids as inspect_sample_ids
-    from itemwise.studies.evaluation.selections import lm_eval_samples as lm_eval_samples
+    from itemwise.studies.evaluation.item_selections import first_items as first_items
+    from itemwise.studies.evaluation.item_selections import inspect_sample_ids as inspect_sample_ids
+    from itemwise.studies.evaluation.item_selections import lm_eval_samples as lm_eval_samples
     from itemwise.studies.health.item_health import ItemHealth as ItemHealth
     from itemwise.studies.health.item_health import item_health as item_health
     from itemwise.studies.leaderboards.leaderboard import Leaderboard as Leaderboard
@@ -122,31 +122,31 @@ STUDIES: dict[str, str] = {
     "decode_responses": "benchmarks.decoder",
     "difficulty_targets": "difficulty.difficulty_targets",
     "enrich_confusion": "classifiers.confusion_curves",
-    "evaluate_adaptively": "evaluation.adaptive",
-    "evaluate_adaptively_async": "evaluation.adaptive",
+    "evaluate_adaptively": "evaluation.asking",
+    "evaluate_adaptively_async": "evaluation.asking",
     "evaluate_difficulty": "difficulty.difficulty_evaluation",
     "evaluate_selectors": "algorithms.algorithm_selection",
     "explain_difficulty": "difficulty.difficulty_explanation",
-    "first_items": "evaluation.first_items",
+    "first_items": "evaluation.item_selections",
     "generality": "difficulty.generality",
-    "inspect_sample_ids": "evaluation.selections",
+    "inspect_sample_ids": "evaluation.item_selections",
     "item_health": "health.item_health",
     "leaderboard": "leaderboards.leaderboard",
     "link": "linking.link",
-    "lm_eval_samples": "evaluation.selections",
+    "lm_eval_samples": "evaluation.item_selections",
     "performance_alarm": "difficulty.performance_alarm",
     "portfolio": "algorithms.portfolios",
     "probability_by_metadata": "benchmarks.metadata_bins",
     "relate_metadata": "benchmarks.metadata_relations",
-    "replay_adaptively": "evaluation.replay",
+    "replay_adaptively": "evaluation.adaptive_replay",
     "select_models": "difficulty.model_selection",
     "shorten": "shortening.shorten",
     "task_scales": "tasks.task_scales",
     "tournament": "benchmarks.glicko_tournament",
 }
 _RESULTS = {
-    "AdaptiveEvaluation": "evaluation.adaptive",
-    "AdaptiveReplay": "evaluation.replay",
+    "AdaptiveEvaluation": "evaluation.adaptive_evaluation",
+    "AdaptiveReplay": "evaluation.adaptive_replay",
     "AlgorithmSelector": "algorithms.algorithm_selector",
     "BenchmarkDecoding": "benchmarks.decoding",
     "CharacteristicCurves": "difficulty.characteristic_curves",

@@ -1,1 +1,1 @@
-"""Evaluating a model item by item, and what that would have saved."""
+"""Adaptive evaluation of a model, and replays that measure its error."""

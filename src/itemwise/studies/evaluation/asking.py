@@ -1,4 +1,4 @@
-"""Asking a model: any callable, of one item or of several, that answers now or later."""
+"""Adaptive evaluation: ask a model items one by one, or in batches, by any callable."""
 
 from __future__ import annotations
 
@@ -6,16 +6,133 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, Unpack
 
+from itemwise.adaptive import Selector
+from itemwise.calibration import Calibration
 from itemwise.errors import InputError
+from itemwise.files import PathLike
+from itemwise.progress import Progress, telling
+from itemwise.studies.evaluation.adaptive_evaluation import AdaptiveEvaluation, evaluation_of
+from itemwise.studies.evaluation.course import (
+    BUDGET,
+    CONFIDENCE,
+    RESPONDENT,
+    SELECTOR,
+    Course,
+    Settings,
+)
 from itemwise.words import listed
 
 Ask: TypeAlias = Callable[[Any], Any]
+WIDEST = 40  # characters of item names beside a progress bar
 
 
-class Waiter:
+def evaluate_adaptively(
+    calibration: Calibration,
+    ask: Ask,
+    *,
+    budget: int = BUDGET,
+    max_se: float | None = None,
+    selector: Selector | str = SELECTOR,
+    batch_size: int = 1,
+    journal: PathLike | None = None,
+    error: Any = None,
+    confidence: float = CONFIDENCE,
+    respondent: str = RESPONDENT,
+    random_state: int = 0,
+    progress: Progress | bool = True,
+) -> AdaptiveEvaluation:
+    """Ask a model the items that tell most, and foretell its accuracy on all items of the bank.
+
+    `ask(item)` puts the item of that name to the model and returns its response: 1 or 0, a grade
+    or a score, as the bank's model has it; None for what could not be answered, which is not
+    asked again. With a `batch_size` above 1 it is given a list of items, and returns a list of
+    responses in the same order, or a mapping from item to response. It may be async; where an
+    event loop is running, it then runs in a thread (or await `evaluate_adaptively_async`).
+
+    It is over when `budget` items were asked, or the standard error of the ability is at most
+    `max_se`. The `selector` "score" looks for the items after which the accuracy on all items is
+    known best, "information" for those that tell most of the ability; see `AdaptiveTest`.
+
+    With a `journal`, each response is on disk before it counts: after a crash the same call goes
+    on, and asks nothing twice. A larger budget goes on, too. `progress` is True (a bar in a
+    terminal or a notebook), False, or a callable of (items asked, budget, next items). One
+    journal serves one evaluation.
+
+    Intervals of the accuracy are the model's own, which are too narrow where a benchmark is not one
+    scale; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
+
+    The frame has a row an item that was asked: response, and after it the ability and the accuracy
+    on all items, each with its error and the latter with its interval. `confidence` is that of
+    the intervals, `respondent` the name of the model, `random_state` the seed of a selector that
+    draws.
+
+    >>> import itemwise as iw
+    >>> drawn = iw.simulate("2pl", 300, 60, random_state=0)
+    >>> bank = iw.calibrate(drawn.responses)
+    >>> found = iw.evaluate_adaptively(bank, lambda item: int(item < "item_4"), budget=10)
+    >>> len(found.items), found.saved, found.reason
+    (10, 50, 'budget spent')
+    """
+    course = Course(
+        calibration,
+        budget=budget,
+        max_se=max_se,
+        selector=selector,
+        batch_size=batch_size,
+        journal=journal,
+        error=error,
+        confidence=confidence,
+        respondent=respondent,
+        random_state=random_state,
+    )
+    _refuse_unless_callable(ask)
+    with course, _Waiter() as waiter, telling(progress, "Asking") as report:
+        while items := course.next_items():
+            report(course.asked, course.budget, ", ".join(items)[:WIDEST])
+            course.take(items, _ask_now(ask, items, waiter, batched=batch_size > 1))
+    return evaluation_of(course)
+
+
+async def evaluate_adaptively_async(
+    calibration: Calibration,
+    ask: Ask,
+    *,
+    progress: Progress | bool = True,
+    **settings: Unpack[Settings],
+) -> AdaptiveEvaluation:
+    """As `evaluate_adaptively`, in the event loop that is running.
+
+    `ask` may be async or not; an async one can use clients that belong to this loop. `calibration`,
+    `progress` and the `settings` (budget, max_se, selector, batch_size, journal, error, confidence,
+    respondent, random_state) mean the same.
+
+    >>> import asyncio
+    >>> import itemwise as iw
+    >>> bank = iw.calibrate(iw.simulate("2pl", 200, 20, random_state=0).responses, "2pl")
+    >>> async def ask(item):
+    ...     return 1
+    >>> len(asyncio.run(iw.evaluate_adaptively_async(bank, ask, budget=5)).items)
+    5
+    """
+    course = Course(calibration, **settings)
+    _refuse_unless_callable(ask)
+    with course, telling(progress, "Asking") as report:
+        while items := course.next_items():
+            report(course.asked, course.budget, ", ".join(items)[:WIDEST])
+            course.take(items, await _ask_later(ask, items, batched=course.batch_size > 1))
+    return evaluation_of(course)
+
+
+def _refuse_unless_callable(ask: Any) -> None:
+    if not callable(ask):
+        raise InputError(
+            f"ask is {ask!r:.60}; give a function that takes an item and returns the response."
+        )
+
+
+class _Waiter:
     """Waits for what is answered later, in one event loop for all calls.
 
     Where a loop is running already, as in a notebook, another one runs in a thread.
@@ -27,12 +144,7 @@ class Waiter:
         self._thread: ThreadPoolExecutor | None = None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._thread is None:
             self._runner.close()
             return
@@ -48,7 +160,7 @@ class Waiter:
         return self._thread.submit(self._runner.run, _awaited(answer)).result()
 
 
-def ask_now(ask: Ask, items: list[str], waiter: Waiter, *, batched: bool) -> list[Any]:
+def _ask_now(ask: Ask, items: list[str], waiter: _Waiter, *, batched: bool) -> list[Any]:
     """Responses to `items`, in their order; a failure names what was asked."""
     try:
         answer = ask(list(items) if batched else items[0])
@@ -57,11 +169,11 @@ def ask_now(ask: Ask, items: list[str], waiter: Waiter, *, batched: bool) -> lis
     except Exception as error:
         error.add_note(_said(items))
         raise
-    return matched(items, answer, batched=batched)
+    return _matched(items, answer, batched=batched)
 
 
-async def ask_later(ask: Ask, items: list[str], *, batched: bool) -> list[Any]:
-    """As `ask_now`, in the loop that is running."""
+async def _ask_later(ask: Ask, items: list[str], *, batched: bool) -> list[Any]:
+    """As `_ask_now`, in the loop that is running."""
     try:
         answer = ask(list(items) if batched else items[0])
         if inspect.isawaitable(answer):
@@ -69,10 +181,10 @@ async def ask_later(ask: Ask, items: list[str], *, batched: bool) -> list[Any]:
     except Exception as error:
         error.add_note(_said(items))
         raise
-    return matched(items, answer, batched=batched)
+    return _matched(items, answer, batched=batched)
 
 
-def matched(items: Sequence[str], answer: Any, *, batched: bool) -> list[Any]:
+def _matched(items: Sequence[str], answer: Any, *, batched: bool) -> list[Any]:
     """One response an item, in the order of the items, however a batch was answered."""
     if not batched:
         if hasattr(answer, "__len__") and not (isinstance(answer, str) or _is_single(answer)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any, Self, TypedDict
 
 import numpy as np
@@ -16,7 +15,7 @@ from itemwise.arguments import checked_share, whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
-from itemwise.studies.evaluation.intervals import as_real_error
+from itemwise.studies.evaluation.adaptive_evaluation import as_real_error
 from itemwise.studies.evaluation.journal import ResponseJournal
 from itemwise.words import counted
 
@@ -90,12 +89,7 @@ class Course:
                 on_failure.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and self._path is not None:
             error.add_note(
                 f"What was asked so far, {counted(self.asked, 'item')}, is safe in "

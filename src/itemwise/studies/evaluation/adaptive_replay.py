@@ -16,14 +16,14 @@ from itemwise.estimation import calibrate
 from itemwise.estimation.choosing import AUTO, model_of_choices
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.reach import conformal_rank, normal_reach
+from itemwise.numerics.prediction_error import prediction_error
+from itemwise.numerics.reach import conformal_quantile, conformal_rank, normal_reach
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.answered import answered
 from itemwise.responses.copies import Ints, copies, grouped_folds, said_of_folds
 from itemwise.results import Result
-from itemwise.studies.evaluation.figures import summed_up
-from itemwise.studies.evaluation.intervals import RealError
+from itemwise.studies.evaluation.adaptive_evaluation import RealError
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def replay_adaptively(
         parts = list(_parts(source, responses, table, fold, chosen, report))
         predictions = _predicted(parts, settings, report)
     names = frozenset(parts[0].bank.item_names)
-    errors, misses = summed_up(predictions, ADAPTIVE, groups, fold, confidence)
+    errors, misses = _summed_up(predictions, ADAPTIVE, groups, fold, confidence)
     way = repr(AdaptiveTest(parts[0].bank, selector=selector, stopper=Budget(1)).parts.selector)
     return AdaptiveReplay(
         errors=errors,
@@ -309,6 +309,51 @@ def _plain(part: _Part, asked: Ints) -> tuple[Floats, Floats]:
     rest = 1 - size / len(part.bank.item_names)
     spread = values.std(axis=1, ddof=1) if size > 1 else np.full(len(values), np.nan)
     return values.mean(axis=1), spread * np.sqrt(rest / size)
+
+
+def _summed_up(
+    predictions: pd.DataFrame, widened: str, groups: Ints, fold: Ints, confidence: float
+) -> tuple[pd.DataFrame, tuple[Floats, ...]]:
+    """One row a method and number of items, and the misses of the method `widened` by size.
+
+    Respondents of one of the `groups` count as one for standard errors. Whether the real error
+    would make honest intervals is seen on each `fold` with the misses of the others.
+    """
+    import pandas as pd
+
+    rows, misses, reach = [], [], normal_reach(confidence)
+    for (method, items), part in predictions.groupby(["method", "n_items"], sort=False):
+        found = part.sort_values("row")
+        value, se, truth = (found[name].to_numpy() for name in ("accuracy", "accuracy_se", "truth"))
+        figures = prediction_error(value, truth, groups, reach * se)
+        row = {"method": method, "n_items": items, **figures, "coverage_widened": np.nan}
+        if method == widened:
+            missed = _missed(value - truth, se)
+            misses.append(missed)
+            row["coverage_widened"] = _held(missed, fold, confidence)
+        rows.append(row)
+    return pd.DataFrame(rows), tuple(misses)
+
+
+def _missed(error: Floats, se: Floats) -> Floats:
+    """Error in standard errors; what was foretold exactly and surely was not missed."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(np.abs(error) > 1e-12, np.abs(error) / se, 0.0)
+    return found
+
+
+def _held(missed: Floats, fold: Ints, confidence: float) -> float:
+    """Share of intervals by the misses of the other folds that hold the truth.
+
+    NaN where the others are too few for an interval.
+    """
+    held = np.zeros(missed.size, dtype=bool)
+    for k in np.unique(fold):
+        reach = conformal_quantile(missed[fold != k], confidence)
+        if not np.isfinite(reach):
+            return float("nan")
+        held[fold == k] = missed[fold == k] <= reach
+    return float(held.mean())
 
 
 def _too_few(n_respondents: int, confidence: float) -> list[str]:

@@ -6,16 +6,49 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from itemwise.adaptive import AdaptiveTest, Selector
+from itemwise.arguments import whole_number
+from itemwise.calibration import Calibration
 from itemwise.errors import InputError
+from itemwise.estimation.choosing import AUTO
 from itemwise.files import PathLike, write_bytes
-from itemwise.responses import Responses
+from itemwise.models import MeasurementModel
+from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.facts import as_facts
+from itemwise.studies.evaluation.adaptive_replay import bank_from
 from itemwise.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SampleIds: TypeAlias = "dict[str, list[int | str]]"
+
+
+def first_items(
+    source: Calibration | Table,
+    size: int,
+    *,
+    selector: Selector | str = "score",
+    model: str | MeasurementModel = AUTO,
+    random_state: int = 0,
+) -> list[str]:
+    """Choose `size` items to ask at once of a model of which nothing is known.
+
+    `source` is a bank, or responses from which one is calibrated (`model`, as in
+    `replay_adaptively`); `selector` and `random_state` are those of `AdaptiveTest`. The names of
+    the items are returned, the most telling first. `lm_eval_samples` and `inspect_sample_ids`
+    write them for the tools that ask them.
+
+    >>> import itemwise as iw
+    >>> table = iw.simulate("2pl", 300, 20, random_state=0).responses
+    >>> len(iw.first_items(table, 5))
+    5
+    """
+    whole_number(size, "size", 1)
+    whole_number(random_state, "random_state", 0)
+    bank = source if isinstance(source, Calibration) else bank_from(as_responses(source), model)
+    test = AdaptiveTest(bank, selector=selector, random_state=random_state)
+    return list(test.start().next_items(size))
 
 
 def lm_eval_samples(

@@ -1,40 +1,31 @@
-"""Evaluating a model with few items: each is chosen by what the responses so far leave open."""
+"""AdaptiveEvaluation: what a few items say about a model, and predict for all items.
+
+Intervals of the accuracy on all items come from the model, or from the error found in a replay.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.adaptive import Selector
 from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.files import PathLike
-from itemwise.numerics.reach import normal_reach
-from itemwise.progress import Progress, telling
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.reach import conformal_quantile, normal_reach
 from itemwise.responses import Responses
 from itemwise.results import Result
-from itemwise.studies.evaluation.asking import Ask, Waiter, ask_later, ask_now
-from itemwise.studies.evaluation.course import (
-    BUDGET,
-    CONFIDENCE,
-    RESPONDENT,
-    SELECTOR,
-    Course,
-    Settings,
-)
-from itemwise.studies.evaluation.intervals import possible_scores
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+    from itemwise.studies.evaluation.course import Course
 
 FIGURES = ("trace",)
-WIDEST = 40  # signs of the names of items beside a bar
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,111 +106,7 @@ class AdaptiveEvaluation(Result):
         return display.plot(**kw)
 
 
-def evaluate_adaptively(
-    calibration: Calibration,
-    ask: Ask,
-    *,
-    budget: int = BUDGET,
-    max_se: float | None = None,
-    selector: Selector | str = SELECTOR,
-    batch_size: int = 1,
-    journal: PathLike | None = None,
-    error: Any = None,
-    confidence: float = CONFIDENCE,
-    respondent: str = RESPONDENT,
-    random_state: int = 0,
-    progress: Progress | bool = True,
-) -> AdaptiveEvaluation:
-    """Ask a model the items that tell most, and foretell its accuracy on all items of the bank.
-
-    `ask(item)` puts the item of that name to the model and returns its response: 1 or 0, a grade
-    or a score, as the bank's model has it; None for what could not be answered, which is not
-    asked again. With a `batch_size` above 1 it is given a list of items, and returns a list of
-    responses in the same order, or a mapping from item to response. It may be async; where an
-    event loop is running, it then runs in a thread (or await `evaluate_adaptively_async`).
-
-    It is over when `budget` items were asked, or the standard error of the ability is at most
-    `max_se`. The `selector` "score" looks for the items after which the accuracy on all items is
-    known best, "information" for those that tell most of the ability; see `AdaptiveTest`.
-
-    With a `journal`, each response is on disk before it counts: after a crash the same call goes
-    on, and asks nothing twice. A larger budget goes on, too. `progress` is True (a bar in a
-    terminal or a notebook), False, or a callable of (items asked, budget, next items). One
-    journal serves one evaluation.
-
-    Intervals of the accuracy are the model's own, which are too narrow where a benchmark is not one
-    scale; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
-
-    The frame has a row an item that was asked: response, and after it the ability and the accuracy
-    on all items, each with its error and the latter with its interval. `confidence` is that of
-    the intervals, `respondent` the name of the model, `random_state` the seed of a selector that
-    draws.
-
-    >>> import itemwise as iw
-    >>> drawn = iw.simulate("2pl", 300, 60, random_state=0)
-    >>> bank = iw.calibrate(drawn.responses)
-    >>> found = iw.evaluate_adaptively(bank, lambda item: int(item < "item_4"), budget=10)
-    >>> len(found.items), found.saved, found.reason
-    (10, 50, 'budget spent')
-    """
-    course = Course(
-        calibration,
-        budget=budget,
-        max_se=max_se,
-        selector=selector,
-        batch_size=batch_size,
-        journal=journal,
-        error=error,
-        confidence=confidence,
-        respondent=respondent,
-        random_state=random_state,
-    )
-    _refuse_unless_callable(ask)
-    with course, Waiter() as waiter, telling(progress, "Asking") as report:
-        while items := course.next_items():
-            report(course.asked, course.budget, ", ".join(items)[:WIDEST])
-            course.take(items, ask_now(ask, items, waiter, batched=batch_size > 1))
-    return _result(course)
-
-
-async def evaluate_adaptively_async(
-    calibration: Calibration,
-    ask: Ask,
-    *,
-    progress: Progress | bool = True,
-    **settings: Unpack[Settings],
-) -> AdaptiveEvaluation:
-    """As `evaluate_adaptively`, in the event loop that is running.
-
-    `ask` may be async or not; an async one can use clients that belong to this loop. `calibration`,
-    `progress` and the `settings` (budget, max_se, selector, batch_size, journal, error, confidence,
-    respondent, random_state) mean the same.
-
-    >>> import asyncio
-    >>> import itemwise as iw
-    >>> bank = iw.calibrate(iw.simulate("2pl", 200, 20, random_state=0).responses, "2pl")
-    >>> async def ask(item):
-    ...     return 1
-    >>> len(asyncio.run(iw.evaluate_adaptively_async(bank, ask, budget=5)).items)
-    5
-    """
-    course = Course(calibration, **settings)
-    _refuse_unless_callable(ask)
-    with course, telling(progress, "Asking") as report:
-        while items := course.next_items():
-            report(course.asked, course.budget, ", ".join(items)[:WIDEST])
-            course.take(items, await ask_later(ask, items, batched=course.batch_size > 1))
-    return _result(course)
-
-
-def _refuse_unless_callable(ask: Any) -> None:
-    if not callable(ask):
-        raise InputError(
-            f"ask is {ask!r:.60}; give a function that takes an item and returns the response."
-        )
-
-
-def _result(course: Course) -> AdaptiveEvaluation:
+def evaluation_of(course: Course) -> AdaptiveEvaluation:
     """What is known at the end, and how it became known."""
     bank, session = course.calibration, course.session
     trace = session.trace.rename(columns={"se": "ability_se"})
@@ -285,3 +172,73 @@ def _notes(course: Course) -> tuple[str, ...]:
             "not one scale; error=replay_adaptively(...) makes it as wide as errors really are."
         )
     return tuple(notes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RealError:
+    """By how many standard errors predictions missed, after so many items.
+
+    A standard error of the model takes the benchmark for one scale. Where it is not, predictions
+    miss by more; intervals by these figures hold what they promise for models like those replayed
+    (conformal prediction, with the standard error as the measure of difficulty).
+    """
+
+    items: frozenset[str]
+    selector: str
+    sizes: tuple[int, ...]
+    misses: tuple[Floats, ...]  # |predicted - true| / standard error, for each size
+
+    def __repr__(self) -> str:
+        n = self.misses[0].size if self.misses else 0
+        sizes = ", ".join(map(str, self.sizes))
+        return (
+            f"RealError({counted(n, 'respondent')}, {counted(len(self.items), 'item')}, "
+            f"sizes {sizes}, selector {self.selector})"
+        )
+
+    def reach(self, asked: int, confidence: float) -> float:
+        """Standard errors each way of an interval after `asked` items; sizes between are joined.
+
+        Infinite where too few models were replayed to promise anything.
+        """
+        reaches = [conformal_quantile(missed, confidence) for missed in self.misses]
+        if not np.isfinite(reaches).all():  # all have as many misses
+            return float("inf")
+        return float(np.interp(asked, self.sizes, reaches))
+
+    def refuse_unless_for(self, items: tuple[str, ...], selector: str) -> None:
+        """The error of another bank, or of another way to ask, says nothing here."""
+        if self.items != frozenset(items):
+            raise InputError(
+                f"error is of a replay with {len(self.items):,} other items than the "
+                f"{len(items):,} of this bank. Replay on responses to the same items."
+            )
+        if self.selector != selector:
+            raise InputError(
+                f"error is of a replay with the selector {self.selector}, but here it is "
+                f"{selector}. Replay with the same selector."
+            )
+
+
+def as_real_error(given: Any) -> RealError | None:
+    """The error itself, or that of a replay."""
+    if given is None:
+        return None
+    found = getattr(given, "real_error", given)
+    if not isinstance(found, RealError):
+        raise InputError(
+            f"error is {type(given).__name__}, but it should be what replay_adaptively() returns."
+        )
+    return found
+
+
+def possible_scores(bank: Calibration, items: Any, values: Floats) -> tuple[Floats, Floats]:
+    """The lowest and the highest mean over all items that known responses allow.
+
+    `items` (..., k) are places in the bank, `values` (..., k) the responses to them.
+    """
+    low, high = (np.broadcast_to(end, len(bank.item_names)) for end in bank.model.extent())
+    count = len(bank.item_names)
+    lowest: Floats = ((values - low[items]).sum(axis=-1) + low.sum()) / count
+    highest: Floats = ((values - high[items]).sum(axis=-1) + high.sum()) / count
+    return lowest, highest

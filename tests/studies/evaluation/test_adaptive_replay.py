@@ -6,7 +6,7 @@ import itemwise as iw
 from itemwise.errors import InputError
 from itemwise.numerics.reach import conformal_quantile
 from itemwise.responses.copies import copies, grouped_folds
-from itemwise.studies.evaluation.replay import ADAPTIVE, COMPLETED, PLAIN
+from itemwise.studies.evaluation.adaptive_replay import ADAPTIVE, COMPLETED, PLAIN
 
 
 @pytest.fixture(scope="module")
