@@ -33,7 +33,7 @@ def one_data_set(folds: int) -> list[tuple[object, ...]]:
     split = timed("split and prepare", lambda: split_dataset(dataset))
     answers = timed(
         f"train and run 139 classifiers, {folds} folds",
-        lambda: iw.run_pool(split, pool, folds=folds, n_jobs=2),
+        lambda: iw.run_pool(split, pool, cv=folds, n_jobs=2),
     )
     told = answers.responses(split.y_test, pool.calibrating)
     judged = answers.responses(split.y_test, pool.evaluated)

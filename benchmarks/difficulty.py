@@ -18,7 +18,7 @@ import pandas as pd
 
 import itemwise as iw
 from common import SHARED, machine, print_table
-from itemwise.pools.random_configurations import algorithm_classes, configurations
+from itemwise.pools.algorithm_pools import algorithm_classes, configurations
 from itemwise.studies.difficulty.difficulty_evaluation import ALL, WITHOUT_NEGATIVE
 
 N_ITEMS, N_FEATURES = 100_000, 100

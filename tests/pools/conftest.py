@@ -50,7 +50,7 @@ def run_gated(folder, n_jobs=1):
         return Member(f"tree {depth}", make, str(depth))
 
     pool = [gated(depth) for depth in range(1, 7)]
-    return run_pool(make_split(), pool, folder=folder, folds=0, n_jobs=n_jobs)
+    return run_pool(make_split(), pool, folder=folder, cv=0, n_jobs=n_jobs)
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,7 @@ def test_some_members_can_be_chosen():
 
 
 def test_members_show_themselves_with_their_uncertainty(split, tmp_path):
-    answers = run_pool(split, {"bayes": GaussianNB()}, folds=3)
+    answers = run_pool(split, {"bayes": GaussianNB()}, cv=3)
     frame = answers.to_frame()
     assert list(frame) == ["cv_accuracy", "cv_accuracy_se", "failure", "remarks"]
     assert "bayes" in repr(answers)
@@ -46,9 +46,9 @@ def test_members_show_themselves_with_their_uncertainty(split, tmp_path):
     ("frame", "classes", "message"),
     [
         (pd.DataFrame({"a": ["cow"]}), ["cat"], r"'a' predicts 'cow'.*none of the classes \(cat\)"),
-        (pd.DataFrame({"a": []}), ["cat"], "a row per item"),
+        (pd.DataFrame({"a": []}), ["cat"], "one row per item"),
         ([["cat"]], ["cat"], "should be a DataFrame"),
-        (pd.DataFrame({"a": ["cat"]}), ["cat", "cat"], "different labels"),
+        (pd.DataFrame({"a": ["cat"]}), ["cat", "cat"], "distinct labels"),
         (pd.DataFrame([["cat", "cat"]], columns=["a", "a"]), ["cat"], "Two columns .*'a'"),
         (pd.DataFrame({"a": ["x", "x"]}, index=[1, 1]), ["x"], "Two rows .*'1'"),
     ],

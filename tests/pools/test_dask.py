@@ -30,10 +30,10 @@ def test_a_cluster_of_dask_answers_the_same_and_every_member_is_kept(split, same
         parallel_config(backend="dask"),
     ):
         there = run_pool(
-            split, pool, folds=3, folder=tmp_path / "answers", progress=lambda *a: told.append(a)
+            split, pool, cv=3, folder=tmp_path / "answers", progress=lambda *a: told.append(a)
         )
         assert len(client.scheduler_info()["workers"]) == 2
     assert told[0][:3] == (0, 3, "bayes, tree")
     assert np.isfinite(there.cv_accuracy).all()
-    assert same(run_pool(split, pool, folds=3), there)
+    assert same(run_pool(split, pool, cv=3), there)
     assert len(list((tmp_path / "answers").glob("*.json"))) == 3

@@ -13,8 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from itemwise.errors import InputError
 from itemwise.pools import POOLS, Member, Pool, find_pool
+from itemwise.pools.algorithm_pools import ALGORITHMS, Draws, configurations
 from itemwise.pools.members import FromEstimator, same_everywhere
-from itemwise.pools.random_configurations import ALGORITHMS, Draws, configurations
 
 ADA_BOOST_01 = {"n_estimators": 70, "learning_rate": 0.0331}
 NEIGHBOURS_01 = {"n_neighbors": 31, "weights": "uniform", "p": 2}
@@ -135,8 +135,8 @@ def test_a_seed_reaches_nested_classifiers_but_not_one_that_was_given(split):
     ("pool", "message"),
     [
         ("papr", "no pool 'papr'.*Did you mean 'paper'"),
-        ([GaussianNB(), "SVC"], "'SVC'.* is of type str, which is no scikit-learn classifier"),
-        ([LinearRegression()], "LinearRegression, which is no scikit-learn classifier"),
+        ([GaussianNB(), "SVC"], "'SVC'.* is of type str, which is not a scikit-learn classifier"),
+        ([LinearRegression()], "LinearRegression, which is not a scikit-learn classifier"),
         ([SVC], r"is the class SVC.*Write SVC\(\)"),
         ([SVC(), SVC()], r"several members called 'SVC\(\)'.*mapping"),
         ([], "is empty"),

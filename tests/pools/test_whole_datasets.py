@@ -43,7 +43,7 @@ class Sometimes(GaussianNB):
 
 def test_every_instance_is_an_item_in_its_own_order():
     data = blobs()
-    found = dataset_responses(data, POOL, folds=4)
+    found = dataset_responses(data, POOL, cv=4)
     assert found.shape == (2, 60)
     assert found.complete
     assert found.items == tuple(f"row_{k}" for k in range(60))
@@ -51,7 +51,7 @@ def test_every_instance_is_an_item_in_its_own_order():
 
 
 def test_nobody_is_asked_what_it_has_learnt():
-    answers = dataset_answers(blobs(), {"memory": Memory()}, folds=3)
+    answers = dataset_answers(blobs(), {"memory": Memory()}, cv=3)
     assert not answers.failures
     assert (answers.predictions >= 0).all()
 
@@ -65,49 +65,49 @@ def test_responses_are_those_of_scikit_learns_own_cross_validation():
     wanted = cross_val_predict(
         GaussianNB(), X, y, cv=StratifiedKFold(5, shuffle=True, random_state=7)
     )
-    found = dataset_responses(data, {"bayes": GaussianNB()}, folds=5, random_state=7)
+    found = dataset_responses(data, {"bayes": GaussianNB()}, cv=5, random_state=7)
     np.testing.assert_array_equal(found.cells[0], wanted == y)
 
 
 def test_a_test_part_of_the_data_set_plays_no_role():
-    plain = dataset_responses(blobs(), POOL, folds=3)
-    assert dataset_responses(blobs(test=np.arange(5)), POOL, folds=3) == plain
+    plain = dataset_responses(blobs(), POOL, cv=3)
+    assert dataset_responses(blobs(test=np.arange(5)), POOL, cv=3) == plain
 
 
 def test_a_second_run_resumes_from_its_folders(tmp_path):
-    first = dataset_responses(blobs(), POOL, folds=3, folder=tmp_path / "kept")
+    first = dataset_responses(blobs(), POOL, cv=3, folder=tmp_path / "kept")
     folders = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert folders == ["fold_1", "fold_2", "fold_3"]
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
     assert len(times) == 6
-    assert dataset_responses(blobs(), POOL, folds=3, folder=tmp_path / "kept") == first
+    assert dataset_responses(blobs(), POOL, cv=3, folder=tmp_path / "kept") == first
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == times
 
 
 def test_an_instance_alone_in_its_class_is_never_asked():
     data = blobs(labels=["a"] * 10 + ["b"] * 10 + ["c"])
-    answers = dataset_answers(data, POOL, folds=2)
+    answers = dataset_answers(data, POOL, cv=2)
     assert (answers.predictions[:, 20] == -1).all()
     assert (answers.predictions[:, :20] >= 0).all()
-    assert "Never asked, alone in their class: 1 item (row_20)." in answers.notes
-    found = dataset_responses(data, POOL, folds=2)
+    assert "Never asked, as the only members of their class: 1 item (row_20)." in answers.notes
+    found = dataset_responses(data, POOL, cv=2)
     assert (found.cells[:, 20] == -1).all()
 
 
 def test_who_fails_in_a_fold_is_not_asked_there_and_who_fails_in_all_is_left_out():
     data = blobs(61)  # 3 folds train on 40, 41 and 41 rows
     pool = {"sometimes": Sometimes(), "never": DummyClassifier(strategy="constant", constant=9)}
-    answers = dataset_answers(data, {**POOL, **pool}, folds=3)
+    answers = dataset_answers(data, {**POOL, **pool}, cv=3)
     assert "never" in answers.failures
     assert "failed in fold" in answers.remarks["sometimes"]
-    found = dataset_responses(data, {**POOL, **pool}, folds=3)
+    found = dataset_responses(data, {**POOL, **pool}, cv=3)
     assert found.respondents == ("bayes", "tree", "sometimes")
     missing = found.cells[2] == -1
     assert 0 < missing.sum() < 61
 
 
 def test_accuracy_is_that_over_folds():
-    answers = dataset_answers(blobs(), POOL, folds=4)
+    answers = dataset_answers(blobs(), POOL, cv=4)
     right = answers.responses(blobs().target.to_numpy()).cells.mean(axis=1)
     np.testing.assert_allclose(answers.cv_accuracy, right)  # folds of 15 each
     assert (answers.cv_accuracy_se > 0).all()
@@ -116,7 +116,7 @@ def test_accuracy_is_that_over_folds():
 def test_some_members_may_be_chosen_and_progress_is_told_over_all_folds():
     told = []
     found = dataset_responses(
-        blobs(), POOL, folds=3, members=["tree"], progress=lambda *said: told.append(said)
+        blobs(), POOL, cv=3, members=["tree"], progress=lambda *said: told.append(said)
     )
     assert found.respondents == ("tree",)
     assert told[-1][:2] == (6, 6)
@@ -125,13 +125,13 @@ def test_some_members_may_be_chosen_and_progress_is_told_over_all_folds():
 
 @pytest.mark.parametrize("folds", [1, 0, 2.5, True])
 def test_folds_are_two_or_more(folds):
-    with pytest.raises(InputError, match="folds is"):
-        dataset_responses(blobs(), POOL, folds=folds)
+    with pytest.raises(InputError, match="cv is"):
+        dataset_responses(blobs(), POOL, cv=folds)
 
 
 def test_more_folds_than_instances_are_refused():
     with pytest.raises(InputError, match="Give fewer folds"):
-        dataset_responses(blobs(9), POOL, folds=10)
+        dataset_responses(blobs(9), POOL, cv=10)
 
 
 def test_a_table_is_no_data_set():

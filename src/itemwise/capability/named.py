@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import InputError
 from itemwise.learning.columns import column_transformer
-from itemwise.pools.random_configurations import algorithm_classes
-from itemwise.pools.tuned import GRIDS
+from itemwise.pools.algorithm_pools import GRIDS, algorithm_classes
 
 if TYPE_CHECKING:
     from itemwise.learning.columns import Plan

@@ -1,8 +1,8 @@
-"""Who answers: pools of classifiers, artificial ones among them, and the runner that resumes."""
+"""Pools of classifiers that answer items, and the runner that resumes."""
 
 from itemwise.pools.answers import Answers
 from itemwise.pools.pool import POOLS, Member, Pool, find_pool
-from itemwise.pools.running import run_pool
+from itemwise.pools.pool_running import run_pool
 from itemwise.pools.whole_datasets import dataset_answers, dataset_responses
 
 __all__ = [

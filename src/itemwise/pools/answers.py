@@ -26,9 +26,9 @@ NO_ANSWER = -1
 class Answers(Result):
     """What a pool answered, and how accurate each member is in cross-validation.
 
-    `cv_accuracy_se` treats folds as independent; they share training rows, so it is rather small.
-    `remarks` says of a member which settings it chose, which folds were left out and what warnings
-    it gave; `failures` says why a member has no answers.
+    `cv_accuracy_se` treats folds as independent; they share training rows, so it is somewhat too
+    small. `remarks` lists the settings that a member chose, the folds that were left out and the
+    warnings it gave; `failures` says why a member has no answers.
     """
 
     members: tuple[str, ...]
@@ -42,13 +42,13 @@ class Answers(Result):
 
     @classmethod
     def from_predictions(cls, predictions: pd.DataFrame, classes: Iterable[object]) -> Answers:
-        """From labels that were predicted elsewhere: a row per item, a column per member.
+        """Build from labels that were predicted elsewhere: one row per item, one column per member.
 
-        `classes` are the labels in the order of their codes. An empty cell is no answer.
+        `classes` are the labels in the order of their codes. An empty cell means no answer.
         """
         if not hasattr(predictions, "columns") or 0 in predictions.shape:
             raise InputError(
-                "predictions should be a DataFrame with a row per item and a column per member, "
+                "predictions should be a DataFrame with one row per item, one column per member, "
                 "and at least one of each."
             )
         codes = _codes_of(classes)
@@ -71,7 +71,7 @@ class Answers(Result):
     def responses(self, y_test: ArrayLike, members: Iterable[str] | None = None) -> Responses:
         """1 where a member predicts the true code, 0 elsewhere; failed members are left out.
 
-        `members` chooses some of them, such as those of a pool that calibrate.
+        `members` selects some of them, such as those of a pool that calibrate.
         """
         truth = np.asarray(y_test)
         if truth.shape != (len(self.items),):
@@ -87,7 +87,7 @@ class Answers(Result):
         )
 
     def accuracy(self, y_test: ArrayLike) -> NDArray[np.float64]:
-        """Share of items that each member answers rightly; NaN where it failed."""
+        """Share of items that each member answers correctly; NaN if it failed."""
         right = np.array(self.predictions == np.asarray(y_test), dtype=np.float64)
         right[self.predictions == NO_ANSWER] = np.nan
         asked = np.maximum((self.predictions != NO_ANSWER).sum(axis=1), 1)
@@ -107,7 +107,7 @@ class Answers(Result):
         return pd.DataFrame(columns, index=pd.Index(self.members, name="member"))
 
     def plot(self, **kw: Any) -> Display:
-        """Members by their accuracy in cross-validation."""
+        """Plot the members by their accuracy in cross-validation."""
         from itemwise.displays import DISPLAYS
 
         display: Any = DISPLAYS["ranking"]
@@ -117,7 +117,7 @@ class Answers(Result):
     def _rows(self, wanted: tuple[str, ...]) -> list[int]:
         places = {name: row for row, name in enumerate(self.members)}
         if strangers := [name for name in wanted if name not in places]:
-            raise InputError(f"There is no member '{strangers[0]}' among these answers.")
+            raise InputError(f"These answers have no member '{strangers[0]}'.")
         rows = [places[name] for name in wanted if name not in self.failures]
         if not rows:
             name = next(iter(self.failures), None)
@@ -129,7 +129,7 @@ class Answers(Result):
 def _codes_of(classes: Iterable[object]) -> dict[str, int]:
     names = [_text(label) for label in classes]
     if len(set(names)) < len(names) or not names:
-        raise InputError("classes should be different labels, at least one.")
+        raise InputError("classes should be distinct labels, at least one.")
     return {name: code for code, name in enumerate(names)}
 
 
@@ -148,7 +148,7 @@ def _coded(column: pd.Series[Any], codes: dict[str, int], member: str) -> NDArra
 
 
 def _text(label: object) -> str:
-    """A label as text; 1.0, which a column of whole numbers with gaps holds, is 1."""
+    """A label as text; 1.0, as in a column of whole numbers with gaps, becomes 1."""
     if isinstance(label, float) and label.is_integer():
         return str(int(label))
     return str(label)

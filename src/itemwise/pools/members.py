@@ -1,4 +1,4 @@
-"""Members: what a pool is made of, and the part of a data set that they see."""
+"""Members of a pool, and the split of a data set that they see."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ SET_OF_TEXTS = re.compile(r"\{([^{}:]*)\}")
 
 
 class Predictor(Protocol):
-    """What learns from the training part and labels the test part."""
+    """Learns from the training part and predicts the test part."""
 
     def fit(self, X: Any, y: Any) -> Any:
         """Learn from instances and their codes."""
 
     def predict(self, X: Any) -> ArrayLike:
-        """One code for each instance."""
+        """Return one code per instance."""
 
 
 class SplitLike(Protocol):
-    """A data set in two parts, as `itemwise.datasets.split_dataset` makes it."""
+    """A data set in two parts, as made by `itemwise.datasets.split_dataset`."""
 
     @property
     def name(self) -> str:
-        """The data set."""
+        """The name of the data set."""
 
     @property
     def test(self) -> NDArray[Any]:
@@ -61,7 +61,7 @@ class SplitLike(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A split of its own arrays: the whole one, or one fold of its training part."""
+    """A split as plain arrays: the whole one, or one fold of its training part."""
 
     name: str
     test: NDArray[np.int64]
@@ -73,7 +73,7 @@ class Part:
 
     @classmethod
     def of(cls, split: SplitLike) -> Part:
-        """The arrays of any split, checked against each other."""
+        """Copy the arrays of any split, and check that they fit together."""
         part = cls(
             name=str(split.name),
             test=np.array(split.test, dtype=np.int64),
@@ -87,7 +87,7 @@ class Part:
         return part
 
     def check(self) -> None:
-        """Refuse parts that do not belong together."""
+        """Refuse parts that do not fit together."""
         for kind, X, y in (
             ("training", self.X_train, self.y_train),
             ("test", self.X_test, self.y_test),
@@ -95,7 +95,7 @@ class Part:
             if X.ndim != 2 or y.shape != (len(X),) or not len(y):
                 raise InputError(
                     f"The {kind} part of '{self.name}' has features of shape {X.shape} and labels "
-                    f"of shape {y.shape}. Give at least one row, and one label for each."
+                    f"of shape {y.shape}. Give at least one row, and one label per row."
                 )
             if y.min() < 0 or y.max() >= len(self.classes):
                 raise InputError(
@@ -110,21 +110,21 @@ class Part:
             )
 
     def fold(self, learn: NDArray[Any], hold: NDArray[Any]) -> Part:
-        """Rows `learn` of the training part to learn from, rows `hold` of it to be asked."""
+        """A split of the training part: rows `learn` to learn from, rows `hold` to predict."""
         X, y = self.X_train, self.y_train
         return Part(self.name, hold, X[learn], X[hold], y[learn], y[hold], self.classes)
 
     def copy(self) -> Part:
-        """Arrays that a member may change without harm to the others."""
+        """Arrays that a member may change without affecting the others."""
         return Part.of(self)
 
 
 @dataclass(frozen=True)
 class Member:
-    """A name, and how its predictor is made for a split and a seed.
+    """A name, and a function that makes the predictor for a split and a seed.
 
-    An artificial member may look at the test labels of the split. `settings` says what the
-    predictor is, so that a stored answer is never taken for that of another one.
+    An artificial member may use the test labels of the split. `settings` identifies the predictor,
+    so that a stored answer is never mistaken for that of another one.
     """
 
     name: str
@@ -134,12 +134,12 @@ class Member:
 
 @dataclass(frozen=True)
 class FromEstimator:
-    """Makes unfitted copies of a scikit-learn classifier, seeded where it asks for a seed."""
+    """Makes unfitted copies of a scikit-learn classifier, seeded where it takes a seed."""
 
     estimator: Any
 
     def __call__(self, _split: SplitLike, seed: int) -> Predictor:
-        """A copy; a `random_state` that is a whole number stays as it was given."""
+        """Make a copy; a `random_state` that is a whole number stays as it is."""
         from sklearn.base import clone
 
         copy: Any = clone(self.estimator)
@@ -154,7 +154,7 @@ class FromEstimator:
 
 
 def member_of(name: str, estimator: Any) -> Member:
-    """A member from a scikit-learn classifier."""
+    """Make a member from a scikit-learn classifier."""
     _check_classifier(name, estimator)
     return Member(name, FromEstimator(estimator), _settings(estimator))
 
@@ -169,13 +169,13 @@ def _check_classifier(name: str, estimator: Any) -> None:
         )
     if not isinstance(estimator, BaseEstimator) or not is_classifier(estimator):
         raise InputError(
-            f"'{name:.60}' in the pool is of type {type(estimator).__name__}, which is no "
+            f"'{name:.60}' in the pool is of type {type(estimator).__name__}, which is not a "
             "scikit-learn classifier. Give one, or an itemwise.pools.Member that makes one."
         )
 
 
 def same_everywhere(text: str) -> str:
-    """Text of Python objects without what differs by process: addresses and the order of sets."""
+    """A repr without what differs between processes: addresses, and the order of sets."""
     ordered = SET_OF_TEXTS.sub(
         lambda found: "{" + ", ".join(sorted(found[1].split(", "))) + "}",
         MEMORY_ADDRESS.sub("", text),

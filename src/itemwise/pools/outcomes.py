@@ -1,20 +1,32 @@
-"""What became of one member: its answers, its cross-validated accuracy, or why it failed."""
+"""What became of one member: its answers and accuracy, or why it failed; and its file.
+
+Each finished member is stored as one small JSON file, so that an interrupted run resumes. The file
+name is a digest of everything its content depends on: split, member and settings, seed, folds and
+library versions. A file of another run therefore has another name, and is ignored. A damaged file
+is written again.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.errors import InputError
+from itemwise.errors import FileError, InputError
+from itemwise.files import make_folder, read_json, write_json
 from itemwise.pools.members import Member, Part, same_everywhere
 from itemwise.words import counted
 
@@ -23,35 +35,35 @@ LONGEST_REASON = 200
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one member did; `predictions` is empty where it failed."""
+    """The result of one member; `predictions` is empty if it failed."""
 
     predictions: tuple[int, ...] = ()
     cv_accuracy: float | None = None
     cv_accuracy_se: float | None = None
     failure: str | None = None
     remarks: tuple[str, ...] = ()
-    time_limit: float | None = None  # seconds, where that is why it failed
-    passing: bool = False  # a failure that another try may not meet, so it is not stored
+    time_limit: float | None = None  # seconds; set if this limit is why it failed
+    passing: bool = False  # a failure that may not occur again, so it is not stored
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One member with all that it needs to answer, wherever that happens."""
+    """One member with everything it needs to answer, in whatever process."""
 
     member: Member
     part: Part
-    folds: int
+    cv: int
     random_state: int
 
     @property
     def seed(self) -> int:
-        """Drawn for the name, so that a member does the same in every pool and every order."""
+        """Depends on the name, so that a member does the same in every pool and every order."""
         text = f"{self.random_state} {self.member.name}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
 def answer(task: Task) -> Outcome:
-    """Fit a member, ask it the test part, and cross-validate it; whatever it does, one thread."""
+    """Fit a member, predict the test part, and cross-validate it, all in one thread."""
     from joblib import parallel_config
     from threadpoolctl import threadpool_limits
 
@@ -72,14 +84,14 @@ def answer(task: Task) -> Outcome:
 
 
 def one_line(error: BaseException) -> str:
-    """The kind of an error and the first line of what it says."""
+    """The type of an error and the first line of its message."""
     first = same_everywhere((str(error).strip().splitlines() or [""])[0])
     text = f"{type(error).__name__}: {first}" if first else type(error).__name__
     return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"
 
 
 def _asked(task: Task, part: Part) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """The answers of a member, and what it has to say of itself in `remarks`, if anything."""
+    """The answers of a member, and the `remarks` it makes, if any."""
     predictor = task.member.make(part, task.seed)
     predictor.fit(part.X_train, part.y_train)
     codes = _codes(predictor.predict(part.X_test), len(part.test), len(part.classes))
@@ -88,7 +100,7 @@ def _asked(task: Task, part: Part) -> tuple[NDArray[np.int64], tuple[str, ...]]:
 
 
 def _codes(given: Any, n_items: int, n_classes: int) -> NDArray[np.int64]:
-    """Predictions as codes, one for each item; refused where they are anything else."""
+    """Predictions as codes, one per item; anything else is refused."""
     found = np.asarray(given)
     if found.size != n_items or found.shape[0] != n_items:
         raise InputError(
@@ -105,9 +117,9 @@ def _codes(given: Any, n_items: int, n_classes: int) -> NDArray[np.int64]:
 
 
 def _cross_validated(task: Task) -> tuple[list[float], list[str]]:
-    """Accuracy in each usable fold, and in words why folds were left out."""
+    """Accuracy in each usable fold, and remarks on folds that were left out."""
     accuracies, lacking, problems = [], 0, []
-    folds = list(fold_rows(task.part.y_train, task.folds, task.random_state))
+    folds = list(fold_rows(task.part.y_train, task.cv, task.random_state))
     present = np.unique(task.part.y_train).size
     for learn, hold in folds:
         part = task.part.fold(learn, hold)
@@ -120,9 +132,9 @@ def _cross_validated(task: Task) -> tuple[list[float], list[str]]:
         except (Exception, SystemExit) as error:
             problems.append(one_line(error))
     remarks = []
-    if task.folds and len(folds) < task.folds:
+    if task.cv and len(folds) < task.cv:
         remarks.append(
-            f"{len(folds)} folds instead of {task.folds}: no class has more members"
+            f"{len(folds)} folds instead of {task.cv}: no class has more members"
             if folds
             else "not cross-validated: no class has two members"
         )
@@ -138,17 +150,17 @@ def _folds(n: int, folds: list[Any]) -> str:
 
 
 def fold_rows(
-    codes: NDArray[np.int64], folds: int, random_state: int
+    codes: NDArray[np.int64], cv: int, random_state: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Stratified folds, the same for every member; fewer where no class fills as many."""
+    """Stratified folds, the same for every member; fewer if no class has as many members."""
     from sklearn.model_selection import StratifiedKFold
 
-    n_folds = min(folds, int(np.bincount(codes).max()))
+    n_folds = min(cv, int(np.bincount(codes).max()))
     if n_folds < 2:
         return
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
-        # A class with fewer members than folds: its folds are looked at one by one.
+        # A class may have fewer members than there are folds: each fold is checked later.
         warnings.simplefilter("ignore", UserWarning)
         rows = list(splitter.split(np.zeros((len(codes), 1)), codes))
     yield from rows
@@ -166,7 +178,7 @@ def _mean_and_se(accuracies: list[float]) -> tuple[float | None, float | None]:
 
 @contextmanager
 def _counted_warnings() -> Iterator[Counter[str]]:
-    """Keep warnings from the user, and count them by their kind."""
+    """Hide warnings from the user, and count them by category."""
     met: Counter[str] = Counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -176,3 +188,121 @@ def _counted_warnings() -> Iterator[Counter[str]]:
 
 def _warnings_in_words(met: Counter[str]) -> list[str]:
     return [f"{kind} ({counted(n, 'time')})" for kind, n in sorted(met.items())]
+
+
+KIND, FORMAT = "pool-member", 1
+VERSIONS_THAT_MATTER = ("numpy", "scipy", "scikit-learn")
+BYTES_OF_A_CODE = 12
+BYTES_OF_THE_REST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of finished members of one split."""
+
+    folder: Path
+    split: str  # digest of the split
+
+    @classmethod
+    def at(cls, folder: Any, part: Part) -> Store:
+        """The store in this folder, which is made if it is missing."""
+        return cls(make_folder(folder), digest_of(part))
+
+    def path(self, task: Task) -> Path:
+        """The file of a task."""
+        slug = re.sub(r"[^A-Za-z0-9]+", "-", task.member.name).strip("-")[:40] or "member"
+        return self.folder / f"{slug}-{_digest(self._header(task))[:20]}.json"
+
+    def read(self, task: Task) -> Outcome | None:
+        """The outcome, or None if it is not stored; a damaged file is a `FileError`."""
+        path = self.path(task)
+        if not path.exists():
+            return None
+        most = BYTES_OF_A_CODE * len(task.part.test) + BYTES_OF_THE_REST
+        document = read_json(path, KIND, FORMAT, max_bytes=most)
+        if document.get("run") != self._header(task):
+            raise FileError(f"'{path}' holds another run than its name says. Delete it.")
+        return _outcome(path, document, task)
+
+    def write(self, task: Task, outcome: Outcome) -> None:
+        """Store an outcome atomically, unless another try may change it."""
+        if outcome.passing:
+            return
+        content = {
+            "predictions": " ".join(map(str, outcome.predictions)),
+            "cv_accuracy": outcome.cv_accuracy,
+            "cv_accuracy_se": outcome.cv_accuracy_se,
+            "failure": outcome.failure,
+            "remarks": list(outcome.remarks),
+            "time_limit": outcome.time_limit,
+        }
+        payload = {"run": self._header(task), "outcome": content, "sha256": _digest(content)}
+        write_json(self.path(task), KIND, FORMAT, payload)
+
+    def strangers(self, tasks: list[Task]) -> int:
+        """How many stored members in the folder belong to other tasks."""
+        own = {self.path(task).name for task in tasks}
+        files = (path.name for path in self.folder.glob("*.json"))
+        return sum(
+            bool(re.search(r"-[0-9a-f]{20}\.json$", name)) for name in files if name not in own
+        )
+
+    def _header(self, task: Task) -> dict[str, Any]:
+        return {
+            "data_set": task.part.name,
+            "split": self.split,
+            "member": task.member.name,
+            "settings": task.member.settings,
+            "cv": task.cv,
+            "random_state": task.random_state,
+            "versions": _versions(),
+        }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in VERSIONS_THAT_MATTER}
+
+
+def digest_of(part: Part) -> str:
+    """A fingerprint of everything that a member could see of a split."""
+    found = hashlib.sha256(json.dumps([part.name, part.classes]).encode())
+    for array in (part.test, part.X_train, part.X_test, part.y_train, part.y_test):
+        found.update(f"{array.shape} {array.dtype.str}".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _outcome(path: Path, document: dict[str, Any], task: Task) -> Outcome:
+    """The stored outcome, after its digest and values were checked."""
+    content = document.get("outcome")
+    if not isinstance(content, dict) or document.get("sha256") != _digest(content):
+        raise FileError(f"'{path}' was changed after it was written. Delete it.")
+    try:
+        outcome = Outcome(
+            predictions=tuple(map(int, content["predictions"].split())),
+            cv_accuracy=_number(content["cv_accuracy"]),
+            cv_accuracy_se=_number(content["cv_accuracy_se"]),
+            failure=None if content["failure"] is None else str(content["failure"]),
+            remarks=tuple(map(str, content["remarks"])),
+            time_limit=_number(content["time_limit"]),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FileError(f"'{path}' is not a stored member: {error}. Delete it.") from error
+    expected = 0 if outcome.failure is not None else len(task.part.test)
+    codes = range(len(task.part.classes))
+    if len(outcome.predictions) != expected or not set(outcome.predictions) <= set(codes):
+        raise FileError(f"'{path}' holds other predictions than were asked for. Delete it.")
+    return outcome
+
+
+def _number(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r:.40} is no number")
+    return float(value)

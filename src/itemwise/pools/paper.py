@@ -1,18 +1,19 @@
-"""The three sets of classifiers of decodIRT: perceptrons that calibrate, real and artificial ones.
+"""The three sets of classifiers of decodIRT: perceptrons that calibrate, real, and artificial ones.
 
-The real classifiers have scikit-learn's defaults where no number is in their name. The paper calls
-its perceptrons ever deeper; its authors' program trains the default perceptron ever longer, and the
-published responses show just that: after one pass they are near chance, and from then on they
-rise. So `perceptrons` are trained longer, in the steps of that program, and
-`deep_perceptrons` are what the words say: 1, 2, ... 120 hidden layers, which hardly learn.
+The real classifiers have scikit-learn's defaults where their name contains no number. The paper
+describes its perceptrons as ever deeper, but its authors' program trains the default perceptron
+ever longer, and the published responses show just that: after one pass they are near chance, and
+from then on they rise. So `perceptrons` are trained longer, in the steps of that program, and
+`deep_perceptrons` are what the text says: 1, 2, ... 120 hidden layers, which hardly learn.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError
 from itemwise.pools.members import Member, SplitLike, member_of
 from itemwise.words import counted
+
+if TYPE_CHECKING:
+    from itemwise.numerics.arrays import Floats
 
 N_PERCEPTRONS = 120
 STEP = 10  # perceptrons of one length of training, and passes that the next ones have more
@@ -41,7 +45,7 @@ def perceptrons(count: int = N_PERCEPTRONS) -> tuple[Member, ...]:
 
 @dataclass(frozen=True)
 class Perceptron:
-    """Makes scikit-learn's default perceptron, trained for some passes."""
+    """Makes scikit-learn's default perceptron, trained for a number of passes."""
 
     passes: int
 
@@ -54,12 +58,12 @@ class Perceptron:
 
 @dataclass(frozen=True, eq=False)
 class Unfinished:
-    """A classifier whose training ends early on purpose, so that it need not warn of it."""
+    """A classifier whose training ends early on purpose, and which does not warn about it."""
 
     classifier: Any
 
     def fit(self, X: Any, y: Any) -> Unfinished:
-        """Train it as far as it goes."""
+        """Train it for its number of passes."""
         from sklearn.exceptions import ConvergenceWarning
 
         with warnings.catch_warnings():
@@ -68,7 +72,7 @@ class Unfinished:
         return self
 
     def predict(self, X: Any) -> Codes:
-        """What it learned so far."""
+        """Predict with what it has learned so far."""
         codes: Codes = self.classifier.predict(X)
         return codes
 
@@ -106,7 +110,7 @@ def real_classifiers() -> tuple[Member, ...]:
 
 
 def artificial_classifiers() -> tuple[Member, ...]:
-    """The ends of the scale and what guessing reaches; none of them learns."""
+    """The two ends of the scale, and guessing; none of them learns."""
     rules: dict[str, Callable[[SplitLike, int], Codes]] = {
         OPTIMAL: _optimal,
         PESSIMAL: _pessimal,
@@ -119,27 +123,27 @@ def artificial_classifiers() -> tuple[Member, ...]:
 
 @dataclass(frozen=True)
 class Artificial:
-    """Makes a predictor that knows its answers beforehand."""
+    """Makes a predictor whose answers are fixed in advance."""
 
     rule: Callable[[SplitLike, int], Codes]
 
     def __call__(self, split: SplitLike, seed: int) -> Prepared:
-        """The answers of the rule to the test part of the split."""
+        """Apply the rule to the test part of the split."""
         return Prepared(self.rule(split, seed))
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Answers that were there before anything was asked."""
+    """Answers fixed in advance."""
 
     answers: Codes
 
     def fit(self, X: Any, y: Any) -> Prepared:  # noqa: ARG002
-        """Nothing is learned."""
+        """Learn nothing."""
         return self
 
     def predict(self, X: Any) -> Codes:  # noqa: ARG002
-        """The same answers, whatever is asked."""
+        """Return the fixed answers."""
         return self.answers
 
 
@@ -149,7 +153,7 @@ def _optimal(split: SplitLike, _seed: int) -> Codes:
 
 def _pessimal(split: SplitLike, _seed: int) -> Codes:
     if len(split.classes) < 2:
-        raise InputError("There is one class only, so no answer is wrong.")
+        raise InputError("There is only one class, so no answer can be wrong.")
     return (_optimal(split, 0) + 1) % len(split.classes)
 
 
@@ -164,3 +168,36 @@ def _minority(split: SplitLike, _seed: int) -> Codes:
 
 def _random(split: SplitLike, seed: int) -> Codes:
     return np.random.default_rng(seed).integers(len(split.classes), size=len(split.y_test))
+
+
+GUESSING = re.compile(r"majority|minority|random( \d+)?")
+
+
+def is_artificial(names: Sequence[str]) -> NDArray[np.bool_]:
+    """Which respondents have the name of an artificial classifier of the paper's pool."""
+    return np.array([name in (OPTIMAL, PESSIMAL) or _guesses(name) for name in names], dtype=bool)
+
+
+def misplaced(names: Sequence[str], strength: Floats) -> tuple[str, ...] | None:
+    """Artificial respondents that are not where they should be; None if there are none at all.
+
+    No respondent should rank above "optimal" or below "pessimal", and every real respondent should
+    rank above those that guess: majority, minority and the random ones.
+    """
+    artificial = is_artificial(names)
+    if not artificial.any():
+        return None
+    weakest = strength[~artificial].min(initial=np.inf)
+    wrong = {
+        OPTIMAL: strength < strength.max(),
+        PESSIMAL: strength > strength.min(),
+    }
+    return tuple(
+        name
+        for k, name in enumerate(names)
+        if artificial[k] and (wrong[name][k] if name in wrong else strength[k] >= weakest)
+    )
+
+
+def _guesses(name: str) -> bool:
+    return GUESSING.fullmatch(name) is not None

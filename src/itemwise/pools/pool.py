@@ -1,4 +1,4 @@
-"""Pools by name, or made from classifiers that a user gives."""
+"""Pools by name, or from classifiers that a user gives."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from itemwise.errors import InputError
+from itemwise.pools.algorithm_pools import random_classifiers, tuned_classifiers
 from itemwise.pools.members import Member, Predictor, SplitLike, member_of
 from itemwise.pools.paper import (
     artificial_classifiers,
@@ -15,8 +16,6 @@ from itemwise.pools.paper import (
     perceptrons,
     real_classifiers,
 )
-from itemwise.pools.random_configurations import random_classifiers
-from itemwise.pools.tuned import tuned_classifiers
 
 __all__ = ["POOLS", "Member", "Pool", "Predictor", "SplitLike", "find_pool"]
 
@@ -25,8 +24,8 @@ __all__ = ["POOLS", "Member", "Pool", "Predictor", "SplitLike", "find_pool"]
 class Pool:
     """Members that answer the same items.
 
-    `calibrating` names those whose answers calibrate the items, `evaluated` those whose abilities
-    are asked for; left out, both are all members.
+    `calibrating` names the members whose answers calibrate the items, `evaluated` those whose
+    abilities are estimated; by default, both are all members.
     """
 
     name: str
@@ -41,14 +40,14 @@ class Pool:
             given = tuple(getattr(self, role)) or names
             if strangers := [name for name in given if name not in names]:
                 raise InputError(
-                    f"{role} names '{strangers[0]}', which is no member of the pool "
+                    f"{role} names '{strangers[0]}', which is not a member of the pool "
                     f"'{self.name}'. Name members of the pool."
                 )
             object.__setattr__(self, role, given)
 
 
 def find_pool(pool: Any) -> Pool:
-    """A pool from its name, from a mapping of names to classifiers, or from a list of them."""
+    """Return a pool by name, or from a mapping of names to classifiers, or a list of them."""
     if isinstance(pool, Pool):
         return pool
     if isinstance(pool, str):
@@ -76,7 +75,7 @@ def _names() -> str:
 
 
 def _member(entry: Any, name: str | None = None) -> Member:
-    """From a member, a classifier, or a pair of a name and a classifier."""
+    """Make a member from a member, a classifier, or a pair of a name and a classifier."""
     if isinstance(entry, Member):
         return entry
     if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):

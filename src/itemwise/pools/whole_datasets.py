@@ -1,4 +1,4 @@
-"""Responses to a whole data set: every instance is an item, asked when it was not learnt from."""
+"""Responses to a whole data set: every instance is an item, predicted while it is held out."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.arguments import whole_number
 from itemwise.datasets import Dataset, split_dataset
 from itemwise.datasets.labels import coded
 from itemwise.errors import InputError
 from itemwise.pools.answers import NO_ANSWER, Answers
 from itemwise.pools.outcomes import fold_rows
 from itemwise.pools.pool import find_pool
-from itemwise.pools.running import run_pool
+from itemwise.pools.pool_running import CombinedProgress, run_pool
 from itemwise.progress import Progress, telling
 from itemwise.responses.aligning import row_name
 from itemwise.words import counted, listed
@@ -32,7 +33,7 @@ def dataset_responses(
     dataset: Dataset,
     pool: Any,
     *,
-    folds: int = 5,
+    cv: int = 5,
     folder: PathLike | None = None,
     time_limit: float | None = None,
     n_jobs: int | None = None,
@@ -42,21 +43,21 @@ def dataset_responses(
 ) -> Responses:
     """Right and wrong of a pool on every instance of a data set; items are row_0, row_1, ...
 
-    Each of `folds` parts of the `dataset` is asked of the `pool` that learnt from the others.
-    `folder`, `time_limit`, `n_jobs`, `random_state` and `progress` are those of `run_pool`.
-    `members` chooses some of the pool, such as those that calibrate. `dataset_answers` also says
-    what went wrong.
+    The `dataset` is divided into `cv` folds, and the `pool` predicts each fold after learning from
+    the others. `folder`, `time_limit`, `n_jobs`, `random_state` and `progress` are those of
+    `run_pool`. `members` selects some of the pool, such as those that calibrate. `dataset_answers`
+    also reports what went wrong.
 
     >>> import itemwise as iw
     >>> from sklearn.dummy import DummyClassifier
     >>> iris = iw.load_dataset("sklearn:iris")
-    >>> iw.dataset_responses(iris, {"majority": DummyClassifier()}, folds=2, progress=False)
+    >>> iw.dataset_responses(iris, {"majority": DummyClassifier()}, cv=2, progress=False)
     Responses: 1 respondent × 150 items, binary, complete
     """
     answers = dataset_answers(
         dataset,
         pool,
-        folds=folds,
+        cv=cv,
         folder=folder,
         time_limit=time_limit,
         n_jobs=n_jobs,
@@ -70,20 +71,19 @@ def dataset_answers(
     dataset: Dataset,
     pool: Any,
     *,
-    folds: int = 5,
+    cv: int = 5,
     folder: PathLike | None = None,
     time_limit: float | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
     progress: Progress | bool = True,
 ) -> Answers:
-    """Ask a pool every instance of a data set, each when it is in the test part of its fold.
+    """Predict every instance of a data set with a pool, each while it is held out.
 
-    Folds are stratified by class; a test part that the data set brings plays no role. In each of
-    the `folds`, members learn from the others. A class with one member cannot be learnt when it is
-    asked, so that its instance stays in the training parts and is never asked. With a `folder`,
-    `run_pool` keeps what it finished in one folder a fold, and resumes; `progress` is its own, too.
-    `cv_accuracy` is the accuracy over folds.
+    The `cv` folds are stratified by class; a test part that comes with the data set is ignored. The
+    only member of a class cannot be predicted without having been seen, so it stays in the training
+    parts and is never asked. With a `folder`, `run_pool` stores what it finished in one folder per
+    fold, and resumes. `cv_accuracy` is the mean accuracy over folds.
     """
     if not isinstance(dataset, Dataset):
         raise InputError(
@@ -92,19 +92,20 @@ def dataset_answers(
         )
     chosen = find_pool(pool)
     codes, _ = coded(dataset.target)
-    tests = _tests(dataset.name, codes, folds, random_state)
+    tests = _tests(dataset.name, codes, cv, random_state)
     parts = []
     with telling(progress, "Running classifiers") as told:
+        combined = CombinedProgress(len(tests) * len(chosen.members), told)
         for k, test in enumerate(tests):
             answers = run_pool(
                 split_dataset(replace(dataset, test=test)),
                 chosen,
                 folder=None if folder is None else _fold_folder(folder, k),
-                folds=0,
+                cv=0,
                 time_limit=time_limit,
                 n_jobs=n_jobs,
                 random_state=random_state,
-                progress=_onwards(told, k, len(tests)),
+                progress=combined.of(f"fold {k + 1}", len(chosen.members)),
             )
             parts.append((test, answers))
     return _joined(parts, codes)
@@ -116,32 +117,21 @@ def _fold_folder(folder: PathLike, k: int) -> Path:
     return Path(make_folder(folder)) / f"fold_{k + 1}"
 
 
-def _tests(name: str, codes: NDArray[np.int64], folds: int, random_state: int) -> list[Positions]:
-    """Test part of each fold; instances that are alone in their class are in none."""
-    if not isinstance(folds, int | np.integer) or isinstance(folds, bool) or folds < 2:
-        raise InputError(f"folds is {folds!r}, but it should be a whole number of 2 or more.")
+def _tests(name: str, codes: NDArray[np.int64], cv: int, random_state: int) -> list[Positions]:
+    """The test part of each fold; the only member of a class is in none."""
+    whole_number(cv, "cv", 2)
     asked = np.flatnonzero(np.bincount(codes)[codes] > 1)
-    if folds > asked.size:
+    if cv > asked.size:
         raise InputError(
-            f"folds is {folds}, but '{name}' has {counted(asked.size, 'instance')} that can be "
-            "asked. Give fewer folds."
+            f"cv is {cv}, but '{name}' has {counted(asked.size, 'instance')} that can be asked. "
+            "Give fewer folds."
         )
-    rows = fold_rows(codes[asked], int(folds), random_state)
+    rows = fold_rows(codes[asked], int(cv), random_state)
     return [asked[np.sort(hold)] for _, hold in rows]
 
 
-def _onwards(progress: Progress, k: int, n_folds: int) -> Progress:
-    """Progress of fold `k` as part of that of all folds."""
-
-    def report(done: int, total: int | None, running: str) -> None:
-        per_fold = total or 0
-        progress(k * per_fold + done, n_folds * per_fold, f"fold {k + 1}: {running}")
-
-    return report
-
-
 def _joined(parts: list[tuple[Positions, Answers]], codes: NDArray[np.int64]) -> Answers:
-    """Answers of all folds beside each other, in the order of the data set."""
+    """The answers of all folds, in the order of the data set."""
     members = parts[0][1].members
     predictions = np.full((len(members), codes.size), NO_ANSWER, dtype=np.int64)
     for test, answers in parts:
@@ -177,7 +167,7 @@ def _joined(parts: list[tuple[Positions, Answers]], codes: NDArray[np.int64]) ->
 
 
 def _remarks(parts: list[tuple[Positions, Answers]]) -> dict[str, str]:
-    """What was said of each member, once each, and in which folds it failed."""
+    """The distinct remarks on each member, and the folds in which it failed."""
     found = {}
     for name in parts[0][1].members:
         said = [answers.remarks.get(name, "") for _, answers in parts]
@@ -198,5 +188,5 @@ def _notes(parts: list[tuple[Positions, Answers]], predictions: NDArray[np.int64
     asked = np.zeros(predictions.shape[1], dtype=bool)
     asked[np.concatenate([test for test, _ in parts])] = True
     if lonely := [row_name(k) for k in np.flatnonzero(~asked)]:
-        notes.append(f"Never asked, alone in their class: {listed(lonely, 'item')}.")
+        notes.append(f"Never asked, as the only members of their class: {listed(lonely, 'item')}.")
     return notes

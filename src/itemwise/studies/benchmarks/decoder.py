@@ -25,8 +25,8 @@ from itemwise.files import file_name_of
 from itemwise.models import MeasurementModel, find_model
 from itemwise.numerics.binning import wilson
 from itemwise.pools import Answers, Pool, find_pool, run_pool
-from itemwise.pools.clock import Clock
 from itemwise.pools.paper import OPTIMAL, PESSIMAL
+from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import encode
@@ -119,17 +119,17 @@ def decode_benchmark(
     decoder = _Decoder(model, method)
     sources: dict[str, dict[str, Any]] = {}
     with telling(progress, "Running classifiers") as told:
-        clock = Clock(len(chosen.members) * len(loaded), told)
+        combined = CombinedProgress(len(chosen.members) * len(loaded), told)
         for dataset, split in zip(loaded, splits, strict=True):
             answers = run_pool(
                 split,
                 chosen,
                 folder=None if folder is None else Path(folder) / file_name_of(split.name),
-                folds=cv,
+                cv=cv,
                 time_limit=time_limit,
                 n_jobs=n_jobs,
                 random_state=random_state,
-                progress=clock.of(split.name, len(chosen.members)),
+                progress=combined.of(split.name, len(chosen.members)),
             )
             sources[split.name] = _source(dataset, split, answers)
             decoder.decode_answers(chosen, split, answers)

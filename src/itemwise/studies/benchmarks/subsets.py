@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError
 from itemwise.numerics.agreement import kendall, spearman
 from itemwise.numerics.arrays import Floats
-from itemwise.pools.artificial import is_artificial, misplaced
+from itemwise.pools.paper import is_artificial, misplaced
 from itemwise.ratings import Ratings, play, ranks
 from itemwise.ratings.points import points
 from itemwise.responses import Responses, Table

@@ -22,7 +22,7 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
 from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
-from itemwise.pools.clock import Clock
+from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
 from itemwise.responses.aligning import row_name
 from itemwise.results import Result
@@ -201,8 +201,10 @@ def compare_classifiers(
     if elsewhere:  # wrong tables are refused before anything is trained
         read_predictions([row_name(k) for k in split.test], truth, elsewhere, split.classes)
     with telling(progress, "Running classifiers") as tell:
-        clock = Clock(len(calibrating.members) + len(chosen.members if chosen else ()), tell)
-        runner = _Runner(split, folder, time_limit, n_jobs, random_state, clock)
+        combined = CombinedProgress(
+            len(calibrating.members) + len(chosen.members if chosen else ()), tell
+        )
+        runner = _Runner(split, folder, time_limit, n_jobs, random_state, combined)
         told = runner.run(calibrating, "pool")
         found = None if chosen is None else runner.run(chosen, "models")
     labels = {**({} if found is None else _labels(found, split)), **elsewhere}
@@ -257,18 +259,18 @@ class _Runner:
     time_limit: float | None
     n_jobs: int | None
     random_state: int
-    clock: Clock
+    combined: CombinedProgress
 
     def run(self, pool: Pool, name: str) -> Answers:
         return run_pool(
             self.split,
             pool,
             folder=None if self.folder is None else Path(self.folder) / name,
-            folds=0,
+            cv=0,
             time_limit=self.time_limit,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
-            progress=self.clock.of(name, len(pool.members)),
+            progress=self.combined.of(name, len(pool.members)),
         )
 
 

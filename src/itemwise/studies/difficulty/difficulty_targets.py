@@ -21,8 +21,7 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.learning.targets import AVERAGE_ERROR, MODELS, DifficultyTargets, said_method
 from itemwise.numerics.arrays import Floats
-from itemwise.pools.artificial import misplaced
-from itemwise.pools.paper import OPTIMAL, PESSIMAL
+from itemwise.pools.paper import OPTIMAL, PESSIMAL, misplaced
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.words import counted, listed
 

@@ -1,16 +1,23 @@
-"""Twenty random configurations of each of ten algorithms: respondents of every strength.
+"""The ten algorithms of the IRT confusion matrix study: random configurations, and tuned ones.
 
-The algorithms and numbers are those of the IRT confusion matrix study. It prints no ranges; these
-are wide enough for weak and strong classifiers, and small enough to train in seconds.
+The study prints neither ranges nor grids. The ranges here are wide enough for weak and strong
+classifiers, and small enough to train in seconds; the grids are small ones around the defaults,
+for columns on a common scale, as `split_dataset` makes them.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from itemwise.pools.members import Member, member_of
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from itemwise.pools.members import FromEstimator, Member, Predictor, SplitLike, member_of
+from itemwise.words import counted
 
 N_CONFIGURATIONS = 20
 SEED = 2024
@@ -20,7 +27,7 @@ Draw = Callable[["Draws"], Settings]
 
 
 class Draws:
-    """Random settings from `Random.random` alone, whose sequence Python promises to keep."""
+    """Random settings from `Random.random` alone, whose sequence Python guarantees."""
 
     def __init__(self, seed: str) -> None:
         self._random = Random(seed).random  # noqa: S311 - configurations, no secrets
@@ -34,16 +41,16 @@ class Draws:
         return low + int(self._random() * (high - low + 1))
 
     def share(self, low: float, high: float) -> float:
-        """A number between, to two decimals."""
+        """A number from `low` to `high`, to two decimals."""
         return round(low + self._random() * (high - low), 2)
 
     def power(self, low: float, high: float) -> float:
-        """Ten to an exponent between, to three digits: small numbers as often as large ones."""
+        """Ten to a power from `low` to `high`, to three digits."""
         return float(f"{10 ** (low + self._random() * (high - low)):.2e}")
 
 
 def configurations() -> list[tuple[str, Settings]]:
-    """Algorithm and settings, twenty different ones for each algorithm; always the same."""
+    """Algorithm and settings: always the same twenty for each algorithm."""
     return [
         (algorithm, settings)
         for algorithm, draw in ALGORITHMS.items()
@@ -52,7 +59,7 @@ def configurations() -> list[tuple[str, Settings]]:
 
 
 def random_classifiers() -> tuple[Member, ...]:
-    """One member for each configuration, named after its algorithm and a number."""
+    """One member per configuration, named after its algorithm and a number."""
     kinds = algorithm_classes()
     return tuple(
         member_of(
@@ -148,7 +155,7 @@ def _linear_support_vectors(draws: Draws) -> Settings:
 
 
 def _linear_discriminants(draws: Draws) -> Settings:
-    # Shrunken, so that columns which repeat each other leave the covariance invertible.
+    # Shrinkage keeps the covariance invertible where columns repeat each other.
     return {
         "solver": draws.one_of("lsqr", "eigen"),
         "shrinkage": draws.one_of("auto", *(draws.share(0.05, 1.0) for _ in range(9))),
@@ -195,3 +202,108 @@ def algorithm_classes() -> dict[str, Any]:
         "linear SVM": LinearSVC,
         "LDA": LinearDiscriminantAnalysis,
     }
+
+
+FOLDS = 5
+
+Grid = dict[str, tuple[Any, ...]]
+
+# Of equally accurate settings the first win; they are also used if classes are too small to search.
+GRIDS: dict[str, Grid] = {
+    "decision tree": {
+        "criterion": ("gini", "entropy"),
+        "max_depth": (None, 3, 5, 10),
+        "min_samples_leaf": (1, 5, 10),
+    },
+    "random forest": {"n_estimators": (50,), "max_depth": (None, 4), "max_features": ("sqrt", 0.5)},
+    "AdaBoost": {"n_estimators": (50, 20), "learning_rate": (1.0, 0.3)},
+    "gradient boosting": {"n_estimators": (50,), "learning_rate": (0.1, 0.3), "max_depth": (3, 1)},
+    "bagging": {"n_estimators": (30,), "max_samples": (1.0, 0.5), "max_features": (1.0, 0.5)},
+    "MLP": {
+        "hidden_layer_sizes": ((20,),),
+        "activation": ("relu", "identity"),
+        "solver": ("lbfgs",),
+        "alpha": (1e-4, 0.1, 1.0),
+    },
+    "nearest neighbours": {
+        "n_neighbors": (5, 1, 3, 9, 15, 25),
+        "weights": ("uniform", "distance"),
+        "p": (2, 1),
+    },
+    "SVM": {"C": (1.0, 0.1, 10.0), "kernel": ("rbf", "linear", "poly")},
+    "linear SVM": {"C": (1.0, 0.01, 0.1, 10.0), "loss": ("squared_hinge", "hinge")},
+    "LDA": {"solver": ("lsqr",), "shrinkage": ("auto", 0.01, 0.1, 0.3, 0.6)},
+}
+
+
+def tuned_classifiers() -> tuple[Member, ...]:
+    """One member per algorithm, which chooses its settings on the training part."""
+    makers = (GridSearch(algorithm, grid) for algorithm, grid in GRIDS.items())
+    return tuple(Member(maker.algorithm, maker, repr(maker)) for maker in makers)
+
+
+@dataclass(frozen=True, eq=False)
+class GridSearch:
+    """Makes classifiers that choose their settings from a grid."""
+
+    algorithm: str
+    grid: Grid
+    cv: int = FOLDS
+
+    def __call__(self, split: SplitLike, seed: int) -> Tuned:
+        """A classifier that has not searched yet."""
+        classifier = FromEstimator(algorithm_classes()[self.algorithm]())(split, seed)
+        return Tuned(classifier, self.grid, self.cv, seed)
+
+
+@dataclass(eq=False)
+class Tuned:
+    """A classifier that cross-validates its grid, then is fitted with the best settings.
+
+    A class with fewer than `cv` members reduces the number of folds; a class with one member takes
+    no part in the search.
+    """
+
+    classifier: Any
+    grid: Grid
+    cv: int
+    seed: int
+    remarks: tuple[str, ...] = ()  # which settings it chose
+
+    def fit(self, X: Any, y: Any) -> Tuned:
+        """Search, then fit."""
+        from sklearn.exceptions import ConvergenceWarning
+
+        with warnings.catch_warnings():
+            # Perceptrons and linear SVMs that stop early are candidates like any other.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            # Settings that a fold cannot score, such as more neighbours than rows, are not chosen.
+            warnings.filterwarnings("ignore", "Scoring failed|One or more of the test scores")
+            settings, remark = self._chosen(np.asarray(X), np.asarray(y))
+            self.classifier.set_params(**settings).fit(X, y)
+        self.remarks = (remark,)
+        return self
+
+    def predict(self, X: Any) -> ArrayLike:
+        """Predict with the best settings."""
+        predictor: Predictor = self.classifier
+        return predictor.predict(X)
+
+    def _chosen(self, X: NDArray[Any], y: NDArray[Any]) -> tuple[Settings, str]:
+        """The best settings of the grid, and a remark on how accurate they are."""
+        from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+        _, place, sizes = np.unique(y, return_inverse=True, return_counts=True)
+        shared = sizes[sizes > 1]
+        if shared.size < 2:
+            first = {name: options[0] for name, options in self.grid.items()}
+            return first, "not tuned: fewer than two classes have two members to learn from"
+        n_folds = min(self.cv, int(shared.min()))
+        rows = sizes[place] > 1
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed)
+        search = GridSearchCV(self.classifier, self.grid, cv=splitter, refit=False, n_jobs=1)
+        search.fit(X[rows], y[rows])
+        settings: Settings = search.best_params_
+        words = ", ".join(f"{name}={value}" for name, value in settings.items())
+        accuracy = search.cv_results_["mean_test_score"][search.best_index_]
+        return settings, f"tuned ({accuracy:.3f} right in {counted(n_folds, 'fold')}: {words})"

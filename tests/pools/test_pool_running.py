@@ -58,7 +58,7 @@ SMALL = {
 
 
 def test_every_member_answers_the_test_part_as_scikit_learn_would(split):
-    answers = run_pool(split, SMALL, folds=3)
+    answers = run_pool(split, SMALL, cv=3)
     own = GaussianNB().fit(split.X_train, split.y_train).predict(split.X_test)
     np.testing.assert_array_equal(answers.predictions[0], own)
     assert answers.items[0] == f"row_{split.test[0]}"
@@ -66,7 +66,7 @@ def test_every_member_answers_the_test_part_as_scikit_learn_would(split):
 
 
 def test_cross_validation_is_the_mean_over_folds_with_its_standard_error(split):
-    answers = run_pool(split, {"bayes": GaussianNB()}, folds=5, random_state=4)
+    answers = run_pool(split, {"bayes": GaussianNB()}, cv=5, random_state=4)
     accuracies = [
         GaussianNB()
         .fit(split.X_train[a], split.y_train[a])
@@ -79,38 +79,38 @@ def test_cross_validation_is_the_mean_over_folds_with_its_standard_error(split):
 
 
 def test_artificial_members_keep_their_places_in_cross_validation(split):
-    answers = run_pool(split, "artificial", folds=4)
+    answers = run_pool(split, "artificial", cv=4)
     assert dict(zip(answers.members, answers.cv_accuracy, strict=True))["optimal"] == 1
     assert dict(zip(answers.members, answers.cv_accuracy, strict=True))["pessimal"] == 0
 
 
 def test_without_folds_nothing_is_cross_validated(split):
-    answers = run_pool(split, {"bayes": GaussianNB()}, folds=0)
+    answers = run_pool(split, {"bayes": GaussianNB()}, cv=0)
     assert np.isnan(answers.cv_accuracy).all()
     assert not answers.remarks
 
 
 def test_the_number_of_workers_changes_no_byte(split, same):
-    alone = run_pool(split, SMALL, folds=3)
-    assert same(alone, run_pool(split, SMALL, folds=3, n_jobs=2))
-    assert same(alone, run_pool(split, SMALL, folds=3, time_limit=60))
+    alone = run_pool(split, SMALL, cv=3)
+    assert same(alone, run_pool(split, SMALL, cv=3, n_jobs=2))
+    assert same(alone, run_pool(split, SMALL, cv=3, time_limit=60))
 
 
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
 def test_other_backends_of_joblib_change_no_byte(split, same, backend):
-    # Threads answer through servants; multiprocessing, like ray, hands over whole lists only.
+    # Threads answer through workers; multiprocessing, like ray, returns whole lists only.
     pool = {name: SMALL[name] for name in ("bayes", "tree", "perceptron")}
     with parallel_config(backend=backend, n_jobs=2):
-        there = run_pool(split, pool, folds=2)
-    assert same(run_pool(split, pool, folds=2), there)
+        there = run_pool(split, pool, cv=2)
+    assert same(run_pool(split, pool, cv=2), there)
 
 
 def test_a_seed_decides_and_neither_order_nor_company_matter(split):
     forest = RandomForestClassifier(2, max_depth=2)
-    alone = run_pool(split, {"forest": forest}, folds=0)
-    among = run_pool(split, {"tree": DecisionTreeClassifier(), "forest": forest}, folds=0)
+    alone = run_pool(split, {"forest": forest}, cv=0)
+    among = run_pool(split, {"tree": DecisionTreeClassifier(), "forest": forest}, cv=0)
     np.testing.assert_array_equal(alone.predictions[0], among.predictions[1])
-    others = [run_pool(split, {"forest": forest}, folds=0, random_state=k) for k in range(1, 6)]
+    others = [run_pool(split, {"forest": forest}, cv=0, random_state=k) for k in range(1, 6)]
     assert any((other.predictions != alone.predictions).any() for other in others)
 
 
@@ -125,7 +125,7 @@ def test_a_seed_decides_and_neither_order_nor_company_matter(split):
     ],
 )
 def test_a_member_that_fails_is_recorded_and_skipped(split, deed, reason):
-    answers = run_pool(split, {"odd": Odd(deed), "bayes": GaussianNB()}, folds=2)
+    answers = run_pool(split, {"odd": Odd(deed), "bayes": GaussianNB()}, cv=2)
     assert (answers.predictions[0] == -1).all()
     assert np.isnan(answers.cv_accuracy[0])
     assert answers.responses(split.y_test).respondents == ("bayes",)
@@ -139,40 +139,40 @@ def test_a_member_that_cannot_be_made_fails_like_one_that_cannot_be_fitted(split
     def broken(part, seed):
         raise RuntimeError("no such thing")
 
-    answers = run_pool(split, [Member("odd", broken)], folds=2)
+    answers = run_pool(split, [Member("odd", broken)], cv=2)
     assert answers.failures == {"odd": "RuntimeError: no such thing"}
 
 
 def test_a_fit_that_never_ends_is_stopped(split):
     pool = {"odd": Odd("hang"), "bayes": GaussianNB()}
     begin = time.monotonic()
-    answers = run_pool(split, pool, folds=2, time_limit=1.0)
+    answers = run_pool(split, pool, cv=2, time_limit=1.0)
     assert time.monotonic() - begin < 30
     assert answers.failures == {"odd": "stopped at the time limit of 1 s"}
     assert answers.cv_accuracy[1] > 0.5
 
 
 def test_a_process_that_dies_takes_nobody_with_it(split):
-    answers = run_pool(split, {"odd": Odd("die"), "bayes": GaussianNB()}, folds=0, time_limit=60)
+    answers = run_pool(split, {"odd": Odd("die"), "bayes": GaussianNB()}, cv=0, time_limit=60)
     assert answers.failures == {"odd": "its process ended with status 9"}
 
 
 def test_a_member_that_takes_its_worker_down_is_found_and_skipped(split, same):
     pool = {"bayes": GaussianNB(), "odd": Odd("die"), "tree": DecisionTreeClassifier()}
-    answers = run_pool(split, pool, folds=2, n_jobs=2)
+    answers = run_pool(split, pool, cv=2, n_jobs=2)
     assert answers.failures == {"odd": "its process ended with status 9"}
-    assert same(answers, run_pool(split, pool, folds=2, time_limit=60))
+    assert same(answers, run_pool(split, pool, cv=2, time_limit=60))
 
 
 def test_what_a_member_prints_does_not_get_between_the_answers(split):
-    answers = run_pool(split, {"odd": Odd("chat")}, folds=2, time_limit=60)
+    answers = run_pool(split, {"odd": Odd("chat")}, cv=2, time_limit=60)
     assert not answers.failures
 
 
 def test_a_member_that_changes_its_data_harms_no_other(split):
     before = split.X_train.copy()
-    answers = run_pool(split, {"odd": Odd("spoil"), "bayes": GaussianNB()}, folds=2)
-    alone = run_pool(split, {"bayes": GaussianNB()}, folds=2)
+    answers = run_pool(split, {"odd": Odd("spoil"), "bayes": GaussianNB()}, cv=2)
+    alone = run_pool(split, {"bayes": GaussianNB()}, cv=2)
     np.testing.assert_array_equal(split.X_train, before)
     np.testing.assert_array_equal(answers.predictions[1], alone.predictions[0])
     assert answers.cv_accuracy[1] == alone.cv_accuracy[0]
@@ -181,7 +181,7 @@ def test_a_member_that_changes_its_data_harms_no_other(split):
 def test_warnings_are_counted_in_words_and_not_shown(split):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        answers = run_pool(split, {"odd": Odd("warn"), "few": SMALL["perceptron"]}, folds=2)
+        answers = run_pool(split, {"odd": Odd("warn"), "few": SMALL["perceptron"]}, cv=2)
     assert not caught
     assert answers.remarks["odd"] == "RuntimeWarning (3 times)"
     assert "1 member (odd): RuntimeWarning" in answers.notes
@@ -192,14 +192,14 @@ def test_folds_that_lack_a_class_are_skipped_and_said(splits):
     split = splits()
     split.y_train[:] = np.where(np.arange(60) < 30, 0, 1)
     split.y_train[0] = 2
-    answers = run_pool(split, {"bayes": GaussianNB()}, folds=4)
+    answers = run_pool(split, {"bayes": GaussianNB()}, cv=4)
     assert answers.remarks["bayes"].startswith("1 of 4 folds skipped: a class had no member")
     assert np.isfinite(answers.cv_accuracy[0])
 
 
 def test_fewer_folds_where_no_class_has_as_many_members(splits):
     split = splits(n=15, n_test=6)
-    answers = run_pool(split, {"guess": DummyClassifier()}, folds=10)
+    answers = run_pool(split, {"guess": DummyClassifier()}, cv=10)
     largest = np.bincount(split.y_train).max()
     assert f"{largest} folds instead of 10" in answers.remarks["guess"]
 
@@ -229,7 +229,7 @@ def test_a_number_of_jobs_that_means_nothing_is_refused(split, n_jobs):
 
 def test_progress_says_what_is_done_and_what_runs(split):
     told = []
-    run_pool(split, SMALL, folds=2, progress=lambda *state: told.append(state))
+    run_pool(split, SMALL, cv=2, progress=lambda *state: told.append(state))
     assert told == [
         (0, 5, "bayes"),
         (1, 5, "tree"),
@@ -243,8 +243,8 @@ def test_progress_says_what_is_done_and_what_runs(split):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"folds": 1}, "folds is 1"),
-        ({"folds": 2.5}, "folds is 2.5"),
+        ({"cv": 1}, "cv is 1"),
+        ({"cv": 2.5}, "cv is 2.5"),
         ({"time_limit": 0}, "time_limit is 0"),
         ({"time_limit": float("nan")}, "time_limit is nan"),
         ({"random_state": -1}, "random_state is -1"),

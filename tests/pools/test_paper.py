@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from itemwise.pools.artificial import is_artificial, misplaced
-from itemwise.pools.paper import artificial_classifiers, real_classifiers
+from itemwise.pools.paper import artificial_classifiers, is_artificial, misplaced, real_classifiers
 
 NAMES = ["optimal", "SVM", "MLP", "majority", "random 1", "pessimal"]
 

@@ -1,10 +1,10 @@
-"""A process of its own for members that must be stopped, or that do not run in the main thread.
+"""Worker processes for members with a time limit, or outside the main thread.
 
-A signal cannot interrupt a fit that is inside compiled code, and the workers of dask run members in
-threads. So a member with a time limit is answered by a servant: a child process that waits for
-tasks, serves one after the other, and is killed when one takes too long. It ends with its master,
-as soon as the fit at work lets Python run. What travels through the pipe comes from this program
-and goes to its own child; nothing of it is ever stored.
+A signal cannot interrupt a fit that is inside compiled code, and dask runs members in threads. So a
+member with a time limit is fitted by a worker: a child process that waits for tasks, does one after
+the other, and is killed when one takes too long. A worker ends with its parent, as soon as the
+current fit lets Python run. What travels through the pipe comes from this program and goes to its
+own child; nothing of it is ever stored.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from typing import BinaryIO
 
 from itemwise.pools.outcomes import Outcome, Task, answer, one_line
 
-SECONDS_BETWEEN_LOOKS = 1.0
-START = "from itemwise.pools.servants import serve; serve()"
+SECONDS_BETWEEN_CHECKS = 1.0
+START = "from itemwise.pools.workers import serve; serve()"
 
 
 def answer_within(task: Task, time_limit: float | None, *, apart: bool = False) -> Outcome:
-    """Answer here where that is safe, or let a servant do it; `apart` asks for one anyway.
+    """Run a task here if that is safe, and in a worker otherwise, or if `apart`.
 
-    Counting warnings is not safe in threads, so members answer here in the main thread only.
+    Counting warnings is not safe in threads, so members run here only in the main thread.
     """
     main = threading.current_thread() is threading.main_thread()
     if time_limit is None and main and not apart:
         return answer(task)
-    return _Servant.hired().ask(task, time_limit)
+    return _Worker.ready().ask(task, time_limit)
 
 
 def dismiss() -> None:
-    """End the servants of this process that have nothing to do."""
+    """End the idle workers of this process."""
     while True:
         try:
-            servant = _idle.pop()
+            worker = _idle.pop()
         except IndexError:
             return
-        servant.end()
+        worker.end()
 
 
-class _Servant:
+class _Worker:
     """One child process."""
 
     def __init__(self) -> None:
@@ -61,33 +61,35 @@ class _Servant:
         )
 
     @classmethod
-    def hired(cls) -> _Servant:
-        """One that waits, or a new one."""
+    def ready(cls) -> _Worker:
+        """An idle worker, or a new one."""
         while True:
             try:
-                servant = _idle.pop()
+                worker = _idle.pop()
             except IndexError:
                 return cls()
-            if servant.process.poll() is None:
-                return servant
-            servant.end()  # it died while it waited
+            if worker.process.poll() is None:
+                return worker
+            worker.end()  # it died while it waited
 
     def ask(self, task: Task, time_limit: float | None) -> Outcome:
-        """The outcome of a task; over the limit, the servant is killed and the member failed."""
+        """The outcome of a task; at the time limit the worker is killed and the member fails."""
         import cloudpickle
 
         late = threading.Event()
         timer: threading.Timer | None = None
         served = False
         try:
-            _read(self._output)  # it says that it is ready: starting is not the member's time
+            _read(
+                self._output
+            )  # it says that it is ready: its start does not count as the member's time
             if time_limit is not None:
                 timer = threading.Timer(time_limit, self._stop, [late])
                 timer.daemon = True
                 timer.start()
             _write(self._input, cloudpickle.dumps(task))
             outcome = _outcome(_read(self._output))
-            if timer is not None:  # it may be at work this very moment
+            if timer is not None:  # it may be killing the worker at this moment
                 timer.cancel()
                 timer.join()
             served = not late.is_set()
@@ -103,12 +105,12 @@ class _Servant:
         return outcome
 
     def end(self) -> None:
-        """Kill it, if it still lives, and leave nothing open."""
+        """Kill it, if it is still alive, and close its pipes."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                with suppress(OSError):  # what was left to write has no reader any more
+                with suppress(OSError):  # unwritten data has no reader any more
                     pipe.close()
 
     def _stop(self, late: threading.Event) -> None:
@@ -134,19 +136,19 @@ class _Servant:
         return self.process.stdout  # type: ignore[return-value]
 
 
-_idle: list[_Servant] = []
+_idle: list[_Worker] = []
 atexit.register(dismiss)
 
 
 def serve() -> None:
-    """Be a servant: answer tasks from standard input until it closes."""
+    """Work on tasks from standard input until it closes."""
     import cloudpickle
 
     tasks, outcomes = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted master ends its servants itself
-    os.dup2(2, 1)  # what a classifier prints must not get between the outcomes
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted parent ends its workers itself
+    os.dup2(2, 1)  # what a classifier prints must not mix with the outcomes
     threading.Thread(target=_end_with_parent, args=[os.getppid()], daemon=True).start()
-    import sklearn.model_selection  # noqa: F401 - now, not in the time of the first member
+    import sklearn.model_selection  # noqa: F401 - now, not during the first member's time
 
     while True:
         _write(outcomes, b"ready")
@@ -162,9 +164,9 @@ def serve() -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """A servant whose master was killed has nobody to answer to."""
+    """End this worker once its parent is gone."""
     while os.getppid() == parent:
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(SECONDS_BETWEEN_CHECKS)
     os._exit(1)
 
 

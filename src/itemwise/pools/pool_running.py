@@ -1,4 +1,4 @@
-"""The runner: members in parallel, each finished one kept at once."""
+"""The runner: members in parallel, and each finished one stored at once."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ import numpy as np
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
-from itemwise.pools import servants
+from itemwise.pools import workers
 from itemwise.pools.answers import NO_ANSWER, Answers
 from itemwise.pools.members import Part, SplitLike
-from itemwise.pools.outcomes import Outcome, Task
+from itemwise.pools.outcomes import Outcome, Store, Task
 from itemwise.pools.pool import find_pool
-from itemwise.pools.storing import Store
 from itemwise.progress import Progress, telling
 from itemwise.responses.aligning import row_name
 from itemwise.words import counted, listed
@@ -33,37 +32,39 @@ def run_pool(
     pool: Any,
     *,
     folder: PathLike | None = None,
-    folds: int = 10,
+    cv: int = 10,
     time_limit: float | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
     progress: Progress | bool = True,
 ) -> Answers:
-    """Fit every member of a pool on the training part and ask it the whole test part.
+    """Fit every member of a pool on the training part, and predict the test part with it.
 
-    With a `folder`, each finished member is written at once, and a run that ended early goes on
-    where it was. `time_limit` is in seconds, for all that one member does: fit, answers and
-    `folds`-fold cross-validation (0 folds: none); it also gives each member a process that may
-    crash. Members run with joblib, so that
-    `joblib.parallel_config` chooses `n_jobs` and the backend, a cluster of dask among them.
+    `split` comes from `split_dataset`. `pool` is a name in `itemwise.pools.POOLS`, or a list or
+    mapping of scikit-learn classifiers. Each member is also cross-validated on the training part
+    with `cv` folds (0: not at all).
 
-    `progress` is True (a bar in a terminal or a notebook), False, or a callable of (members done,
-    members in all, those that run).
+    With a `folder`, each finished member is stored at once, and an interrupted run resumes.
+    `time_limit` is the number of seconds that one member may take in all; with it, each member
+    runs in a process of its own, which may crash without harm. Members run with joblib, so
+    `joblib.parallel_config` sets `n_jobs` and the backend, including a dask cluster.
 
-    `split` is what `split_dataset` gives, `pool` a name in `itemwise.pools.POOLS`, or a list or
-    mapping of scikit-learn classifiers. Same `random_state`, same answers. The frame has a row a
-    member: cv_accuracy, cv_accuracy_se, failure, remarks.
+    `progress` is True (a bar in a terminal or a notebook), False, or a callable that takes members
+    done, members in all, and the names of those that run.
+
+    The same `random_state` gives the same answers. The frame has one row per member: cv_accuracy,
+    cv_accuracy_se, failure, remarks.
 
     >>> import itemwise as iw
     >>> from sklearn.dummy import DummyClassifier
     >>> split = iw.split_dataset(iw.load_dataset("sklearn:iris"))
-    >>> found = iw.run_pool(split, {"majority": DummyClassifier()}, folds=0, progress=False)
+    >>> found = iw.run_pool(split, {"majority": DummyClassifier()}, cv=0, progress=False)
     >>> found.members, len(found.items)
     (('majority',), 45)
     """
     chosen, part = find_pool(pool), Part.of(split)
-    _check(folds, time_limit, random_state, n_jobs)
-    tasks = [Task(member, part, int(folds), int(random_state)) for member in chosen.members]
+    _check(cv, time_limit, random_state, n_jobs)
+    tasks = [Task(member, part, int(cv), int(random_state)) for member in chosen.members]
     store = None if folder is None else Store.at(folder, part)
     outcomes, notes = _stored(store, tasks, time_limit)
     waiting = [place for place in range(len(tasks)) if place not in outcomes]
@@ -80,18 +81,18 @@ def run_pool(
                 outcomes[place] = outcome
                 watch.report()
     finally:
-        servants.dismiss()
+        workers.dismiss()
     return _assembled(tasks, outcomes, notes)
 
 
-def _check(folds: Any, time_limit: Any, random_state: Any, n_jobs: Any) -> None:
+def _check(cv: Any, time_limit: Any, random_state: Any, n_jobs: Any) -> None:
     if n_jobs is not None and (not _whole(n_jobs) or n_jobs == 0):
         raise InputError(
-            f"n_jobs is {n_jobs!r}, but it should be a whole number other than 0; -1 is for all "
+            f"n_jobs is {n_jobs!r}, but it should be a whole number other than 0; -1 means all "
             "cores."
         )
-    if not _whole(folds) or folds < 0 or folds == 1:
-        raise InputError(f"folds is {folds!r}, but it should be 2 or more, or 0 for none.")
+    if not _whole(cv) or cv < 0 or cv == 1:
+        raise InputError(f"cv is {cv!r}, but it should be 2 or more, or 0 for none.")
     if time_limit is not None and not _seconds(time_limit):
         raise InputError(
             f"time_limit is {time_limit!r}, but it should be a number of seconds above 0, or None."
@@ -115,7 +116,7 @@ def _seconds(value: Any) -> bool:
 def _stored(
     store: Store | None, tasks: list[Task], time_limit: float | None
 ) -> tuple[dict[int, Outcome], list[str]]:
-    """What an earlier run finished, and in words what else its folder holds."""
+    """The members that an earlier run finished, and notes on what else is in its folder."""
     outcomes: dict[int, Outcome] = {}
     notes: list[str] = []
     if store is None:
@@ -127,15 +128,15 @@ def _stored(
         except FileError:
             damaged += 1
             continue
-        # Stopped at another limit, a member gets another chance.
+        # A member that was stopped at another time limit is tried again.
         if outcome is not None and outcome.time_limit in (None, time_limit):
             outcomes[place] = outcome
     if damaged:
-        notes.append(f"{counted(damaged, 'stored member')} in '{store.folder}' damaged: made anew")
+        notes.append(f"{counted(damaged, 'stored member')} in '{store.folder}' damaged: run again")
     if strangers := store.strangers(tasks):
         notes.append(
-            f"{counted(strangers, 'stored member')} in '{store.folder}' left alone: made by "
-            "another pool, data set, seed, setting or version"
+            f"{counted(strangers, 'stored member')} in '{store.folder}' ignored: they "
+            "belong to another pool, data set, seed, setting or version"
         )
     return outcomes, notes
 
@@ -143,7 +144,7 @@ def _stored(
 def _answered_by_all(
     tasks: list[Task], waiting: list[int], time_limit: float | None, n_jobs: int | None
 ) -> Generator[tuple[int, Outcome], None, None]:
-    """Outcomes as they come; after a member that took its worker down, each answers apart."""
+    """Outcomes as they come; once a member crashed its worker, each gets a process of its own."""
     left = set(waiting)
     try:
         with closing(_answered(tasks, waiting, time_limit, n_jobs)) as answered:
@@ -162,9 +163,9 @@ def _answered(
     *,
     apart: bool = False,
 ) -> Generator[tuple[int, Outcome], None, None]:
-    """Outcomes as they come, with the place of their task.
+    """Outcomes as they come, with the position of their task.
 
-    A backend that cannot hand over one result at a time (that of ray) works in rounds.
+    A backend that cannot return one result at a time, such as ray's, works in rounds.
     """
     from joblib import Parallel, delayed, effective_n_jobs
 
@@ -172,7 +173,7 @@ def _answered(
         return
     calls = [delayed(_answer)(place, tasks[place], time_limit, apart=apart) for place in waiting]
     try:
-        # One member a batch: a batch is handed over only when all of it is done.
+        # One member per batch: a batch is returned only when all of it is done.
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     except ValueError:
         size = effective_n_jobs(n_jobs)
@@ -185,19 +186,19 @@ def _answered(
             yield result
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that members were stopped is no news
+            warnings.simplefilter("ignore", UserWarning)  # members were stopped on purpose
             results.close()
 
 
 def _answer(
     place: int, task: Task, time_limit: float | None, *, apart: bool
 ) -> tuple[int, Outcome]:
-    return place, servants.answer_within(task, time_limit, apart=apart)
+    return place, workers.answer_within(task, time_limit, apart=apart)
 
 
 @dataclass
 class _Watch:
-    """Tells how far a run is."""
+    """Reports the progress of one run."""
 
     tasks: list[Task]
     outcomes: dict[int, Outcome]
@@ -205,7 +206,7 @@ class _Watch:
     progress: Progress
 
     def report(self) -> None:
-        """Call back."""
+        """Report the members done, and those that run."""
         self.progress(len(self.outcomes), len(self.tasks), self._running())
 
     def _running(self) -> str:
@@ -240,7 +241,7 @@ def _or_nan(value: float | None) -> float:
 
 
 def _in_words(outcomes: list[tuple[str, Outcome]]) -> list[str]:
-    """Who failed, and who had something to remark: how many, and the first of them."""
+    """Notes on members that failed, and on those with remarks: how many, and the first few."""
     notes = []
     if failed := {name: o.failure for name, o in outcomes if o.failure is not None}:
         first, reason = next(iter(failed.items()))
@@ -253,3 +254,22 @@ def _in_words(outcomes: list[tuple[str, Outcome]]) -> list[str]:
         for remark in sorted({remark.partition(" (")[0] for remark in outcome.remarks}):
             remarks.setdefault(remark, []).append(name)
     return notes + [f"{listed(names, 'member')}: {text}" for text, names in sorted(remarks.items())]
+
+
+@dataclass
+class CombinedProgress:
+    """Reports the progress of several runs as one: members done, of the members of all runs."""
+
+    total: int  # members of all runs
+    progress: Progress
+    done: int = 0  # members of the runs before
+
+    def of(self, name: str, members: int) -> Progress:
+        """The callable to pass to `run_pool` for one of the runs."""
+        before = self.done
+        self.done += members
+
+        def report(done: int, _total: int | None, running: str) -> None:
+            self.progress(before + done, self.total, f"{name}: {running}" if running else name)
+
+        return report

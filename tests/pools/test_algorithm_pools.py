@@ -4,8 +4,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from itemwise.pools import Member, find_pool, run_pool
-from itemwise.pools.random_configurations import ALGORITHMS
-from itemwise.pools.tuned import GRIDS, GridSearch, tuned_classifiers
+from itemwise.pools.algorithm_pools import ALGORITHMS, GRIDS, GridSearch, tuned_classifiers
 
 NEIGHBOURS = GridSearch("nearest neighbours", {"n_neighbors": (1, 5, 9), "p": (2, 1)})
 MEMBERS = {member.name: member for member in tuned_classifiers()}
@@ -32,11 +31,11 @@ def test_every_setting_of_every_grid_can_be_trained(algorithm, split):
     grid = GRIDS[algorithm]
     first = {name: options[:1] for name, options in grid.items()}
     pool = [
-        Member(f"{name}={option}", GridSearch(algorithm, {**first, name: (option,)}, folds=2))
+        Member(f"{name}={option}", GridSearch(algorithm, {**first, name: (option,)}, cv=2))
         for name, options in grid.items()
         for option in options
     ]
-    answers = run_pool(split, pool, folds=0)
+    answers = run_pool(split, pool, cv=0)
     (note,) = answers.notes
     assert note.startswith(f"{len(pool)} members (")
     assert note.endswith("): tuned")  # no failures, no warnings
@@ -56,12 +55,12 @@ def test_the_best_settings_are_those_of_scikit_learn_and_are_told(split):
 
 def test_the_runner_passes_on_which_settings_were_chosen(split, tmp_path, same):
     pool = [MEMBERS["nearest neighbours"], MEMBERS["LDA"], MEMBERS["linear SVM"]]
-    answers = run_pool(split, pool, folds=2, folder=tmp_path)
+    answers = run_pool(split, pool, cv=2, folder=tmp_path)
     # Folds of 24 rows cannot try 25 neighbours; that is no reason to warn.
     assert answers.notes == ("3 members (nearest neighbours, LDA, linear SVM): tuned",)
     assert "shrinkage=" in answers.remarks["LDA"]
     assert "in 5 folds" in answers.to_frame().loc["nearest neighbours", "remarks"]
-    assert same(answers, run_pool(split, pool, folds=2, folder=tmp_path))
+    assert same(answers, run_pool(split, pool, cv=2, folder=tmp_path))
 
 
 def test_a_seed_decides(split):

@@ -46,7 +46,7 @@ def counting(name, calls):
 
 
 def run(split, folder, **kw):
-    return run_pool(split, kw.pop("pool", POOL), folder=folder, folds=2, **kw)
+    return run_pool(split, kw.pop("pool", POOL), folder=folder, cv=2, **kw)
 
 
 def test_a_finished_run_is_not_done_again(split, tmp_path, same):
@@ -164,7 +164,7 @@ def test_members_of_another_run_are_left_alone_and_said(split, tmp_path, same, c
     second = run(split, tmp_path, **pool | change)
     assert same(second, run(split, None, **pool | change))
     assert before.items() < stored(tmp_path).items()
-    assert "left alone: made by another pool, data set, seed" in second.notes[0]
+    assert "belong to another pool, data set, seed" in second.notes[0]
 
 
 def test_another_split_of_the_same_name_is_another_run(splits, tmp_path, same):
@@ -179,7 +179,7 @@ def test_a_member_stopped_in_time_is_tried_again_with_more_time(split, tmp_path)
         return GaussianNB()
 
     pool = [Member("slow", slow, "slow")]
-    kw = {"folder": tmp_path, "folds": 0}
+    kw = {"folder": tmp_path, "cv": 0}
     assert run_pool(split, pool, time_limit=0.5, **kw).failures
     assert len(stored(tmp_path)) == 1
     begin = time.monotonic()
