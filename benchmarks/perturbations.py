@@ -1,7 +1,7 @@
-"""Images made harder, given away, or turned against a model: what an alarm is tried on.
+"""Perturbed images for testing alarms: blurred, watermarked, or adversarial.
 
-Images are (n, height, width) or (n, height, width, channels), of floats or of uint8; what comes
-back has the same shape and type. Kinds and strengths are those of Martínez-Plumed et al. (2022).
+Images are (n, height, width) or (n, height, width, channels), as floats or uint8; the result has
+the same shape and type. Kinds and strengths are those of Martínez-Plumed et al. (2022).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from itemwise.words import counted
 
 Images: TypeAlias = NDArray[Any]
 
-# Width of the kernel in pixels, and the range its variance is drawn from.
+# Width of the kernel in pixels, and the range from which its variance is drawn.
 STRENGTHS = {"low": (5, 0.1, 2.0), "medium": (9, 2.0, 10.0), "high": (13, 10.0, 20.0)}
 CORNERS = 4
-HALVINGS = 6  # of adversarial noise
-TALLEST_MARK = 8  # a mark is this part of the image high and wide, but at least a pixel
+HALVINGS = 6  # bisection steps when adversarial noise is weakened
+TALLEST_MARK = 8  # a mark is 1/8 of the image in height and width, but at least one pixel
 
 
 def blur(images: Images, strength: str = "medium", *, random_state: int = 0) -> Images:
-    """Blur each image with a Gaussian kernel whose variance is drawn anew.
+    """Blur each image with a Gaussian kernel with a random variance.
 
     `strength` is "low", "medium" or "high": kernels 5, 9 and 13 pixels wide, and variances from
     0.1 to 2, 2 to 10 and 10 to 20.
@@ -56,10 +56,10 @@ def watermark(
 ) -> Images:
     """Write the class of each image into its corners, as a binary number.
 
-    Each bit is a small square, bright for one and zero for zero; bits go round the four corners,
-    and on along the upper and lower edge where there are more than four. `classes` gives the
-    numbers, from one on; without it, they are those of the sorted `labels`. `bright` is the value
-    of a lit pixel, without it the largest of all images; it must differ from zero.
+    Each bit is a small square, bright for one and dark for zero. Bits occupy the four corners, and
+    continue along the upper and lower edge if there are more than four. `classes` gives the order
+    in which classes are numbered from one; by default it is that of the sorted `labels`. `bright`
+    is the value of a lit pixel, by default the largest of all images; it must differ from zero.
     """
     given, truth = _checked(images), _checked_labels(labels, len(images))
     light = _checked_light(given, bright)
@@ -89,13 +89,13 @@ def adversarial(
     steps: int = 300,
     random_state: int = 0,
 ) -> Images:
-    """Noise that turns the answers of `model` away from the labels, while a person sees the same.
+    """Add noise that makes `model` wrong but that a person hardly sees.
 
-    No pixel changes by more than `size` of the range of all images. The search is a random one
-    over squares, after the Square Attack of Andriushchenko et al. (2020): it asks `model` for
-    nothing but `predict_proba` of the images as rows of pixels, and keeps what brings the label
-    down. Noise that works is then made as weak as it may be. Images that the model gets wrong
-    already, or keeps getting right, come back as they were.
+    No pixel changes by more than `size` times the range of all images. The search draws random
+    squares, after the Square Attack of Andriushchenko et al. (2020). It only calls
+    `predict_proba` of `model`, on the images as rows of pixels, and keeps changes that lower the
+    probability of the label. Noise that works is then made as weak as possible. Images that the
+    model already gets wrong, or still gets right, are returned unchanged.
     """
     given, truth = _checked(images), _checked_labels(labels, len(images))
     reach = _reach(given, size)
@@ -109,7 +109,7 @@ def adversarial(
     columns = _columns(model, truth)
     found, margin = clean.copy(), _margins(model, clean, columns)
     for step in range(steps):
-        active = np.flatnonzero(margin >= 0)  # on a tie, the label may still be named
+        active = np.flatnonzero(margin >= 0)  # on a tie, the label may still be predicted
         if not active.size:
             break
         noise = found[active] - clean[active]
@@ -124,7 +124,7 @@ def adversarial(
 
 
 def _weakened(given: Images, found: Floats, model: Any, columns: NDArray[np.intp]) -> Images:
-    """The same noise, halved and halved again between what still fools the model and what not."""
+    """Weaken the noise by bisection between the strengths that do and do not fool the model."""
     clean = given.astype(np.float64)
     best = _like(given, found)
     works, fails = np.ones(len(given)), np.zeros(len(given))
@@ -142,10 +142,14 @@ def _checked(images: Images) -> Images:
     try:
         given = np.asarray(images)
     except ValueError as error:
-        raise InputError(f"images are no array: {error}. Bring all to one size.") from error
+        raise InputError(
+            f"images are not an array: {error}. Resize all images to one size."
+        ) from error
     check_images(given, "images")
     if given.dtype != np.uint8 and not np.issubdtype(given.dtype, np.floating):
-        raise InputError(f"images are of {given.dtype}, but should be floats or uint8. Convert.")
+        raise InputError(
+            f"images are of type {given.dtype}, but should be floats or uint8. Convert them."
+        )
     return given
 
 
@@ -155,11 +159,11 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def _checked_light(given: Images, bright: Any) -> float:
-    """The value of a lit pixel, if the images can hold it and it can be told from an unlit one."""
+    """Return the value of a lit pixel, if the images can hold it and it differs from zero."""
     if bright is None and not given.max():
         raise InputError(
-            "The largest value of all images is 0, so that a mark as bright could not be seen. "
-            "Say how bright it should be: bright=1.0, or 255 for uint8."
+            "The largest value of all images is 0, so a mark of that value would be invisible. "
+            "Set its value: bright=1.0, or 255 for uint8."
         )
     light = given.max() if bright is None else bright
     if given.dtype == np.uint8:
@@ -174,7 +178,7 @@ def _checked_light(given: Images, bright: Any) -> float:
 
 
 def _numbered(truth: NDArray[Any], classes: Any) -> tuple[NDArray[np.int64], int]:
-    """The number of each label, from one on, and how many classes there are."""
+    """Return the number of each label, starting at one, and the number of classes."""
     try:
         known = list(np.unique(truth) if classes is None else classes)
         number = {label: place + 1 for place, label in enumerate(known)}
@@ -189,12 +193,12 @@ def _numbered(truth: NDArray[Any], classes: Any) -> tuple[NDArray[np.int64], int
 
 
 def _reach(given: Images, size: Any) -> float:
-    """By how much a pixel may change; refused where that would be nothing."""
+    """Return the largest change of a pixel; raise an error if it would be nothing."""
     if not is_number(size) or not 0 < size <= 1:
         raise InputError(f"size is {size!r}, but it must be above 0 and at most 1.")
     low, high = float(given.min()), float(given.max())
     if low == high:
-        raise InputError(f"All pixels of all images are {low:g}, so that noise has no room.")
+        raise InputError(f"All pixels of all images are {low:g}, so there is no room for noise.")
     whole = given.dtype == np.uint8
     least = 1.0 if whole else float(np.spacing(given.dtype.type(max(abs(low), abs(high)))))
     reach = float(size) * (high - low)
@@ -211,7 +215,7 @@ def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:
     if found.shape != (count,):
         raise InputError(
             f"labels has shape {found.shape}, but there are {counted(count, 'image')}. "
-            "Give one label an image."
+            "Give one label per image."
         )
     return found
 
@@ -222,7 +226,7 @@ def _like(given: Images, values: Floats) -> Images:
 
 
 def _corner(bit: int, side: int) -> tuple[slice, slice]:
-    """Where a bit stands: upper left, upper right, lower left, lower right, then further in."""
+    """Return the position of a bit: from the upper left to the lower right corner, then inwards."""
     place, turn = bit % CORNERS, bit // CORNERS
     near, far = (
         slice(turn * side, (turn + 1) * side),
@@ -233,7 +237,7 @@ def _corner(bit: int, side: int) -> tuple[slice, slice]:
 
 
 def _columns(model: Any, truth: NDArray[Any]) -> NDArray[np.intp]:
-    """The column of predict_proba in which each label stands."""
+    """Return the column of predict_proba for each label."""
     place = {label: column for column, label in enumerate(np.asarray(model.classes_).tolist())}
     unknown = [label for label in truth.tolist() if label not in place]
     if unknown:
@@ -242,7 +246,7 @@ def _columns(model: Any, truth: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _margins(model: Any, images: Floats, columns: NDArray[np.intp]) -> Floats:
-    """By how much the label leads the next class, in logarithms of their chances."""
+    """Return the log-probability of the label minus that of the next class."""
     chance = np.log(np.maximum(model.predict_proba(images.reshape(len(images), -1)), 1e-300))
     rows = np.arange(len(images))
     label = chance[rows, columns]
@@ -251,7 +255,7 @@ def _margins(model: Any, images: Floats, columns: NDArray[np.intp]) -> Floats:
 
 
 def _side(shape: tuple[int, ...], spent: float) -> int:
-    """Squares begin at half the image and shrink to a pixel."""
+    """Return the side of the squares, from half the image down to one pixel."""
     return max(1, round(0.5 * min(shape[1:3]) * (1 - spent) ** 2))
 
 

@@ -133,7 +133,7 @@ def test_noise_works_on_whole_numbers_and_against_a_forest(digits):
         (np.zeros((2, 8, 8), dtype=int), "floats or uint8"),
         (np.full((2, 8, 8), np.nan), "NaN or infinite"),
         (np.zeros((2, 3, 8, 8)), "channels first"),
-        ([np.zeros((8, 8)), np.zeros((9, 9))], "Bring all to one size"),
+        ([np.zeros((8, 8)), np.zeros((9, 9))], "Resize all images to one size"),
     ],
 )
 def test_what_is_no_array_of_images_is_refused(images, message):
@@ -152,7 +152,7 @@ GREY = np.tile(np.arange(8, dtype=np.uint8), (4, 8, 1))
         ({"classes": [0, 1]}, "not among the classes"),
         ({"classes": 4}, "lists of names or numbers"),
         ({"images": np.ones((4, 2, 2)), "classes": range(300)}, "do not fit"),
-        ({"images": BLACK}, "largest value of all images is 0.*Say how bright"),
+        ({"images": BLACK}, "largest value of all images is 0.*Set its value"),
         ({"bright": 300}, "bright is 300, but a lit pixel must be from 1 to 255"),
         ({"bright": 0.4}, "from 1 to 255"),
         ({"bright": "a"}, "bright is 'a'"),
