@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from itemwise.capability.risk import accepted, fewest_cases, risk_coverage
 from itemwise.errors import InputError
-from itemwise.numerics.binning import share_interval, share_tail
+from itemwise.numerics.intervals import share_interval, share_tail
 
 
 def sample(n, seed, slope=3.0, level=4.0):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itemwise.learning.conformal import conformal_interval
-from itemwise.numerics.reach import conformal_rank
+from itemwise.numerics.intervals import conformal_rank
 
 
 @pytest.mark.parametrize(

@@ -1,43 +1,11 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
-from itemwise.numerics.binning import (
-    edges_by_quantile,
-    edges_by_width,
-    places,
-    sums_by_bin,
-    wilson,
-)
+from itemwise.numerics.binning import edges_by_quantile, edges_by_width, places, sums_by_bin
 from itemwise.numerics.robust import robust_limits
 
 numbers = st.lists(st.floats(-100, 100), min_size=1, max_size=40).map(np.array)
-
-
-@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
-def test_wilson_is_that_of_scipy(level):
-    n = np.repeat(np.arange(1, 12), 12)
-    right = np.minimum(np.tile(np.arange(12), 11), n)
-    low, high = wilson(right.astype(float), n.astype(float), level)
-    for k, (count, total) in enumerate(zip(right, n, strict=True)):
-        wanted = binomtest(count, total).proportion_ci(level, method="wilson")
-        assert (low[k], high[k]) == pytest.approx((wanted.low, wanted.high), abs=1e-14)
-
-
-@pytest.mark.parametrize("n", [5, 40, 300])
-def test_wilson_covers_the_truth_as_often_as_it_says_over_truths(n):
-    """For a single truth coverage swings around the level, since counts are whole."""
-    random = np.random.default_rng(0)
-    truth = random.uniform(size=40_000)
-    right = random.binomial(n, truth).astype(float)
-    low, high = wilson(right, np.full(right.shape, float(n)), 0.95)
-    assert np.mean((low <= truth) & (truth <= high)) == pytest.approx(0.95, abs=0.01)
-
-
-def test_of_nothing_no_share_is_known():
-    assert np.isnan(wilson(np.zeros(1), np.zeros(1), 0.95)).all()
 
 
 @given(numbers, st.integers(1, 12), st.sampled_from([edges_by_quantile, edges_by_width]))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.numerics.agreement import correlation, kendall
+from itemwise.numerics.rankings import correlation, kendall
 from itemwise.ratings import selection
 from itemwise.ratings.points import points
 from itemwise.ratings.selection import grow

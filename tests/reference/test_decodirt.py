@@ -12,8 +12,8 @@ from scipy.special import expit
 from itemwise import Responses, ThreePL, calibrate, decode_responses
 from itemwise.responses.encoding import encode
 from itemwise.scoring import NormalPopulation, score_abilities, staged_abilities
+from itemwise.scoring.expected_scores import true_scores
 from itemwise.scoring.likelihood import Posterior, plan_nodes
-from itemwise.scoring.scores import true_scores
 
 NAMES = [
     *("Bioresponse", "MiceProtein", "analcatdata_dmft", "blood-transfusion-service-center"),

@@ -19,8 +19,7 @@ from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.results import Result
 from itemwise.scoring import Abilities, Population, score_abilities
-from itemwise.scoring.completion import completed_means
-from itemwise.scoring.scores import total_scores, true_scores
+from itemwise.scoring.expected_scores import completed_means, total_scores, true_scores
 from itemwise.words import counted
 
 if TYPE_CHECKING:

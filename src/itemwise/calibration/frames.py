@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from itemwise.numerics.arrays import Floats
     from itemwise.responses import Responses
-    from itemwise.scoring.scores import ScoreSums
+    from itemwise.scoring.expected_scores import ScoreSums
 
 FARTHEST = 1e6  # an ability beyond is none
 

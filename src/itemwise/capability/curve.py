@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.success import curves_of, points
+from itemwise.numerics.success_curves import curves_of, points
 
 FEWEST = 10  # cases of a class from which a curve is learnt
 LEAST_SLOPE, MOST_SLOPE = 0.25, 20.0

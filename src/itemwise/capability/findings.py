@@ -9,7 +9,7 @@ import numpy as np
 
 from itemwise.arguments import one_of
 from itemwise.errors import InputError
-from itemwise.numerics.binning import wilson
+from itemwise.numerics.intervals import wilson
 from itemwise.results import Result
 from itemwise.words import counted
 

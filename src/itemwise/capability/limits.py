@@ -13,7 +13,7 @@ from itemwise.capability.class_test import run_class_tests
 from itemwise.capability.curve import UNKNOWN, SuccessCurve, learn_curve
 from itemwise.capability.risk import Accepted, accepted, fewest_cases
 from itemwise.numerics.arrays import Bools, Floats
-from itemwise.numerics.binning import share_interval
+from itemwise.numerics.intervals import share_interval
 from itemwise.words import counted
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from itemwise.capability.findings import Capability
 from itemwise.capability.preparing import Cases, Prepared, prepare
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.binning import wilson
 from itemwise.numerics.classification import (
     auc_error,
     auc_of_scores,
     classic_metrics,
     confusion_counts,
 )
+from itemwise.numerics.intervals import wilson
 from itemwise.progress import Progress, telling
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from itemwise.arguments import checked_share
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
-from itemwise.numerics.binning import share_interval, share_tail
+from itemwise.numerics.intervals import share_interval, share_tail
 from itemwise.results import Result
 from itemwise.words import counted
 

@@ -16,7 +16,7 @@ from itemwise.capability.limits import Codes
 from itemwise.capability.risk import RiskCoverage, accepted, risk_coverage
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
-from itemwise.numerics.binning import share_interval
+from itemwise.numerics.intervals import share_interval
 from itemwise.results import Result
 from itemwise.words import counted
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.diagnosis import Diagnosis
-from itemwise.diagnostics.subject import own_or_given
+from itemwise.diagnostics.diagnosis import Diagnosis, own_or_given
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks

@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.diagnosis import Diagnosis
+from itemwise.diagnostics.diagnosis import (
+    Diagnosis,
+    checked_calibration,
+    own_or_given,
+    population_nodes,
+)
 from itemwise.diagnostics.moments import (
     Family,
     Ints,
@@ -30,7 +35,6 @@ from itemwise.diagnostics.moments import (
     observed_moments,
     quadratic_form,
 )
-from itemwise.diagnostics.subject import checked_calibration, own_or_given, population_nodes
 from itemwise.errors import InputError
 from itemwise.models.categorical import Categorical
 from itemwise.numerics.arrays import Floats

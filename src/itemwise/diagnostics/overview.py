@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.diagnosis import Diagnosis
+from itemwise.diagnostics.diagnosis import Diagnosis, own_or_given
 from itemwise.diagnostics.dimensionality import dimensionality
 from itemwise.diagnostics.item_fit import item_fit
 from itemwise.diagnostics.label_trouble import label_trouble
@@ -15,7 +15,6 @@ from itemwise.diagnostics.local_dependence import local_dependence
 from itemwise.diagnostics.model_fit import model_fit
 from itemwise.diagnostics.reliability import reliability
 from itemwise.diagnostics.respondent_fit import respondent_fit
-from itemwise.diagnostics.subject import own_or_given
 from itemwise.responses import Table
 from itemwise.results import gathered
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.neighbours import ROUNDING, runs_within
+from itemwise.numerics.rankings import ROUNDING, runs_within
 from itemwise.responses import Responses, Table
 from itemwise.responses.rivals import rivals
 from itemwise.results import Result

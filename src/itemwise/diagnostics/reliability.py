@@ -17,8 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.diagnosis import Diagnosis
-from itemwise.diagnostics.subject import checked_calibration, own_or_given, population_nodes
+from itemwise.diagnostics.diagnosis import (
+    Diagnosis,
+    checked_calibration,
+    own_or_given,
+    population_nodes,
+)
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Table

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.subject import own_or_given
+from itemwise.diagnostics.diagnosis import own_or_given
 from itemwise.models.base import MeasurementModel
 from itemwise.models.categorical import Categorical
 from itemwise.numerics.arrays import Floats

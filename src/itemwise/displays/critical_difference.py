@@ -9,7 +9,7 @@ import numpy as np
 from itemwise.displays.base import Display, tidy
 from itemwise.displays.style import Style, footnote, label, lines_that_fit, name_width
 from itemwise.errors import InputError
-from itemwise.numerics.neighbours import runs_within
+from itemwise.numerics.rankings import runs_within
 from itemwise.words import counted
 
 if TYPE_CHECKING:

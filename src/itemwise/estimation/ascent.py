@@ -13,7 +13,7 @@ import numpy as np
 
 from itemwise.estimation.engine import tell_iteration
 from itemwise.estimation.expectation import expect
-from itemwise.estimation.held import Held
+from itemwise.estimation.held_items import Held
 from itemwise.estimation.information import WholeInformation
 from itemwise.estimation.maximization import (
     Slopes,
@@ -30,10 +30,9 @@ from itemwise.estimation.maximization import (
 from itemwise.estimation.scale import once_only, prior_information, scale_step, tangents
 from itemwise.estimation.tables import Expectation, Tables, of_items
 from itemwise.models.base import MeasurementModel
-from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import Run, by_items
-from itemwise.numerics.newton import safe_information
+from itemwise.numerics.newton import Anderson, safe_information
 from itemwise.numerics.quadrature import Nodes
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded

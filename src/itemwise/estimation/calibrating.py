@@ -13,7 +13,7 @@ from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO, find_preset, pick_model
 from itemwise.estimation.em import EM
 from itemwise.estimation.engine import Engine, Fit
-from itemwise.estimation.fixing import check_engine, held_note, items_held
+from itemwise.estimation.held_items import check_engine, held_note, items_held
 from itemwise.estimation.joint import Joint
 from itemwise.estimation.remarks import flag_notes, item_flags, table_notes
 from itemwise.estimation.shojima import Shojima

@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 
 from itemwise.estimation.tables import Expectation
-from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.newton import Anderson
 from itemwise.numerics.quadrature import Nodes
 from itemwise.scoring.population import HistogramPopulation, Population
 

@@ -13,8 +13,7 @@ from itemwise.estimation.ascent import Ascent, Task, ascend
 from itemwise.estimation.density import Density
 from itemwise.estimation.engine import Fit, check_settings, log_base
 from itemwise.estimation.expectation import expect_generally
-from itemwise.estimation.factor import factor_start
-from itemwise.estimation.held import Held
+from itemwise.estimation.held_items import Held
 from itemwise.estimation.information import (
     MOST_EXACT,
     WholeInformation,
@@ -23,11 +22,11 @@ from itemwise.estimation.information import (
 )
 from itemwise.estimation.maximization import keep_inside, log_penalty
 from itemwise.estimation.normal import with_moments
-from itemwise.estimation.start import start
+from itemwise.estimation.starting_values import factor_start, start
 from itemwise.models.base import MeasurementModel
-from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import workers
+from itemwise.numerics.newton import Anderson
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.scoring import HistogramPopulation, NormalPopulation

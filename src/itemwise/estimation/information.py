@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itemwise.estimation.expectation import expect
-from itemwise.estimation.held import Held
+from itemwise.estimation.held_items import Held
 from itemwise.estimation.maximization import add_diagonal, penalty_slopes
 from itemwise.estimation.normal import expect_normally
 from itemwise.estimation.scale import tangents

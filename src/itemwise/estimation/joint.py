@@ -20,7 +20,7 @@ from itemwise.estimation.maximization import (
     item_slopes,
     newton_step,
 )
-from itemwise.estimation.start import start
+from itemwise.estimation.starting_values import start
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks

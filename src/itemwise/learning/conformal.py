@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from itemwise.arguments import as_number
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.reach import conformal_rank
+from itemwise.numerics.intervals import conformal_rank
 
 Indices: TypeAlias = NDArray[np.intp]
 

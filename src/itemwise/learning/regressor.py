@@ -35,8 +35,8 @@ from itemwise.learning.rows import (
     plan_of,
 )
 from itemwise.learning.targets import difficulty_of, same_for_all
-from itemwise.numerics.agreement import prediction_figures
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.rankings import prediction_figures
 from itemwise.words import counted
 
 if TYPE_CHECKING:

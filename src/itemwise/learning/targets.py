@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.numerics.agreement import is_constant
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.rankings import is_constant
 from itemwise.results import Result
 from itemwise.words import counted
 

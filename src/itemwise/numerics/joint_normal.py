@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itemwise.numerics.anderson import Anderson
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.newton import Anderson
 
 MOST_ROUNDS, MOST_STEPS = 40, 400
 SETTLED_ROUND, SETTLED_STEP = 3e-4, 1e-6  # of standardized covariances

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.numerics.agreement import kendall
+from itemwise.numerics.rankings import kendall
 from itemwise.ratings.points import Points, points_within
 from itemwise.ratings.selection import grow
 

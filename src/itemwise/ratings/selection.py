@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.numerics.agreement import correlation, pair_signs, sign_agreement
 from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.rankings import correlation, pair_signs, sign_agreement
 from itemwise.ratings.points import Points, share
 
 if TYPE_CHECKING:

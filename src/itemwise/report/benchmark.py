@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from itemwise.diagnostics import compare_ranks
-from itemwise.diagnostics.usable import informative, upright_items
+from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError
 from itemwise.files import file_name_of
 from itemwise.report.folder import ReportFolder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from itemwise.diagnostics.usable import informative
+from itemwise.diagnostics.diagnosis import informative
 from itemwise.files import PathLike, file_name_of
 from itemwise.report.folder import ReportFolder
 from itemwise.studies import ClassifierComparison, ConfusionCurves

@@ -1,4 +1,4 @@
-"""How likely responses are at given abilities, and what that says of the respondents."""
+"""Responses along the scale: their likelihood, their posterior, and the nodes for both."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.quadrature import Nodes, plan
-from itemwise.responses.encoding import Block
+from itemwise.responses.encoding import Block, Encoded
 from itemwise.scoring.population import STANDARD, Population
 
 LOWEST = 1_000.0  # nats below the best node at which a place no longer counts
 PROBES = 121  # where information is looked at; a steep item must not hide between two
+
+FINER = 0.5  # steps, so that a population narrower than the usual one leaves enough of them
 
 
 class LogLikelihood:
@@ -101,3 +103,20 @@ def plan_nodes(
     narrowest = 1 / sqrt(1 / population.sd**2 + most)
     steepest = 2 * sqrt(float(xp.max(information)))  # a logistic curve tells at most slope² / 4
     return plan(narrowest, low, high, population.log_density, max(steepest, 1e-6), coarsening)
+
+
+def likelihood_on_nodes(
+    data: Encoded, model: MeasurementModel, coords: Floats, population: Population
+) -> tuple[Floats, Floats]:
+    """Equally spaced abilities, and the log-likelihood of each row there, (n_rows, n_nodes)."""
+    nodes = plan_nodes(model, coords, population, coarsening=FINER)
+    log_likelihood = LogLikelihood(model.log_terms(coords, nodes.coarse))
+    parts = []
+    for rows in data.blocks(nodes.fine.size):
+        found = log_likelihood(data.block(rows))
+        if nodes.interpolation is not None:
+            # As in the posterior: what is all but impossible must not swamp the rest.
+            floor = found.max(axis=1, keepdims=True) - LOWEST
+            found = np.maximum(found, floor) @ nodes.interpolation
+        parts.append(found)
+    return nodes.fine, np.concatenate(parts)

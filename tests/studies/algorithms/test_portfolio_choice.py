@@ -6,7 +6,7 @@ import pytest
 
 import itemwise as iw
 from itemwise.displays import Display
-from itemwise.numerics.shapley import virtual_best_shapley
+from itemwise.numerics.performance_tables import virtual_best_shapley
 from itemwise.numerics.splines import fit_splines
 from itemwise.studies import ChosenPortfolio
 from itemwise.studies.algorithms.portfolio_choice import AXES, METHODS, Candidates, choose, ranked

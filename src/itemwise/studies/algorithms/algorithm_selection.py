@@ -20,8 +20,8 @@ from itemwise.errors import InputError
 from itemwise.learning.regressor import FEWEST
 from itemwise.learning.rows import is_frame
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.columns import fair_means, worst_where_missing
-from itemwise.numerics.paired import reach_of_parts
+from itemwise.numerics.intervals import reach_of_parts
+from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.results import Result
 from itemwise.studies.algorithms.algorithm_selector import (
     DIFFICULTY,

@@ -17,7 +17,7 @@ import numpy as np
 from itemwise.calibration import Calibration
 from itemwise.estimation.remarks import AT_BOUND, FEW_RESPONDENTS, UNSEEN
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.columns import means
+from itemwise.numerics.performance_tables import means
 from itemwise.numerics.special import log_normal_cdf
 from itemwise.numerics.splines import FEWEST_VALUES, too_few
 from itemwise.studies.algorithms.performances import Performances

@@ -14,8 +14,13 @@ import numpy as np
 from itemwise.arguments import as_number, checked_share, whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.columns import fair_means, means, worst_where_missing
-from itemwise.numerics.shapley import shapley_shares, virtual_best_shapley
+from itemwise.numerics.performance_tables import (
+    fair_means,
+    means,
+    shapley_shares,
+    virtual_best_shapley,
+    worst_where_missing,
+)
 from itemwise.numerics.splines import Splines
 from itemwise.results import Result
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.columns import fair_means, worst_where_missing
-from itemwise.numerics.paired import reach_of_parts
+from itemwise.numerics.intervals import reach_of_parts
+from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.results import Result
 from itemwise.studies.algorithms.performances import Performances, as_performances
 from itemwise.studies.algorithms.portfolio_choice import (

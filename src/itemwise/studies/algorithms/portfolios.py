@@ -21,7 +21,7 @@ from itemwise.estimation import calibrate
 from itemwise.estimation.shojima import Shojima
 from itemwise.models import Continuous
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.columns import means, ranges
+from itemwise.numerics.performance_tables import means, ranges
 from itemwise.numerics.special import sigmoid_pair
 from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines, too_few
 from itemwise.responses import Responses

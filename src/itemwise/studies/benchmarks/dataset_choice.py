@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.numerics.agreement import kendall, spearman
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.rankings import kendall, spearman
 from itemwise.pools.paper import is_artificial, misplaced
 from itemwise.ratings.halving import LEAST_TO_SPLIT, chance_of_ranking, judge_by_halves
 from itemwise.ratings.points import Points, points

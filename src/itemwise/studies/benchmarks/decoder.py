@@ -16,14 +16,14 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.datasets import Dataset, Split, load_datasets, metadata, split_dataset
-from itemwise.diagnostics.usable import informative, upright_items
+from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation import calibrate
 from itemwise.estimation.choosing import AUTO
 from itemwise.estimation.remarks import FEW_RESPONDENTS
 from itemwise.files import file_name_of
 from itemwise.models import MeasurementModel, find_model
-from itemwise.numerics.binning import wilson
+from itemwise.numerics.intervals import wilson
 from itemwise.pools import Answers, Pool, find_pool, run_pool
 from itemwise.pools.paper import OPTIMAL, PESSIMAL
 from itemwise.pools.pool_running import CombinedProgress
@@ -31,7 +31,7 @@ from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import encode
 from itemwise.scoring import METHODS, Abilities, score_abilities, staged_abilities
-from itemwise.scoring.scores import true_scores
+from itemwise.scoring.expected_scores import true_scores
 from itemwise.studies.benchmarks.decoding import BenchmarkDecoding, Limits
 from itemwise.words import counted, listed
 

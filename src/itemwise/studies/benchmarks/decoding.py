@@ -11,7 +11,7 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics import LabelTrouble, label_trouble
-from itemwise.diagnostics.usable import alike, informative
+from itemwise.diagnostics.diagnosis import alike, informative
 from itemwise.errors import InputError
 from itemwise.pools.paper import OPTIMAL
 from itemwise.results import Result

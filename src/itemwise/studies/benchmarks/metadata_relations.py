@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.numerics.agreement import correlation_interval
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
+from itemwise.numerics.rankings import correlation_interval
 from itemwise.results import Result
 from itemwise.words import counted, listed
 

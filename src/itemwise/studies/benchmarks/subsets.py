@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.numerics.agreement import kendall, spearman
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.rankings import kendall, spearman
 from itemwise.pools.paper import is_artificial, misplaced
 from itemwise.ratings import Ratings, play, ranks
 from itemwise.ratings.points import points

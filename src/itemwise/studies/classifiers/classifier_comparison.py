@@ -17,7 +17,7 @@ import numpy as np
 from itemwise.datasets import Dataset, Split, load_dataset, split_dataset
 from itemwise.datasets.labels import label_text
 from itemwise.diagnostics import RankComparison, compare_ranks
-from itemwise.diagnostics.usable import upright_items
+from itemwise.diagnostics.diagnosis import upright_items
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.usable import informative, upright_items
+from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError
-from itemwise.numerics.agreement import kendall
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.rankings import kendall
 from itemwise.responses import Responses
 from itemwise.results import Result
-from itemwise.scoring.scores import total_scores, true_scores
+from itemwise.scoring.expected_scores import total_scores, true_scores
 from itemwise.studies.classifiers.measures import MEASURES, RANGE, Measured, measure
 from itemwise.studies.classifiers.predictions import (
     Cells,

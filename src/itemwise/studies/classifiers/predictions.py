@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
 from itemwise.datasets.labels import in_order, label_text
-from itemwise.diagnostics.usable import informative
+from itemwise.diagnostics.diagnosis import informative
 from itemwise.errors import InputError
 from itemwise.responses.aligning import is_numbered
 from itemwise.words import counted, listed, shown

@@ -11,9 +11,10 @@ import numpy as np
 from itemwise.errors import InputError
 from itemwise.learning.targets import difficulty_of
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.binning import edges_by_quantile, places, sums_by_bin, wilson
+from itemwise.numerics.binning import edges_by_quantile, places, sums_by_bin
+from itemwise.numerics.intervals import wilson
 from itemwise.numerics.robust import robust_limits
-from itemwise.numerics.success import Curves
+from itemwise.numerics.success_curves import Curves
 from itemwise.responses.aligning import aligned
 from itemwise.words import counted
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.binning import sums_by_bin, wilson
+from itemwise.numerics.binning import sums_by_bin
+from itemwise.numerics.intervals import wilson
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import (

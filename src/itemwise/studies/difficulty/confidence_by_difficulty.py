@@ -13,8 +13,8 @@ from itemwise.arguments import as_number, whole_number
 from itemwise.errors import InputError
 from itemwise.learning.targets import difficulty_of
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.binning import wilson
-from itemwise.numerics.calibration_error import (
+from itemwise.numerics.intervals import wilson
+from itemwise.numerics.prediction_error import (
     calibration_error,
     confidence_bins,
     error_by_chance,

@@ -15,9 +15,9 @@ from itemwise.learning.pipelines import pipeline_of
 from itemwise.learning.presets import PRESETS, checked_name, regressor_of, unwrapped
 from itemwise.learning.rows import Rows
 from itemwise.learning.targets import PREDICTED, DifficultyTargets, equally_hard
-from itemwise.numerics.agreement import correlation_interval, prediction_figures
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
+from itemwise.numerics.rankings import correlation_interval, prediction_figures
 from itemwise.progress import Progress, telling
 from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import (

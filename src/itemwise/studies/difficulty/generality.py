@@ -16,7 +16,7 @@ from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.logistic_regression import logistic_curves
+from itemwise.numerics.success_curves import logistic_curves
 from itemwise.responses import Table, as_responses
 from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import (

@@ -15,8 +15,8 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.learning.targets import DifficultyTargets, difficulty_of
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.binning import sums_by_bin, wilson
-from itemwise.numerics.paired import mcnemar, paired_difference
+from itemwise.numerics.binning import sums_by_bin
+from itemwise.numerics.intervals import mcnemar, paired_difference, wilson
 from itemwise.responses import Table, as_responses
 from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import (

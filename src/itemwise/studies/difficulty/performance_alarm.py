@@ -15,7 +15,7 @@ import numpy as np
 from itemwise.arguments import as_number, checked_share
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.success import Curves, curves_at_mean, curves_of, foretold, points
+from itemwise.numerics.success_curves import Curves, curves_at_mean, curves_of, foretold, points
 from itemwise.results import Result
 from itemwise.studies.difficulty.alarm_samples import Sample, alarm_points, read_sample
 from itemwise.words import counted

@@ -14,7 +14,7 @@ from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.reach import conformal_quantile, normal_reach
+from itemwise.numerics.intervals import conformal_quantile, normal_reach
 from itemwise.responses import Responses
 from itemwise.results import Result
 from itemwise.words import counted, listed

@@ -16,8 +16,8 @@ from itemwise.estimation import calibrate
 from itemwise.estimation.choosing import AUTO, model_of_choices
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.intervals import conformal_quantile, conformal_rank, normal_reach
 from itemwise.numerics.prediction_error import prediction_error
-from itemwise.numerics.reach import conformal_quantile, conformal_rank, normal_reach
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.answered import answered

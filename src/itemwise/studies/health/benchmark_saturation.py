@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.usable import informative
+from itemwise.diagnostics.diagnosis import informative
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.binning import wilson
 from itemwise.numerics.clustered import Grouping, clustered_means, t_test
-from itemwise.numerics.paired import mcnemar
+from itemwise.numerics.intervals import mcnemar, wilson
 from itemwise.responses import Responses
 from itemwise.responses.cells import as_floats
 from itemwise.words import counted, listed

@@ -11,8 +11,7 @@ import numpy as np
 from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
 from itemwise.diagnostics import label_trouble, local_dependence
-from itemwise.diagnostics.subject import checked_calibration
-from itemwise.diagnostics.usable import informative
+from itemwise.diagnostics.diagnosis import checked_calibration, informative
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.numerics.arrays import Floats

@@ -20,9 +20,8 @@ from itemwise.estimation import calibrate
 from itemwise.estimation.choosing import model_of_few
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.binning import wilson_limits
 from itemwise.numerics.clustered import Grouping, Means, clustered_means
-from itemwise.numerics.reach import t_reach
+from itemwise.numerics.intervals import t_reach, wilson_limits
 from itemwise.responses import Responses
 
 LONGEST = 100  # iterations: abilities from few responses are imprecise anyway

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, Means, clustered_means, t_test
+from itemwise.numerics.intervals import mcnemar, paired_difference, t_reach
 from itemwise.numerics.multiplicity import CORRECTIONS, holm
-from itemwise.numerics.paired import mcnemar, paired_difference
-from itemwise.numerics.reach import t_reach
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from itemwise.calibration import Calibration
 from itemwise.estimation.choosing import AUTO
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.multiplicity import CORRECTIONS
-from itemwise.numerics.reach import normal_reach
 from itemwise.responses import Table, as_responses
 from itemwise.responses.answered import answered
 from itemwise.results import Result

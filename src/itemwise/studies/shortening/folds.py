@@ -13,8 +13,8 @@ from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import workers
+from itemwise.numerics.intervals import conformal_quantile
 from itemwise.numerics.prediction_error import grouped_se, prediction_error
-from itemwise.numerics.reach import conformal_quantile
 from itemwise.progress import Progress
 from itemwise.responses import Responses
 from itemwise.responses.copies import Ints, copies, grouped_folds

@@ -16,7 +16,7 @@ from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.reach import normal_reach
+from itemwise.numerics.intervals import normal_reach
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
 from itemwise.studies.shortening.folds import BASELINE, Margin, bounds, known_of, margin

@@ -13,7 +13,7 @@ from itemwise.estimation import calibrate
 from itemwise.estimation.choosing import AUTO
 from itemwise.models import MeasurementModel
 from itemwise.numerics.blocks import workers
-from itemwise.numerics.reach import conformal_rank
+from itemwise.numerics.intervals import conformal_rank
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.answered import answered

@@ -15,6 +15,7 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.choosing import AUTO
 from itemwise.models import MeasurementModel, Normal, Prior
+from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.joint_normal import (
     Correlations,
     JointNormal,
@@ -22,13 +23,12 @@ from itemwise.numerics.joint_normal import (
     correlations,
     fit_joint_normal,
 )
-from itemwise.numerics.reach import normal_reach
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.cells import as_floats
 from itemwise.responses.encoding import encode
 from itemwise.results import Result
-from itemwise.scoring.on_nodes import likelihood_on_nodes
+from itemwise.scoring.likelihood import likelihood_on_nodes
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""How well rankings agree: the tau-b of Kendall (1945) and Spearman's rho, for many at once."""
+"""Rankings: how well they agree, and which neighbours on a line lie close together.
+
+Agreement is the tau-b of Kendall (1945) and Spearman's rho, for many rankings at once.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from numpy.typing import NDArray
 from itemwise.numerics.arrays import Floats
 
 Signs: TypeAlias = NDArray[np.float32]  # sums of them are exact up to millions of pairs
+
+ROUNDING = 1e-9
 
 
 def pair_signs(values: Floats) -> Signs:
@@ -93,3 +98,13 @@ def _dot(signs: Signs, others: Signs) -> Floats:
 
 def _ratio(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+
+
+def runs_within(ascending: Floats, reach: float) -> list[tuple[int, int]]:
+    """Slices of at least two neighbours less than `reach` apart, none inside another."""
+    runs: list[tuple[int, int]] = []
+    for start in range(len(ascending)):
+        stop = int(np.searchsorted(ascending, ascending[start] + reach - ROUNDING))
+        if stop - start > 1 and (not runs or stop > runs[-1][1]):
+            runs.append((start, stop))
+    return runs

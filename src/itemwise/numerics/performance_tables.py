@@ -1,4 +1,7 @@
-"""Exact Shapley values of the virtual-best game (Fréchette and others, 2016)."""
+"""Tables of performance, problems × algorithms, with gaps (NaN): columns and Shapley values.
+
+The Shapley values of the virtual-best game are exact (Fréchette and others, 2016).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.numerics.arrays import Floats
+
+
+def ranges(cells: Floats) -> Floats:
+    """From the least to the greatest number of each column; 0 where it has none."""
+    seen = ~np.isnan(cells)
+    most = np.where(seen, cells, -np.inf).max(axis=0)
+    least = np.where(seen, cells, np.inf).min(axis=0)
+    found: Floats = np.where(seen.any(axis=0), most - least, 0.0)
+    return found
+
+
+def means(cells: Floats) -> Floats:
+    """Of each column over its numbers; NaN where it has none."""
+    seen = ~np.isnan(cells)
+    count = np.where(seen.any(axis=0), seen.sum(axis=0), np.nan)
+    found: Floats = np.where(seen, cells, 0.0).sum(axis=0) / count
+    return found
+
+
+def worst_where_missing(cells: Floats) -> Floats:
+    """Gaps at the least number of their row, which is the worst where higher is better."""
+    worst = np.fmin.reduce(cells, axis=1)[:, None]
+    filled: Floats = np.where(np.isnan(cells), worst, cells)
+    return filled
+
+
+def fair_means(cells: Floats) -> Floats:
+    """Mean of each column with gaps at the worst of their rows; -inf where it is empty.
+
+    A mean over its own numbers would prefer a column that is known in good rows only.
+    """
+    found: Floats = np.where(
+        np.isnan(cells).all(axis=0), -np.inf, worst_where_missing(cells).mean(axis=0)
+    )
+    return found
 
 
 def virtual_best_shapley(performance: Floats, worst: float) -> Floats:

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import check_grad
 
 from itemwise import Continuous, Responses, calibrate, simulate
-from itemwise.estimation.factor import _maximum, _misfit
+from itemwise.estimation.starting_values import _maximum, _misfit
 
 
 def one_factor(loading, noise):

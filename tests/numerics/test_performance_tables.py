@@ -1,4 +1,4 @@
-"""Shapley values of the virtual-best game against its definition."""
+"""Columns of tables with gaps."""
 
 from itertools import permutations
 
@@ -8,7 +8,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from itemwise.numerics.shapley import shapley_shares, virtual_best_shapley
+from itemwise.numerics.performance_tables import (
+    fair_means,
+    means,
+    ranges,
+    shapley_shares,
+    virtual_best_shapley,
+    worst_where_missing,
+)
+
+GAPS = np.array([[1.0, np.nan, np.nan], [3.0, 5.0, np.nan]])
+
+
+def test_means_and_ranges_of_columns_leave_out_what_is_missing():
+    np.testing.assert_array_equal(means(GAPS), [2.0, 5.0, np.nan])
+    np.testing.assert_array_equal(ranges(GAPS), [2.0, 0.0, 0.0])
+
+
+def test_what_is_missing_counts_as_the_worst_of_its_row():
+    np.testing.assert_array_equal(worst_where_missing(GAPS), [[1, 1, 1], [3, 5, 3]])
+    np.testing.assert_array_equal(fair_means(GAPS), [2.0, 3.0, -np.inf])
+
 
 SCORES = st.one_of(st.floats(0, 1, width=16), st.sampled_from([0.0, 0.5, 1.0, np.nan]))
 TABLES = st.tuples(st.integers(1, 4), st.integers(1, 6)).flatmap(
