@@ -1,9 +1,10 @@
-"""What the service asks of a gate, and what it grants to a request."""
+"""What the service needs of a gate, what a request may contain, and how one is refused."""
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,28 +14,37 @@ from itemwise.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from starlette.responses import Response
+
+SENTENCES = {
+    401: "The header X-API-Key is missing or wrong.",
+    404: "There is nothing here. The paths are listed at /docs.",
+    405: "This path has another method. The methods are listed at /docs.",
+    431: "The headers of the request are too long.",
+    500: "Something failed inside the service; its log says what.",
+}
 
 
 class Gate(Protocol):
-    """What decides: a fitted CapabilityGate, or anything of its shape."""
+    """A fitted CapabilityGate, or any object with these attributes and this method."""
 
     classes_: Any
     capability_: pd.DataFrame
     kinds_: Mapping[str, str]
 
     def decide(self, X: pd.DataFrame) -> pd.DataFrame:
-        """One row a case: prediction, decision, cdi, difficulty, limit, reason."""
+        """One row per case: prediction, decision, cdi, difficulty, limit, reason."""
         ...
 
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """How much one request may ask for, and how much may wait."""
+    """Limits on the size and time of a request, and on what may wait."""
 
     rows: int = 1_000
     body_bytes: int = 1_048_576
-    seconds: float = 10.0  # to send a whole request
-    waiting_rows: int = 20_000  # or as many as one request may have, where these are more
+    seconds: float = 10.0  # for sending a whole request
+    waiting_rows: int = 20_000  # at least `rows`
     connections: int = 500
 
     def __post_init__(self) -> None:
@@ -46,14 +56,14 @@ class RequestLimits:
 
 @dataclass(frozen=True)
 class Fields:
-    """The features of a gate as fields of a request."""
+    """The features of a gate, as fields of a request."""
 
     kinds: Mapping[str, str]  # name -> "number" | "text", in the order of the gate
-    missing: bool  # whether null is a value
+    missing: bool  # whether null is allowed
 
     @classmethod
     def of(cls, gate: Gate) -> Fields:
-        """Ask the gate for its features, and try whether it decides rows without values."""
+        """Return the features of the gate, and whether it accepts missing values."""
         names = getattr(gate, "feature_names_in_", None)
         ordered = list(gate.kinds_) if names is None else [str(name) for name in names]
         kinds = {name: gate.kinds_[name] for name in ordered}
@@ -61,14 +71,61 @@ class Fields:
 
 
 def _decides_missing(gate: Gate, kinds: Mapping[str, str]) -> bool:
-    """Most classifiers refuse rows with gaps; whether this one does is seen by asking it."""
+    """Try whether the gate decides a row of missing values; most classifiers refuse it."""
     import pandas as pd
 
-    gaps = {NUMBER: pd.Series([float("nan")]), TEXT: pd.Series([None], dtype=object)}
-    row = pd.DataFrame({name: gaps[kind] for name, kind in kinds.items()})
+    empty = {NUMBER: pd.Series([float("nan")]), TEXT: pd.Series([None], dtype=object)}
+    row = pd.DataFrame({name: empty[kind] for name, kind in kinds.items()})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return len(gate.decide(row)) == 1
-    except Exception:  # whatever a model raises, it does not take gaps
+    except Exception:  # whatever the model raises, it does not accept missing values
         return False
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A value that cannot be used: where it is in the request, and why."""
+
+    place: tuple[str | int, ...]  # such as ("rows", 2, "age")
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem in the form that FastAPI uses, which many clients know."""
+        where = "".join(
+            f"[{part}]" if isinstance(part, int) else f".{_short(part)}" for part in self.place
+        ).lstrip(".")
+        message = f"{where} {self.why}" if where else self.why
+        return {"loc": ["body", *self.place], "msg": message, "type": "value_error"}
+
+
+class RefusalError(Exception):
+    """A refused request: its status, and the `detail` that is sent back."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str | Sequence[Problem],
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, detail)
+        self.status, self.headers = status, headers
+        self.detail = detail if isinstance(detail, str) else [one.to_dict() for one in detail]
+
+
+def _short(name: str, most: int = 60) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def answer(refusal: RefusalError) -> Response:
+    """Return the response to a refused request."""
+    return as_json({"detail": refusal.detail}, refusal.status, refusal.headers)
+
+
+def as_json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a JSON response; NaN and infinity are bugs here, not data."""
+    from starlette.responses import Response
+
+    body = json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+    return Response(body, status, headers, media_type="application/json")

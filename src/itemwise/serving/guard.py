@@ -1,40 +1,41 @@
-"""What stands around every request: the key, the count, and the last word when something fails."""
+"""Around every request: the API key, counts for Prometheus, and an answer if something fails."""
 
 from __future__ import annotations
 
 import hmac
-import json
 import logging
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
+from itertools import accumulate
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from itemwise.serving.refusals import SENTENCES, RefusalError
+from itemwise.serving.contract import SENTENCES, RefusalError, answer
 
 if TYPE_CHECKING:
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from itemwise.serving.metrics import Metrics
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-OPEN = ("/healthz", "/docs", "/openapi.json")  # without a key: they tell no data
+OPEN = ("/healthz", "/docs", "/openapi.json")  # no key needed: they return no data
 PATHS = (*OPEN, "/decide", "/capability", "/metrics")
-GONE = 499  # the sender hung up; counted, never sent
-MOST_HEADER_BYTES = 32_768
+GONE = 499  # the client disconnected; counted, never sent
+MAX_HEADER_BYTES = 32_768
 HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 
 logger = logging.getLogger(__name__)
 
 
 class Guard:
-    """An ASGI layer: lets in who has the key, and lets nothing out but plain answers."""
+    """ASGI middleware: checks the key, counts requests, and hides tracebacks."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, key: str | None) -> None:
         self._app, self._metrics = app, metrics
         self._key = None if key is None else key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and count how it ended."""
+        """Pass the request on, and count its outcome."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -60,8 +61,8 @@ class Guard:
             self._metrics.count_request(path, status, perf_counter() - begin)
 
     def _refused(self, scope: Scope) -> RefusalError | None:
-        """Why a request does not come in; nothing if it does."""
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADER_BYTES:
+        """Return why the request is refused; None if it is not."""
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
             return RefusalError(431, SENTENCES[431])
         if self._key is None or scope["path"] in OPEN:
             return None
@@ -71,20 +72,58 @@ class Guard:
         return RefusalError(401, SENTENCES[401])
 
 
-def answer(refusal: RefusalError) -> Response:
-    """What the sender of a refused request gets."""
-    return as_json({"detail": refusal.detail}, refusal.status, refusal.headers)
-
-
-def as_json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON answer; NaN and infinity would be a mistake of ours."""
-    from starlette.responses import Response
-
-    body = json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
-    return Response(body, status, headers, media_type="application/json")
-
-
 def _hung_up(error: Exception) -> bool:
     from starlette.requests import ClientDisconnect
 
     return isinstance(error, ClientDisconnect)
+
+
+class Metrics:
+    """Counts and times since the start, in the text format of Prometheus; used by one thread."""
+
+    def __init__(self) -> None:
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._decisions: Counter[str] = Counter()
+        self._buckets: dict[str, list[int]] = {}
+        self._seconds: dict[str, float] = {}
+
+    def count_request(self, path: str, status: int, seconds: float) -> None:
+        """Count one request to `path`, answered with `status` after `seconds`."""
+        self._requests[path, status] += 1
+        buckets = self._buckets.setdefault(path, [0] * (len(BUCKETS) + 1))
+        buckets[bisect_left(BUCKETS, seconds)] += 1
+        self._seconds[path] = self._seconds.get(path, 0.0) + seconds
+
+    def count_decisions(self, decisions: Iterable[object]) -> None:
+        """Count rows by who decides them: the model or a person."""
+        self._decisions.update(str(decision) for decision in decisions)
+
+    def text(self) -> str:
+        """Return all metrics."""
+        return "\n".join([*self._counts(), *self._histogram(), ""])
+
+    def _counts(self) -> Iterable[str]:
+        yield "# HELP itemwise_requests_total Requests by path and status."
+        yield "# TYPE itemwise_requests_total counter"
+        for (path, status), count in sorted(self._requests.items()):
+            yield f'itemwise_requests_total{{path="{path}",status="{status}"}} {count}'
+        yield "# HELP itemwise_decisions_total Rows by who decides them."
+        yield "# TYPE itemwise_decisions_total counter"
+        for decision, count in sorted(self._decisions.items()):
+            yield f'itemwise_decisions_total{{decision="{_escaped(decision)}"}} {count}'
+
+    def _histogram(self) -> Iterable[str]:
+        name = "itemwise_request_seconds"
+        yield f"# HELP {name} Time from the headers of a request to the end of its response."
+        yield f"# TYPE {name} histogram"
+        for path, buckets in sorted(self._buckets.items()):
+            *sums, total = accumulate(buckets)
+            for limit, count in zip(BUCKETS, sums, strict=True):
+                yield f'{name}_bucket{{path="{path}",le="{limit:g}"}} {count}'
+            yield f'{name}_bucket{{path="{path}",le="+Inf"}} {total}'
+            yield f'{name}_sum{{path="{path}"}} {self._seconds[path]:.6f}'
+            yield f'{name}_count{{path="{path}"}} {total}'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

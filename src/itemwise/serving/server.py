@@ -1,4 +1,4 @@
-"""The service as a process: its socket, its server, its end."""
+"""Run the service: its socket, the HTTP server, and a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from itemwise.serving.contract import Gate, RequestLimits
 if TYPE_CHECKING:
     from types import FrameType
 
-FAREWELL_SECONDS = 30  # for running requests, once the process is told to end
+SHUTDOWN_SECONDS = 30  # for running requests to finish
 SWITCH_SECONDS = 0.0005
 
 
@@ -33,7 +33,7 @@ def serve(
 ) -> None:
     """Serve the gate until SIGTERM or Ctrl-C; running requests are finished first.
 
-    `port` 0 takes any free one. `ready` is called with the address as soon as requests are heard.
+    Port 0 chooses a free one. `ready` is called with the address once requests are accepted.
     """
     try:
         import uvicorn
@@ -45,31 +45,31 @@ def serve(
         http=_impatient(granted.seconds),
         ws="none",
         limit_concurrency=granted.connections,
-        timeout_graceful_shutdown=FAREWELL_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         access_log=False,
         log_config=None,
         log_level="error",
         server_header=False,
         proxy_headers=False,
     )
-    # The thread of the gate may hold the interpreter for long; answers should not wait for it.
+    # The gate's thread may hold the interpreter for long; other answers should not wait for it.
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.collect()
-    gc.freeze()  # what is loaded by now stays: no need to look through it again while others wait
-    with _listening(host, port) as heard:
+    gc.freeze()  # what is loaded now stays loaded, so the collector need not visit it again
+    with _listening(host, port) as listening:
         if ready is not None:
-            ready(_address(host, heard))
+            ready(_address(host, listening))
         _end_quietly()
-        uvicorn.Server(config).run(sockets=[heard])
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that hears requests from now on, even if they wait until the server runs."""
+    """Return a socket that accepts connections from now on, before the server runs."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        # Named as TCP, or asyncio does not turn off Nagle's delay, which costs 40 ms an answer.
+        # Named as TCP, or asyncio leaves Nagle's algorithm on, which costs 40 ms per response.
         made = socket.socket(family, kind, socket.IPPROTO_TCP)
     except OSError as error:
         raise _not_bound(host, port, error) from error
@@ -89,13 +89,13 @@ def _not_bound(host: str, port: int, error: Exception) -> InputError:
     )
 
 
-def _address(host: str, heard: socket.socket) -> str:
+def _address(host: str, listening: socket.socket) -> str:
     named = f"[{host}]" if ":" in host else host
-    return f"http://{named}:{heard.getsockname()[1]}"
+    return f"http://{named}:{listening.getsockname()[1]}"
 
 
 def _end_quietly() -> None:
-    """After a graceful end the server repeats the signal, which would kill the process."""
+    """Ignore SIGTERM after a graceful shutdown, when uvicorn raises it again."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _do_nothing)
 
@@ -105,17 +105,17 @@ def _do_nothing(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _impatient(seconds: float) -> type[Any]:
-    """The server's HTTP protocol, closing connections that do not finish the head of a request.
+    """Return uvicorn's HTTP protocol, closing connections that do not finish their headers.
 
-    Otherwise a few hundred open connections that say nothing would keep everyone else out. Bodies
-    have their own limit of time.
+    Otherwise a few hundred idle connections would keep everyone else out. Bodies have a time limit
+    of their own.
     """
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     protocol: Any = AutoHTTPProtocol
 
     class Impatient(protocol):  # type: ignore[misc]
-        """Waits for the head of a request for so many seconds and no longer."""
+        """Waits only so many seconds for the headers of a request."""
 
         _timer: Any = None
 

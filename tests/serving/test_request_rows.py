@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itemwise.serving import RequestLimits
-from itemwise.serving.contract import Fields
-from itemwise.serving.refusals import RefusalError
-from itemwise.serving.rows import LARGEST, read_rows
+from itemwise.serving.contract import Fields, RefusalError
+from itemwise.serving.request_rows import LARGEST, read_rows
 
 FIELDS = Fields({"age": "number", "sex": "text"}, missing=True)
 ANN = {"age": 30, "sex": "f"}

@@ -1,6 +1,6 @@
 """One call of the gate for all requests that wait at the same time.
 
-A call costs nearly the same for ten rows as for a hundred, so that a busy service decides more in
+A call costs nearly the same for ten rows as for a hundred, so a busy service decides more rows in
 the same time, and an idle one loses nothing.
 """
 
@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.serving.refusals import Problem, RefusalError
+from itemwise.serving.contract import Problem, RefusalError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.serving.contract import Gate, RequestLimits
-    from itemwise.serving.rows import Columns
+    from itemwise.serving.request_rows import Columns
 
 Decisions = list[dict[str, Any]]
-MOST_ROWS = 1_000  # in one call, unless a single request has more
-MOST_GATHERING_SECONDS = 0.01
+MAX_ROWS = 1_000  # in one call, unless a single request has more
+MAX_GATHERING_SECONDS = 0.01
 
 logger = logging.getLogger(__name__)
 
@@ -41,19 +41,19 @@ class _Waiting:
 
 
 class Decider:
-    """Asks the gate in a thread of its own, so that the service answers others meanwhile."""
+    """Calls the gate in its own thread, so that the service can answer other requests."""
 
     def __init__(self, gate: Gate, limits: RequestLimits) -> None:
         self._gate = gate
-        self._most_waiting = max(limits.waiting_rows, limits.rows)  # any request has room alone
+        self._max_waiting = max(limits.waiting_rows, limits.rows)  # a single request always fits
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gate")
         self._waiting: list[_Waiting] = []
         self._work: asyncio.Task[None] | None = None
 
     async def decide(self, columns: Columns) -> Decisions:
-        """What the gate says of these rows, in their order."""
+        """Return the decisions of the gate on these rows, in their order."""
         n_rows = len(next(iter(columns.values())))
-        if self._waiting_rows() + n_rows > self._most_waiting:
+        if self._waiting_rows() + n_rows > self._max_waiting:
             raise RefusalError(
                 503, "Too many rows are waiting. Try again in a second.", {"Retry-After": "1"}
             )
@@ -64,7 +64,7 @@ class Decider:
         return await waiting.decided
 
     def close(self) -> None:
-        """Let the thread end once it has nothing left to do."""
+        """Let the thread end when it has finished."""
         self._thread.shutdown(wait=False)
 
     async def _decide_all(self) -> None:
@@ -73,15 +73,15 @@ class Decider:
             batch, begin = self._next_batch(), perf_counter()
             outcomes = await loop.run_in_executor(self._thread, decide_batch, self._gate, batch)
             for one, outcome in zip(batch, outcomes, strict=True):
-                if one.decided.done():  # nobody waits for it any more
+                if one.decided.done():  # the client disconnected
                     continue
                 if isinstance(outcome, RefusalError):
                     one.decided.set_exception(outcome)
                 else:
                     one.decided.set_result(outcome)
-            if len(batch) > 1 and self._waiting_rows() < MOST_ROWS:
-                # Many ask: while some more come, the processor is free to hear and answer them.
-                await asyncio.sleep(min(perf_counter() - begin, MOST_GATHERING_SECONDS))
+            if len(batch) > 1 and self._waiting_rows() < MAX_ROWS:
+                # Under load, wait for more requests while others are received and answered.
+                await asyncio.sleep(min(perf_counter() - begin, MAX_GATHERING_SECONDS))
 
     def _waiting_rows(self) -> int:
         return sum(one.n_rows for one in self._waiting)
@@ -90,7 +90,7 @@ class Decider:
         total, n = 0, 0
         for one in self._waiting:
             total += one.n_rows
-            if n and total > MOST_ROWS:
+            if n and total > MAX_ROWS:
                 break
             n += 1
         batch, self._waiting = self._waiting[:n], self._waiting[n:]
@@ -98,7 +98,7 @@ class Decider:
 
 
 def decide_batch(gate: Gate, batch: Sequence[_Waiting]) -> list[Decisions | RefusalError]:
-    """All requests together; where that fails, each by itself, so that one spoils no other."""
+    """Decide all requests in one call; if that fails, each on its own."""
     together = _attempt(gate, [one.columns for one in batch])
     if isinstance(together, RefusalError):
         if len(batch) == 1:
@@ -126,7 +126,7 @@ def _attempt(gate: Gate, parts: Sequence[Columns]) -> Decisions | RefusalError:
 
 
 def to_records(frame: pd.DataFrame) -> Decisions:
-    """Rows of a frame as JSON can hold them: what is not finite becomes null."""
+    """Return the rows of a frame as JSON values; what is not finite becomes null."""
     names = [str(name) for name in frame.columns]
     columns = [[_plain(value) for value in frame[name].tolist()] for name in frame.columns]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -1,11 +1,13 @@
-"""The OpenAPI document of a service, made of its gate's own features."""
+"""The documentation of a service: an OpenAPI document of its gate's features, and a page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from itemwise.capability.features import NUMBER
-from itemwise.serving.rows import LARGEST, LONGEST
+from itemwise.serving.request_rows import LARGEST, LONGEST
 
 if TYPE_CHECKING:
     from itemwise.serving.contract import Fields, RequestLimits
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 ERRORS = {
     400: "The body is not valid JSON.",
     401: "The key is missing or wrong.",
-    408: "The body came too slowly.",
+    408: "The body arrived too slowly.",
     413: "The body is too large.",
     415: "The body is not sent as JSON.",
     422: "A row has a field that cannot be used; the answer names it.",
@@ -27,14 +29,13 @@ _NULLABLE_NUMBER = {"type": ["number", "null"]}
 def document(
     fields: Fields, limits: RequestLimits, classes: list[Any], *, key: bool, version: str
 ) -> dict[str, Any]:
-    """OpenAPI 3.1: paths, what a row must hold, and what can come back."""
+    """Return the OpenAPI 3.1 document: paths, requests, responses and errors."""
     found: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
             "title": "Itemwise gate",
             "version": version,
-            "description": "Decides for each case whether the model is to be trusted with it, "
-            "or a person should look.",
+            "description": "Says of each case whether the model may decide it or a person should.",
         },
         "paths": _paths(key=key),
         "components": {"schemas": _schemas(fields, limits, classes)},
@@ -44,6 +45,37 @@ def document(
             "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"}
         }
     return found
+
+
+def page(document: dict[str, Any]) -> str:
+    """Return the document as one plain HTML page, without scripts."""
+    info, row = document["info"], document["components"]["schemas"]["Row"]["properties"]
+    paths = [
+        (f"{method.upper()} {path}", operation["summary"], ", ".join(operation["responses"]))
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    fields = [(name, " or ".join(_listed(value["type"]))) for name, value in row.items()]
+    key = "securitySchemes" in document["components"]
+    said = "<p>Requests need the header <code>X-API-Key</code>.</p>" if key else ""
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(info['title'])}</title>"
+        f"<h1>{escape(info['title'])}</h1><p>{escape(info['description'])}</p>{said}"
+        f"{_table('Paths', ('request', 'answers', 'status'), paths)}"
+        f"{_table('Fields of a row', ('field', 'type'), fields)}"
+        '<p>POST /decide takes <code>{"rows": [{field: value, ...}, ...]}</code>. The whole '
+        "description is <a href=openapi.json>openapi.json</a>.</p></html>"
+    )
+
+
+def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    heads = "".join(f"<th align=left>{name}</th>" for name in head)
+    return f"<h2>{title}</h2><table><tr>{heads}</tr>{''.join(lines)}</table>"
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
 
 
 def _paths(*, key: bool) -> dict[str, Any]:
@@ -64,7 +96,7 @@ def _paths(*, key: bool) -> dict[str, Any]:
         "summary": "Counts and times, for Prometheus",
         "operationId": "metrics",
         "responses": {
-            "200": {"description": "Fine.", "content": {"text/plain": {"schema": _text()}}},
+            "200": {"description": "Success.", "content": {"text/plain": {"schema": _text()}}},
             **_refusals(refused),
         },
     }
@@ -136,7 +168,7 @@ def _json(name: str) -> dict[str, Any]:
 
 
 def _responses(name: str, refused: list[int]) -> dict[str, Any]:
-    return {"200": {"description": "Fine.", "content": _json(name)}, **_refusals(refused)}
+    return {"200": {"description": "Success.", "content": _json(name)}, **_refusals(refused)}
 
 
 def _refusals(codes: list[int]) -> dict[str, Any]:
