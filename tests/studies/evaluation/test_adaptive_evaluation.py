@@ -175,7 +175,7 @@ def test_after_a_crash_nothing_is_asked_twice(bank, answers, tmp_path):
     assert "4 items" in said
     assert first.asked + second.asked == list(found.items)
     assert found.trace.equals(iw.evaluate_adaptively(bank, answers.get, budget=9).trace)
-    assert "4 items had been asked before" in " ".join(found.notes)
+    assert "4 items came from the journal" in " ".join(found.notes)
     third = Counting(answers)
     assert iw.evaluate_adaptively(bank, third, budget=9, journal=journal).items == found.items
     assert third.asked == []
@@ -232,14 +232,14 @@ HEAD = object()
 @pytest.mark.parametrize(
     ("lines", "complaint"),
     [
-        (["a,b", "1,2"], "line 1 is no JSON"),
-        (['{"schema": "other"}'], "no journal"),
-        ([HEAD, "{nonsense", '{"item": "item_1", "response": 1}'], "line 2 is no JSON"),
-        ([HEAD, '{"item": "item_1"}'], "line 2 is no response"),
-        ([HEAD, '{"item": "item_1", "response": true}'], "line 2 is no response"),
+        (["a,b", "1,2"], "line 1 is not JSON"),
+        (['{"schema": "other"}'], "not the journal"),
+        ([HEAD, "{nonsense", '{"item": "item_1", "response": 1}'], "line 2 is not JSON"),
+        ([HEAD, '{"item": "item_1"}'], "line 2 is not a response"),
+        ([HEAD, '{"item": "item_1", "response": true}'], "line 2 is not a response"),
         (
             [HEAD, '{"item": "item_1", "response": 1}', '{"item": "item_1", "response": 0}'],
-            "is there twice",
+            "occurs twice",
         ),
         ([HEAD, '{"item": "stranger", "response": 1}'], "no item 'stranger'"),
         ([HEAD, '{"item": "item_1", "response": 7}'], "from 0 to 1"),
@@ -285,7 +285,7 @@ def test_a_model_that_answers_nothing_is_what_the_population_is(bank):
     assert found.trace.empty
     assert found.ability == pytest.approx(bank.population.mean, abs=1e-6)
     assert found.accuracy_low < found.accuracy < found.accuracy_high
-    with pytest.raises(InputError, match="Nothing was answered"):
+    with pytest.raises(InputError, match="No item was answered"):
         found.plot()
 
 
@@ -322,7 +322,7 @@ def test_a_series_is_read_by_its_names(bank, answers):
 
 def test_an_item_that_is_there_twice_is_refused(bank):
     twice = lambda items: pd.Series([1] * 4, index=[*items, items[0]])  # noqa: E731
-    with pytest.raises(InputError, match="there twice"):
+    with pytest.raises(InputError, match="occurs twice"):
         iw.evaluate_adaptively(bank, twice, batch_size=3)
 
 

@@ -92,7 +92,7 @@ def test_where_a_benchmark_is_two_scales_the_real_error_makes_intervals_honest()
 def test_the_real_error_of_another_bank_or_selector_is_refused(replay, table):
     answer = lambda _: 1  # noqa: E731
     bank = iw.calibrate(table, "2pl")
-    with pytest.raises(InputError, match="other items"):
+    with pytest.raises(InputError, match="items that are not the 30"):
         iw.evaluate_adaptively(bank.of_items(bank.item_names[:30]), answer, error=replay)
     with pytest.raises(InputError, match="same selector"):
         iw.evaluate_adaptively(bank, answer, error=replay, selector="information")
@@ -157,7 +157,7 @@ def test_a_bank_is_replayed_on_few_respondents_and_they_are_called_few(table, co
     found = iw.replay_adaptively(bank, table.select(respondents=slice(0, count)), sizes=[5])
     assert found.n_respondents == count
     assert found.errors["coverage_widened"].isna().all()
-    assert "too few for intervals by the real error" in " ".join(found.notes)
+    assert "for 95% intervals by the observed error" in " ".join(found.notes)
     assert found.meaning
     answers = dict(zip(table.items, table.cells[0], strict=True))
     widest = iw.evaluate_adaptively(bank, answers.get, budget=5, error=found)
@@ -182,7 +182,7 @@ def test_respondents_with_too_few_responses_are_left_out_and_counted(table):
     found = iw.replay_adaptively(iw.calibrate(table), gaps, sizes=[8])
     assert found.n_respondents == 90
     assert "10 respondents with fewer than 8" in " ".join(found.notes)
-    assert "completed" in " ".join(found.notes)
+    assert "itself a prediction" in " ".join(found.notes)
     assert found.predictions["accuracy"].notna().all()
 
 

@@ -53,7 +53,7 @@ def test_what_is_not_known_of_items_is_named(known, chosen):
 
 
 def test_documents_without_a_number_are_refused(known):
-    with pytest.raises(InputError, match="knows documents by number"):
+    with pytest.raises(InputError, match="identifies documents by number"):
         iw.lm_eval_samples(["q1"], known, id="hash")
 
 

@@ -77,7 +77,7 @@ def test_tasks_tell_how_reliable_they_are(found):
 
 
 def test_the_sentence_says_what_is_the_same_and_what_stands_apart(found):
-    assert "verbs stands apart: its closest task, " in found.meaning
+    assert "verbs stands apart: its highest correlation, with " in found.meaning
     closest = found.correlations.iloc[0]
     assert {closest["task"], closest["other"]} == {"sums", "proofs"}
     assert f"{closest['correlation']:.2f} ({closest['low']:.2f} to" in found.meaning
@@ -120,7 +120,7 @@ def test_tasks_that_nobody_met_both_have_no_correlation(table):
     assert {row["task"], row["other"]} == {"sums", "proofs"}
     assert np.isnan(row["correlation"])
     assert (row["low"], row["high"]) == (-1, 1)
-    assert "met by no respondent in common" in " ".join(part.notes)
+    assert "no respondent was asked both" in " ".join(part.notes)
     part.plot()
 
 
@@ -149,8 +149,12 @@ def test_tasks_with_too_little_to_tell_are_left_out_and_named(table):
     values[:, :3] = 1.0
     part = iw.task_scales(iw.Responses(values), by=groups)
     assert set(part.tasks.index) == set(NAMES)
-    assert any(note.startswith("all right: left out") and "0 items" in note for note in part.notes)
-    assert any(note.startswith("single: left out") and "1 item of 1" in note for note in part.notes)
+    assert any(
+        note.startswith("all right is left out") and "0 items" in note for note in part.notes
+    )
+    assert any(
+        note.startswith("single is left out") and "1 item of 1" in note for note in part.notes
+    )
 
 
 def test_one_task_is_refused_and_so_are_three_respondents(table):

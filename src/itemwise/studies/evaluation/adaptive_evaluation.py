@@ -30,11 +30,11 @@ FIGURES = ("trace",)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptiveEvaluation(Result):
-    """What a few items say of a model, and what all of them would.
+    """Ability of a model from a few items, and its predicted accuracy on all of them.
 
-    `accuracy` is the mean response over all items of the bank, of grades and scores as well.
-    `trace` has one row a response: step, item, response, and as known after it `ability` with
-    `ability_se`, and `accuracy` with `accuracy_se` and its interval from `accuracy_low` to
+    `accuracy` is the mean response over all items of the bank, also for grades and scores.
+    `trace` has one row per response: step, item, response, and the estimates after it: `ability`
+    with `ability_se`, and `accuracy` with `accuracy_se` and its interval from `accuracy_low` to
     `accuracy_high`.
     """
 
@@ -50,7 +50,7 @@ class AdaptiveEvaluation(Result):
     skipped: tuple[str, ...]  # items that could not be answered
     reason: str
     n_items: int
-    word: str  # what the accuracy is called in sentences
+    word: str  # name of the accuracy in sentences
     notes: tuple[str, ...] = ()
 
     @property
@@ -65,29 +65,29 @@ class AdaptiveEvaluation(Result):
 
     @property
     def meaning(self) -> str:
-        """One sentence on what is known, and what it took."""
+        """Predicted accuracy and ability with their intervals, and how many items were asked."""
         reach = normal_reach(self.confidence) * self.ability_se
         return (
             f"{self.respondent} answered {len(self.trace):,} of {counted(self.n_items, 'item')} "
-            f"({self.reason}): its {self.word} on all of them would be {self.accuracy:.3f} "
+            f"({self.reason}). Its predicted {self.word} on all of them is {self.accuracy:.3f} "
             f"({self.confidence:.0%} interval {self.accuracy_low:.3f} to "
-            f"{self.accuracy_high:.3f}), its ability is {self.ability:.2f} ± {reach:.2f}, and "
+            f"{self.accuracy_high:.3f}), and its ability is {self.ability:.2f} ± {reach:.2f}. "
             f"{counted(self.saved, 'item')} did not have to be asked."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a response."""
+        """One row per response."""
         return self.trace.copy()
 
     def plot(self, kind: str = "trace", **kw: Any) -> Display:
-        """Predicted accuracy and ability, as they became known."""
+        """Draw predicted accuracy and ability after each response."""
         import pandas as pd
 
         from itemwise.displays import DISPLAYS
 
         one_of(kind, "kind", FIGURES)
         if self.trace.empty:
-            raise InputError("Nothing was answered, so that there is no trace to draw.")
+            raise InputError("No item was answered, so there is no trace to draw.")
         trace, reach = self.trace, normal_reach(self.confidence) * self.trace["ability_se"]
         ends = (trace["accuracy_low"], trace["accuracy_high"])
         parts = {
@@ -107,7 +107,7 @@ class AdaptiveEvaluation(Result):
 
 
 def evaluation_of(course: Course) -> AdaptiveEvaluation:
-    """What is known at the end, and how it became known."""
+    """Gather the result of an evaluation that is over."""
     bank, session = course.calibration, course.session
     trace = session.trace.rename(columns={"se": "ability_se"})
     told = _accuracies(course, trace)
@@ -147,7 +147,7 @@ def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
     least, most = zip(
         *(possible_scores(bank, places[:k], given[:k]) for k in range(count + 1)), strict=True
     )
-    with np.errstate(invalid="ignore"):  # an endless reach of no error is none
+    with np.errstate(invalid="ignore"):  # infinite reach times an error of zero is zero
         half = np.where(error > 0, reach * error, 0.0)
     return pd.DataFrame(
         {
@@ -163,24 +163,27 @@ def _notes(course: Course) -> tuple[str, ...]:
     notes = []
     if course.session.skipped:
         lost = listed(course.session.skipped, "item")
-        notes.append(f"{lost} could not be answered: they count as asked, not as wrong.")
+        notes.append(
+            f"{lost} could not be answered; they count towards the budget, but not as wrong."
+        )
     if course.recovered:
-        notes.append(f"{counted(course.recovered, 'item')} had been asked before, by the journal.")
+        notes.append(f"{counted(course.recovered, 'item')} came from the journal.")
     if course.error is None:
         notes.append(
-            "The interval of the accuracy is the model's own, too narrow where the benchmark is "
-            "not one scale; error=replay_adaptively(...) makes it as wide as errors really are."
+            "The interval of the accuracy comes from the model and is too narrow if one ability "
+            "does not explain all items. To widen it by the error that replays show, pass "
+            "error=replay_adaptively(...)."
         )
     return tuple(notes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RealError:
-    """By how many standard errors predictions missed, after so many items.
+    """Errors of predictions in standard errors, by number of items asked.
 
-    A standard error of the model takes the benchmark for one scale. Where it is not, predictions
-    miss by more; intervals by these figures hold what they promise for models like those replayed
-    (conformal prediction, with the standard error as the measure of difficulty).
+    A standard error of the model assumes that one ability explains all items. If not, predictions
+    miss by more. Intervals by these errors have the right coverage for models like those replayed
+    (conformal prediction with normalised errors).
     """
 
     items: frozenset[str]
@@ -197,31 +200,31 @@ class RealError:
         )
 
     def reach(self, asked: int, confidence: float) -> float:
-        """Standard errors each way of an interval after `asked` items; sizes between are joined.
+        """Half the width of an interval after `asked` items, in standard errors.
 
-        Infinite where too few models were replayed to promise anything.
+        It is interpolated between the sizes replayed, and infinite if too few models were replayed.
         """
         reaches = [conformal_quantile(missed, confidence) for missed in self.misses]
-        if not np.isfinite(reaches).all():  # all have as many misses
+        if not np.isfinite(reaches).all():  # each size has the same number of misses
             return float("inf")
         return float(np.interp(asked, self.sizes, reaches))
 
     def refuse_unless_for(self, items: tuple[str, ...], selector: str) -> None:
-        """The error of another bank, or of another way to ask, says nothing here."""
+        """Refuse the error of another bank or selector, which does not apply."""
         if self.items != frozenset(items):
             raise InputError(
-                f"error is of a replay with {len(self.items):,} other items than the "
-                f"{len(items):,} of this bank. Replay on responses to the same items."
+                f"error comes from a replay with {len(self.items):,} items that are not the "
+                f"{len(items):,} of this bank. Replay responses to the same items."
             )
         if self.selector != selector:
             raise InputError(
-                f"error is of a replay with the selector {self.selector}, but here it is "
+                f"error comes from a replay with the selector {self.selector}, but here it is "
                 f"{selector}. Replay with the same selector."
             )
 
 
 def as_real_error(given: Any) -> RealError | None:
-    """The error itself, or that of a replay."""
+    """Return the error itself, or that of a replay."""
     if given is None:
         return None
     found = getattr(given, "real_error", given)
@@ -233,7 +236,7 @@ def as_real_error(given: Any) -> RealError | None:
 
 
 def possible_scores(bank: Calibration, items: Any, values: Floats) -> tuple[Floats, Floats]:
-    """The lowest and the highest mean over all items that known responses allow.
+    """Lowest and highest mean over all items that are possible given known responses.
 
     `items` (..., k) are places in the bank, `values` (..., k) the responses to them.
     """

@@ -1,4 +1,4 @@
-"""What adaptive evaluation would have said of models whose responses to all items are known."""
+"""Replays of adaptive evaluation on models whose responses to all items are known."""
 
 from __future__ import annotations
 
@@ -34,18 +34,17 @@ if TYPE_CHECKING:
 
 SIZES = (5, 10, 25, 50)
 ADAPTIVE, COMPLETED, PLAIN = "adaptive", "random items, completed", "random items, plain mean"
-FIGURES = {"mae": "mean absolute error", "coverage": "share of intervals that hold the truth"}
+FIGURES = {"mae": "mean absolute error", "coverage": "share of intervals that cover the truth"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptiveReplay(Result):
-    """How well a few items foretell the accuracy on all, for models that were not calibrated.
+    """How well a few items predict the accuracy on all of them, for held-out models.
 
-    Accuracy is the mean response, of grades and scores as well. `errors` has one row a method
-    and number of items: `mae`, `rmse`, `bias` with standard errors, agreement of ranks, `coverage`
-    and `width` of the model's intervals, and for the adaptive method `coverage_widened` of those
-    by the error of other folds. `predictions` has one row a method, number of items and
-    respondent.
+    Accuracy is the mean response, also for grades and scores. `errors` has one row per method and
+    number of items: `mae`, `rmse`, `bias` with standard errors, agreement of ranks, `coverage` and
+    `width` of the model's intervals, and for the adaptive method `coverage_widened` of intervals by
+    the error in other folds. `predictions` has one row per method, number of items and respondent.
     """
 
     errors: pd.DataFrame
@@ -58,30 +57,30 @@ class AdaptiveReplay(Result):
 
     @property
     def meaning(self) -> str:
-        """One sentence on the error of the longest test."""
+        """The error of the longest test, compared with random items, and coverage."""
         rows = self.errors[self.errors["n_items"] == self.errors["n_items"].max()]
         rows = rows.set_index("method")
         best, plain = rows.loc[ADAPTIVE], rows.loc[PLAIN]
         off = [f"{row['mae']:.3f}{self._reach(row['mae_se'])}" for row in (best, plain)]
         held, widened = f"{best['coverage']:.0%}", best["coverage_widened"]
-        tail = f", of those widened by the real error {widened:.0%}" if widened == widened else ""
+        tail = f"; widened by the observed error, {widened:.0%} do" if widened == widened else ""
         return (
-            f"After {counted(int(best['n_items']), 'item')} of {self.n_items:,} the accuracy on "
-            f"all of them is foretold with a mean error of {off[0]}; the plain mean of as many "
-            f"random items misses by {off[1]}. Of the model's {self.confidence:.0%} intervals "
-            f"{held} hold the truth{tail}."
+            f"After {counted(int(best['n_items']), 'item')} of {self.n_items:,}, the accuracy on "
+            f"all of them is predicted with a mean absolute error of {off[0]}; for the plain mean "
+            f"of as many random items it is {off[1]}. {held} of the model's {self.confidence:.0%} "
+            f"intervals cover the true accuracy{tail}."
         )
 
     def _reach(self, se: float) -> str:
-        """What follows a figure in a sentence; nothing where one respondent tells no error."""
+        """Half the interval of a figure in a sentence; empty if there is no standard error."""
         return f" ± {normal_reach(self.confidence) * se:.3f}" if se == se else ""
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a method and number of items."""
+        """One row per method and number of items."""
         return self.errors.copy()
 
     def plot(self, kind: str = "mae", **kw: Any) -> Display:
-        """The mean absolute error by number of items, "mae", or the "coverage" of intervals."""
+        """Draw the mean absolute error by number of items, "mae", or "coverage" of intervals."""
         from itemwise.displays import DISPLAYS
 
         value = one_of(kind, "kind", FIGURES)
@@ -117,20 +116,21 @@ def replay_adaptively(
 ) -> AdaptiveReplay:
     """Evaluate recorded models adaptively, and compare with their accuracy on all items.
 
-    `source` is a bank, and `responses` are those of models that it was not calibrated on; or it
-    holds responses itself, from which a bank is calibrated (`model`, as in `calibrate`; but "auto"
-    is "3pl" for right and wrong of 100 respondents or more, since items can be guessed, and "2pl"
-    of fewer). Without `responses`, those of the source are divided into `cv` folds by model, each
-    replayed with a bank from the others. Equal rows, copies of one model, stay in one fold. A
-    respondent with fewer responses than the largest of `sizes` is left out.
+    `source` is a bank, and `responses` are those of models that it was not calibrated on; or
+    `source` holds responses, from which a bank is calibrated (`model`, as in `calibrate`; but for
+    right or wrong responses "auto" is "3pl" with 100 respondents or more, since items can be
+    guessed, and "2pl" with fewer). Without `responses`, the respondents of the source are divided
+    into `cv` folds, and each fold is replayed with a bank from the others. Respondents with equal
+    responses stay in one fold. Respondents with fewer responses than the largest of `sizes` are
+    left out.
 
-    Beside `selector` stand random items, completed by the model and as a plain mean. The result
-    serves `evaluate_adaptively(..., error=result)`.
+    The `selector` is compared with random items, completed by the model and as a plain mean. Pass
+    the result to `evaluate_adaptively(..., error=result)` for intervals that allow for its errors.
 
-    The frame, also `errors`, has a row a method and number of items: mae, rmse, bias, each with
-    its se, rank_correlation, coverage. `batch_size` and `confidence` are those of
-    `evaluate_adaptively`; same `random_state`, same folds. `progress` is True
-    (a bar in a terminal or a notebook), False, or a callable of (done, total, message).
+    The frame, also `errors`, has one row per method and number of items: mae, rmse, bias, each with
+    its standard error, rank_correlation, coverage. `batch_size` and `confidence` are those of
+    `evaluate_adaptively`; `random_state` is the seed of the folds. `progress` is True (a bar in a
+    terminal or a notebook), False, or a callable of (done, total, message).
 
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 300, 60, random_state=0).responses
@@ -172,15 +172,15 @@ def replay_adaptively(
 
 
 def _table(source: Any, responses: Table | None) -> tuple[Responses, tuple[str, ...]]:
-    """The responses to be replayed."""
+    """The responses to replay, and notes on them."""
     if isinstance(source, Calibration):
         if responses is None:
             raise InputError(
-                "A bank alone cannot be replayed: give responses of models that it was not "
-                "calibrated on, or responses in place of the bank, for cross-validation."
+                "A bank alone cannot be replayed. Give responses of models that it was not "
+                "calibrated on, or pass responses instead of the bank for cross-validation."
             )
         table = as_responses(responses, source.model.kind)
-        return table, ("The bank is taken to be calibrated on other models than these.",)
+        return table, ("The bank is assumed to be calibrated on other models than these.",)
     whole = as_responses(source)
     if responses is not None:
         return as_responses(responses, whole.kind), ()
@@ -189,21 +189,21 @@ def _table(source: Any, responses: Table | None) -> tuple[Responses, tuple[str, 
 
 
 def _checked_sizes(sizes: Sequence[int], n_items: int) -> tuple[int, ...]:
-    """Ascending and different, none beyond the bank."""
+    """Sizes in ascending order, each smaller than the bank."""
     if isinstance(sizes, str) or not hasattr(sizes, "__iter__"):
         raise InputError(f"sizes is {sizes!r}; give a list of numbers of items, such as [5, 10].")
     found = sorted({whole_number(size, "sizes", 1) for size in sizes})
     kept = tuple(size for size in found if size < n_items)
     if not kept:
         raise InputError(
-            f"sizes is {list(sizes)}, but there are {n_items:,} items. Give at least one number "
-            "of items that is smaller: with all of them nothing is left to foretell."
+            f"sizes is {list(sizes)}, but there are {n_items:,} items. Give at least one smaller "
+            "number: with all items asked, nothing is left to predict."
         )
     return kept
 
 
 def _long_enough(table: Responses, most: int) -> tuple[Responses, tuple[str, ...]]:
-    """Respondents that can be asked `most` items, and a note on the others."""
+    """Respondents with at least `most` responses, and notes."""
     asked = table.observed.sum(axis=1)
     enough = asked >= most
     if not enough.any():
@@ -216,7 +216,7 @@ def _long_enough(table: Responses, most: int) -> tuple[Responses, tuple[str, ...
         notes.append(f"{fewer} with fewer than {most} responses left out.")
         table = table.select(respondents=enough)
     if not table.complete:
-        notes.append("Where a respondent was not asked all items, the truth is completed itself.")
+        notes.append("For respondents with missing responses, the truth is itself a prediction.")
     return table, tuple(notes)
 
 
@@ -228,7 +228,7 @@ def _parts(
     model: str | MeasurementModel,
     report: Progress,
 ) -> Iterator[_Part]:
-    """Banks with respondents that they do not know."""
+    """Banks, each with held-out respondents."""
     if isinstance(source, Calibration):
         yield _Part(source, table, np.arange(table.n_respondents))
         return
@@ -245,19 +245,19 @@ def _parts(
 
 
 def bank_from(responses: Responses, model: str | MeasurementModel = AUTO) -> Calibration:
-    """A bank as replays have it: of right and wrong, "auto" allows for guessing."""
+    """Calibrate a bank as replays do: for right or wrong responses, "auto" allows for guessing."""
     return calibrate(responses, model_of_choices(model, responses)[0])
 
 
 def _model(
     source: Any, table: Responses, model: str | MeasurementModel
 ) -> tuple[str | MeasurementModel, list[str]]:
-    """The model of the bank, and what is to be said of it; a bank has one already."""
+    """The model of the bank, and notes on it; a bank already has one."""
     return (AUTO, []) if isinstance(source, Calibration) else model_of_choices(model, table)
 
 
 def _predicted(parts: list[_Part], settings: tuple[Any, ...], report: Progress) -> pd.DataFrame:
-    """One row a method, number of items and respondent: what is foretold, and the truth."""
+    """One row per method, number of items and respondent: prediction and truth."""
     import pandas as pd
 
     steps, selector, batch_size, seed = settings
@@ -289,7 +289,7 @@ def _predicted(parts: list[_Part], settings: tuple[Any, ...], report: Progress) 
 
 
 def _answers(part: _Part, asked: Ints) -> Floats:
-    """The responses to the items asked, as they were given, (n, k)."""
+    """Recorded responses to the items asked, (n, k)."""
     placed = part.bank.placed(part.responses)
     found: Floats = np.take_along_axis(placed, asked, axis=1).astype(float)
     return found
@@ -304,7 +304,7 @@ def _completed(part: _Part, asked: Ints) -> tuple[Floats, Floats]:
 
 
 def _plain(part: _Part, asked: Ints) -> tuple[Floats, Floats]:
-    """Mean, and its standard error as a sample without repeats from all items."""
+    """Mean, and its standard error for a sample without replacement from all items."""
     values, size = _answers(part, asked), asked.shape[1]
     rest = 1 - size / len(part.bank.item_names)
     spread = values.std(axis=1, ddof=1) if size > 1 else np.full(len(values), np.nan)
@@ -314,10 +314,10 @@ def _plain(part: _Part, asked: Ints) -> tuple[Floats, Floats]:
 def _summed_up(
     predictions: pd.DataFrame, widened: str, groups: Ints, fold: Ints, confidence: float
 ) -> tuple[pd.DataFrame, tuple[Floats, ...]]:
-    """One row a method and number of items, and the misses of the method `widened` by size.
+    """One row per method and number of items, and the misses of the method `widened` by size.
 
-    Respondents of one of the `groups` count as one for standard errors. Whether the real error
-    would make honest intervals is seen on each `fold` with the misses of the others.
+    Respondents of one group count as one for standard errors. Coverage of the widened intervals is
+    measured on each `fold` with the misses of the others.
     """
     import pandas as pd
 
@@ -336,16 +336,16 @@ def _summed_up(
 
 
 def _missed(error: Floats, se: Floats) -> Floats:
-    """Error in standard errors; what was foretold exactly and surely was not missed."""
+    """Error in standard errors; zero for an exact prediction with a standard error of zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = np.where(np.abs(error) > 1e-12, np.abs(error) / se, 0.0)
     return found
 
 
 def _held(missed: Floats, fold: Ints, confidence: float) -> float:
-    """Share of intervals by the misses of the other folds that hold the truth.
+    """Coverage of intervals by the misses of the other folds.
 
-    NaN where the others are too few for an interval.
+    NaN if there are too few others for an interval.
     """
     held = np.zeros(missed.size, dtype=bool)
     for k in np.unique(fold):
@@ -360,7 +360,7 @@ def _too_few(n_respondents: int, confidence: float) -> list[str]:
     if conformal_rank(n_respondents, confidence) <= n_respondents:
         return []
     note = (
-        f"{counted(n_respondents, 'respondent')} are too few for intervals by the real error that "
-        f"hold for {confidence:.0%}: with error=... they span all that is possible."
+        f"There are too few respondents ({n_respondents:,}) for {confidence:.0%} intervals by the "
+        "observed error: with error=... intervals span all possible values."
     )
     return [note]

@@ -43,30 +43,29 @@ def evaluate_adaptively(
     random_state: int = 0,
     progress: Progress | bool = True,
 ) -> AdaptiveEvaluation:
-    """Ask a model the items that tell most, and foretell its accuracy on all items of the bank.
+    """Ask a model the most informative items, and predict its accuracy on all items of a bank.
 
     `ask(item)` puts the item of that name to the model and returns its response: 1 or 0, a grade
-    or a score, as the bank's model has it; None for what could not be answered, which is not
+    or a score, as the measurement model requires; None if it could not be answered, which is not
     asked again. With a `batch_size` above 1 it is given a list of items, and returns a list of
-    responses in the same order, or a mapping from item to response. It may be async; where an
-    event loop is running, it then runs in a thread (or await `evaluate_adaptively_async`).
+    responses in the same order, or a mapping from item to response. It may be async; if an event
+    loop is running, it then runs in a thread (or await `evaluate_adaptively_async`).
 
-    It is over when `budget` items were asked, or the standard error of the ability is at most
-    `max_se`. The `selector` "score" looks for the items after which the accuracy on all items is
-    known best, "information" for those that tell most of the ability; see `AdaptiveTest`.
+    The evaluation stops when `budget` items were asked, or when the standard error of the ability
+    is at most `max_se`. The `selector` "score" chooses items that make the accuracy on all items
+    most precise, "information" those most informative about the ability; see `AdaptiveTest`.
 
-    With a `journal`, each response is on disk before it counts: after a crash the same call goes
-    on, and asks nothing twice. A larger budget goes on, too. `progress` is True (a bar in a
-    terminal or a notebook), False, or a callable of (items asked, budget, next items). One
-    journal serves one evaluation.
+    With a `journal`, each response is on disk before it counts: after a crash, the same call
+    resumes and asks nothing twice. It can also be resumed with a larger budget. One journal
+    belongs to one evaluation. `progress` is True (a bar in a terminal or a notebook), False, or a
+    callable of (items asked, budget, next items).
 
-    Intervals of the accuracy are the model's own, which are too narrow where a benchmark is not one
-    scale; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
+    Intervals of the accuracy come from the model and are too narrow if one ability does not explain
+    all items; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
 
-    The frame has a row an item that was asked: response, and after it the ability and the accuracy
-    on all items, each with its error and the latter with its interval. `confidence` is that of
-    the intervals, `respondent` the name of the model, `random_state` the seed of a selector that
-    draws.
+    The frame has one row per response, with the ability and the accuracy on all items after it,
+    each with its standard error, and the interval of the accuracy. `confidence` is the level of the
+    intervals, `respondent` the name of the model, `random_state` the seed of a random selector.
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 300, 60, random_state=0)
@@ -102,11 +101,11 @@ async def evaluate_adaptively_async(
     progress: Progress | bool = True,
     **settings: Unpack[Settings],
 ) -> AdaptiveEvaluation:
-    """As `evaluate_adaptively`, in the event loop that is running.
+    """Do the same as `evaluate_adaptively` in the running event loop.
 
     `ask` may be async or not; an async one can use clients that belong to this loop. `calibration`,
     `progress` and the `settings` (budget, max_se, selector, batch_size, journal, error, confidence,
-    respondent, random_state) mean the same.
+    respondent, random_state) have the same meaning.
 
     >>> import asyncio
     >>> import itemwise as iw
@@ -133,13 +132,13 @@ def _refuse_unless_callable(ask: Any) -> None:
 
 
 class _Waiter:
-    """Waits for what is answered later, in one event loop for all calls.
+    """Waits for async answers, in one event loop for all calls.
 
-    Where a loop is running already, as in a notebook, another one runs in a thread.
+    If a loop is running already, as in a notebook, this one runs in a thread.
     """
 
     def __enter__(self) -> Self:
-        # A factory leaves the event loop of this thread as it is.
+        # With a factory, the event loop of this thread is left alone.
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._thread: ThreadPoolExecutor | None = None
         return self
@@ -152,7 +151,7 @@ class _Waiter:
             thread.submit(self._runner.close).result()
 
     def wait(self, answer: Awaitable[Any]) -> Any:
-        """The answer itself."""
+        """Await the answer and return it."""
         if not _in_a_loop():
             return self._runner.run(_awaited(answer))
         if self._thread is None:
@@ -161,7 +160,7 @@ class _Waiter:
 
 
 def _ask_now(ask: Ask, items: list[str], waiter: _Waiter, *, batched: bool) -> list[Any]:
-    """Responses to `items`, in their order; a failure names what was asked."""
+    """Return responses to `items`, in their order; an error names what was asked."""
     try:
         answer = ask(list(items) if batched else items[0])
         if inspect.isawaitable(answer):
@@ -173,7 +172,7 @@ def _ask_now(ask: Ask, items: list[str], waiter: _Waiter, *, batched: bool) -> l
 
 
 async def _ask_later(ask: Ask, items: list[str], *, batched: bool) -> list[Any]:
-    """As `_ask_now`, in the loop that is running."""
+    """Do the same as `_ask_now` in the running event loop."""
     try:
         answer = ask(list(items) if batched else items[0])
         if inspect.isawaitable(answer):
@@ -185,16 +184,16 @@ async def _ask_later(ask: Ask, items: list[str], *, batched: bool) -> list[Any]:
 
 
 def _matched(items: Sequence[str], answer: Any, *, batched: bool) -> list[Any]:
-    """One response an item, in the order of the items, however a batch was answered."""
+    """Return one response per item, in the order of the items."""
     if not batched:
         if hasattr(answer, "__len__") and not (isinstance(answer, str) or _is_single(answer)):
             raise InputError(
-                f"ask({items[0]!r}) returned {answer!r:.60}, but one item has one response. For "
-                "several items at a time, set batch_size."
+                f"ask({items[0]!r}) returned {answer!r:.60}, but should return one response. To "
+                "ask several items at a time, set batch_size."
             )
         return [answer]
     wanted = f"ask was given {listed(list(items), 'item')}"
-    if hasattr(answer, "keys") and hasattr(answer, "items"):  # a pandas Series is one, too
+    if hasattr(answer, "keys") and hasattr(answer, "items"):  # also a pandas Series
         return _looked_up(items, dict(answer.items()), len(answer), wanted)
     if isinstance(answer, str | bytes) or not isinstance(answer, Iterable) or _is_single(answer):
         raise InputError(
@@ -204,31 +203,31 @@ def _matched(items: Sequence[str], answer: Any, *, batched: bool) -> list[Any]:
     found = list(answer)
     if len(found) != len(items):
         raise InputError(
-            f"{wanted} and returned {len(found):,} responses. Return one an item, in the same "
-            "order, with None for what could not be answered."
+            f"{wanted} and returned {len(found):,} responses. Return one per item, in the same "
+            "order, with None for items that could not be answered."
         )
     return found
 
 
 def _looked_up(items: Sequence[str], answer: dict[Any, Any], length: int, wanted: str) -> list[Any]:
-    """The responses of a mapping that holds these items, each once, and no others."""
+    """The responses of a mapping with exactly these items as keys."""
     missing = [item for item in items if item not in answer]
     if missing or length != len(items):
         odd = missing or [str(key) for key in answer if key not in items]
         fault = (
             f"{'it lacks' if missing else 'nobody asked for'} {odd[0]!r:.60}"
             if odd
-            else "one is there twice"
+            else "one occurs twice"
         )
         raise InputError(
             f"{wanted} and returned a mapping of {length:,}; {fault}. Return exactly these items, "
-            "with None for what could not be answered."
+            "with None for items that could not be answered."
         )
     return [answer[item] for item in items]
 
 
 def _is_single(answer: Any) -> bool:
-    """Whether it is an array of no dimension: a number."""
+    """Whether this is an array without dimensions, that is, a number."""
     return getattr(answer, "ndim", None) == 0
 
 

@@ -1,4 +1,4 @@
-"""The course of an adaptive evaluation: what to ask next, and what was answered so far."""
+"""Course: the state of an adaptive evaluation, what to ask next and what was answered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BUDGET, SELECTOR, CONFIDENCE, RESPONDENT = 25, "score", 0.95, "model"  # default
 
 
 class Settings(TypedDict, total=False):
-    """What an evaluation may be told; see `evaluate_adaptively`."""
+    """Settings of an evaluation; see `evaluate_adaptively`."""
 
     budget: int
     max_se: float | None
@@ -37,9 +37,9 @@ class Settings(TypedDict, total=False):
 
 
 class Course:
-    """One respondent under evaluation: a session, what could not be answered, and a journal.
+    """One respondent under evaluation: a session, its settings and its journal.
 
-    Items that could not be answered count towards the budget: they were asked.
+    Items that could not be answered count towards the budget.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Course:
         self.calibration, self.max_se = calibration, max_se
         self.confidence = checked_share(confidence, "confidence", 0.95)
         self.respondent = str(respondent)
-        # What is no bank, or has no items, is refused by the test.
+        # The test refuses anything that is not a calibration with items.
         most = len(calibration.item_names) if isinstance(calibration, Calibration) else budget
         self.budget = min(budget, max(most, 1))
         test = AdaptiveTest(
@@ -92,19 +92,19 @@ class Course:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and self._path is not None:
             error.add_note(
-                f"What was asked so far, {counted(self.asked, 'item')}, is safe in "
-                f"'{self._path}'; the same call goes on from there."
+                f"The responses so far ({counted(self.asked, 'item')} asked) are safe in "
+                f"'{self._path}'; run the same call again to resume."
             )
         self._stack.close()
 
     @property
     def asked(self) -> int:
-        """Items that were asked, with or without success."""
+        """Number of items asked, answered or not."""
         return len(self.session.answered) + len(self.session.skipped)
 
     @property
     def reason(self) -> str:
-        """Why it is over; empty while it goes on."""
+        """Why the evaluation is over; empty while it goes on."""
         if self.max_se is not None and self.session.se <= self.max_se:
             return "standard error reached"
         if self.asked >= self.budget:
@@ -112,13 +112,13 @@ class Course:
         return self.session.reason
 
     def next_items(self) -> list[str]:
-        """What to ask now; nothing when it is over."""
+        """Items to ask now; empty when the evaluation is over."""
         if self.reason:
             return []
         return self.session.next_items(min(self.batch_size, self.budget - self.asked))
 
     def take(self, items: list[str], responses: list[Any]) -> None:
-        """Keep all responses that can be used, then say what is wrong with the others."""
+        """Keep all valid responses, then raise an error for the first invalid one."""
         wrong: list[InputError] = []
         for item, response in zip(items, responses, strict=True):
             try:
@@ -133,13 +133,13 @@ class Course:
             raise wrong[0]
 
     def _checked(self, item: str, response: Any) -> float | None:
-        """The response as a number; None for what could not be answered."""
+        """Return the response as a number; None if the item could not be answered."""
         if response is None:
             return None
         if isinstance(response, str | bytes):
             raise InputError(
-                f"The response to {item!r} is the text {response!r:.60}. ask() should judge what "
-                "the model wrote, and return a number: 1 for right and 0 for wrong, or a score."
+                f"The response to {item!r} is the text {response!r:.60}. ask() should grade what "
+                "the model wrote and return a number: 1 for right and 0 for wrong, or a score."
             )
         bank = self.session.test.items
         bank.read(bank.place(item), response)
@@ -153,7 +153,7 @@ class Course:
             self.session.answer(item, number)
 
     def _settings(self) -> dict[str, Any]:
-        """What an evaluation must share with its journal; when to stop may change."""
+        """Settings that an evaluation and its journal must share; when to stop may differ."""
         test, bank = self.session.test, self.calibration
         extent = [np.asarray(end).tolist() for end in bank.model.extent()]
         known = bank.model.name, extent, bank.item_names, bank.population.reach()
@@ -166,7 +166,7 @@ class Course:
         }
 
     def _recover(self, journal: ResponseJournal) -> None:
-        """Count what the journal holds, up to the budget."""
+        """Replay the responses of the journal, up to the budget."""
         for item, number in journal.responses[: self.budget]:
             try:
                 self._count(item, self._checked(item, number))

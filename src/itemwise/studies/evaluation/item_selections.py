@@ -1,4 +1,4 @@
-"""Chosen items in the words of the tools that will ask them."""
+"""Items to ask first, and selections in the formats of lm-eval and Inspect."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def first_items(
     model: str | MeasurementModel = AUTO,
     random_state: int = 0,
 ) -> list[str]:
-    """Choose `size` items to ask at once of a model of which nothing is known.
+    """Choose `size` items to ask a model about which nothing is known yet.
 
     `source` is a bank, or responses from which one is calibrated (`model`, as in
-    `replay_adaptively`); `selector` and `random_state` are those of `AdaptiveTest`. The names of
-    the items are returned, the most telling first. `lm_eval_samples` and `inspect_sample_ids`
-    write them for the tools that ask them.
+    `replay_adaptively`); `selector` and `random_state` are those of `AdaptiveTest`. Returns the
+    names of the items, the most informative first. `lm_eval_samples` and `inspect_sample_ids`
+    write them in the formats of these tools.
 
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 300, 20, random_state=0).responses
@@ -59,11 +59,11 @@ def lm_eval_samples(
     task: str = "task",
     id: str = "id",  # noqa: A002 - the name of the fact
 ) -> dict[str, list[int]]:
-    """Documents of lm-evaluation-harness for `--samples`: numbers of documents by task.
+    """Return document numbers by task, for `--samples` of lm-evaluation-harness.
 
-    `facts` are responses that know `task` and `id` (the `doc_id`) of their items, or a frame with
-    these columns and items as its index. With a `path`, the JSON file is written that
-    `lm_eval --samples PATH` reads.
+    `facts` are responses with the facts `task` and `id` (the `doc_id`) of their items, or a frame
+    with these columns and items as its index. With a `path`, the JSON file that
+    `lm_eval --samples PATH` reads is written.
 
     >>> import itemwise as iw
     >>> import pandas as pd
@@ -80,8 +80,8 @@ def lm_eval_samples(
             whole = False
         if not whole:
             raise InputError(
-                f"The {id} of {name!r} is {sample!r:.60}, but lm-eval knows documents by number "
-                f"(doc_id, from 0). Name the fact that holds it: id='doc_id'."
+                f"The {id} of {name!r} is {sample!r:.60}, but lm-eval identifies documents by "
+                f"number (doc_id, from 0). Name the fact that holds it: id='doc_id'."
             )
         found.setdefault(group, []).append(number)
     ordered = {group: sorted(numbers) for group, numbers in found.items()}
@@ -97,10 +97,10 @@ def inspect_sample_ids(
     task: str = "task",
     id: str = "id",  # noqa: A002 - the name of the fact
 ) -> SampleIds:
-    """Sample ids in Inspect of `items` by task, for `eval(sample_id=ids[task])` or `--sample-id`.
+    """Return sample ids by task, for Inspect's `eval(sample_id=ids[task])` or `--sample-id`.
 
-    `facts` are as in `lm_eval_samples`. Ids stay what they are, numbers or text. With a `path`,
-    they are written as JSON.
+    `facts` are as in `lm_eval_samples`. Ids stay numbers or text. With a `path`, they are written
+    as JSON.
 
     >>> import itemwise as iw
     >>> import pandas as pd
@@ -125,7 +125,7 @@ def _known(items: Iterable[str], facts: Any, task: str, key: str) -> dict[str, t
     for column in (task, key):
         if column not in columns:
             raise InputError(
-                f"There is no fact {column!r} of items; known are: {', '.join(columns) or 'none'}. "
+                f"Items have no fact {column!r}; known facts: {', '.join(columns) or 'none'}. "
                 "Read the responses from logs, or add it: "
                 f"responses.described(items={{{column!r}: [...]}})."
             )
@@ -133,7 +133,7 @@ def _known(items: Iterable[str], facts: Any, task: str, key: str) -> dict[str, t
     there = {str(name): k for k, name in enumerate(index if index is not None else facts.items)}
     lost = [name for name in names if name not in there]
     if lost:
-        raise InputError(f"{listed(lost, 'item')} without facts: no such items are known.")
+        raise InputError(f"{listed(lost, 'item')} not found among the facts. Check the names.")
     groups, samples = list(columns[task]), list(columns[key])
     found = {name: (groups[there[name]], samples[there[name]]) for name in names}
     empty = [name for name, pair in found.items() if None in pair]
@@ -143,13 +143,13 @@ def _known(items: Iterable[str], facts: Any, task: str, key: str) -> dict[str, t
 
 
 def _told(facts: Any) -> Any:
-    """Columns of facts, in which what is missing is None and numbers are Python's."""
+    """Columns of facts, with None for missing values and Python numbers."""
     if isinstance(facts, Responses):
         return facts._item_facts  # noqa: SLF001 - a frame turns whole numbers into floats
     if not hasattr(facts, "columns"):
         raise InputError(
-            f"facts is {type(facts).__name__}; give responses that know facts of their items, or "
-            "a frame with items as its index."
+            f"facts is {type(facts).__name__}; give responses with facts of their items, or a "
+            "frame with items as its index."
         )
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Responses on disk as they come in: one JSON line each, so that nothing is asked twice."""
+"""ResponseJournal: responses on disk as they arrive, one JSON line each."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MAX_BYTES = 256 * 1024**2
 
 
 class ResponseJournal:
-    """A file that begins with what the evaluation is, and grows by a line a response.
+    """A file with the settings of an evaluation, then one line per response.
 
     A line is on disk (flushed and synced) before the response counts. `responses` are those found
-    when it was opened: item and response, None for an item that could not be answered. While it
-    is open, no other evaluation can open it: two would ask everything twice.
+    when the file was opened: item and response, None if the item could not be answered. While it is
+    open, no other evaluation can open it.
     """
 
     def __init__(self, path: PathLike, settings: Mapping[str, Any]) -> None:
@@ -38,9 +38,9 @@ class ResponseJournal:
             self._open = stack.pop_all()
 
     def _opened(self) -> BinaryIO:
-        """The file, made where it is missing."""
+        """Open the file; create it if it does not exist."""
         if self.path.exists() and not self.path.is_file():
-            readable_file(self.path, MAX_BYTES)  # which says why not
+            readable_file(self.path, MAX_BYTES)  # raises an error that says why
         try:
             return self.path.open("ab")
         except OSError as error:
@@ -49,14 +49,14 @@ class ResponseJournal:
             ) from error
 
     def _begin(self, line: bytes) -> None:
-        """A first line that was cut is written anew."""
+        """Write the first line, replacing one that was cut off."""
         self._file.truncate(0)
-        self._write(line, "The journal could not be begun")
+        self._write(line, "The journal could not be started")
 
     def add(self, item: str, response: float | None) -> None:
-        """Keep a response, safely, before anything is done with it."""
+        """Write a response to disk."""
         line = _line({"item": item, "response": response})
-        self._write(line, f"The response to {item!r:.60} could not be kept")
+        self._write(line, f"The response to {item!r:.60} could not be saved")
 
     def _write(self, line: bytes, trouble: str) -> None:
         try:
@@ -65,8 +65,8 @@ class ResponseJournal:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise FileError(
-                f"{trouble} in '{self.path}': {error.strerror}. Free some space; what was kept "
-                "before is safe."
+                f"{trouble} in '{self.path}': {error.strerror}. Free some disk space; earlier "
+                "responses are safe."
             ) from error
 
     def __enter__(self) -> Self:
@@ -76,11 +76,11 @@ class ResponseJournal:
         self._open.close()
 
     def _is_new(self, line: bytes) -> bool:
-        """Whether there is nothing yet, or a first line that was cut while it was written."""
+        """Whether the file is empty, or holds only a first line that was cut off."""
         return self.path.stat().st_size < len(line) and line.startswith(self.path.read_bytes())
 
     def _read(self, heading: Mapping[str, Any]) -> list[tuple[str, float | None]]:
-        """The responses so far; a last line that was cut is taken off."""
+        """Read the responses so far; a last line that was cut off is removed."""
         content = readable_file(self.path, MAX_BYTES).read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         lines = whole.splitlines()
@@ -90,8 +90,8 @@ class ResponseJournal:
             item, response = self._entry(self._parsed(text, number), number)
             if item in found:
                 raise FileError(
-                    f"'{self.path}', line {number:,}: {item!r:.60} is there twice. The journal was "
-                    "edited, or written by two evaluations at once; begin a new one."
+                    f"'{self.path}', line {number:,}: {item!r:.60} occurs twice. The journal was "
+                    "edited, or written by two evaluations at once; start a new one."
                 )
             found[item] = response
         if len(whole) < len(content):
@@ -101,16 +101,16 @@ class ResponseJournal:
     def _refuse_unless_same(self, found: Any, heading: Mapping[str, Any]) -> None:
         if not isinstance(found, dict) or found.get("schema") != SCHEMA:
             raise FileError(
-                f"'{self.path}' is no journal of an adaptive evaluation. Name another file; this "
-                "one was left as it is."
+                f"'{self.path}' is not the journal of an adaptive evaluation. Name another file; "
+                "this one was not changed."
             )
         other = [name for name in heading if found.get(name) != heading[name]]
         if other:
             name = other[0]
             raise FileError(
                 f"'{self.path}' is the journal of another evaluation: its {name} is "
-                f"{found.get(name)!r:.60}, but here it is {heading[name]!r:.60}. Give the settings "
-                "with which it was begun, or name another file."
+                f"{found.get(name)!r:.60}, but here it is {heading[name]!r:.60}. Use the settings "
+                "it was started with, or name another file."
             )
 
     def _parsed(self, text: bytes, number: int) -> Any:
@@ -118,8 +118,8 @@ class ResponseJournal:
             return json.loads(text.decode("utf-8"))
         except (ValueError, RecursionError) as error:
             raise FileError(
-                f"'{self.path}', line {number:,} is no JSON: {text[:40]!r}. The journal was "
-                "damaged; restore a copy, or begin a new one."
+                f"'{self.path}', line {number:,} is not JSON: {text[:40]!r}. The journal is "
+                "damaged; restore a copy, or start a new one."
             ) from error
 
     def _entry(self, found: Any, number: int) -> tuple[str, float | None]:
@@ -129,17 +129,17 @@ class ResponseJournal:
             if response is None or number_given:
                 return found["item"], response
         raise FileError(
-            f"'{self.path}', line {number:,} is no response: a line should hold an item and the "
-            "number that it was answered with, or null. Restore a copy, or begin a new journal."
+            f"'{self.path}', line {number:,} is not a response: a line should hold an item and "
+            "the response as a number, or null. Restore a copy, or start a new journal."
         )
 
 
 @contextmanager
 def only_one(file: BinaryIO, path: Path) -> Iterator[None]:
-    """Hold a file against other evaluations; the system lets go of it when this one dies."""
+    """Lock a file against other evaluations; the system unlocks it when the process ends."""
     try:
         import fcntl
-    except ImportError:  # not on Windows: a file beside it tells others
+    except ImportError:  # not on Windows: a file beside it serves as the lock
         with _marked(path):
             yield
         return
@@ -147,7 +147,7 @@ def only_one(file: BinaryIO, path: Path) -> Iterator[None]:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise FileError(_taken(path)) from error
-    except OSError:  # a file system that knows no locks
+    except OSError:  # a file system without locks
         with _marked(path):
             yield
         return

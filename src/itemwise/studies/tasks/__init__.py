@@ -1,1 +1,1 @@
-"""Many tasks at once: a scale each, and what they share."""
+"""Tasks of a benchmark: one scale per task, and how they correlate."""

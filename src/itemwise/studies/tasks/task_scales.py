@@ -1,4 +1,4 @@
-"""Many tasks at once: one scale a task, and how far the tasks measure the same."""
+"""One scale per task, and the correlations between them."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 FIGURES = ("correlations",)
-LEAST_RESPONDENTS = 4  # with fewer, no correlation has a standard error
-CONFIDENCE = 0.95  # of intervals of correlations
-SAME, SURELY_SAME = 0.95, 0.9  # a correlation, and the low end of its interval
-APART = 0.9  # the high end of the interval of a task's closest correlation
+LEAST_RESPONDENTS = 4  # needed for a standard error of a correlation
+CONFIDENCE = 0.95  # of the intervals of correlations
+SAME, SURELY_SAME = 0.95, 0.9  # a correlation, and the lower end of its interval
+APART = 0.9  # upper end of the interval of a task's highest correlation
 UNRELIABLE = 0.5
-# Fewer respondents make discriminations of single items look larger, tests more reliable and
-# correlations lower than they are, unless slopes are held where those of most items lie.
+# With fewer respondents, discriminations are overestimated, so tests look more reliable and
+# correlations lower than they are, unless a prior holds the slopes.
 FEW = 500
 FEW_PRIORS = {"discrimination": Normal(1, 0.5)}
 
@@ -53,12 +53,12 @@ Priors: TypeAlias = "Literal['default'] | Mapping[str, Prior | None] | None"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TaskScales(Result):
-    """One scale a task, and the correlations between them.
+    """One scale per task, and the correlations between them.
 
-    `correlation_matrix` holds the correlations of true abilities, tasks × tasks in an order that
-    puts like tasks side by side; `correlations` the same with standard errors and intervals, a
-    row a pair. `abilities` are those of each task by itself, `joint_abilities` those that borrow
-    from the correlated tasks, for respondents who were never asked a task, too.
+    `correlation_matrix` holds the correlations of true abilities, tasks × tasks, with similar tasks
+    next to each other; `correlations` the same with standard errors and intervals, one row per
+    pair. `abilities` are estimated from each task alone, `joint_abilities` also from the
+    correlated tasks, so that they exist for tasks a respondent was never asked.
     """
 
     tasks: pd.DataFrame  # by task: n_items, n_respondents, reliability with its interval
@@ -70,11 +70,11 @@ class TaskScales(Result):
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """The correlations, a row a pair of tasks, the closest first."""
+        """One row per pair of tasks, the highest correlation first."""
         return self.correlations.copy()
 
     def plot(self, kind: str = "correlations", **kw: Any) -> Display:
-        """The correlations as a heat map, like tasks side by side."""
+        """Draw the correlations as a heat map, with similar tasks next to each other."""
         from itemwise.displays import HeatMapDisplay
 
         one_of(kind, "kind", FIGURES)
@@ -85,23 +85,25 @@ class TaskScales(Result):
 
     @property
     def meaning(self) -> str:
-        """Which tasks measure the same, and which stands apart."""
+        """Which tasks correlate so highly that one scale would do, and which stands apart."""
         known = self.correlations.dropna(subset=["correlation"])
         if known.empty:
-            return "No respondent tells how the tasks are related."
+            return "No respondent was asked two tasks, so no correlation can be estimated."
         same = known[(known["correlation"] >= SAME) & (known["low"] >= SURELY_SAME)]
         first = known.iloc[0]
         if same.empty:
-            closest = f"{first['task']} and {first['other']}, with {_value(first)}"
-            told = f"No two tasks surely measure the same: the closest are {closest}"
+            told = (
+                "No two tasks correlate so highly that one scale would do; the highest correlation "
+                f"is that of {first['task']} and {first['other']}, {_value(first)}"
+            )
         else:
             others = len(same) - 1
-            told = f"{_pair(first)}: one scale would do"
-            told += f", as it would for {counted(others, 'other pair')}" if others else ""
+            told = f"{_pair(first)}, so one scale would do for both"
+            told += f"; the same holds for {counted(others, 'other pair')}" if others else ""
         return f"{told}.{self._apart(known)}"
 
     def _apart(self, known: pd.DataFrame) -> str:
-        """The task whose closest neighbour is farthest, where that is far."""
+        """The task whose highest correlation is lowest, if it is low."""
         if len(self.tasks) < 3:
             return ""
         closest = {
@@ -113,7 +115,7 @@ class TaskScales(Result):
         if row["high"] >= APART:
             return ""
         other = row["other"] if row["task"] == task else row["task"]
-        return f" {task} stands apart: its closest task, {other}, correlates {_value(row)}."
+        return f" {task} stands apart: its highest correlation, with {other}, is {_value(row)}."
 
 
 def task_scales(
@@ -125,32 +127,32 @@ def task_scales(
     min_items: int = 3,
     progress: Progress | bool = True,
 ) -> TaskScales:
-    """Calibrate each task by itself, then find how true abilities on the tasks correlate.
+    """Calibrate each task alone, then estimate how true abilities on the tasks correlate.
 
-    `correlation` is tasks × tasks; the frame has a row a pair of tasks: correlation, se, low, high,
-    respondents.
+    The frame has one row per pair of tasks: correlation, se, low, high, n_respondents;
+    `correlation_matrix` is tasks × tasks.
 
     Parameters
     ----------
     responses
-        Respondents × items of all tasks. Not every respondent needs to have met every task.
+        Respondents × items of all tasks. Not every respondent needs to have been asked every task.
     by
         The task of each item: a fact of the items, a mapping from item, or a list.
     model, priors
-        Of the items of each task; see `calibrate`. The default priors of right and wrong are
-        those of `calibrate` from 500 respondents on; with fewer, discrimination ~ N(1, 0.5).
+        Model and priors of the items of each task, as in `calibrate`. For right or wrong responses
+        of fewer than 500 respondents, the default prior of discrimination is N(1, 0.5).
     min_items
-        Tasks with fewer items on which respondents differ are left out, and named in the notes.
+        Tasks with fewer items on which respondents differ are left out; a note names them.
     progress
         True shows a bar in a terminal or a notebook, False nothing; a callable is called with
         (done, total, message): tasks calibrated, and the next task.
 
     Notes
     -----
-    The items are found task by task and then count as known. The correlations are those of
-    maximum likelihood under a joint normal distribution of the abilities, so that they are free
-    of measurement error, as the plain correlation of two estimates is not; means and deviations
-    are free, too, because a correlation knows no origin and no unit. Intervals are Fisher's.
+    Items are calibrated by task and then treated as known. The correlations are maximum likelihood
+    estimates under a joint normal distribution of the abilities, so they are free of attenuation
+    by measurement error, unlike the correlation of two ability estimates. Means and standard
+    deviations are estimated as well. Intervals use Fisher's transformation.
 
     Examples
     --------
@@ -193,7 +195,7 @@ def task_scales(
 def _usable(
     table: Responses, groups: tuple[str, ...], least: int, notes: list[str]
 ) -> dict[str, Responses]:
-    """The responses of each task that has enough items; the others are told of in `notes`."""
+    """Responses of each task that has enough items; notes on the others go to `notes`."""
     values, group = as_floats(table.cells), np.array(groups)
     differ = np.fmax.reduce(values, axis=0) > np.fmin.reduce(values, axis=0)
     parts: dict[str, Responses] = {}
@@ -203,13 +205,13 @@ def _usable(
             parts[task] = table.select(items=group == task)
         else:
             notes.append(
-                f"{task}: left out, because respondents differ on {counted(telling, 'item')} of "
-                f"{int((group == task).sum()):,}, and {least} are needed."
+                f"{task} is left out: respondents differ on {counted(telling, 'item')} of "
+                f"{int((group == task).sum()):,}, but {least} are needed."
             )
     if len(parts) < 2:
         raise InputError(
             f"Correlations need two tasks or more; usable here: {', '.join(parts) or 'none'}. "
-            f"{' '.join(notes[:3]) or 'Say with by which task each item belongs to.'}"
+            f"{' '.join(notes[:3]) or 'Give the task of each item in by.'}"
         )
     if table.n_respondents < LEAST_RESPONDENTS:
         raise InputError(
@@ -225,13 +227,13 @@ def _priors(part: Responses, n_respondents: int, priors: Priors) -> Priors:
 
 
 def _met(part: Responses) -> NDArray[np.bool_]:
-    """Who answered anything."""
+    """Respondents who answered anything."""
     met: NDArray[np.bool_] = np.asarray(part.observed.any(axis=1))
     return met
 
 
 def scale_of(calibration: Calibration, part: Responses) -> Scale:
-    """What the responses to one task say of each respondent."""
+    """The likelihood of each respondent's ability from the responses to one task."""
     data = encode(calibration.placed(part), calibration.model, collapsing=False)
     population = calibration.population
     nodes, likelihood = likelihood_on_nodes(data, calibration.model, calibration.coords, population)
@@ -239,7 +241,7 @@ def scale_of(calibration: Calibration, part: Responses) -> Scale:
 
 
 def _pairs(told: Correlations, tasks: list[str]) -> pd.DataFrame:
-    """A row a pair, the closest first; no number where nobody met both tasks."""
+    """One row per pair, the highest correlation first; NaN if nobody was asked both tasks."""
     import pandas as pd
 
     pairs = np.triu_indices(len(tasks), 1)
@@ -258,7 +260,7 @@ def _pairs(told: Correlations, tasks: list[str]) -> pd.DataFrame:
 
 
 def _wide(told: Correlations, tasks: list[str]) -> pd.DataFrame:
-    """Tasks × tasks, like tasks side by side."""
+    """Tasks × tasks, with similar tasks next to each other."""
     import pandas as pd
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -292,7 +294,7 @@ def _tasks(calibrations: Mapping[str, Calibration]) -> pd.DataFrame:
 def _abilities(
     calibrations: Mapping[str, Calibration], parts: Mapping[str, Responses]
 ) -> pd.DataFrame:
-    """Of each task by itself: a row a respondent and task that met."""
+    """Abilities from each task alone: one row per respondent and task asked."""
     import pandas as pd
 
     frames = []
@@ -308,7 +310,7 @@ def _abilities(
 def _joint_abilities(
     found: JointNormal, parts: Mapping[str, Responses], respondents: tuple[str, ...]
 ) -> pd.DataFrame:
-    """Of all tasks together: every respondent and task; n_items is 0 where they never met."""
+    """Abilities from all tasks: every respondent and task; n_items is 0 if it was not asked."""
     import pandas as pd
 
     asked = [part.observed.sum(axis=1) for part in parts.values()]
@@ -328,23 +330,23 @@ def _remarks(
     pairs: pd.DataFrame,
     found: JointNormal,
 ) -> Iterator[str]:
-    """What a reader should know before believing a number."""
+    """Notes on how far the figures can be trusted."""
     if astray := [task for task, one in calibrations.items() if not one.converged]:
-        yield f"{listed(astray, 'task')}: the calibration did not converge."
+        yield f"The calibration of {listed(astray, 'task')} did not converge."
     if weak := list(tasks.index[~(tasks["reliability"] >= UNRELIABLE)]):
         yield (
-            f"{listed(weak, 'task')} measured with a reliability below {UNRELIABLE}: their "
-            "abilities and correlations are hardly known."
+            f"The reliability of {listed(weak, 'task')} is below {UNRELIABLE}: abilities and "
+            "correlations there are imprecise."
         )
     if unmet := int((pairs["n_respondents"] == 0).sum()):
-        yield f"{counted(unmet, 'pair')} of tasks met by no respondent in common: no correlation."
+        yield f"No correlation for {counted(unmet, 'pair')} of tasks: no respondent was asked both."
     if len(found.ability) <= len(tasks):
         yield (
-            f"{counted(len(found.ability), 'respondent')} tell of {counted(len(tasks), 'task')}: "
-            "joint abilities look surer than they are."
+            f"With {counted(len(found.ability), 'respondent')} for {counted(len(tasks), 'task')}, "
+            "the standard errors of joint abilities are too small."
         )
     if not found.converged:
-        yield "The correlations still moved when the search for them stopped."
+        yield "The estimation of the correlations did not converge."
 
 
 def _value(row: pd.Series) -> str:
