@@ -17,7 +17,7 @@ import pandas as pd
 
 import itemwise as iw
 from common import SHARED, machine, print_table
-from itemwise.responses.copies import copies, grouped_folds
+from itemwise.responses.study_tables import copies, grouped_folds
 
 BENCHMARKS = {"ARC": "arc_2pl", "MMLU": "mmlu_3pl"}
 SEED = 1

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import itemwise as iw
 from common import SHARED, machine, print_table
 from itemwise.numerics.prediction_error import prediction_error
-from itemwise.responses.copies import copies, grouped_folds
+from itemwise.responses.study_tables import copies, grouped_folds
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates
 from itemwise.studies.shortening.folds import full_cells, known_of
 from itemwise.studies.shortening.predictors import PREDICTORS

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.datasets import Dataset, load_datasets, split_dataset
-from itemwise.responses.aligning import row_name
+from itemwise.responses.naming import row_name
 from itemwise.studies import BenchmarkDecoding, decode_benchmark
 from itemwise.tour import Stop, Tour, tour
 

@@ -6,7 +6,7 @@ import pytest
 from itemwise import Joint, Responses, calibrate, simulate
 from itemwise.estimation.choosing import PICKS, PRESETS
 from itemwise.models import MODELS, Continuous
-from itemwise.responses.cells import KINDS
+from itemwise.responses.stored_cells import KINDS
 
 PICKED = {"binary": "2pl", "graded": "graded", "continuous": "continuous"}
 

@@ -12,8 +12,8 @@ from itemwise.estimation.calibrating import ENGINES
 from itemwise.estimation.choosing import AUTO
 from itemwise.models import MODELS
 from itemwise.pools.pool import POOLS
-from itemwise.responses.cells import KINDS
-from itemwise.responses.layouts import LAYOUTS
+from itemwise.responses.stored_cells import KINDS
+from itemwise.responses.table_layouts import LAYOUTS
 from itemwise.scoring import METHODS
 
 

@@ -21,7 +21,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import workers
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.cells import as_floats
+from itemwise.responses.stored_cells import as_floats
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

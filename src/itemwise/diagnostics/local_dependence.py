@@ -20,7 +20,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses, Table
-from itemwise.responses.cells import as_floats
+from itemwise.responses.stored_cells import as_floats
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import ROUNDING, runs_within
 from itemwise.responses import Responses, Table
-from itemwise.responses.rivals import rivals
+from itemwise.responses.study_tables import rivals
 from itemwise.results import Result
 from itemwise.words import counted, listed, said_p
 

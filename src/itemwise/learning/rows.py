@@ -10,7 +10,7 @@ import numpy as np
 from itemwise.errors import InputError
 from itemwise.learning.columns import Plain, Plan, column_transformer, plain, plan_columns
 from itemwise.numerics.arrays import Floats
-from itemwise.responses.aligning import aligned
+from itemwise.responses.naming import aligned
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

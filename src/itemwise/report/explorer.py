@@ -15,7 +15,7 @@ from itemwise.models.logistic import Logistic
 from itemwise.report.columns import columns_of, rounded
 from itemwise.report.instances import instances_of, labels_of
 from itemwise.report.outlines import outline_of
-from itemwise.responses.cells import as_floats
+from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Result
 
 if TYPE_CHECKING:

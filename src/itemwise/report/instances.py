@@ -13,7 +13,7 @@ import numpy as np
 from itemwise.datasets import Dataset
 from itemwise.errors import InputError
 from itemwise.report.columns import columns_of, text_of
-from itemwise.responses.aligning import is_numbered, row_name
+from itemwise.responses.naming import is_numbered, row_name
 
 if TYPE_CHECKING:
     import pandas as pd

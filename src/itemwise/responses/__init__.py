@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itemwise.responses.logs import LogReading, read_logs
-from itemwise.responses.reading import read_responses
-from itemwise.responses.table import Responses, Table, as_responses
-from itemwise.responses.writing import write_responses
+from itemwise.responses.response_reading import read_responses
+from itemwise.responses.response_table import Responses, Table, as_responses
+from itemwise.responses.response_writing import write_responses
 
 __all__ = [
     "LogReading",

@@ -16,10 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import FileError, InputError
-from itemwise.responses.cells import as_floats, compact, refuse_text, stacked
-from itemwise.responses.extras import ExtraCells, Found, names_and_facts, typed
-from itemwise.responses.layouts import ITEM_ROWS, LongColumns, is_item, long_columns, names_rows
-from itemwise.responses.table import Responses
+from itemwise.responses.response_table import Responses
+from itemwise.responses.stored_cells import as_floats, compact, refuse_text, stacked
+from itemwise.responses.table_layouts import (
+    ITEM_ROWS,
+    ExtraCells,
+    Found,
+    LongColumns,
+    is_item,
+    long_columns,
+    names_and_facts,
+    names_rows,
+    typed,
+)
 from itemwise.responses.triples import Collector
 from itemwise.tables.delimited import Rows, delimited_rows
 from itemwise.tables.text_files import text_lines

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import FileError, InputError
-from itemwise.responses.cells import KINDS
-from itemwise.responses.extras import names_and_facts
-from itemwise.responses.facts import Fact
-from itemwise.responses.layouts import CORNER, ITEM_ROWS, is_item, long_columns, names_rows
 from itemwise.responses.naming import named
-from itemwise.responses.table import Responses
+from itemwise.responses.response_table import Responses
+from itemwise.responses.response_writing import ABOUT_KEY, KIND_KEY
+from itemwise.responses.stored_cells import KINDS
+from itemwise.responses.table_layouts import (
+    ITEM_ROWS,
+    is_item,
+    long_columns,
+    names_and_facts,
+    names_rows,
+)
 from itemwise.responses.triples import check_cells
 from itemwise.tables.parquet import is_number, parquet_errors, read_columns, read_schema
 from itemwise.words import shown
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_KIND_KEY, _ABOUT_KEY = b"itemwise.kind", b"itemwise.about"
 
 
 def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
@@ -35,7 +38,7 @@ def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> R
     if not names:
         raise InputError("The table has no columns. Check how it was made.")
     told = schema.metadata or {}
-    if told.get(_KIND_KEY, b"").decode("utf-8", "replace") in KINDS:
+    if told.get(KIND_KEY, b"").decode("utf-8", "replace") in KINDS:
         return _as_written(path, _columns(path, list(schema), max_bytes), told, kind)
     columns = long_columns(names, layout)
     if columns is None:
@@ -106,49 +109,12 @@ def _item_rows(table: Any, first: int, kind: str | None) -> Responses:
     return Responses.from_frame(frame.T, kind=kind).described(items=facts)
 
 
-def write_parquet(responses: Responses, file: BinaryIO) -> None:
-    """A column of names, columns of facts, then responses, with nulls where it was never asked."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    by_item = responses.n_items > responses.n_respondents
-    rows, columns = responses.respondents, responses.items
-    row_facts, column_facts = responses._respondent_facts, responses._item_facts  # noqa: SLF001
-    cells, observed = responses.cells, responses.observed
-    if by_item:
-        rows, columns, row_facts, column_facts = columns, rows, column_facts, row_facts
-        cells, observed = cells.T, observed.T
-    arrays = [pa.array(rows, pa.string()), *(_fact_column(values) for values in row_facts.values())]
-    arrays += [
-        pa.array(part.copy(), mask=~asked) for part, asked in zip(cells.T, observed.T, strict=True)
-    ]
-    table = pa.Table.from_arrays(arrays, names=[CORNER, *row_facts, *columns])
-    about = {
-        "rows": "items" if by_item else "respondents",
-        "facts": len(row_facts),
-        "column_facts": column_facts,
-        "notes": responses.notes,
-    }
-    metadata = {_KIND_KEY: responses.kind, _ABOUT_KEY: json.dumps(about, allow_nan=False)}
-    pq.write_table(table.replace_schema_metadata(metadata), file)
-
-
-def _fact_column(values: tuple[Fact, ...]) -> Any:
-    """One type where there is one, text otherwise."""
-    import pyarrow as pa
-
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
-
-
 def _as_written(path: Path, table: Any, told: dict[bytes, bytes], kind: str | None) -> Responses:
     """The responses that `write_parquet` wrote, with what it wrote about them."""
-    wanted = kind or told[_KIND_KEY].decode()
-    if _ABOUT_KEY not in told:  # a release before facts
+    wanted = kind or told[KIND_KEY].decode()
+    if ABOUT_KEY not in told:  # a release before facts
         return Responses.from_frame(_named_frame(table, 0), kind=wanted)
-    about = _about(path, told[_ABOUT_KEY])
+    about = _about(path, told[ABOUT_KEY])
     n_facts, by_item = about["facts"], about["rows"] == "items"
     column_facts, notes = about["column_facts"], about["notes"]
     if not 0 <= n_facts < table.num_columns:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.files import size_for_people
-from itemwise.responses.cells import NEVER_ASKED, pair_in_words
+from itemwise.responses.stored_cells import NEVER_ASKED, pair_in_words
 from itemwise.words import shown
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from itemwise.models.base import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats
 from itemwise.numerics.blocks import row_blocks
-from itemwise.responses.cells import as_floats
 from itemwise.responses.encoding import Encoded
+from itemwise.responses.stored_cells import as_floats
 from itemwise.scoring.abilities import FARTHEST
 from itemwise.scoring.likelihood import Posterior, plan_nodes
 from itemwise.scoring.population import Population

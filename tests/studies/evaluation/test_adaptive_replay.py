@@ -5,7 +5,7 @@ import pytest
 import itemwise as iw
 from itemwise.errors import InputError
 from itemwise.numerics.intervals import conformal_quantile
-from itemwise.responses.copies import copies, grouped_folds
+from itemwise.responses.study_tables import copies, grouped_folds
 from itemwise.studies.evaluation.adaptive_replay import ADAPTIVE, COMPLETED, PLAIN
 
 

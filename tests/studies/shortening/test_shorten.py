@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import itemwise as iw
 from itemwise.displays import Display
 from itemwise.errors import FileError, InputError
-from itemwise.responses.copies import copies, grouped_folds
+from itemwise.responses.study_tables import copies, grouped_folds
 from itemwise.saved_files import load_only
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, _Covariance, shares
 from itemwise.studies.shortening.folds import full_cells, known_of, margin

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from itemwise.responses.table import Responses
+from itemwise.responses.response_table import Responses
 from itemwise.results import Result
 from itemwise.words import counted, joined
 

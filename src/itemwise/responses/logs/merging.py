@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses.cells import Kind
 from itemwise.responses.facts import Fact
 from itemwise.responses.logs.dates import moment
 from itemwise.responses.logs.runs import Epochs, Items, Run
-from itemwise.responses.table import Responses
+from itemwise.responses.response_table import Responses
+from itemwise.responses.stored_cells import Kind
 from itemwise.responses.triples import Triples, check_cells
 from itemwise.words import counted, listed, shown
 

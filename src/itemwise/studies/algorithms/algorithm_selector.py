@@ -15,7 +15,7 @@ from itemwise.learning.regressor import FEWEST, DifficultyRegressor
 from itemwise.learning.rows import is_frame, known_columns
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.splines import fit_splines
-from itemwise.responses.aligning import aligned
+from itemwise.responses.naming import aligned
 from itemwise.studies.algorithms.portfolio_choice import checked_epsilon
 from itemwise.studies.algorithms.portfolios import Portfolio, portfolio
 from itemwise.words import counted, listed

@@ -22,7 +22,7 @@ from itemwise.ratings.halving import LEAST_TO_SPLIT, chance_of_ranking, judge_by
 from itemwise.ratings.points import Points, points
 from itemwise.ratings.selection import grow
 from itemwise.responses import Responses, Table
-from itemwise.responses.rivals import rivals
+from itemwise.responses.study_tables import rivals
 from itemwise.results import Result
 from itemwise.words import counted, listed, said_p
 

@@ -25,7 +25,7 @@ from itemwise.ratings.glicko2 import (
 )
 from itemwise.ratings.season import FINEST
 from itemwise.responses import Table
-from itemwise.responses.rivals import rivals
+from itemwise.responses.study_tables import rivals
 from itemwise.results import Result
 from itemwise.studies.benchmarks import GIVEN
 from itemwise.words import counted, listed

@@ -19,7 +19,7 @@ from itemwise.pools.paper import is_artificial, misplaced
 from itemwise.ratings import Ratings, play, ranks
 from itemwise.ratings.points import points
 from itemwise.responses import Responses, Table
-from itemwise.responses.rivals import rivals
+from itemwise.responses.study_tables import rivals
 from itemwise.results import Result
 from itemwise.words import counted, listed
 

@@ -13,7 +13,7 @@ from itemwise.calibration import Calibration
 from itemwise.datasets.labels import in_order, label_text
 from itemwise.diagnostics.diagnosis import informative
 from itemwise.errors import InputError
-from itemwise.responses.aligning import is_numbered
+from itemwise.responses.naming import is_numbered
 from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:

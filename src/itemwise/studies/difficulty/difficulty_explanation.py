@@ -17,7 +17,7 @@ from itemwise.learning.rows import Rows, coder_of, is_frame, owners_of
 from itemwise.learning.targets import equally_hard
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import spearman
-from itemwise.responses.aligning import place_of
+from itemwise.responses.naming import place_of
 from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import feature_rows, labels_of_items, values_of_items
 from itemwise.words import counted

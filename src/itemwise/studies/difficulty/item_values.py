@@ -17,7 +17,7 @@ from itemwise.learning.rows import Rows, is_frame, plain_rows, plan_of
 from itemwise.learning.targets import DifficultyTargets, difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, edges_by_width, places
-from itemwise.responses.aligning import aligned, is_numbered
+from itemwise.responses.naming import aligned, is_numbered
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from itemwise.numerics.intervals import conformal_quantile, conformal_rank, norm
 from itemwise.numerics.prediction_error import prediction_error
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.answered import answered
-from itemwise.responses.copies import Ints, copies, grouped_folds, said_of_folds
+from itemwise.responses.study_tables import Ints, answered, copies, grouped_folds, said_of_folds
 from itemwise.results import Result
 from itemwise.studies.evaluation.adaptive_evaluation import RealError
 from itemwise.words import counted

@@ -13,7 +13,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, clustered_means, t_test
 from itemwise.numerics.intervals import mcnemar, wilson
 from itemwise.responses import Responses
-from itemwise.responses.cells import as_floats
+from itemwise.responses.stored_cells import as_floats
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from itemwise.estimation import calibrate
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.cells import as_floats
+from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Result
 from itemwise.studies.health.benchmark_saturation import (
     information_along,

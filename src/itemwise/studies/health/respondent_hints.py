@@ -23,7 +23,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
-from itemwise.responses.cells import as_floats
+from itemwise.responses.stored_cells import as_floats
 from itemwise.words import counted
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.multiplicity import CORRECTIONS
 from itemwise.responses import Table, as_responses
-from itemwise.responses.answered import answered
+from itemwise.responses.study_tables import answered
 from itemwise.results import Result
 from itemwise.studies.leaderboards.board import AVERAGES, DOCUMENT, TASK, Board, groups_of
 from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale

@@ -17,7 +17,7 @@ from itemwise.numerics.intervals import conformal_quantile
 from itemwise.numerics.prediction_error import grouped_se, prediction_error
 from itemwise.progress import Progress
 from itemwise.responses import Responses
-from itemwise.responses.copies import Ints, copies, grouped_folds
+from itemwise.responses.study_tables import Ints, copies, grouped_folds
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, Choice
 from itemwise.studies.shortening.predictors import PREDICTORS, Known
 

@@ -16,8 +16,7 @@ from itemwise.numerics.blocks import workers
 from itemwise.numerics.intervals import conformal_rank
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.answered import answered
-from itemwise.responses.copies import said_of_folds
+from itemwise.responses.study_tables import answered, said_of_folds
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, shares
 from itemwise.studies.shortening.folds import (
     BASELINE,

@@ -25,8 +25,8 @@ from itemwise.numerics.joint_normal import (
 )
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.cells import as_floats
 from itemwise.responses.encoding import encode
+from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Result
 from itemwise.scoring.likelihood import likelihood_on_nodes
 from itemwise.words import counted, listed

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses.cells import (
+from itemwise.responses.stored_cells import (
     NEVER_ASKED,
     Where,
     as_numbers,
@@ -18,7 +18,7 @@ from itemwise.responses.cells import (
     pair_in_words,
     stacked,
 )
-from itemwise.responses.extras import SEPARATOR
+from itemwise.responses.table_layouts import SEPARATOR
 from itemwise.responses.triples import Triples
 from itemwise.words import shown
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from itemwise.errors import InputError
-from itemwise.responses.aligning import aligned
+from itemwise.responses.naming import aligned
 
 VALUES = pd.Series([1.0, 2.0, 3.0], index=["a", "b", "c"])
 

@@ -1,4 +1,4 @@
-"""How a response is stored: its kind, its range, its code for "never asked"."""
+"""How responses are stored: their kind, their range, and the code for "never asked"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
 from itemwise.tables.delimited import number
@@ -230,3 +230,53 @@ def _and_more(count: int) -> str:
 
 def _grade_type(high: float) -> type[np.signedinteger[Any]]:
     return np.int8 if high <= np.iinfo(np.int8).max else np.int16
+
+
+def as_table(values: ArrayLike) -> NDArray[Any]:
+    """Any rectangle as an array of two dimensions; a frame is refused."""
+    if hasattr(values, "columns") and hasattr(values, "index"):
+        raise InputError(
+            "values is a DataFrame, whose names would be lost. "
+            "Use Responses.from_frame(frame), or from_long(frame) for one row per response."
+        )
+    if isinstance(values, np.ma.MaskedArray):
+        numeric = values.dtype.kind in "biuf"
+        values = np.ma.filled(values.astype(np.float64 if numeric else object), np.nan)
+    try:
+        table = np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            "The rows of values differ in length, but a table has one column per item. "
+            "Fill the gaps with NaN."
+        ) from error
+    if table.ndim != 2:
+        raise InputError(
+            f"values has shape {table.shape}, which is {table.ndim}-dimensional, "
+            "but a table has two dimensions. Give one row per respondent and one column per item."
+        )
+    check_shape(table.shape)
+    return table
+
+
+def check_codes(cells: NDArray[Any]) -> None:
+    """Refuse what is no table of codes."""
+    if cells.dtype not in (np.int8, np.int16) or cells.ndim != 2:
+        raise InputError(
+            f"cells is {cells.ndim}-dimensional and of type {cells.dtype}, but codes are a table "
+            "of int8 or int16. Give other numbers to Responses(values)."
+        )
+    check_shape(cells.shape)
+    if cells.min() < NEVER_ASKED:
+        raise InputError(
+            f"cells holds {cells.min()}, but codes are -1 (never asked), 0 and above. "
+            "Use -1 for what is missing."
+        )
+
+
+def check_shape(shape: tuple[int, ...]) -> None:
+    """Refuse a table without respondents or items."""
+    if 0 in shape:
+        raise InputError(
+            f"The table is empty: {shape[0]:,} respondents × {shape[1]:,} items. "
+            "There must be at least one of each."
+        )

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import write_atomically
-from itemwise.responses.layouts import CORNER
-from itemwise.responses.parquet_responses import write_parquet
+from itemwise.responses.facts import Fact
+from itemwise.responses.table_layouts import CORNER
 from itemwise.words import shown
 
 if TYPE_CHECKING:
     from itemwise.files import PathLike
-    from itemwise.responses.table import Responses
+    from itemwise.responses.response_table import Responses
+
+# Under which the metadata of a Parquet file hold the kind of the responses, and the rest.
+KIND_KEY, ABOUT_KEY = b"itemwise.kind", b"itemwise.about"
 
 
 def write_responses(responses: Responses, path: PathLike) -> Path:
@@ -28,7 +32,7 @@ def write_responses(responses: Responses, path: PathLike) -> Path:
     name = Path(path).name.lower()
     try:
         if name.endswith(".parquet"):
-            write_atomically(path, lambda file: write_parquet(responses, file))
+            write_atomically(path, lambda file: _write_parquet(responses, file))
         elif name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
             _check_names(responses)
             write_atomically(
@@ -91,3 +95,40 @@ def _check_names(responses: Responses) -> None:
                 f"The name {shown(name)} holds a null character, which text files may not. "
                 "Rename it, or write Parquet."
             )
+
+
+def _write_parquet(responses: Responses, file: BinaryIO) -> None:
+    """A column of names, columns of facts, then responses, with nulls where it was never asked."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    by_item = responses.n_items > responses.n_respondents
+    rows, columns = responses.respondents, responses.items
+    row_facts, column_facts = responses._respondent_facts, responses._item_facts  # noqa: SLF001
+    cells, observed = responses.cells, responses.observed
+    if by_item:
+        rows, columns, row_facts, column_facts = columns, rows, column_facts, row_facts
+        cells, observed = cells.T, observed.T
+    arrays = [pa.array(rows, pa.string()), *(_fact_column(values) for values in row_facts.values())]
+    arrays += [
+        pa.array(part.copy(), mask=~asked) for part, asked in zip(cells.T, observed.T, strict=True)
+    ]
+    table = pa.Table.from_arrays(arrays, names=[CORNER, *row_facts, *columns])
+    about = {
+        "rows": "items" if by_item else "respondents",
+        "facts": len(row_facts),
+        "column_facts": column_facts,
+        "notes": responses.notes,
+    }
+    metadata = {KIND_KEY: responses.kind, ABOUT_KEY: json.dumps(about, allow_nan=False)}
+    pq.write_table(table.replace_schema_metadata(metadata), file)
+
+
+def _fact_column(values: tuple[Fact, ...]) -> Any:
+    """One type where there is one, text otherwise."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())

@@ -14,21 +14,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses import frames
-from itemwise.responses.cells import (
+from itemwise.responses import frame_conversion
+from itemwise.responses.facts import Facts, GivenFacts, as_facts, facts_frame, grouped, part_of
+from itemwise.responses.naming import Selection, named, positions
+from itemwise.responses.stored_cells import (
     Kind,
     as_floats,
     as_numbers,
+    as_table,
     cell_finder,
+    check_codes,
+    check_shape,
     checked_kind,
     coded,
     recoded,
 )
-from itemwise.responses.extras import facts_of_frame
-from itemwise.responses.facts import Facts, GivenFacts, as_facts, facts_frame, grouped, part_of
-from itemwise.responses.layouts import long_columns
-from itemwise.responses.naming import Selection, named, positions
-from itemwise.responses.shapes import as_table, check_codes, check_shape
+from itemwise.responses.table_layouts import facts_of_frame, long_columns
 from itemwise.responses.triples import Triples
 from itemwise.results import printable, table_html
 from itemwise.words import counted
@@ -90,7 +91,7 @@ class Responses:
 
         Of columns with several levels, the last names items, and those above are facts of them.
         """
-        wide = frames.from_wide(frame)
+        wide = frame_conversion.from_wide(frame)
         if wide.compact:
             new = cls.from_codes(wide.values, wide.respondents, wide.items, kind)
         else:
@@ -117,7 +118,7 @@ class Responses:
         columns that are the same in all rows of an item, such as its task, become facts of items;
         those that are the same in all rows of a respondent, facts of respondents.
         """
-        triples = frames.from_long(frame, respondent, item, response)
+        triples = frame_conversion.from_long(frame, respondent, item, response)
         new = cls.from_triples(triples, kind)
         if facts:
             told = facts_of_frame(frame, (respondent, item, response), triples)
@@ -139,7 +140,7 @@ class Responses:
         `predictions` maps each model to its labels; as a frame, it has a column per model.
         Labels are compared by position.
         """
-        cells, respondents = frames.from_predictions(y_true, predictions)
+        cells, respondents = frame_conversion.from_predictions(y_true, predictions)
         return cls.from_codes(cells, respondents, items, "binary")
 
     @classmethod
@@ -290,15 +291,15 @@ class Responses:
 
     def to_frame(self) -> pd.DataFrame:
         """A row per respondent, a column per item; float64 with NaN for never asked."""
-        return frames.wide(self.values, self.respondents, self.items)
+        return frame_conversion.wide(self.values, self.respondents, self.items)
 
     def to_long(self) -> pd.DataFrame:
         """A row per observed response: respondent and item (as categories), response."""
-        return frames.long(self.cells, self.observed, self.respondents, self.items)
+        return frame_conversion.long(self.cells, self.observed, self.respondents, self.items)
 
     def save(self, path: PathLike) -> Path:
         """Write a CSV (also .csv.gz, .tsv) or Parquet file; see `write_responses`."""
-        from itemwise.responses.writing import write_responses
+        from itemwise.responses.response_writing import write_responses
 
         return write_responses(self, path)
 

@@ -1,0 +1,108 @@
+"""What studies ask of a table before they begin: no empty rows, rivals, and folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Bools
+from itemwise.responses.response_table import Responses, Table, as_responses
+from itemwise.words import counted, listed
+
+Each = TypeVar("Each")
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """A table without respondents and items that have no response, and what was left out."""
+
+    table: Responses
+    items: Bools  # of the table that was given: which of them stay
+    notes: tuple[str, ...]
+
+    def of_items(self, each: Sequence[Each]) -> tuple[Each, ...]:
+        """Of what is known of every item given, the part that belongs to those that stay."""
+        return tuple(one for one, kept in zip(each, self.items, strict=True) if kept)
+
+
+def answered(table: Responses) -> Answered:
+    """The part of a table of which something is known; refused where that is nothing."""
+    seen = table.observed
+    rows: Bools = np.asarray(seen.any(axis=1))
+    columns: Bools = np.asarray(seen.any(axis=0))
+    if not rows.any():
+        raise InputError("No item was answered, so that there is nothing to tell of anybody.")
+    notes = []
+    for kept, names, noun in (
+        (rows, table.respondents, "respondent"),
+        (columns, table.items, "item"),
+    ):
+        lost = [name for name, there in zip(names, kept, strict=True) if not there]
+        if lost:
+            notes.append(f"Left out, without a response: {listed(lost, noun)}.")
+    part = table.select(rows, columns) if notes else table
+    return Answered(part, columns, tuple(notes))
+
+
+def rivals(scores: Table, study: str) -> Responses:
+    """Scores of at least two respondents, a row each, a column an item."""
+    found = as_responses(scores, "continuous")
+    if found.n_respondents < 2:
+        raise InputError(
+            f"{study} compares respondents, but the table has "
+            f"{counted(found.n_respondents, 'respondent')}. Give one row a respondent, "
+            "at least two."
+        )
+    return found
+
+
+Ints = NDArray[np.int64]
+
+
+def copies(responses: Responses) -> Ints:
+    """The number of the group of each respondent, (n,): equal rows make a group."""
+    cells = np.nan_to_num(responses.cells, nan=-np.inf)
+    _, group = np.unique(cells, axis=0, return_inverse=True)
+    return np.asarray(group, dtype=np.int64).reshape(-1)
+
+
+def grouped_folds(groups: Ints, folds: int, random_state: int) -> Ints:
+    """The fold of each respondent, (n,), of about equal sizes; no group is divided.
+
+    There are as many folds as groups at most; `said_of_folds` tells of it.
+    """
+    sizes = np.bincount(groups)
+    folds = min(folds, sizes.size)
+    if folds < 2:
+        raise InputError(
+            f"{counted(groups.size, 'respondent')} with one and the same responses cannot be "
+            "divided into folds. Give respondents that differ."
+        )
+    random = np.random.default_rng(random_state)
+    order = random.permutation(sizes.size)
+    order = order[np.argsort(-sizes[order], kind="stable")]  # the large ones first
+    filled, fold_of = np.zeros(folds), np.zeros(sizes.size, dtype=np.int64)
+    for group in order:
+        fold_of[group] = filled.argmin()
+        filled[fold_of[group]] += sizes[group]
+    names = random.permutation(folds)  # so that the first is not always that of the largest
+    found: Ints = names[fold_of][groups]
+    return found
+
+
+def said_of_folds(groups: Ints, folds: int) -> list[str]:
+    """Notes on copies that stay together, and on folds that respondents are too few for."""
+    notes, kinds = [], np.unique(groups).size
+    if same := groups.size - kinds:
+        notes.append(
+            f"{counted(same, 'respondent')} of {groups.size:,} responded exactly as another did; "
+            "such copies stay in one fold, and count as one for standard errors."
+        )
+    if kinds < folds:
+        notes.append(f"{kinds} folds in place of {folds}: no more respondents differ.")
+    return notes
