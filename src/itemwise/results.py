@@ -159,6 +159,17 @@ class Result(ABC):
         return self.sentences()
 
 
+def stacked(column: str, frames: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
+    """Return frames of one form below each other, with a first column that distinguishes them."""
+    import pandas as pd
+
+    parts = []
+    for value, frame in frames.items():
+        flat = frame.reset_index() if frame.index.name else frame
+        parts.append(flat.assign(**{column: value})[[column, *flat.columns]])
+    return pd.concat(parts, ignore_index=True)
+
+
 def fields_of(result: Any) -> tuple[Field[Any], ...]:
     """Return the dataclass fields of a result; none where it is no dataclass."""
     return fields(result) if is_dataclass(result) else ()

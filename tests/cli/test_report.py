@@ -7,7 +7,7 @@ import pytest
 
 import itemwise as iw
 from itemwise.files import write_json
-from itemwise.report.folder import ReportFolder
+from itemwise.report import Contents, write_folder
 
 
 def data_of(path):
@@ -19,16 +19,16 @@ def data_of(path):
 def folder(tmp_path, scores):
     """What a command leaves behind: a table, a figure, a bank and a summary."""
     found = iw.calibrate(iw.read_responses(scores))
-    report = ReportFolder.at(tmp_path / "left")
-    report.table(
-        "models", pd.DataFrame({"x": [1.5, 2.5]}, index=pd.Index(["a", "b"], name="model"))
+    table = pd.DataFrame({"x": [1.5, 2.5]}, index=pd.Index(["a", "b"], name="model"))
+    contents = Contents(
+        tables={"models": table},
+        figures={"item_map": found.plot},
+        banks={"hard ones": found},
+        sentences={"decoding": ["Blobs is hardest.", "a note"]},
+        missing={"x": "y"},
     )
-    report.figure("item_map", found.plot)
-    report.bank("hard ones", found)
-    report.finish(
-        {"sentences": {"decoding": ["Blobs is hardest.", "a note"]}, "missing": {"x": "y"}}
-    )
-    return report.home
+    write_folder(contents, tmp_path / "left")
+    return tmp_path / "left"
 
 
 def test_responses_become_a_page_that_can_be_explored(run, scores, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from itemwise import Responses, decode_responses, simulate
 from itemwise.errors import InputError
-from itemwise.report import read_benchmark, write_benchmark
+from itemwise.report import read_benchmark, write_folder
 
 
 def decoding(count=5, respondents=20, names=None):
@@ -59,11 +59,11 @@ def test_an_unknown_order_is_refused(decoded):
 def test_one_data_set_leaves_what_needs_several_out(tmp_path):
     chapters = read_benchmark(decoding(count=1))
     assert set(chapters.missing) == {"ranks", "subsets", "choice"}
-    assert write_benchmark(chapters, tmp_path)
+    assert write_folder(chapters.contents(), tmp_path)
 
 
 def test_all_files_that_are_named_exist_and_can_be_read(decoded, tmp_path):
-    paths = write_benchmark(read_benchmark(decoded), tmp_path / "new")
+    paths = write_folder(read_benchmark(decoded).contents(), tmp_path / "new")
     assert len(set(paths)) == len(paths)
     for path in paths:
         if path.suffix == ".csv" and path.name != "suspects.csv":
@@ -77,20 +77,18 @@ def test_all_files_that_are_named_exist_and_can_be_read(decoded, tmp_path):
 def blank_figures(monkeypatch):
     """Figures are written, but not drawn: for tests of where files lie."""
 
-    def figure(self, name, draw):
-        del draw
-        path = self.home / "figures" / f"{name}.png"
+    def save(self, path):
         path.write_bytes(b"")
-        self.files.append(path)
+        return path
 
-    monkeypatch.setattr("itemwise.report.folder.ReportFolder.figure", figure)
+    monkeypatch.setattr("itemwise.displays.Display.save", save)
 
 
 @pytest.mark.usefixtures("blank_figures")
 def test_names_of_data_sets_cannot_leave_the_folder(tmp_path):
     home = tmp_path / "home"
     names = ["../../escape", "a/b", "<script>"]
-    paths = write_benchmark(read_benchmark(decoding(names=names)), home)
+    paths = write_folder(read_benchmark(decoding(names=names)).contents(), home)
     assert all(home in path.resolve().parents for path in paths)
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
@@ -106,8 +104,8 @@ def test_a_data_set_without_difficulty_does_not_stop_the_others():
 @pytest.mark.usefixtures("blank_figures")
 def test_a_later_report_leaves_nothing_of_an_earlier_one(decoded, tmp_path):
     (tmp_path / "mine.csv").write_text("kept")
-    first = write_benchmark(read_benchmark(decoded), tmp_path)
-    second = write_benchmark(read_benchmark(decoding(count=1)), tmp_path)
+    first = write_folder(read_benchmark(decoded).contents(), tmp_path)
+    second = write_folder(read_benchmark(decoding(count=1)).contents(), tmp_path)
     assert len(second) < len(first)
     there = {path for path in tmp_path.rglob("*") if path.is_file()}
     assert there == {*second, tmp_path / "mine.csv"}
@@ -116,13 +114,13 @@ def test_a_later_report_leaves_nothing_of_an_earlier_one(decoded, tmp_path):
 @pytest.mark.usefixtures("blank_figures")
 def test_a_forged_summary_cannot_remove_other_files(decoded, tmp_path):
     home, victim = tmp_path / "home", tmp_path / "victim.csv"
-    write_benchmark(read_benchmark(decoded), home)
+    write_folder(read_benchmark(decoded).contents(), home)
     victim.write_text("kept")
     document = json.loads((home / "summary.json").read_text())
     document["files"] = ["../victim.csv", str(victim), "figures/../../victim.csv", "answers/a.json"]
     (home / "answers").mkdir()
     (home / "answers" / "a.json").write_text("kept")
     (home / "summary.json").write_text(json.dumps(document))
-    write_benchmark(read_benchmark(decoded), home)
+    write_folder(read_benchmark(decoded).contents(), home)
     assert victim.read_text() == "kept"
     assert (home / "answers" / "a.json").read_text() == "kept"

@@ -6,7 +6,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from itemwise import compare_classifiers
-from itemwise.report import write_comparison
+from itemwise.report import write_folder
 
 
 def test_tables_and_a_figure_for_each_classifier_and_reading(tmp_path):
@@ -21,7 +21,7 @@ def test_tables_and_a_figure_for_each_classifier_and_reading(tmp_path):
         model="2pl",
         n_resamples=50,
     )
-    paths = write_comparison(found, tmp_path / "new")
+    paths = write_folder(found, tmp_path / "new")
     assert all((tmp_path / "new") in path.parents for path in paths)
     names = {path.name for path in paths}
     assert {"models.csv", "cells.csv", "cells_filtered.csv", "items.csv"} <= names

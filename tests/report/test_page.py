@@ -171,7 +171,7 @@ def test_a_new_study_has_a_section_without_a_line_of_code(tmp_path):
 def test_a_figure_that_cannot_be_drawn_leaves_a_note(tmp_path):
     found = Tomorrow(pd.DataFrame({"x": [1.0]}), pd.DataFrame())
     page = iw.write_report(tmp_path / "new.html", [found]).read_text("utf-8")
-    assert "There is no figure &#x27;Tomorrow&#x27;: " in page
+    assert "There is no figure &#x27;tomorrow&#x27;: " in page
 
 
 def test_what_is_no_result_is_refused(tmp_path):

@@ -5,9 +5,16 @@ import pandas as pd
 import pytest
 
 from itemwise import compare_portfolios, portfolio
+from itemwise.cli.portfolio import Told
 from itemwise.displays import Display
-from itemwise.report import write_portfolio
+from itemwise.report import write_folder
 from itemwise.studies.algorithms.portfolio_choice import METHODS
+
+
+def write(found, compared, folder, epsilons=(0.0, 0.01), size=None, missing=()):
+    chosen = found.select(max(epsilons), size=size)
+    told = Told(found, chosen, compared, list(missing), list(epsilons), 0)
+    return write_folder(told.contents(size), folder)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +32,7 @@ def written(accuracy, tmp_path_factory):
     found = portfolio(accuracy, bounds=(0, 1))
     compared = compare_portfolios(found, cv=3)
     folder = tmp_path_factory.mktemp("report") / "new"
-    paths = write_portfolio(found, compared, folder, epsilons=(0.0, 0.05), size=2)
+    paths = write(found, compared, folder, epsilons=(0.0, 0.05), size=2)
     return found, compared, folder, paths
 
 
@@ -79,7 +86,7 @@ def test_the_summary_says_what_it_means(written):
 
 def test_the_summary_says_why_there_is_no_comparison(accuracy, tmp_path, monkeypatch):
     monkeypatch.setattr(Display, "save", lambda self, path: path)
-    write_portfolio(portfolio(accuracy), None, tmp_path, notes=["Too few problems."])
+    write(portfolio(accuracy), None, tmp_path, missing=["Too few problems."])
     said = json.loads((tmp_path / "summary.json").read_text())["sentences"]
     assert said["gaps"] == ["Too few problems."]
 
@@ -87,7 +94,7 @@ def test_the_summary_says_why_there_is_no_comparison(accuracy, tmp_path, monkeyp
 def test_notes_of_the_comparison_alone_are_told_with_it(accuracy, tmp_path, monkeypatch):
     monkeypatch.setattr(Display, "save", lambda self, path: path)
     compared = compare_portfolios(accuracy, cv=2, sizes=[1], epsilon=5)
-    write_portfolio(portfolio(accuracy), compared, tmp_path)
+    write(portfolio(accuracy), compared, tmp_path)
     said = json.loads((tmp_path / "summary.json").read_text())["sentences"]
     assert said["gaps"] == [compared.meaning, *compared.notes]
     assert len(said["gaps"]) == 2
@@ -95,7 +102,7 @@ def test_notes_of_the_comparison_alone_are_told_with_it(accuracy, tmp_path, monk
 
 def test_grades_have_traces_and_no_comparison_no_gaps(accuracy, tmp_path, monkeypatch):
     monkeypatch.setattr(Display, "save", lambda self, path: path)
-    paths = write_portfolio(portfolio(accuracy, model="graded", grades=3), None, tmp_path)
+    paths = write(portfolio(accuracy, model="graded", grades=3), None, tmp_path)
     names = {path.name for path in paths}
     assert "traces.png" in names
     assert not names & {"densities.png", "gaps.png", "gaps.csv"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
 from itemwise.numerics.blocks import row_blocks
 from itemwise.responses import Table, as_responses
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -64,6 +65,14 @@ class AdaptiveSimulation(Result):
     def to_frame(self) -> pd.DataFrame:
         """One row a respondent."""
         return self.respondents.copy()
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return respondents and items."""
+        return {"respondents": self.to_frame(), "items": self.items}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return one figure per kind."""
+        return {kind: partial(self.plot, kind) for kind in FIGURES}
 
     def plot(self, kind: str = "error", **kw: Any) -> Display:
         """`kind` is "error", by groups of true ability, or "exposure" of the items asked."""

@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from itemwise.calibration.curves import CategoryCurves, Curves, TestInformation
-from itemwise.calibration.frames import as_abilities, sums_frame
+from itemwise.calibration.frames import (
+    as_abilities,
+    ranked_abilities,
+    said_of_scale,
+    sums_frame,
+)
 from itemwise.calibration.uncertainty import KnownCovariances, Uncertainty
 from itemwise.errors import InputError
 from itemwise.models import Categorical, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import Encoded, encode
-from itemwise.results import Result
+from itemwise.results import Draw, Result, picked
 from itemwise.scoring import Abilities, Population, score_abilities
 from itemwise.scoring.expected_scores import completed_means, total_scores, true_scores
 from itemwise.words import counted
@@ -265,6 +270,34 @@ class Calibration(Result):
         """The items."""
         return self.items
 
+    @property
+    def meaning(self) -> str:
+        """Who is strongest, what stands on the scale, and how many items are negative."""
+        return said_of_scale(self)
+
+    def sentences(self) -> list[str]:
+        """Return the meaning, the notes on how responses were read, and the notes."""
+        read = () if self.responses is None else self.responses.notes
+        return [self.meaning, *read, *self.notes]
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the items, and the respondents where they are known."""
+        found = {"items": self.items}
+        return found if self.responses is None else found | {"respondents": ranked_abilities(self)}
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the respondents; the items are shown in the explorer."""
+        return picked(self.tables(), "respondents")
+
+    def figures(self) -> dict[str, Draw]:
+        """Return items and respondents on one scale, and the test information."""
+        information: Draw = lambda: self.test_information().plot()  # noqa: E731
+        return {"items_and_respondents_on_one_scale": self.plot, "information": information}
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the calibration itself."""
+        return {"items": self}
+
     def plot(self, **kw: Any) -> Display:
         """Respondents and items on one scale."""
         import pandas as pd
@@ -297,8 +330,8 @@ class Calibration(Result):
 
         return save(self, path)
 
-    def sentences(self) -> list[str]:
-        """The model and how its fit went, then the notes."""
+    def _lines(self) -> list[str]:
+        """Return the model and how its fit went, then the notes."""
         value = f"log-likelihood {self.log_likelihood:,.2f}"
         heading = (
             f"Calibration: {self.model.name}, {counted(len(self.item_names), 'item')}, "
@@ -309,7 +342,7 @@ class Calibration(Result):
         return [heading, *self.notes]
 
     def __repr__(self) -> str:
-        return "\n  - ".join(self.sentences())
+        return "\n  - ".join(self._lines())
 
     def _standard_errors(self) -> dict[str, Floats]:
         """By the delta method; NaN for a parameter at its bound, or of which nothing is known."""

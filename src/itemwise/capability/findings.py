@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +12,14 @@ import numpy as np
 from itemwise.arguments import one_of
 from itemwise.errors import InputError
 from itemwise.numerics.intervals import wilson
-from itemwise.results import Result
+from itemwise.results import Draw, Result, picked, stacked
 from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from itemwise.calibration import Calibration
+    from itemwise.capability.case_difficulty import CaseDifficulty
     from itemwise.displays import Display
 
 BIN = 0.25  # deviations, in which accuracy is shown along difficulty
@@ -80,6 +84,37 @@ class Capability(Result):
         found = found.assign(low=low, high=high).rename(columns={"mean": "accuracy", "size": "n"})
         return found[["class", "difficulty", "accuracy", "low", "high", "n"]]
 
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return classes, metrics, accuracy along difficulty, the traced tests, and cases."""
+        return {
+            "classes": self.classes,
+            "metrics": self.metrics,
+            "accuracy": self.accuracy_by_difficulty(),
+            "trace": self.trace,
+            "cases": self.cases,
+        }
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return all but the traced tests."""
+        return picked(self.tables(), "classes", "metrics", "accuracy", "cases")
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the trace of a test and the density by rule, accuracy, and cases."""
+        rules = [str(rule) for rule in self.classes["rule"].unique()]
+        found: dict[str, Draw] = {}
+        for kind in ("trace", "density"):
+            for rule in rules:
+                name = f"{kind}_{rule}" if len(rules) > 1 else kind
+                found[name] = partial(self.plot, kind, rule=rule)
+        return found | {kind: partial(self.plot, kind) for kind in ("accuracy", "cases")}
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return the trace of a test by rule, accuracy, and one density."""
+        found = self.figures()
+        traces = [name for name in found if name.startswith("trace")]
+        density = next(name for name in found if name.startswith("density"))
+        return picked(found, *traces, "accuracy", density)
+
     def plot(self, kind: str = "trace", rule: str | None = None, **kw: Any) -> Display:
         """`kind` is "trace" of a test, "cases", "density" of difficulty, or "accuracy" along it."""
         from itemwise.displays import DISPLAYS
@@ -105,3 +140,109 @@ class Capability(Result):
             rows = self.accuracy_by_difficulty().rename(columns=names)
             found = displays["characteristic"](rows, height="accuracy")
         return found.plot(**kw)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CapabilityComparison(Result):
+    """The hardest cases that each model can be trusted with; all had the same cases.
+
+    With the fitted `scale` of case difficulty, the items behind it are kept as well.
+    """
+
+    models: Mapping[str, Capability]
+    scale: CaseDifficulty | None = None
+
+    @property
+    def first(self) -> Capability:
+        """The first model."""
+        return next(iter(self.models.values()))
+
+    @property
+    def rules(self) -> list[str]:
+        """The rules by which capability was measured."""
+        return [str(rule) for rule in self.first.classes["rule"].unique()]
+
+    @property
+    def meaning(self) -> str:
+        """What was measured of each model."""
+        return " ".join(f"{name}: {one.meaning}" for name, one in self.models.items())
+
+    def sentences(self) -> list[str]:
+        """Return the sentences of each model, with its name."""
+        return [f"{name}: {text}" for name, one in self.models.items() for text in one.sentences()]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the limits of the first rule, one row per model."""
+        return self.limits(self.rules[0])
+
+    def limits(self, rule: str) -> pd.DataFrame:
+        """Return one row per model: the limit in each class, and its standard error, <class>_se."""
+        import pandas as pd
+
+        rows = {}
+        for model, one in self.models.items():
+            part = one.classes[one.classes["rule"] == rule]
+            rows[model] = {str(label): row["mlc"] for label, row in part.iterrows()} | {
+                f"{label}_se": row["mlc_se"] for label, row in part.iterrows()
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
+
+    def plot(self, rule: str | None = None, **kw: Any) -> Display:
+        """Draw the limits of all models in the two largest classes."""
+        from itemwise.displays import DISPLAYS
+
+        displays: Any = DISPLAYS
+        chosen = rule or self.rules[0]
+        sizes = self.first.classes[self.first.classes["rule"] == chosen]["cases"]
+        two = set(sizes.sort_values(ascending=False, kind="stable").index[:2])
+        classes = [str(label) for label in sizes.index if label in two]
+        shown: Display = displays["capability_plane"](self.limits(chosen), classes=classes)
+        return shown.plot(**kw)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables of all models below each other, and the items of the scale."""
+        every = {name: one.tables() for name, one in self.models.items()}
+        found = {
+            name: stacked("model", {model: tables[name] for model, tables in every.items()})
+            for name in self.first.tables()
+        }
+        return found if self.scale is None else found | {"items": self.scale.directions_}
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the limits by rule."""
+        return {f"limits_by_{rule}": self.limits(rule) for rule in self.rules}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the cases, the figures of each model, and the plane of two classes."""
+        found = {"cases": self.first.figures()["cases"]}
+        for model, one in self.models.items():
+            ending = f"_{model}" if len(self.models) > 1 else ""
+            for name, draw in one.figures().items():
+                if name != "cases":
+                    kind, _, rule = name.partition("_")
+                    found[f"{kind}{ending}{_after(rule)}"] = draw
+        return found | (self._planes("plane") if len(self.models) > 1 else {})
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return the plane of two classes by rule."""
+        return self._planes("limits")
+
+    def _planes(self, name: str) -> dict[str, Draw]:
+        several = len(self.rules) > 1
+        return {
+            f"{name}{_after(rule if several else '')}": partial(self.plot, rule)
+            for rule in self.rules
+        }
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the banks of the scale; of two classes, one serves both."""
+        if self.scale is None:
+            return {}
+        names = [str(label) for label in self.scale.classes_.tolist()]
+        chosen = names[1:] if len(names) == 2 else names
+        return dict(zip(chosen, self.scale.calibrations_, strict=True))
+
+
+def _after(rule: str) -> str:
+    """Return the ending that distinguishes rules, where there are several."""
+    return f"_{rule}" if rule else ""

@@ -92,7 +92,7 @@ def adapt(
     check_targets(targets, sources=[path for path in (source, replay, items) if path])
     folder = None if out is None else report_folder(out, source)
     import itemwise as iw
-    from itemwise.report import write_replay
+    from itemwise.report import write_folder
 
     console = Console(quiet, json)
     given, recorded = bank_or_responses(source, layout, kind), None
@@ -119,7 +119,7 @@ def adapt(
     files = []
     if folder is not None:
         with console.progress("Drawing"):
-            files = write_replay(found, folder)
+            files = write_folder(found, folder)
             settings = {"selector": selector, "model": model, "cv": cv, "seed": seed}
             files.append(write_page(folder, found, "Adaptive evaluation", settings))
     table = found.errors.set_index("method")

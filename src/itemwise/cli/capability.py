@@ -86,8 +86,9 @@ def capability(
     scale = case_difficulty(coding, levels)
     folder = report_folder(out, file_of(dataset), present=False)
     from itemwise.capability import measure_capability
+    from itemwise.capability.findings import CapabilityComparison
     from itemwise.capability.named import named_classifier
-    from itemwise.report import write_capability
+    from itemwise.report import write_folder
 
     console = Console(quiet, json)
     table, labels = read_cases(dataset, target, console)
@@ -109,7 +110,7 @@ def capability(
                 random_state=seed,
             )
     with console.progress("Drawing"):
-        files = write_capability(found, folder, scale=scale)
+        files = write_folder(CapabilityComparison(found, scale), folder)
         settings = {"rule": rule, "n_resamples": n_resamples, "budget": budget, "seed": seed}
         page = write_page(folder, found, "Capability", settings)
     _show(console, found, table.notes)

@@ -64,7 +64,7 @@ def confusion(
     """
     folder = make_folder(out)
     from itemwise.datasets import load_dataset
-    from itemwise.report import write_comparison
+    from itemwise.report import write_folder
     from itemwise.studies import compare_classifiers
 
     console = Console(quiet, json)
@@ -86,7 +86,7 @@ def confusion(
             progress=report,
         )
     with console.progress("Drawing"), resumable():
-        files = write_comparison(found, folder)
+        files = write_folder(found, folder)
         page = write_page(
             folder,
             {found.dataset: found},

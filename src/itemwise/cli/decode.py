@@ -119,7 +119,7 @@ def decode(
     in the folder: the same command goes on where it was stopped.
     """
     wanted, folder = _count_or_share(size), make_folder(out)
-    from itemwise.report import read_benchmark, write_benchmark
+    from itemwise.report import read_benchmark, write_folder
     from itemwise.studies import Limits, decode_benchmark
 
     console = Console(quiet, json)
@@ -148,7 +148,7 @@ def decode(
         chapters = read_benchmark(
             found, order=order, score=score, tolerance=tolerance, size=wanted, random_state=seed
         )
-        files = write_benchmark(chapters, folder)
+        files = write_folder(chapters.contents(), folder)
         settings = {"pool": None if responses else pool, "model": model, "seed": seed}
         behind = None if responses else _instances(datasets, target)
         files.append(write_page(folder, chapters, "Decoded benchmark", settings, behind))

@@ -36,14 +36,14 @@ def demo(
     """
     folder = make_folder(out)
     from itemwise.demo import demonstrate
-    from itemwise.report import read_benchmark, write_benchmark
+    from itemwise.report import read_benchmark, write_folder
 
     console = Console(quiet, json)
     with console.progress("Running classifiers") as report, resumable():
         found = demonstrate(folder / "answers", n_jobs=jobs, random_state=seed, progress=report)
     with console.progress("Comparing and drawing"), resumable():
         chapters = read_benchmark(found.decoding)
-        files = write_benchmark(chapters, folder)
+        files = write_folder(chapters.contents(), folder)
         settings = {"labels changed on purpose": len(found.changed), "seed": seed}
         page = write_page(
             folder, [chapters, found.tour()], "Itemwise demonstration", settings, found.datasets

@@ -52,7 +52,7 @@ def health(
     check_sources(responses, bank, items)
     folder = None if out is None else report_folder(out, responses)
     import itemwise as iw
-    from itemwise.report import write_health
+    from itemwise.report import write_folder
 
     console = Console(quiet, json)
     table, by = read_grouped(responses, layout, kind, items, by, by_prefix)
@@ -62,7 +62,7 @@ def health(
     files = []
     if folder is not None:
         with console.progress("Drawing"):
-            files = write_health(found, folder)
+            files = write_folder(found, folder)
             files.append(
                 write_page(folder, found, "Item health", {"by": by, "bank": bank, "model": model})
             )

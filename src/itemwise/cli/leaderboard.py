@@ -74,7 +74,7 @@ def leaderboard(
     """
     check_sources(responses, items)
     folder = None if out is None else report_folder(out, responses)
-    from itemwise.report import write_leaderboard
+    from itemwise.report import write_folder
     from itemwise.studies import leaderboard as rank
 
     console = Console(quiet, json)
@@ -95,7 +95,7 @@ def leaderboard(
     board, files = found.to_frame(), []
     if folder is not None:
         with console.progress("Drawing"):
-            files = write_leaderboard(found, folder)
+            files = write_folder(found, folder)
             settings = {"by": by, "cluster": cluster, "average": average, "correction": correction}
             files.append(write_page(folder, found, "Leaderboard", settings))
     console.finding(

@@ -13,14 +13,16 @@ from itemwise.cli.files import check_sources, page_of, report_folder, write_page
 from itemwise.cli.options import Json, Layout, Quiet, Seed, choice
 from itemwise.datasets.aslib_description import Better as BetterName
 from itemwise.errors import InputError
+from itemwise.results import stacked
 from itemwise.studies.algorithms.performances import TRANSFORMS
-from itemwise.studies.algorithms.portfolio_choice import AIRT
+from itemwise.studies.algorithms.portfolio_choice import AIRT, METHODS
 from itemwise.studies.algorithms.portfolios import MODELS, Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.datasets import AslibScenario
+    from itemwise.report import Contents
     from itemwise.results import Result
     from itemwise.studies import ChosenPortfolio, Portfolio, PortfolioComparison
 
@@ -174,6 +176,27 @@ class Told(NamedTuple):
         """Share of the problems at which each algorithm is within `epsilon` of the best curve."""
         return self.found.occupancy(epsilon, random_state=self.seed)
 
+    def contents(self, size: int | None) -> Contents:
+        """Everything that is written; portfolios are chosen by each method."""
+        from itemwise.report import Contents
+
+        found, compared = self.found, self.compared
+        chosen = {
+            name: found.select(self.chosen.epsilon, size=size, method=name) for name in METHODS
+        }
+        tables = found.tables(self.epsilons, self.seed)
+        tables["chosen"] = stacked("method", {name: one.frame for name, one in chosen.items()})
+        figures = found.figures(self.epsilons)
+        said = {"portfolio": found.sentences()}
+        if compared is not None:
+            tables["gaps"], figures["gaps"] = compared.to_frame(), compared.plot
+            new = [note for note in compared.notes if note not in found.notes]
+            said["gaps"] = [compared.meaning, *new]
+        elif self.missing:
+            said["gaps"] = list(self.missing)
+        said |= {f"chosen by {name}": one.sentences() for name, one in chosen.items()}
+        return Contents(tables, figures, found.banks(), said, found.meaning, found.notes)
+
     def document(self) -> dict[str, Any]:
         """What another program may want to know."""
         return {
@@ -302,18 +325,10 @@ def _compared(
 
 
 def _write(console: Console, told: Told, folder: Path, size: int | None) -> list[Path]:
-    from itemwise.report import write_portfolio
+    from itemwise.report import write_folder
 
     with console.progress("Drawing"):
-        files = write_portfolio(
-            told.found,
-            told.compared,
-            folder,
-            epsilons=told.epsilons,
-            size=size,
-            random_state=told.seed,
-            notes=told.missing,
-        )
+        files = write_folder(told.contents(size), folder)
         settings = {"epsilons": told.epsilons, "seed": told.seed}
         page = write_page(folder, told.findings, "Portfolio of algorithms", settings)
     return [*files, page]

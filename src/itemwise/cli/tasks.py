@@ -43,7 +43,7 @@ def tasks(
     check_sources(responses, items)
     folder = None if out is None else report_folder(out, responses)
     import itemwise as iw
-    from itemwise.report import write_tasks
+    from itemwise.report import write_folder
 
     console = Console(quiet, json)
     given = TASK if by is None and by_prefix is None else by
@@ -59,7 +59,7 @@ def tasks(
     files = []
     if folder is not None:
         with console.progress("Drawing"):
-            files = write_tasks(found, folder)
+            files = write_folder(found, folder)
             files.append(write_page(folder, found, "Tasks", {"by": by, "model": model}))
     console.finding(
         found,

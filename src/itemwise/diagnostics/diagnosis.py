@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis(Result):
     """What a check of a calibration found."""
+
+    leads: ClassVar[bool] = False
 
 
 def checked_calibration(calibration: object, owner: str) -> None:

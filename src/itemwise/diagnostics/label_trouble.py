@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -72,6 +72,8 @@ class LabelTrouble(Diagnosis):
     standardised residual (1 is expected).
     NaN: items without responses, or without variation where a correlation is asked for.
     """
+
+    leads: ClassVar[bool] = True  # wrong labels are a finding, not only a check
 
     items: tuple[str, ...]
     evidence: Floats

@@ -16,7 +16,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import ROUNDING, runs_within
 from itemwise.responses import Responses, Table
 from itemwise.responses.study_tables import rivals
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.words import counted, listed, said_p
 
 if TYPE_CHECKING:
@@ -108,6 +108,14 @@ class RankComparison(Result):
             "differ": np.abs(difference) >= self.critical_difference - ROUNDING,
         }
         return pd.DataFrame(columns)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the mean ranks and the pairs."""
+        return {"ranks": self.to_frame(), "rank_pairs": self.pairs()}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the diagram of critical differences."""
+        return {"critical_differences": self.plot}
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
         """Demsar's diagram of critical differences, or with "pairs" the p-value of each pair."""

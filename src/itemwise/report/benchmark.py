@@ -8,22 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from itemwise.diagnostics import compare_ranks
 from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError
-from itemwise.files import file_name_of
-from itemwise.report.folder import ReportFolder
-from itemwise.results import Result, gathered
+from itemwise.report.folder import Contents
+from itemwise.results import Draw, Result, gathered
 from itemwise.studies import (
     BenchmarkDecoding,
     MetadataBins,
-    SubsetComparison,
-    Tournament,
     characteristic_curves,
     choose_datasets,
     compare_subsets,
@@ -57,6 +53,19 @@ class Chapters(NamedTuple):
             name: each.sentences()
             for name, each in ({"decoding": self.decoding} | self.found).items()
         }
+
+    def contents(self) -> Contents:
+        """Return the tables, item banks and figures of all chapters, for `write_folder`."""
+        return Contents(
+            tables=_tables(self),
+            figures=_figures(self),
+            banks=self.decoding.banks(),
+            sentences=self.sentences,
+            meaning=self.decoding.meaning,
+            notes=self.decoding.notes,
+            missing=self.missing,
+            failures={"failures": dict(self.decoding.failures)},
+        )
 
 
 def read_benchmark(
@@ -102,73 +111,29 @@ def read_benchmark(
     return Chapters(decoding, found, few | missing)
 
 
-def write_benchmark(chapters: Chapters, folder: Any) -> list[Path]:
-    """Write tables, item banks and figures of a decoded benchmark; the paths of all files.
-
-    What an earlier report left in the folder is removed; all else is left alone.
-    """
-    report = ReportFolder.at(folder)
-    for name, calibration in chapters.decoding.calibrations.items():
-        report.bank(name, calibration)
-    for name, frame in _tables(chapters):
-        report.table(name, frame)
-    for name, draw in _figures(chapters):
-        report.figure(name, draw)
-    summary = {
-        "sentences": chapters.sentences,
-        "missing": chapters.missing,
-        "failures": dict(chapters.decoding.failures),
-    }
-    return report.finish(summary)
-
-
-def _tables(chapters: Chapters) -> Iterator[tuple[str, pd.DataFrame]]:
-    import pandas as pd
-
-    decoding = chapters.decoding
-    yield "datasets", decoding.to_frame()
-    yield "items", decoding.items
-    yield "classifiers", decoding.classifiers
-    yield "true_scores", decoding.scores()
-    yield "bins", decoding.bins(min(BINS, len(decoding.datasets)))
-    yield "suspects", decoding.suspects
-    for name in ("sources", "metadata"):
-        frame = getattr(decoding, name)
-        if len(frame):
-            yield name, frame
-    for name, finding in chapters.found.items():
-        yield {"metadata": "correlations"}.get(name, name), finding.to_frame()
-        if isinstance(finding, Tournament):
-            yield "periods", finding.history()
-        if isinstance(finding, SubsetComparison):
-            yield "subset_ratings", finding.ratings
-    if by_metadata := dict(_by_metadata(decoding)):
+def _tables(chapters: Chapters) -> dict[str, pd.DataFrame]:
+    found = chapters.decoding.tables()
+    for finding in chapters.found.values():
+        found |= finding.tables()
+    if by_metadata := dict(_by_metadata(chapters.decoding)):
         frames = [each.to_frame().assign(metadatum=name) for name, each in by_metadata.items()]
-        yield "chance_by_metadata", pd.concat(frames, ignore_index=True)
-    if decoding.failed:
-        yield "failed", _failed(decoding)
+        import pandas as pd
+
+        found["chance_by_metadata"] = pd.concat(frames, ignore_index=True)
+    return found
 
 
-def _figures(chapters: Chapters) -> Iterator[tuple[str, Callable[[], Display]]]:
+def _figures(chapters: Chapters) -> dict[str, Draw]:
     decoding = chapters.decoding
-    yield "datasets", decoding.plot
-    for value in ("difficulty", "discrimination"):
-        yield value, partial(decoding.plot, "histogram", value=value)
-    names = {"ranks": "critical_differences", "choice": "agreement", "metadata": "correlations"}
-    for name, finding in chapters.found.items():
-        yield names.get(name, name), finding.plot
-        if isinstance(finding, Tournament):
-            yield "bump", partial(finding.plot, "ranks")
+    found = decoding.figures()
+    for finding in chapters.found.values():
+        found |= finding.figures()
     for name, bins in _by_metadata(decoding):
-        yield f"chance_by_{name}", bins.plot
-    for name in decoding.calibrations:
-        slug = file_name_of(name)
-        yield f"{slug}_scores", partial(decoding.plot, "scores", name)
-        if len(decoding.suspects[decoding.suspects["dataset"] == name]):
-            yield f"{slug}_suspects", partial(decoding.plot, "suspects", name)
-        calibration = decoding.calibrations[name]
+        found[f"chance_by_{name}"] = bins.plot
+    for name, calibration in decoding.calibrations.items():
         if (upright_items(calibration) & informative(calibration)).sum() >= 2 * ITEMS_A_BIN:
-            yield f"{slug}_characteristic", partial(_characteristic, decoding, name)
+            found[f"{name}_characteristic"] = partial(_characteristic, decoding, name)
+    return found
 
 
 def _by_metadata(decoding: BenchmarkDecoding) -> Iterator[tuple[str, MetadataBins]]:
@@ -185,17 +150,6 @@ def _by_metadata(decoding: BenchmarkDecoding) -> Iterator[tuple[str, MetadataBin
                 decoding.datasets, decoding.classifiers, decoding.metadata, str(name), bins=n_bins
             ),
         )
-
-
-def _failed(decoding: BenchmarkDecoding) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = [
-        {"dataset": dataset, "member": member, "reason": reason}
-        for dataset, members in decoding.failed.items()
-        for member, reason in members.items()
-    ]
-    return pd.DataFrame(rows)
 
 
 def _characteristic(decoding: BenchmarkDecoding, name: str) -> Display:

@@ -14,7 +14,6 @@ from itemwise.diagnostics import LabelTrouble
 from itemwise.models.logistic import Logistic
 from itemwise.report.columns import columns_of, rounded
 from itemwise.report.instances import instances_of, labels_of
-from itemwise.report.outlines import outline_of
 from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Result
 
@@ -54,10 +53,10 @@ def scales_of(results: Mapping[str, Result], instances: Any) -> list[Scale]:
 
 
 def _calibrations(
-    title: str, result: Any
+    title: str, result: Result
 ) -> Iterator[tuple[str, Calibration, Responses | None, LabelTrouble | None]]:
     """The calibrations of a result, with responses of who is evaluated and doubts about labels."""
-    if not outline_of(result).explored:
+    if not result.explored:
         return
     if isinstance(result, Calibration):
         yield title, result, result.responses, None

@@ -1,10 +1,10 @@
-"""A folder of tables, item banks and figures that belong together, and know each other."""
+"""A folder with the tables, item banks and figures of a result, and a summary of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,65 +17,94 @@ from itemwise.files import (
     write_bytes,
     write_json,
 )
+from itemwise.results import Draw, Result
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from itemwise.calibration import Calibration
-    from itemwise.displays import Display
 
 SUMMARY = "summary.json"
 KIND, FORMAT = "report", 1
 BANKS, FIGURES = "banks", "figures"
 PLACES = ((), (BANKS,), (FIGURES,))  # where files of a report lie
+FAILURES = ("failures", "pool_failures")  # attributes that say who failed, and why
 
 
-@dataclass
-class ReportFolder:
-    """Files as they are written; opened anew, it forgets those of an earlier report."""
+@dataclass(frozen=True)
+class Contents:
+    """What a folder holds: that of one result, or of several that belong together.
 
-    home: Path
-    files: list[Path] = field(default_factory=list)
-    missing: dict[str, str] = field(default_factory=dict)  # figures that show nothing, and why
+    `sentences` are a list, or one list for each part by name.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    figures: Mapping[str, Draw]
+    banks: Mapping[str, Result]
+    sentences: list[str] | dict[str, list[str]]
+    meaning: str = ""
+    notes: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    failures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, folder: PathLike) -> ReportFolder:
-        """The folder, made where it is missing; files that are no report's are left alone."""
-        home = make_folder(folder)
-        _forget(home)
-        for place in (BANKS, FIGURES):
-            make_folder(home / place)
-        return cls(home)
+    def of(cls, result: Result) -> Contents:
+        """Return the contents that a result has by itself."""
+        return cls(
+            tables=result.tables(),
+            figures=result.figures(),
+            banks=result.banks(),
+            sentences=result.sentences(),
+            meaning=result.meaning,
+            notes=result.notes,
+            failures={name: dict(getattr(result, name, {})) for name in FAILURES},
+        )
 
-    def table(self, name: str, frame: pd.DataFrame) -> None:
-        """Write a frame as CSV; an index without a name is left out."""
-        content = frame.to_csv(lineterminator="\n", index=frame.index.name is not None)
-        write_bytes(self.home / f"{name}.csv", content.encode())
-        self.files.append(self.home / f"{name}.csv")
 
-    def bank(self, name: str, calibration: Calibration) -> None:
-        """Write an item bank."""
-        self.files.append(calibration.save(self.home / BANKS / f"{file_name_of(name)}.json"))
+def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
+    """Write tables as CSV, figures as PNG, item banks as JSON, and a summary; return the paths.
 
-    def figure(self, name: str, draw: Callable[[], Display]) -> None:
-        """Draw a figure and write it."""
-        self.files.append(draw().save(self.home / FIGURES / f"{name}.png"))
+    Files that an earlier report left in the folder are removed; all others are left alone.
+    """
+    contents = Contents.of(found) if isinstance(found, Result) else found
+    home = make_folder(folder)
+    _forget(home)
+    files = []
+    for place in (BANKS, FIGURES):
+        make_folder(home / place)
+    for name, bank in contents.banks.items():
+        files.append(bank.save(home / BANKS / f"{file_name_of(name)}.json"))
+    for name, frame in contents.tables.items():
+        files.append(_write_table(home / f"{file_of(name)}.csv", frame))
+    missing = dict(contents.missing)
+    for name, draw in contents.figures.items():
+        try:
+            files.append(draw().save(home / FIGURES / f"{file_of(name)}.png"))
+        except InputError as reason:
+            missing[name] = str(reason)
+    summary: dict[str, Any] = {
+        "meaning": contents.meaning,
+        "notes": list(contents.notes),
+        "sentences": contents.sentences,
+        **contents.failures,
+        "missing": missing,
+        "files": [path.relative_to(home).as_posix() for path in files],
+    }
+    write_json(home / SUMMARY, KIND, FORMAT, summary)
+    return [*files, home / SUMMARY]
 
-    def figures(self, kinds: Iterable[str], plot: Callable[[str], Display]) -> None:
-        """Draw a figure of each kind; one that has nothing to show is missing."""
-        for kind in kinds:
-            try:
-                self.figure(kind, partial(plot, kind))
-            except InputError as reason:
-                self.missing[kind] = str(reason)
 
-    def finish(self, summary: Mapping[str, Any]) -> list[Path]:
-        """Write what it all means, what is missing, and the paths of all files; the paths."""
-        missing = {**summary.get("missing", {}), **self.missing}
-        names = [path.relative_to(self.home).as_posix() for path in self.files]
-        document = {**summary, "missing": missing, "files": names}
-        write_json(self.home / SUMMARY, KIND, FORMAT, document)
-        return [*self.files, self.home / SUMMARY]
+def file_of(name: str) -> str:
+    """Return the name of a table or figure in a form that every file system takes."""
+    parts = name.split("_")
+    return "_".join(
+        part if re.fullmatch(r"[a-z0-9-]*", part) else file_name_of(part) for part in parts
+    )
+
+
+def _write_table(path: Path, frame: pd.DataFrame) -> Path:
+    """Write a frame as CSV; an index without a name is left out."""
+    named = any(name is not None for name in frame.index.names)
+    write_bytes(path, frame.to_csv(lineterminator="\n", index=named).encode())
+    return path
 
 
 def _forget(home: Path) -> None:

@@ -158,7 +158,7 @@ class Page:
         )
         body += f'<div class="figures">{figures}</div>' if figures else ""
         for caption, frame in section.tables:
-            body += self._table(caption or section.title, frame, section.title)
+            body += self._table(caption.replace("_", " "), frame, section.title)
         return _wrapped(anchor, section.title, body)
 
     def _explorer(self, scales: Sequence[Scale]) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import InputError
-from itemwise.report.outlines import Draw, outline_of
 from itemwise.report.pictures import picture_of
-from itemwise.results import Result, fields_of
+from itemwise.results import Draw, Result, fields_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,27 +57,24 @@ def sections_of(
 def section_of(
     title: str, result: Result, numbered: Callable[[], str], most: int | None = None
 ) -> Section:
-    """What a result shows, by its outline; at most so many figures."""
-    outline = outline_of(result)
-    said = outline.sentences(result)
-    notes = tuple(getattr(result, "notes", ()))
-    pictures, lacking = _drawn(islice(outline.figures(result), most), title, numbered)
+    """Return the section of a result, with at most so many figures."""
+    pictures, lacking = _drawn(islice(result.page_figures().items(), most), title, numbered)
+    tables = list(result.page_tables().items())
     return Section(
         title=title,
         about=_about(result),
-        sentences=tuple(text for text in said if text not in notes),
-        notes=(*notes, *lacking),
-        tables=tuple(outline.tables(result)),
+        sentences=tuple(text for text in result.sentences() if text not in result.notes),
+        notes=(*result.notes, *lacking),
+        tables=tuple(table for k, table in enumerate(tables) if k == 0 or len(table[1])),
         pictures=tuple(pictures),
         settings=tuple(_settings(result)),
-        leads=outline.leads and most is None,
+        leads=result.leads and most is None,
     )
 
 
 def title_of(result: Result) -> str:
-    """The name of its class as words: LabelTrouble -> Label trouble."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", type(result).__name__)
-    return words[:1] + words[1:].lower()
+    """Return the name of its class as words: LabelTrouble -> Label trouble."""
+    return _sentence(_words(result.name()))
 
 
 def _about(result: Result) -> str:
@@ -87,20 +82,24 @@ def _about(result: Result) -> str:
 
 
 def _drawn(
-    figures: Iterator[tuple[str, Draw]], title: str, numbered: Callable[[], str]
+    figures: Iterable[tuple[str, Draw]], title: str, numbered: Callable[[], str]
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Figures as markup, and why some cannot be drawn."""
     pictures, lacking = [], []
-    for caption, draw in figures:
+    for name, draw in figures:
         try:
             display = draw()
         except InputError as reason:
-            lacking.append(f"There is no figure {caption or title!r}: {reason}")
+            lacking.append(f"There is no figure {_words(name)!r}: {reason}")
             continue
         about = (type(display).__doc__ or "").strip().partition("\n")[0]
-        named = _sentence(caption or title)
+        named = title if _words(name) == title.lower() else _sentence(_words(name))
         pictures.append((f"{named}. {about}", picture_of(display, named, numbered())))
     return pictures, lacking
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _sentence(text: str) -> str:
@@ -125,23 +124,12 @@ def _shown(value: object) -> str:
 
 
 def _together(results: Mapping[str, Result], numbered: Callable[[], str]) -> list[Section]:
-    """Capabilities of several models, measured on the same cases, beside each other."""
+    """Compare the capabilities of several models, measured on the same cases."""
     models: dict[str, Any] = {
-        name: each for name, each in results.items() if type(each).__name__ == "Capability"
+        name: each for name, each in results.items() if each.name() == "capability"
     }
     if len(models) < 2:
         return []
-    from itemwise.report.capability import limits, plane
+    from itemwise.capability.findings import CapabilityComparison
 
-    rules = [str(rule) for rule in next(iter(models.values())).classes["rule"].unique()]
-    drawn = ((f"limits by {rule}", lambda rule=rule: plane(models, rule)) for rule in rules)
-    pictures, lacking = _drawn(drawn, "Limits", numbered)
-    return [
-        Section(
-            title="Models beside each other",
-            about="The hardest cases that each model can be trusted with; all had the same cases.",
-            notes=tuple(lacking),
-            tables=tuple((f"limits by {rule}", limits(models, rule)) for rule in rules),
-            pictures=tuple(pictures),
-        )
-    ]
+    return [section_of("Models compared", CapabilityComparison(models), numbered)]

@@ -6,9 +6,10 @@ difficulty is -θ; discrimination and difficulty of an item say how an algorithm
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from itemwise.numerics.performance_tables import means, ranges
 from itemwise.numerics.special import sigmoid_pair
 from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines, too_few
 from itemwise.responses import Responses
-from itemwise.results import Result
+from itemwise.results import Draw, Result, picked, stacked
 from itemwise.studies.algorithms.algorithm_traits import (
     Goodness,
     Items,
@@ -50,7 +51,7 @@ from itemwise.studies.algorithms.portfolio_choice import (
     occupancy,
     regions,
 )
-from itemwise.studies.algorithms.portfolio_figures import figure
+from itemwise.studies.algorithms.portfolio_figures import FIGURES, figure
 from itemwise.words import listed
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class Portfolio(Result):
     difficulty_se: Floats
     splines: Splines  # performance of each algorithm along difficulty
     notes: tuple[str, ...] = ()
+    explored: ClassVar[bool] = False  # its items are algorithms, which have their own figures
 
     @cached_property
     def algorithms(self) -> pd.DataFrame:
@@ -273,6 +275,47 @@ class Portfolio(Result):
         """A row an algorithm."""
         return self.algorithms
 
+    def tables(
+        self, epsilons: Sequence[float] | None = None, random_state: int = 0
+    ) -> dict[str, pd.DataFrame]:
+        """Return algorithms, problems, curves, regions of strength, and the fit of the model.
+
+        With `epsilons`, regions are given for each of them; without, for 0.
+        """
+        return {
+            "algorithms": self.algorithms,
+            "problems": self.problems,
+            "curves": self.curves,
+            "strengths": _by_epsilon(self.strengths, epsilons),
+            "weaknesses": _by_epsilon(self.weaknesses, epsilons),
+            "occupancy": _by_epsilon(partial(self.occupancy, random_state=random_state), epsilons),
+            "goodness": self.goodness,
+            "goodness_curves": self.goodness_curves,
+        }
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return all but the points of curves and the weaknesses."""
+        names = ("algorithms", "problems", "strengths", "occupancy", "goodness")
+        return picked(self.tables(), *names)
+
+    def figures(self, epsilons: Sequence[float] | None = None) -> dict[str, Draw]:
+        """Return one figure per kind; grades have traces instead of densities."""
+        wanted = {} if epsilons is None else {"strengths": {"epsilons": epsilons}}
+        return {
+            kind: partial(self.plot, kind, **wanted.get(kind, {}))
+            for kind in FIGURES
+            if kind != "densities" or self.settings.model == "continuous"
+        }
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return curves, strengths, fit, and either densities or traces."""
+        last = "densities" if self.settings.model == "continuous" else "traces"
+        return picked(self.figures(), "curves", "strengths", "goodness", "effectiveness", last)
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the bank, whose items are the algorithms."""
+        return {"algorithms": self.calibration}
+
     def plot(self, kind: str = "curves", **kw: Any) -> Display:
         """A figure: "curves", "strengths", "densities", "traces", "goodness" or "effectiveness".
 
@@ -280,6 +323,15 @@ class Portfolio(Result):
         `panels` for "densities" and "traces".
         """
         return figure(self, kind, **kw)
+
+
+def _by_epsilon(
+    frame_at: Callable[[float], pd.DataFrame], epsilons: Sequence[float] | None
+) -> pd.DataFrame:
+    """Return the frame at epsilon 0, or frames at each of several below each other."""
+    if epsilons is None:
+        return frame_at(0.0)
+    return stacked("epsilon", {epsilon: frame_at(epsilon) for epsilon in epsilons})
 
 
 def portfolio(

@@ -23,7 +23,7 @@ from itemwise.ratings.points import Points, points
 from itemwise.ratings.selection import grow
 from itemwise.responses import Responses, Table
 from itemwise.responses.study_tables import rivals
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.words import counted, listed, said_p
 
 if TYPE_CHECKING:
@@ -165,6 +165,14 @@ class ChosenDatasets(Result):
             "enough": self.enough,
         }
         return pd.DataFrame(columns)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the agreement by number of data sets."""
+        return {"choice": self.to_frame()}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the agreement by number of data sets."""
+        return {"agreement": self.plot}
 
     def plot(self, **kw: Any) -> Display:
         """Agreement against the number of data sets."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from itemwise.diagnostics import LabelTrouble, label_trouble
 from itemwise.diagnostics.diagnosis import alike, informative
 from itemwise.errors import InputError
 from itemwise.pools.paper import OPTIMAL
-from itemwise.results import Result
+from itemwise.results import Draw, Result, picked
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ class Limits:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not np.isfinite(value):
                 raise InputError(f"The limit of {name} is {value!r}, but it should be a number.")
+
+
+BINS = 6  # of data sets by difficulty; fewer where there are few
+MOST_FIGURES = 3  # of suspect labels on a page
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,6 +177,57 @@ class BenchmarkDecoding(Result):
     def to_frame(self) -> pd.DataFrame:
         """The data sets, the hardest first: where the average classifier is wrong most often."""
         return self.ranking("chance", ascending=True)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return data sets, items, classifiers, scores, bins, suspect labels and their origin."""
+        found = {
+            "datasets": self.to_frame(),
+            "items": self.items,
+            "classifiers": self.classifiers,
+            "true_scores": self.scores(),
+            "bins": self.bins(min(BINS, len(self.datasets))),
+            "suspects": self.suspects,
+        }
+        more = {"sources": self.sources, "metadata": self.metadata, "failed": self._failed()}
+        return found | {name: frame for name, frame in more.items() if len(frame)}
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return data sets, suspect labels and classifiers."""
+        return picked(self.tables(), "datasets", "suspects", "classifiers")
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the data sets, histograms of parameters, and figures of each data set."""
+        found: dict[str, Draw] = {"datasets": self.plot}
+        for value in ("difficulty", "discrimination"):
+            found[value] = partial(self.plot, "histogram", value=value)
+        doubtful = set(self.suspects["dataset"])
+        for name in self.calibrations:
+            found[f"{name}_scores"] = partial(self.plot, "scores", name)
+            if name in doubtful:
+                found[f"{name}_suspects"] = partial(self.plot, "suspects", name)
+        return found
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return those of all data sets, a few of suspect labels, and scores on the hardest."""
+        doubtful = list(dict.fromkeys(self.suspects["dataset"]))[:MOST_FIGURES]
+        names = [f"{name}_suspects" for name in doubtful]
+        names += [f"{name}_scores" for name in list(self.to_frame().index)[:1]]
+        return picked(self.figures(), "datasets", "difficulty", "discrimination", *names)
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return one item bank per data set."""
+        return dict(self.calibrations)
+
+    def _failed(self) -> pd.DataFrame:
+        """Return one row per classifier that failed on a data set, with the reason."""
+        import pandas as pd
+
+        rows = [
+            {"dataset": dataset, "member": member, "reason": reason}
+            for dataset, members in self.failed.items()
+            for member, reason in members.items()
+        ]
+        return pd.DataFrame(rows)
 
     def plot(
         self,

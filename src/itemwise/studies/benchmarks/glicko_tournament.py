@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -26,7 +27,7 @@ from itemwise.ratings.glicko2 import (
 from itemwise.ratings.season import FINEST
 from itemwise.responses import Table
 from itemwise.responses.study_tables import rivals
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.studies.benchmarks import GIVEN
 from itemwise.words import counted, listed
 
@@ -139,6 +140,14 @@ class Tournament(Result):
         for name in ("won", "drawn", "lost"):
             columns[name] = getattr(self, name).reshape(-1)
         return pd.DataFrame(columns)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the final ratings, and those after every period."""
+        return {"tournament": self.to_frame(), "periods": self.history()}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the final ratings, and the ranks over the periods."""
+        return {"tournament": self.plot, "bump": partial(self.plot, "ranks")}
 
     def plot(self, kind: str = "ratings", **kw: Any) -> Display:
         """The final ratings with their ranges, or with "ranks" the ranks over the periods."""

@@ -18,7 +18,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.numerics.rankings import correlation_interval
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -144,6 +144,14 @@ class MetadataRelations(Result):
             index=pd.Index(self.metadata, name="metadatum"),
             columns=pd.Index(self.parameters, name="item parameter"),
         )
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the correlations, one row per pair and as a matrix."""
+        return {"correlations": self.to_frame(), "correlation_matrix": self.matrix()}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the heat map."""
+        return {"correlations": self.plot}
 
     def plot(self, **kw: Any) -> Display:
         """A heat map of the correlations."""

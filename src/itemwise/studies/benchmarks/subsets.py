@@ -20,7 +20,7 @@ from itemwise.ratings import Ratings, play, ranks
 from itemwise.ratings.points import points
 from itemwise.responses import Responses, Table
 from itemwise.responses.study_tables import rivals
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -117,6 +117,18 @@ class SubsetComparison(Result):
             "misplaced": [None if names is None else ", ".join(names) for names in wrong],
         }
         return pd.DataFrame(columns, index=pd.Index(self.orders, name="order"))
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the orders, and ratings and ranks of respondents in each."""
+        return {
+            "subsets": self.to_frame(),
+            "subset_ratings": self.ratings,
+            "subset_ranks": self.ranks,
+        }
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the one figure."""
+        return {"subsets": self.plot}
 
     def plot(self, **kw: Any) -> Display:
         """Ranks of the respondents in every order."""

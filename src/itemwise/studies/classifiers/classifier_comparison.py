@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
 from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
 from itemwise.responses.naming import row_name
-from itemwise.results import Result
+from itemwise.results import Draw, Result, picked
 from itemwise.studies.classifiers.confusion_curves import ConfusionCurves, enrich_confusion
 from itemwise.studies.classifiers.measures import MEASURES
 from itemwise.studies.classifiers.predictions import positive_code, read_predictions
@@ -34,6 +35,7 @@ from itemwise.words import counted
 if TYPE_CHECKING:
     import pandas as pd
 
+    from itemwise.calibration import Calibration
     from itemwise.displays import Display
     from itemwise.files import PathLike
 
@@ -75,6 +77,39 @@ class ClassifierComparison(Result):
         if self.filtered is not None:
             frame = frame.join(self.filtered.measures[names].add_suffix(FILTERED))
         return frame.assign(remarks=[self.remarks.get(str(name), "") for name in frame.index])
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return models, cells with all items and without doubtful ones, items and measures."""
+        found = {**self.curves.tables(), "models": self.to_frame()}
+        if self.filtered is not None:
+            found[f"cells{FILTERED}"] = self.filtered.tables()["cells"]
+        if self.ranks is not None:
+            found |= {"measures": self.ranks.to_frame(), "measure_pairs": self.ranks.pairs()}
+        return found
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return models, cells, agreement of measures and items."""
+        return {**self.curves.page_tables(), "models": self.to_frame()}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return those of the curves, with all items and without doubtful ones, and measures."""
+        found = self.curves.figures()
+        if self.ranks is not None:
+            found["measures"] = partial(self.plot, "measures")
+        if self.filtered is not None:
+            for name, draw in self.filtered.figures().items():
+                if name.startswith(("scores", "cells")):
+                    found[f"{name}{FILTERED}"] = draw
+        return found
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return those of the curves, and the measures."""
+        names = self.curves.page_figures()
+        return picked(self.figures(), *names, "measures")
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the item bank."""
+        return {self.dataset: self.curves.calibration}
 
     def plot(self, kind: str = "cells", model: str | None = None, **kw: Any) -> Display:
         """The curves in each cell of one classifier, or another figure of `ConfusionCurves`.

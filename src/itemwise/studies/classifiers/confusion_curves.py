@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,11 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import kendall
 from itemwise.responses import Responses
-from itemwise.results import Result
+from itemwise.results import Draw, Result, picked
 from itemwise.scoring.expected_scores import total_scores, true_scores
 from itemwise.studies.classifiers.measures import MEASURES, RANGE, Measured, measure
 from itemwise.studies.classifiers.predictions import (
+    PARAMETERS,
     Cells,
     Predictions,
     code_of,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 CURVE_POINTS = 61
 CURVE_REACH = 4.0  # population deviations
+MOST_FIGURES = 3  # of single models on a page
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,6 +166,39 @@ class ConfusionCurves(Result):
     def to_frame(self) -> pd.DataFrame:
         """The models, the most accurate first."""
         return self.measures.sort_values("accuracy", ascending=False, kind="stable")
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return models, cells, items, and how alike measures rank the models."""
+        shown = self.cells.assign(items=[" ".join(names) for names in self.cells["items"]])
+        found = {"models": self.to_frame(), "cells": shown, "items": self.items}
+        return found | ({"agreement": self.agreement()} if len(self.models) > 1 else {})
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the same, without the names of the items in each cell."""
+        found = self.tables()
+        found["cells"] = found["cells"].drop(columns="items")
+        return picked(found, "models", "cells", "agreement", "items")
+
+    def figures(self) -> dict[str, Draw]:
+        """Return total scores, the cells of each model, and the parameters of items."""
+        found: dict[str, Draw] = {"scores": partial(self.plot, "scores")}
+        for model in self.to_frame().index:
+            found[f"cells_{model}"] = partial(self.plot, "cells", str(model))
+        if informative(self.calibration).any():
+            for value in PARAMETERS:
+                found[value] = partial(self.plot, "histogram", value=value)
+            for space in ("projections", "3d"):
+                found[f"items_{space}"] = partial(self.plot, "items", space=space)
+        return found
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return total scores, the cells of a few models, and difficulty by class."""
+        first = [f"cells_{model}" for model in self.to_frame().index[:MOST_FIGURES]]
+        return picked(self.figures(), "scores", *first, "difficulty")
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the item bank."""
+        return {"items": self.calibration}
 
     def plot(self, kind: str = "cells", model: str | None = None, **kw: Any) -> Display:
         """The curves of the items in each cell of one model, or another figure.

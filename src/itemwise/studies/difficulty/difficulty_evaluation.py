@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.numerics.rankings import correlation_interval, prediction_figures
 from itemwise.progress import Progress, telling
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.studies.difficulty.item_values import (
     columns_of_items,
     feature_rows,
@@ -116,6 +117,14 @@ class DifficultyEvaluation(Result):
         wide = pd.DataFrame(list(rows.values()), index=index)
         heads = list(next(iter(rows.values())))
         return wide.set_axis(pd.MultiIndex.from_tuples(heads, names=["regressor", None]), axis=1)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the regressors, and their errors by fold."""
+        return {"regressors": self.to_frame(), "folds": self.folds}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return rank correlations and errors."""
+        return {"rank_correlation": self.plot, "errors": partial(self.plot, "nrmse")}
 
     def plot(self, kind: str = "spearman", **kw: Any) -> Display:
         """Spearman with its uncertainty, or with "nrmse" a heat map of the errors."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from itemwise.learning.targets import equally_hard
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import spearman
 from itemwise.responses.naming import place_of
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.studies.difficulty.item_values import feature_rows, labels_of_items, values_of_items
 from itemwise.words import counted
 
@@ -139,6 +140,14 @@ class DifficultyExplanation(Result):
             f"There is no item {item!r:.40}. Give a place from 0 to {len(self.rows) - 1:,}, or a "
             "name in the index of the features."
         )
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the importance of each feature."""
+        return {"features": self.to_frame()}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the importance by permutation and by impurity."""
+        return {kind: partial(self.plot, kind) for kind in ("permutation", "impurity")}
 
     def plot(self, kind: str = "permutation", **kw: Any) -> Display:
         """Importance for difficulty and for the class side by side, or that by "impurity".

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from itemwise.numerics.prediction_error import prediction_error
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.study_tables import Ints, answered, copies, grouped_folds, said_of_folds
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.studies.evaluation.adaptive_evaluation import RealError
 from itemwise.words import counted
 
@@ -77,6 +78,15 @@ class AdaptiveReplay(Result):
     def to_frame(self) -> pd.DataFrame:
         """One row per method and number of items."""
         return self.errors.copy()
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the errors by method and number of items, and each prediction."""
+        both = {"errors": self.errors, "predictions": self.predictions}
+        return {name: frame.set_index("method") for name, frame in both.items()}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return one figure per kind."""
+        return {kind: partial(self.plot, kind) for kind in FIGURES}
 
     def plot(self, kind: str = "mae", **kw: Any) -> Display:
         """Draw the mean absolute error by number of items, "mae", or "coverage" of intervals."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.stored_cells import as_floats
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.studies.health.benchmark_saturation import (
     information_along,
     said_of_saturation,
@@ -149,6 +150,24 @@ class ItemHealth(Result):
     def _placed(self) -> pd.DataFrame:
         """Respondents with the column names that displays use."""
         return self.respondents.rename(columns={"ability_se": "se"})
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return items, near-duplicates, saturation, respondents and groups."""
+        found = {
+            "items": self.items,
+            "duplicates": self.duplicates,
+            "saturation": self.saturation,
+            "respondents": self.respondents,
+        }
+        return found | ({"groups": self.groups} if len(self.groups) else {})
+
+    def figures(self) -> dict[str, Draw]:
+        """Return one figure per kind."""
+        return {kind: partial(self.plot, kind) for kind in FIGURES}
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the item bank."""
+        return {"items": self.calibration}
 
     def plot(self, kind: str = "items", **kw: Any) -> Display:
         """Draw "items", "saturation" or "respondents"."""

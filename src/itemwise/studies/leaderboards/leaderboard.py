@@ -7,7 +7,7 @@ would hold on other items of the same kind (Miller, 2024).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.multiplicity import CORRECTIONS
 from itemwise.responses import Table, as_responses
 from itemwise.responses.study_tables import answered
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.studies.leaderboards.board import AVERAGES, DOCUMENT, TASK, Board, groups_of
 from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale
 from itemwise.studies.leaderboards.board_pairs import Pairs
@@ -208,6 +208,18 @@ class Leaderboard(Result):
             names = {"task": task, "respondent": self.respondents}
             parts.append(pd.DataFrame({**names, **_accuracy(found), "n_items": found.n}))
         return pd.concat(parts, ignore_index=True)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the board, the pairs and the tasks."""
+        return {"leaderboard": self.to_frame(), "pairs": self.pairs, "tasks": self.tasks}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return one figure per kind."""
+        return {kind: partial(self.plot, kind) for kind in FIGURES}
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the item bank, where there is one."""
+        return {} if self.calibration is None else {"items": self.calibration}
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
         """Draw accuracy and rank with intervals; or differences by "pairs", accuracy by "tasks"."""

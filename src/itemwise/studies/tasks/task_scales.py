@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -27,7 +28,7 @@ from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import encode
 from itemwise.responses.stored_cells import as_floats
-from itemwise.results import Result
+from itemwise.results import Draw, Result
 from itemwise.scoring.likelihood import likelihood_on_nodes
 from itemwise.words import counted, listed
 
@@ -72,6 +73,19 @@ class TaskScales(Result):
     def to_frame(self) -> pd.DataFrame:
         """One row per pair of tasks, the highest correlation first."""
         return self.correlations.copy()
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return correlations, tasks, and abilities by task."""
+        names = ("correlations", "tasks", "abilities", "joint_abilities")
+        return {name: getattr(self, name) for name in names}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the heat map of correlations."""
+        return {kind: partial(self.plot, kind) for kind in FIGURES}
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return one item bank per task."""
+        return dict(self.calibrations)
 
     def plot(self, kind: str = "correlations", **kw: Any) -> Display:
         """Draw the correlations as a heat map, with similar tasks next to each other."""
