@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from itemwise.datasets import Dataset, load_dataset, publish_suite
-from itemwise.datasets.openml import RemoteDataset, RemoteTask
+from itemwise.datasets.openml_server import RemoteDataset, RemoteTask
 from itemwise.errors import FileError, InputError, MissingExtraError
 
 KEY = "0123456789abcdef0123456789abcdef"

@@ -64,7 +64,7 @@ def read(
     """
     check_targets({"--out": (out, RESPONSES), "--files": (files, TABLE)}, sources=logs)
     from itemwise.responses import read_logs
-    from itemwise.responses.logs.reading import in_mebibytes
+    from itemwise.responses.logs.log_reading import in_mebibytes
 
     console = Console(quiet, json)
     with console.progress("Reading logs") as report:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from itemwise.datasets.aslib import AslibScenario, read_aslib
-from itemwise.datasets.dataset import Dataset
+from itemwise.datasets.dataset import Dataset, metadata
+from itemwise.datasets.dataset_split import Split, split_dataset
 from itemwise.datasets.loading import load_dataset, load_datasets
-from itemwise.datasets.metadata import metadata
 from itemwise.datasets.openml_runs import openml_performance
+from itemwise.datasets.plain_runs import read_runs
 from itemwise.datasets.publishing import Publication, publish_suite
-from itemwise.datasets.runs import read_runs
-from itemwise.datasets.splitting import Split, split_dataset
 
 __all__ = [
     "AslibScenario",

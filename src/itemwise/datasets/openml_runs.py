@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from itemwise.datasets.openml import OpenMLServer, Server, number_of, suite_tasks
+from itemwise.datasets.openml_datasets import suite_tasks
+from itemwise.datasets.openml_server import OpenMLServer, Server, number_of
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
 from itemwise.words import counted, listed, shown

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from itemwise.datasets.dataset import Dataset
-from itemwise.datasets.openml import ALIAS, ONE_AT_A_TIME, number_of, openml_package, said_by
+from itemwise.datasets.openml_server import ALIAS, ONE_AT_A_TIME, number_of, openml_package, said_by
 from itemwise.errors import FileError, InputError
 from itemwise.words import counted, listed, shown
 

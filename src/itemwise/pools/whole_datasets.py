@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import whole_number
 from itemwise.datasets import Dataset, split_dataset
-from itemwise.datasets.labels import coded
+from itemwise.datasets.dataset import coded
 from itemwise.errors import InputError
 from itemwise.pools.answers import NO_ANSWER, Answers
 from itemwise.pools.outcomes import fold_rows

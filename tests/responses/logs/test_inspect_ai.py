@@ -9,7 +9,7 @@ import pytest
 
 from itemwise.errors import FileError, InputError
 from itemwise.responses import read_logs, read_responses
-from itemwise.responses.logs import archives, inspect_ai, jsonfiles
+from itemwise.responses.logs import bounded_files, inspect_ai
 
 EVAL = {
     "model": "lab/one",
@@ -195,14 +195,14 @@ def test_text_and_subject_become_facts(log):
 
 
 def test_a_large_document_is_read_piece_by_piece(log, monkeypatch):
-    monkeypatch.setattr(jsonfiles, "_STEP", 64)
+    monkeypatch.setattr(bounded_files, "_STEP", 64)
     samples = [sample(n, "C", story="x" * 500) for n in range(40)]
     assert read_responses(log(samples)).n_items == 40
 
 
 def test_a_value_without_end_is_refused(log, monkeypatch):
-    monkeypatch.setattr(jsonfiles, "_STEP", 64)
-    monkeypatch.setattr(jsonfiles, "SMALL", 1000)
+    monkeypatch.setattr(bounded_files, "_STEP", 64)
+    monkeypatch.setattr(bounded_files, "SMALL", 1000)
     with pytest.raises(FileError, match="holds a value of more than"):
         read_logs(log([sample(1, "C", story="x" * 20_000)]))
 
@@ -210,7 +210,7 @@ def test_a_value_without_end_is_refused(log, monkeypatch):
 def test_a_value_of_too_many_parts_is_refused_before_it_fills_the_memory(
     log, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(jsonfiles, "MOST_PARTS", 1000)
+    monkeypatch.setattr(bounded_files, "MOST_PARTS", 1000)
     bomb = [[] for _ in range(2000)]
     with pytest.raises(FileError, match="more than 1,000 lists and objects"):
         read_logs(log([sample(1, "C", bomb=bomb)]))
@@ -280,7 +280,7 @@ def test_an_archive_that_lies_about_its_size_is_refused(tmp_path, method):
 
 
 def test_too_many_members_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "MOST_MEMBERS", 1)
+    monkeypatch.setattr(bounded_files, "MOST_MEMBERS", 1)
     path = zipped(tmp_path / "log.eval", members([sample(1, "C")]))
     with pytest.raises(FileError, match="has 2 members; the limit is 1"):
         read_logs(path)

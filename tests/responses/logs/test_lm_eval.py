@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from itemwise.errors import FileError
 from itemwise.responses import read_logs, read_responses
-from itemwise.responses.logs import lines
+from itemwise.responses.logs import json_lines
 
 from .conftest import row
 
@@ -268,7 +268,7 @@ def test_text_is_kept_only_when_asked_and_shortened(lm_eval, folder):
 
 
 def test_types_that_change_on_the_way_are_read_line_by_line(lm_eval, folder, monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK", 200)
+    monkeypatch.setattr(json_lines, "BLOCK", 200)
     rows = [row(n, 1.0) for n in range(6)]
     rows[3]["doc_id"], rows[4]["acc"], rows[5]["filter"] = "three", True, None
     lm_eval(rows)
@@ -287,8 +287,8 @@ def test_deep_nesting_costs_its_line_alone(lm_eval, folder):
 
 
 def test_a_line_without_an_end_is_refused(lm_eval, monkeypatch):
-    monkeypatch.setattr(lines, "MAX_LINE", 1000)
-    monkeypatch.setattr(lines, "BLOCK", 1000)
+    monkeypatch.setattr(json_lines, "MAX_LINE", 1000)
+    monkeypatch.setattr(json_lines, "BLOCK", 1000)
     path = lm_eval([row(0, 1.0), row(1, 1.0, padding="x" * 200_000)])
     with pytest.raises(FileError, match="line 1 has more than 1,000 bytes"):
         read_logs(path)
@@ -326,7 +326,7 @@ def test_what_is_written_is_read(tmp_path_factory, rows, block):
         for name, score, _ in rows
         if score is not None and math.isfinite(score)
     }
-    before, lines.BLOCK = lines.BLOCK, block
+    before, json_lines.BLOCK = json_lines.BLOCK, block
     try:
         if not wanted:
             with pytest.raises(FileError):
@@ -334,7 +334,7 @@ def test_what_is_written_is_read(tmp_path_factory, rows, block):
             return
         found = read_logs(path, metric="acc").responses
     finally:
-        lines.BLOCK = before
+        json_lines.BLOCK = before
     assert dict(zip(found.items, found.values[0].tolist(), strict=True)) == wanted
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 from itemwise.errors import FileError
 from itemwise.responses.facts import Fact
-from itemwise.responses.logs.documents import subject_and_document
-from itemwise.responses.logs.lines import Columns, Field, Trouble, columns, first_records
-from itemwise.responses.logs.runs import (
+from itemwise.responses.logs.json_lines import Columns, Field, Trouble, columns, first_records
+from itemwise.responses.logs.log_runs import (
     BROKEN_LINES,
     FAILED,
     NO_IDENTITY,
@@ -23,6 +22,7 @@ from itemwise.responses.logs.runs import (
     no_metric,
     part,
     shortened,
+    subject_and_document,
 )
 
 METRICS = ("score", "is_correct")

@@ -13,9 +13,8 @@ from typing import Any
 
 from itemwise.errors import FileError
 from itemwise.responses.facts import Fact
-from itemwise.responses.logs.documents import subject_and_document
-from itemwise.responses.logs.jsonfiles import Pieces, small_json
-from itemwise.responses.logs.runs import (
+from itemwise.responses.logs.bounded_files import Pieces, small_json
+from itemwise.responses.logs.log_runs import (
     NO_IDENTITY,
     Items,
     Passed,
@@ -27,6 +26,7 @@ from itemwise.responses.logs.runs import (
     no_metric,
     part,
     shortened,
+    subject_and_document,
 )
 from itemwise.tables.text_files import text_bytes
 

@@ -12,10 +12,8 @@ from typing import Any
 
 from itemwise.errors import FileError
 from itemwise.responses.facts import Fact
-from itemwise.responses.logs.archives import Archive, opened
-from itemwise.responses.logs.documents import subject_and_document
-from itemwise.responses.logs.jsonfiles import SMALL, Pieces, parsed
-from itemwise.responses.logs.runs import (
+from itemwise.responses.logs.bounded_files import SMALL, Archive, Pieces, open_archive, parsed
+from itemwise.responses.logs.log_runs import (
     FAILED,
     NO_IDENTITY,
     Items,
@@ -28,6 +26,7 @@ from itemwise.responses.logs.runs import (
     no_metric,
     part,
     shortened,
+    subject_and_document,
 )
 from itemwise.tables.text_files import text_bytes
 from itemwise.words import counted
@@ -218,7 +217,7 @@ def _check_status(run: Run, header: Mapping[str, Any]) -> None:
 def _zipped(
     path: Path, max_bytes: int, passed: Passed
 ) -> Iterator[tuple[dict[str, Any], Iterator[Any]]]:
-    with opened(path, max_bytes) as archive:
+    with open_archive(path, max_bytes) as archive:
         header = _member(archive, "header.json" if "header.json" in archive else _STARTED)
         if not isinstance(header, dict):
             raise FileError(f"'{path}' holds a header that is no object. It is no log.")

@@ -1,32 +1,47 @@
-"""Sample logs of the lm-evaluation-harness: samples_<task>_<date>.jsonl, a row a document.
+"""Sample logs of the lm-evaluation-harness: samples_<task>_<date>.jsonl, one row per document.
 
-A document has a row for each filter; its content hash says which item it is. What is known of the
-model stands in results_<date>.json beside it.
+A document has one row per filter, and each metric as a key; its content hash identifies the item.
+What is known of the model is in results_<date>.json in the same folder.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from itemwise.errors import FileError
 from itemwise.responses.facts import Fact
-from itemwise.responses.logs.documents import PASSAGES, SUBJECTS, field_of, fingerprint, question
-from itemwise.responses.logs.jsonfiles import small_json
-from itemwise.responses.logs.lines import Columns, Field, Trouble, columns, first_records
-from itemwise.responses.logs.lm_eval_metrics import chosen_metric
-from itemwise.responses.logs.runs import (
+from itemwise.responses.logs.bounded_files import small_json
+from itemwise.responses.logs.json_lines import (
+    SURVEYED_LINES,
+    Columns,
+    Field,
+    Trouble,
+    columns,
+    first_records,
+    records,
+)
+from itemwise.responses.logs.log_runs import (
     BROKEN_LINES,
     NO_IDENTITY,
+    PASSAGES,
+    SUBJECTS,
     Items,
     Passed,
     Run,
     Wanted,
     as_fact,
     as_name,
+    as_score,
+    field_of,
+    fingerprint,
+    no_metric,
     part,
+    question,
     shortened,
 )
 from itemwise.words import shown
@@ -217,3 +232,93 @@ def _about(results: Mapping[str, Any], date: str) -> dict[str, Fact]:
         "revision": as_fact(part(config, "model_revision")),
         "arguments": as_fact(part(config, "model_args")),
     }
+
+
+PREFERRED = ("exact_match", "acc", "acc_norm", "pass@1", "mc1", "em", "f1")
+_NO_METRICS = {
+    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+    *("doc_hash", "prompt_hash", "target_hash", "schema_version", "task_hash", "sample_len"),
+}
+
+
+@dataclass
+class Survey:
+    """Which metrics the first rows have."""
+
+    rows: int = 0
+    named: Counter[str] = field(default_factory=Counter)  # rows that have the key
+    numbers: Counter[str] = field(default_factory=Counter)  # rows in which it is a number
+    texts: Counter[str] = field(default_factory=Counter)  # rows in which a number is spelled
+
+    def of(self, rows: Iterable[Mapping[str, Any]]) -> Survey:
+        """Take these rows."""
+        for row in rows:
+            self.rows += 1
+            told = row.get("metrics")
+            listed = told if isinstance(told, list) else []
+            for key in dict.fromkeys([*map(str, listed), *row]):
+                if key in row and key not in _NO_METRICS:
+                    self.named[key] += 1
+                    self.numbers[key] += as_score(row[key]) is not None
+                    self.texts[key] += _spells_number(row[key])
+        return self
+
+    @property
+    def metrics(self) -> list[str]:
+        """What is a number somewhere, in the order of the rows."""
+        return [key for key in self.named if self.numbers[key]]
+
+    def usual(self) -> str | None:
+        """The metric that most rows have; of several, the usual one or the first."""
+        there = self.metrics
+        ranked = [*(name for name in PREFERRED if name in there), *there]
+        return max(ranked, key=lambda name: self.named[name], default=None)
+
+
+def chosen_metric(
+    path: Path, like: Sequence[Mapping[str, Any]], wanted: Wanted
+) -> tuple[str, list[str]]:
+    """The metric to read, one that was asked for or the usual one, and what is odd about it."""
+    if not like:
+        raise FileError(f"'{path}' has no intact row among its first lines. Check how it was made.")
+    survey = Survey().of(like)
+    metric = _choice(survey, wanted.metrics)
+    if metric is None or survey.numbers[metric] < survey.rows:
+        survey = Survey().of(records(path, wanted.max_bytes, SURVEYED_LINES))
+        metric = _choice(survey, wanted.metrics)
+    if metric is None:
+        asked = wanted.metrics or (*PREFERRED, *survey.texts)
+        spelled = [name for name in asked if survey.texts[name]]
+        if spelled:
+            raise FileError(f"'{path}' gives {shown(spelled[0])} as text, not a number.")
+        raise no_metric(path, wanted.metrics, survey.metrics)
+    return metric, _odd(survey, metric)
+
+
+def _choice(survey: Survey, wanted: Sequence[str]) -> str | None:
+    if wanted:
+        there = survey.metrics
+        return next((name for name in wanted if name in there), None)
+    return survey.usual()
+
+
+def _odd(survey: Survey, metric: str) -> list[str]:
+    """What a reader should know of the choice."""
+    said = []
+    lacking = survey.rows - survey.named[metric]
+    others = [name for name in survey.metrics if name != metric and survey.named[name] <= lacking]
+    if lacking and others:
+        said.append(f"some rows have {', '.join(others[:3])} instead of {metric}, which is read")
+    if survey.texts[metric]:
+        said.append(f"in some rows {metric} is text, not a number")
+    return said
+
+
+def _spells_number(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True

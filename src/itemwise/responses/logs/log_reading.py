@@ -1,19 +1,216 @@
-"""What reading logs came to."""
+"""Evaluation logs of language models, from files and folders, as one table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
+from itemwise.errors import FileError, InputError, ItemwiseError
+from itemwise.progress import Progress, telling
+from itemwise.progress import Wanted as ProgressWanted
+from itemwise.responses.logs.log_formats import LogFile, as_paths, find_logs
+from itemwise.responses.logs.log_merging import merged
+from itemwise.responses.logs.log_runs import Epochs, Items, Run, Wanted, clean
 from itemwise.responses.response_table import Responses
 from itemwise.results import Result
-from itemwise.words import counted, joined
+from itemwise.words import counted, joined, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+    from itemwise.files import PathLike
+
+_COLUMNS = ("file", "format", "model", "task", "metric", "rows", "read", "dropped", "reason")
+
+
+def read_logs(
+    paths: PathLike | Iterable[PathLike],
+    *,
+    metric: str | Sequence[str] | None = None,
+    filter: str | None = None,  # noqa: A002 - the word of the harness
+    epochs: Epochs = "mean",
+    keep_text: bool = False,
+    max_bytes: int = 8 * 1024**3,
+    progress: Progress | bool = True,
+) -> LogReading:
+    """Read evaluation logs at `paths`, or folders of them, into one table: models × items.
+
+    Read are sample logs of the lm-evaluation-harness, Inspect AI (.json and .eval), run folders of
+    HELM, Every Eval Ever and predictions of OpenML runs. Items are named task/id; within a task,
+    the hash of the content says which item it is, where a log has one. Facts of items are task,
+    id, and subject, document, split, hash where the logs tell; with `keep_text` also text (its
+    first 2,000 characters) and target.
+
+    `metric` names the score to read, or several, of which the first that a log has is taken; left
+    out, each format has its usual one. `filter` names the filter of lm-eval to read; left out, a
+    strict one or the first. Where an item was asked several times, `epochs` says what counts: the
+    "mean", the number right ("grades"), or the "first". Where several logs of a model and a task
+    have the same item, the newest counts.
+
+    A file of a folder that cannot be read is left out and named in `files` and `notes`; one that
+    was named itself is an error. `max_bytes` bounds each file and what it unpacks to; texts are
+    not held. `progress` is True (a bar in a terminal or a notebook), False, or a callable of
+    (bytes read, bytes in all, file).
+
+    `responses` of what comes back is that table; the frame has a row a file, model and task.
+
+    >>> import itemwise as iw
+    >>> from pathlib import Path
+    >>> _ = Path("samples_sums_2026-01-31T12-00-00.jsonl").write_text('''
+    ... {"doc_id": 0, "acc": 1.0, "doc": {}, "arguments": {}, "target": "4", "filter": "none"}
+    ... {"doc_id": 1, "acc": 0.0, "doc": {}, "arguments": {}, "target": "9", "filter": "none"}
+    ... '''.strip())
+    >>> iw.read_logs(".").responses.to_frame().to_numpy().tolist()
+    [[1.0, 0.0]]
+    """
+    wanted = _checked(metric, filter, epochs, keep_text, max_bytes)
+    given = as_paths(paths)
+    found = find_logs(given, max_bytes)
+    items = Items()
+    with _bytes_told(progress) as told:
+        runs, refused = _all_runs(found, given, wanted, items, told)
+    if not any(run.places for run in runs):
+        raise FileError(_nothing(given, found, runs, refused))
+    table = merged(runs, items, wanted.epochs, max_bytes)
+    more = [clean(note) for note in (*_refusals(refused), *_remarks(runs))]
+    left_out = sum((run.left_out for run in runs), Counter[str]())
+    return LogReading(
+        responses=table.described(notes=more),
+        files=_files(found, runs, refused),
+        left_out=dict(left_out.most_common()),
+        refused={clean(str(path)): clean(why) for path, why in refused.items()},
+        notes=(*table.notes, *more),
+    )
+
+
+@contextmanager
+def _bytes_told(progress: ProgressWanted) -> Iterator[Progress]:
+    if callable(progress):
+        yield progress
+        return
+    with telling(progress, "Reading logs") as report:
+        yield in_mebibytes(report)
+
+
+def in_mebibytes(report: Progress) -> Progress:
+    """Turn progress in bytes into progress in MiB, as a bar shows it."""
+    return lambda done, total, name: report(done >> 20, (total or 0) >> 20, f"MiB, {name}")
+
+
+def _all_runs(
+    found: Sequence[LogFile],
+    given: Sequence[Path],
+    wanted: Wanted,
+    items: Items,
+    progress: Progress,
+) -> tuple[list[Run], dict[Path, str]]:
+    """The runs of all logs, and why some logs have none; one that was named itself must have."""
+    runs: list[Run] = []
+    refused: dict[Path, str] = {}
+    total, done = sum(one.size for one in found), 0
+    for one in found:
+        try:
+            runs += _runs(one, wanted, items, done, total, progress)
+        except ItemwiseError as error:
+            if one.path in given:
+                raise
+            refused[one.path] = str(error)
+        except Exception as error:
+            if one.path in given:
+                raise
+            reason = f"{type(error).__name__}: {error}"
+            refused[one.path] = f"'{one.path}' cannot be read ({reason:.200}). It is no intact log."
+        done += one.size
+    return runs, refused
+
+
+def _checked(
+    metric: object, wanted_filter: object, epochs: object, keep_text: object, max_bytes: int
+) -> Wanted:
+    if epochs not in get_args(Epochs):
+        raise InputError(
+            f"epochs is {shown(epochs)}, but it should be 'mean', 'grades' or 'first'."
+        )
+    if wanted_filter is not None and not isinstance(wanted_filter, str):
+        raise InputError(f"filter is {shown(wanted_filter)}, but it should be the name of one.")
+    metrics = (metric,) if isinstance(metric, str) else () if metric is None else metric
+    if not isinstance(metrics, Sequence) or not all(isinstance(name, str) for name in metrics):
+        raise InputError(f"metric is {shown(metric)}, but it should be a name or a list of names.")
+    return Wanted(tuple(metrics), wanted_filter, epochs, bool(keep_text), max_bytes)  # type: ignore[arg-type]
+
+
+def _runs(
+    one: LogFile, wanted: Wanted, items: Items, done: int, total: int, progress: Progress
+) -> list[Run]:
+    """The runs of a log, while its bytes are told as they pass."""
+    if one.format is None:
+        raise FileError(one.reason)
+
+    def passed(size: int) -> None:
+        progress(done + min(size, one.size), total, one.path.name)
+
+    return list(one.format.read(one.path, wanted, items, passed))
+
+
+def _nothing(
+    given: Sequence[Path], found: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]
+) -> str:
+    """Why there is no table."""
+    where = ", ".join(f"'{path}'" for path in given[:3])
+    if not found:
+        return (
+            f"{where} is a directory that holds no evaluation log. Logs end in .jsonl, .json, "
+            ".eval or .arff. Name another directory, or a file."
+        )
+    why = [f"'{run.file}': {_reason(run)}" for run in runs] + list(refused.values())
+    more = f" ({len(why) - 3:,} more like these)" if len(why) > 3 else ""
+    return (
+        f"{where} holds {counted(len(found), 'log')}, but no scored row. {' '.join(why[:3])}{more}"
+    )
+
+
+def _refusals(refused: dict[Path, str]) -> list[str]:
+    if not refused:
+        return []
+    more = " Others are named in files." if len(refused) > 1 else ""
+    first = next(iter(refused.values()))
+    return [f"{counted(len(refused), 'file')} could not be read. {first}{more}"]
+
+
+def _remarks(runs: Sequence[Run]) -> list[str]:
+    """What was said of single logs; many of them are in the frame of files."""
+    said = [f"'{run.file}': {'; '.join(run.remarks)}." for run in runs if run.remarks]
+    more = [f"{counted(len(said) - 5, 'more remark')} on logs: see files."] if len(said) > 5 else []
+    return said[:5] + more
+
+
+def _reason(run: Run) -> str:
+    left = [f"{counted(rows, 'row')} {why}" for why, rows in run.left_out.items() if rows]
+    return "; ".join([*left, *run.remarks])
+
+
+def _files(found: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]) -> pd.DataFrame:
+    """A row for each run, and one for each file that was refused."""
+    import pandas as pd
+
+    by_file: dict[Path, list[Run]] = {}
+    for run in runs:
+        by_file.setdefault(run.file, []).append(run)
+    rows: list[tuple[object, ...]] = []
+    for one in found:
+        if one.path in refused:
+            name = one.format.name if one.format else ""
+            rows.append((clean(str(one.path)), name, "", "", "", 0, 0, 0, clean(refused[one.path])))
+        for run in by_file.get(one.path, []):
+            dropped = sum(run.left_out.values())
+            head = (clean(str(run.file)), run.format, run.model, run.task, run.metric)
+            rows.append((*head, run.rows, run.rows - dropped, dropped, clean(_reason(run))))
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from itemwise.errors import FileError
 from itemwise.files import readable_file
 from itemwise.responses.facts import Fact
-from itemwise.responses.logs.runs import Items, Passed, Run, Wanted, as_fact, no_metric
+from itemwise.responses.logs.log_runs import Items, Passed, Run, Wanted, as_fact, no_metric
 from itemwise.tables.arff import read_arff
 from itemwise.tables.text_files import text_bytes
 from itemwise.words import joined

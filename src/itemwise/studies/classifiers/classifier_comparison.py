@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.datasets import Dataset, Split, load_dataset, split_dataset
-from itemwise.datasets.labels import label_text
+from itemwise.datasets.dataset import label_text
 from itemwise.diagnostics import RankComparison, compare_ranks
 from itemwise.diagnostics.diagnosis import upright_items
 from itemwise.errors import InputError

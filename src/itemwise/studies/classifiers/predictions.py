@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
-from itemwise.datasets.labels import in_order, label_text
+from itemwise.datasets.dataset import in_order, label_text
 from itemwise.diagnostics.diagnosis import informative
 from itemwise.errors import InputError
 from itemwise.responses.naming import is_numbered

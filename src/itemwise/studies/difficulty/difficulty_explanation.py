@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share, whole_number
-from itemwise.datasets.labels import label_text
+from itemwise.datasets.dataset import label_text
 from itemwise.errors import InputError
 from itemwise.learning.pipelines import pipeline_of
 from itemwise.learning.presets import TREES, unwrapped

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.arguments import as_number, whole_number
-from itemwise.datasets.labels import label_text
+from itemwise.datasets.dataset import label_text
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.learning.targets import AVERAGE_ERROR, MODELS, DifficultyTargets, said_method

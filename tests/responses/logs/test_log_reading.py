@@ -8,9 +8,9 @@ import pytest
 
 from itemwise.errors import FileError, InputError
 from itemwise.responses import read_logs, read_responses
-from itemwise.responses.logs import LOG_FORMATS, lines
+from itemwise.responses.logs import LOG_FORMATS, json_lines
 from itemwise.responses.logs import lm_eval as lm_eval_module
-from itemwise.responses.logs.dates import moment
+from itemwise.responses.logs.log_merging import moment
 
 from .conftest import row
 
@@ -239,7 +239,7 @@ def test_progress_counts_the_bytes_of_all_files(lm_eval, folder):
 
 
 def test_texts_are_not_held(lm_eval, folder, monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK", 1 << 16)
+    monkeypatch.setattr(json_lines, "BLOCK", 1 << 16)
     rows = [row(n, 1.0, padding="x" * 2000) for n in range(5000)]
     path = lm_eval(rows)
     del rows

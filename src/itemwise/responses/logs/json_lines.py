@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from itemwise.errors import FileError
-from itemwise.responses.logs.jsonfiles import loads
-from itemwise.responses.logs.runs import LONGEST_NAME, Passed, as_name, as_score, part
+from itemwise.responses.logs.bounded_files import loads
+from itemwise.responses.logs.log_runs import LONGEST_NAME, Passed, as_name, as_score, part
 from itemwise.tables.text_files import MAX_LINE, text_bytes
 from itemwise.words import counted
 

@@ -1,7 +1,7 @@
-"""Data sets, tasks and suites of OpenML (Vanschoren et al., 2014), kept for work without a network.
+"""What OpenML sends (Vanschoren et al., 2014): data sets, tasks, suites and evaluations.
 
 The package `openml` pickles what it parses. Only its downloads are used here, into a fresh folder
-each, and the ARFF files, whose checksums OpenML publishes, are read by this package.
+each time, and the ARFF files, whose checksums OpenML publishes, are read by this package.
 """
 
 from __future__ import annotations
@@ -11,29 +11,19 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from itemwise.datasets.cache import MAX_BYTES, cache_folder, check_file, keep, keep_file, kept
-from itemwise.datasets.dataset import Dataset
-from itemwise.datasets.labels import target_column
 from itemwise.errors import FileError, InputError, ItemwiseError, MissingExtraError
-from itemwise.files import PathLike
-from itemwise.tables.arff import read_arff
 from itemwise.words import counted, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Found = TypeVar("Found")
-
 ONE_AT_A_TIME = threading.Lock()  # the settings of the package `openml` are global
-_DATASET = {"name": str, "target": str | None, "left_out": [str], "sha256": str}
-_TASK = {"dataset": int, "target": str}
-_SUITE = {"tasks": [int]}
 ALIAS = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -188,128 +178,6 @@ def _checked_files_only() -> Iterator[None]:
             del os.environ[name]
         else:
             os.environ[name] = before
-
-
-def openml_dataset(
-    number: str,
-    target: str | None = None,
-    *,
-    cache: PathLike | None = None,
-    server: Server | None = None,
-) -> Dataset:
-    """A data set by its number, from the cache if it is there and intact."""
-    dataset = number_of(number, "data set")
-    folder = cache_folder(cache) / "openml"
-    path = folder / f"dataset-{dataset}.arff"
-    described = folder / f"dataset-{dataset}.json"
-
-    def from_cache() -> tuple[dict[str, Any], pd.DataFrame] | None:
-        document = kept(described, "openml-dataset", _DATASET)
-        if document is None:
-            return None
-        check_file(path, document["sha256"])
-        return document, read_arff(path, MAX_BYTES)
-
-    def fetch() -> tuple[dict[str, Any], pd.DataFrame]:
-        remote = (server or OpenMLServer()).dataset(dataset)
-        payload = {
-            "name": remote.name,
-            "target": remote.target,
-            "left_out": list(remote.left_out),
-            "sha256": keep_file(path, remote.content),
-        }
-        # The document comes last, and only for a file that can be read: it says "complete".
-        frame = read_arff(path, MAX_BYTES)
-        keep(described, "openml-dataset", payload)
-        return payload, frame
-
-    return _as_dataset(dataset, *_cached_or_fetched(from_cache, fetch), target)
-
-
-def openml_task(
-    number: str,
-    target: str | None = None,
-    *,
-    cache: PathLike | None = None,
-    server: Server | None = None,
-) -> Dataset:
-    """The data set of a classification task, with the target that the task names."""
-    task = number_of(number, "task")
-    path = cache_folder(cache) / "openml" / f"task-{task}.json"
-
-    def fetch() -> dict[str, Any]:
-        remote = (server or OpenMLServer()).task(task)
-        payload = {"dataset": remote.dataset, "target": remote.target}
-        keep(path, "openml-task", payload)
-        return payload
-
-    document = _cached_or_fetched(lambda: kept(path, "openml-task", _TASK), fetch)
-    stated = str(document["target"])
-    dataset = openml_dataset(str(document["dataset"]), target or stated, cache=cache, server=server)
-    # With another target it is another task.
-    return replace(dataset, task=task) if target in (None, stated) else dataset
-
-
-def suite_tasks(
-    name: str, *, cache: PathLike | None = None, server: Server | None = None
-) -> tuple[int, ...]:
-    """The numbers of the tasks in a suite; OpenML-CC18 is suite 99."""
-    if not ALIAS.fullmatch(name):
-        raise InputError(
-            f"{shown(name)} names no OpenML suite. Give its number or alias, like openml-suite:99."
-        )
-    path = cache_folder(cache) / "openml" / f"suite-{name}.json"
-
-    def fetch() -> dict[str, Any]:
-        payload = {"tasks": list((server or OpenMLServer()).suite(name))}
-        keep(path, "openml-suite", payload)
-        return payload
-
-    document = _cached_or_fetched(lambda: kept(path, "openml-suite", _SUITE), fetch)
-    tasks: tuple[int, ...] = tuple(document["tasks"])
-    if not tasks:
-        raise InputError(f"OpenML suite {name} holds no tasks. Name another suite.")
-    return tasks
-
-
-def _cached_or_fetched(cached: Callable[[], Found | None], fetch: Callable[[], Found]) -> Found:
-    """What the cache holds; what is absent or damaged there is fetched (again)."""
-    damage: FileError | None = None
-    try:
-        found = cached()
-        if found is not None:
-            return found
-    except FileError as error:
-        damage = error
-    try:
-        return fetch()
-    except (FileError, MissingExtraError) as error:
-        if damage is None:
-            raise
-        raise FileError(
-            f"The cache is damaged: {damage} Fetching it again failed: {error}"
-        ) from error
-
-
-def _as_dataset(
-    number: int, document: dict[str, Any], frame: pd.DataFrame, target: str | None
-) -> Dataset:
-    stated = document["target"]
-    if target is None and (not stated or str(stated) not in frame.columns):
-        told = f"the target {shown(stated)}, which is no single column," if stated else "no target"
-        raise InputError(
-            f"OpenML states {told} for data set {number}. Name a column, for example "
-            f"target={shown(frame.columns[-1])}."
-        )
-    what = f"OpenML data set {number} ('{document['name']}')"
-    column = target_column(list(frame.columns), target or str(stated), what)
-    left_out = [name for name in document["left_out"] if name in frame.columns and name != column]
-    return Dataset(
-        name=str(document["name"]),
-        features=frame.drop(columns=[column, *left_out]),
-        target=frame[column],
-        source=f"OpenML data set {number}",
-    )
 
 
 def number_of(text: str, noun: str) -> int:

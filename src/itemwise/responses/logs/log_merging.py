@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 import numpy as np
@@ -12,8 +15,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.responses.facts import Fact
-from itemwise.responses.logs.dates import moment
-from itemwise.responses.logs.runs import Epochs, Items, Run
+from itemwise.responses.logs.log_runs import Epochs, Items, Run
 from itemwise.responses.response_table import Responses
 from itemwise.responses.stored_cells import Kind
 from itemwise.responses.triples import Triples, check_cells
@@ -299,3 +301,30 @@ def _source_notes(answers: Sequence[RunScores]) -> list[str]:
         for task, found in sorted(sources.items())
         if len(found) > 1
     ]
+
+
+_DATE = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d)[:-](\d\d)(?:[:-](\d\d)(\.\d{1,9})?\d*)?)?"
+    r"\s*(?:Z|([+-])(\d\d)[:-]?(\d\d))?",
+    re.ASCII,
+)
+
+
+def moment(text: str) -> float:
+    """Seconds since 1970, of a date with or without a time zone (then UTC); -inf for no date.
+
+    >>> moment("2024-01-01T10:00:00-05:00") - moment("2024-01-01T12-00-00")
+    10800.0
+    """
+    match = _DATE.match(text)
+    if match is None:
+        return -math.inf
+    day, hour, minute, second, fraction, sign, away_hours, away_minutes = match.groups()
+    try:
+        start = datetime.fromisoformat(day).replace(tzinfo=UTC)
+        clock = timedelta(hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0))
+        away = timedelta(hours=int(away_hours or 0), minutes=int(away_minutes or 0))
+    except ValueError:  # a 31st of February
+        return -math.inf
+    seconds = clock - away if sign == "+" else clock + away
+    return start.timestamp() + seconds.total_seconds() + float(fraction or 0)

@@ -1,4 +1,7 @@
-"""Which files are logs: by their names and their first bytes."""
+"""The known formats of logs, and the files that are logs by their names and first bytes.
+
+A new format is one module and one entry in `_ALL`.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,18 @@ from pathlib import Path
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
-from itemwise.responses.logs.formats import LOG_FORMATS
-from itemwise.responses.logs.runs import LogFormat
+from itemwise.responses.logs.every_eval_ever import EveryEvalEver
+from itemwise.responses.logs.helm import Helm
+from itemwise.responses.logs.inspect_ai import InspectAI
+from itemwise.responses.logs.lm_eval import LmEval
+from itemwise.responses.logs.log_runs import LogFormat
+from itemwise.responses.logs.openml_predictions import OpenMLPredictions
 from itemwise.tables.text_files import check_beginning
 from itemwise.words import shown
+
+_ALL: tuple[type[LogFormat], ...] = (EveryEvalEver, LmEval, InspectAI, Helm, OpenMLPredictions)
+
+LOG_FORMATS: dict[str, type[LogFormat]] = {str(one.name): one for one in _ALL}
 
 ENDINGS = (".jsonl", ".json", ".eval", ".arff", ".ndjson", ".jsonlines")
 _BEGINNING = 1 << 14
@@ -22,7 +33,7 @@ _UNKNOWN = "'{}' is no log that is known. Known are: {}. Give a log, or a folder
 
 
 @dataclass(frozen=True)
-class Found:
+class LogFile:
     """A file, and the format of its log or why it cannot be read."""
 
     path: Path
@@ -50,14 +61,14 @@ def may_be_log(path: Path) -> bool:
     return path.name.lower().removesuffix(".gz").endswith(ENDINGS)
 
 
-def find_logs(paths: Iterable[Path], max_bytes: int) -> list[Found]:
+def find_logs(paths: Iterable[Path], max_bytes: int) -> list[LogFile]:
     """The logs among these files and in these folders, in the order of their names.
 
     A file that was named itself must be a log. Of a folder, what cannot be read is told, but a
     JSON document that is something else is passed over.
     """
     formats = [make() for make in LOG_FORMATS.values()]
-    found: dict[Path, Found] = {}
+    found: dict[Path, LogFile] = {}
     for path in paths:
         if not is_folder(path):
             found.setdefault(path, _looked_at(path, formats, max_bytes))
@@ -72,7 +83,7 @@ def find_logs(paths: Iterable[Path], max_bytes: int) -> list[Found]:
             reason = (
                 f"The directory '{folder}' cannot be read: {error.strerror}. Open it, or copy it."
             )
-            found.setdefault(folder, Found(folder, reason=reason))
+            found.setdefault(folder, LogFile(folder, reason=reason))
     return list(found.values())
 
 
@@ -90,17 +101,17 @@ def _passed_over(path: Path) -> bool:
     return path.name.lower().removesuffix(".gz").endswith(".json")
 
 
-def _looked_at(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> Found:
+def _looked_at(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> LogFile:
     try:
         file = readable_file(path, max_bytes)
         beginning = _beginning(file)
         for known in formats:
             if known.recognises(file, beginning):
-                return Found(path, file.stat().st_size, known)
+                return LogFile(path, file.stat().st_size, known)
         check_beginning(path, beginning)
     except FileError as error:
-        return Found(path, reason=str(error))
-    return Found(path, reason=_UNKNOWN.format(path, ", ".join(LOG_FORMATS)))
+        return LogFile(path, reason=str(error))
+    return LogFile(path, reason=_UNKNOWN.format(path, ", ".join(LOG_FORMATS)))
 
 
 def _beginning(path: Path) -> bytes:

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from itemwise.datasets import load_dataset, load_datasets
-from itemwise.datasets.cache import cache_folder
-from itemwise.datasets.openml import RemoteDataset, RemoteTask
+from itemwise.datasets.openml_datasets import cache_folder
+from itemwise.datasets.openml_server import RemoteDataset, RemoteTask
 from itemwise.errors import FileError, InputError, MissingExtraError
 
 ARFF = b"""@relation toy

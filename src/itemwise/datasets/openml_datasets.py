@@ -1,0 +1,216 @@
+"""Data sets, tasks and suites of OpenML, kept in a cache for work without a network."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from itemwise.datasets.dataset import Dataset, target_column
+from itemwise.datasets.openml_server import ALIAS, OpenMLServer, Server, number_of
+from itemwise.errors import FileError, InputError, MissingExtraError
+from itemwise.files import (
+    PathLike,
+    make_folder,
+    read_json,
+    readable_file,
+    require_keys,
+    write_bytes,
+    write_json,
+)
+from itemwise.tables.arff import read_arff
+from itemwise.words import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Found = TypeVar("Found")
+
+_DATASET = {"name": str, "target": str | None, "left_out": [str], "sha256": str}
+_TASK = {"dataset": int, "target": str}
+_SUITE = {"tasks": [int]}
+
+
+def openml_dataset(
+    number: str,
+    target: str | None = None,
+    *,
+    cache: PathLike | None = None,
+    server: Server | None = None,
+) -> Dataset:
+    """A data set by its number, from the cache if it is there and intact."""
+    dataset = number_of(number, "data set")
+    folder = cache_folder(cache) / "openml"
+    path = folder / f"dataset-{dataset}.arff"
+    described = folder / f"dataset-{dataset}.json"
+
+    def from_cache() -> tuple[dict[str, Any], pd.DataFrame] | None:
+        document = kept(described, "openml-dataset", _DATASET)
+        if document is None:
+            return None
+        check_file(path, document["sha256"])
+        return document, read_arff(path, MAX_BYTES)
+
+    def fetch() -> tuple[dict[str, Any], pd.DataFrame]:
+        remote = (server or OpenMLServer()).dataset(dataset)
+        payload = {
+            "name": remote.name,
+            "target": remote.target,
+            "left_out": list(remote.left_out),
+            "sha256": keep_file(path, remote.content),
+        }
+        # The document comes last, and only for a file that can be read: it says "complete".
+        frame = read_arff(path, MAX_BYTES)
+        keep(described, "openml-dataset", payload)
+        return payload, frame
+
+    return _as_dataset(dataset, *_cached_or_fetched(from_cache, fetch), target)
+
+
+def openml_task(
+    number: str,
+    target: str | None = None,
+    *,
+    cache: PathLike | None = None,
+    server: Server | None = None,
+) -> Dataset:
+    """The data set of a classification task, with the target that the task names."""
+    task = number_of(number, "task")
+    path = cache_folder(cache) / "openml" / f"task-{task}.json"
+
+    def fetch() -> dict[str, Any]:
+        remote = (server or OpenMLServer()).task(task)
+        payload = {"dataset": remote.dataset, "target": remote.target}
+        keep(path, "openml-task", payload)
+        return payload
+
+    document = _cached_or_fetched(lambda: kept(path, "openml-task", _TASK), fetch)
+    stated = str(document["target"])
+    dataset = openml_dataset(str(document["dataset"]), target or stated, cache=cache, server=server)
+    # With another target it is another task.
+    return replace(dataset, task=task) if target in (None, stated) else dataset
+
+
+def suite_tasks(
+    name: str, *, cache: PathLike | None = None, server: Server | None = None
+) -> tuple[int, ...]:
+    """The numbers of the tasks in a suite; OpenML-CC18 is suite 99."""
+    if not ALIAS.fullmatch(name):
+        raise InputError(
+            f"{shown(name)} names no OpenML suite. Give its number or alias, like openml-suite:99."
+        )
+    path = cache_folder(cache) / "openml" / f"suite-{name}.json"
+
+    def fetch() -> dict[str, Any]:
+        payload = {"tasks": list((server or OpenMLServer()).suite(name))}
+        keep(path, "openml-suite", payload)
+        return payload
+
+    document = _cached_or_fetched(lambda: kept(path, "openml-suite", _SUITE), fetch)
+    tasks: tuple[int, ...] = tuple(document["tasks"])
+    if not tasks:
+        raise InputError(f"OpenML suite {name} holds no tasks. Name another suite.")
+    return tasks
+
+
+def _cached_or_fetched(cached: Callable[[], Found | None], fetch: Callable[[], Found]) -> Found:
+    """What the cache holds; what is absent or damaged there is fetched (again)."""
+    damage: FileError | None = None
+    try:
+        found = cached()
+        if found is not None:
+            return found
+    except FileError as error:
+        damage = error
+    try:
+        return fetch()
+    except (FileError, MissingExtraError) as error:
+        if damage is None:
+            raise
+        raise FileError(
+            f"The cache is damaged: {damage} Fetching it again failed: {error}"
+        ) from error
+
+
+def _as_dataset(
+    number: int, document: dict[str, Any], frame: pd.DataFrame, target: str | None
+) -> Dataset:
+    stated = document["target"]
+    if target is None and (not stated or str(stated) not in frame.columns):
+        told = f"the target {shown(stated)}, which is no single column," if stated else "no target"
+        raise InputError(
+            f"OpenML states {told} for data set {number}. Name a column, for example "
+            f"target={shown(frame.columns[-1])}."
+        )
+    what = f"OpenML data set {number} ('{document['name']}')"
+    column = target_column(list(frame.columns), target or str(stated), what)
+    left_out = [name for name in document["left_out"] if name in frame.columns and name != column]
+    return Dataset(
+        name=str(document["name"]),
+        features=frame.drop(columns=[column, *left_out]),
+        target=frame[column],
+        source=f"OpenML data set {number}",
+    )
+
+
+MAX_BYTES = 4 * 1024**3
+
+
+def cache_folder(cache: PathLike | None = None) -> Path:
+    """The folder given, that of ITEMWISE_CACHE, or the usual place of this system."""
+    given = cache or os.environ.get("ITEMWISE_CACHE")
+    if given:
+        return Path(given).expanduser()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or "~/AppData/Local").expanduser() / "itemwise"
+    if sys.platform == "darwin":
+        return Path("~/Library/Caches/itemwise").expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "itemwise"
+
+
+def keep(path: Path, kind: str, payload: dict[str, Any]) -> None:
+    """Write a document of the cache."""
+    make_folder(path.parent)
+    write_json(path, kind, 1, payload)
+
+
+def kept(path: Path, kind: str, shape: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A document of the cache; None where there is none. A damaged one is a `FileError`.
+
+    `shape` has the type of each value; [type] is a list of such values.
+    """
+    if not path.exists():
+        return None
+    document = read_json(path, kind, 1, max_bytes=1 << 24)
+    require_keys(path, document, shape)
+    for key, wanted in shape.items():
+        if not _fits(document[key], wanted):
+            raise FileError(f"'{path}' says {key} is {shown(document[key])}. Delete it.")
+    return document
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return isinstance(value, list) and all(_fits(one, wanted[0]) for one in value)
+    return isinstance(value, wanted) and not isinstance(value, bool)
+
+
+def keep_file(path: Path, content: bytes) -> str:
+    """Write a file of the cache; its SHA-256 goes into the document that speaks of it."""
+    make_folder(path.parent)
+    write_bytes(path, content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def check_file(path: Path, sha256: str) -> None:
+    """Refuse a file that is no longer what was downloaded."""
+    with readable_file(path, MAX_BYTES).open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != sha256:
+        raise FileError(
+            f"'{path}' is not the file that was downloaded: its content has changed. Delete it."
+        )
