@@ -189,7 +189,7 @@ def _responses(found: Found) -> Responses:
 
 
 def _adaptive_test(found: Found) -> AdaptiveTest:
-    from itemwise.adaptive.testing import load_test
+    from itemwise.adaptive.adaptive_test import load_test
 
     return load_test(found.path, found.document or {})
 

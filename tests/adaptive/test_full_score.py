@@ -113,7 +113,7 @@ def test_a_session_passes_over_what_it_skipped_and_keeps_it_when_saved(small):
     again = type(session).from_dict(session.to_dict(), test)
     assert again.skipped == (first,)
     assert again.next_item() == session.next_item()
-    with pytest.raises(InputError, match="answered or skipped already"):
+    with pytest.raises(InputError, match="already answered or skipped"):
         session.skip(first)
 
 

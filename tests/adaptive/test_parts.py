@@ -197,7 +197,7 @@ def test_a_selector_that_asks_twice_is_refused(ladder):
 
 @pytest.mark.parametrize("place", [-1, 41, 0.5])
 def test_a_selector_that_names_no_item_is_refused(ladder, place):
-    with pytest.raises(InputError, match="Stuck should choose a place in the bank"):
+    with pytest.raises(InputError, match="Stuck should choose a position"):
         AdaptiveTest(ladder, selector=Stuck(place))
 
 

@@ -1,8 +1,13 @@
-"""Asking item by item: where to begin, what to ask, where the respondent stands, when to stop."""
+"""Adaptive testing: where to begin, what to ask, how to estimate the ability, when to stop."""
 
 from __future__ import annotations
 
-from itemwise.adaptive.bank import Bank
+from itemwise.adaptive.adaptive_simulation import (
+    AdaptiveSimulation,
+    asked_of_recorded,
+    simulate_adaptive,
+)
+from itemwise.adaptive.adaptive_test import AdaptiveSession, AdaptiveTest
 from itemwise.adaptive.estimators import (
     ESTIMATORS,
     Estimator,
@@ -11,7 +16,6 @@ from itemwise.adaptive.estimators import (
     Standing,
     StepRule,
 )
-from itemwise.adaptive.full_score import FullScore
 from itemwise.adaptive.initializers import (
     INITIALIZERS,
     DifficultyPercentile,
@@ -19,10 +23,10 @@ from itemwise.adaptive.initializers import (
     Initializer,
     PopulationMean,
 )
-from itemwise.adaptive.recorded import asked_of_recorded
 from itemwise.adaptive.selectors import (
     SELECTORS,
     ContentBalance,
+    FullScore,
     MaximumInformation,
     NearestByLot,
     NearestDifficulty,
@@ -30,9 +34,7 @@ from itemwise.adaptive.selectors import (
     RandomItem,
     Selector,
 )
-from itemwise.adaptive.session import AdaptiveSession
-from itemwise.adaptive.simulation import AdaptiveSimulation, simulate_adaptive
-from itemwise.adaptive.state import State
+from itemwise.adaptive.state import Bank, State
 from itemwise.adaptive.stoppers import (
     STOPPERS,
     AnyOf,
@@ -42,7 +44,6 @@ from itemwise.adaptive.stoppers import (
     StandardError,
     Stopper,
 )
-from itemwise.adaptive.testing import AdaptiveTest
 
 __all__ = [
     "ESTIMATORS",

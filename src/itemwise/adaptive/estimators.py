@@ -8,18 +8,18 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from itemwise.adaptive.parts import refuse_unless_number
+from itemwise.adaptive.named_parts import refuse_unless_number
 from itemwise.adaptive.state import State
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 
 TURNS = 6
-FLATTEST = 1e-9  # a posterior bends at least so much at its best node
+FLATTEST = 1e-9  # least curvature of a log-posterior at its best node
 LEAST_DRAW = 2.0**-54
 
 
 class Standing(NamedTuple):
-    """What an estimator says of each row, (n,) each."""
+    """The estimates for each row, (n,) each."""
 
     ability: Floats
     se: Floats
@@ -35,10 +35,10 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class PosteriorMean:
-    """EAP: mean and deviation of the posterior, as `Calibration.score` has them."""
+    """EAP: mean and standard deviation of the posterior, as in `Calibration.score`."""
 
     def estimate(self, state: State) -> Standing:
-        """Sums over the nodes, row by row, so that no row depends on how many there are."""
+        """Sum over the nodes row by row, so the result does not depend on the number of rows."""
         nodes = state.bank.nodes
         weights = np.exp(state.log_posterior - state.log_posterior.max(axis=1, keepdims=True))
         total = weights.sum(axis=1)
@@ -49,7 +49,7 @@ class PosteriorMean:
 
 @dataclass(frozen=True)
 class PosteriorMode:
-    """MAP: the highest point of the posterior, and the deviation that its curvature tells."""
+    """MAP: the mode of the posterior, and a standard error from its curvature."""
 
     def estimate(self, state: State) -> Standing:
         """A polynomial through the five nodes around the best one."""
@@ -74,10 +74,10 @@ class PosteriorMode:
 class StepRule:
     """Halving steps, and the estimate H/L + ln(R/W) (after Wright, 1988).
 
-    H is the sum of the difficulties of L items, R are right and W wrong. Where R is 0, half a
-    response is taken from W and given to R, and the other way round. After item L the target
-    moves up or down by `first` / 2^(L - 1) and a normal number of deviation `noise`: with the
-    default, by 2 / 2^L plus N(0, 0.1). The standard error is that of the log-odds, √(L / (R W)).
+    H is the sum of the difficulties of L items, of which R are right and W wrong. If R or W is 0,
+    half a response is moved to it from the other. After item L the target moves up or down by
+    `first` / 2^(L - 1) plus a normal number with standard deviation `noise`: by default 2 / 2^L
+    plus N(0, 0.1). The standard error is that of the log-odds, √(L / (R W)).
     """
 
     first: float = 1.0
@@ -88,7 +88,7 @@ class StepRule:
         refuse_unless_number(self.noise, "noise", 0, np.inf, ends=True)
 
     def estimate(self, state: State) -> Standing:
-        """From counts alone: the population plays no part."""
+        """Estimate from counts alone; the population is not used."""
         from scipy.special import ndtri
 
         if state.bank.model.kind != "binary":
@@ -99,11 +99,11 @@ class StepRule:
         length = state.step
         if not length:
             return Standing(state.target, np.full(len(state.target), np.inf), state.target)
-        right = state.values.sum(axis=1)
+        right = state.responses.sum(axis=1)
         right = np.where(right == 0, 0.5, np.where(right == length, length - 0.5, right))
         wrong = length - right
         ability = state.bank.difficulty[state.items].sum(axis=1) / length + np.log(right / wrong)
-        up = np.where(state.values[:, -1] > 0, 1.0, -1.0)
+        up = np.where(state.responses[:, -1] > 0, 1.0, -1.0)
         stray = self.noise * ndtri(np.maximum(state.draws("estimator"), LEAST_DRAW))
         target = state.target + up * self.first / 2 ** (length - 1) + stray
         return Standing(ability, np.sqrt(length / (right * wrong)), target)

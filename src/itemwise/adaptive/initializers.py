@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from itemwise.adaptive.bank import Bank
-from itemwise.adaptive.parts import refuse_unless_number
+from itemwise.adaptive.named_parts import refuse_unless_number
+from itemwise.adaptive.state import Bank
 
 
 class Initializer(Protocol):
@@ -22,7 +22,7 @@ class Initializer(Protocol):
 
 @dataclass(frozen=True)
 class PopulationMean:
-    """The mean of the bank's population: the best guess on somebody unknown."""
+    """The mean of the population: the best guess for an unknown respondent."""
 
     def begin(self, bank: Bank) -> float:
         """The mean ability."""
@@ -31,7 +31,7 @@ class PopulationMean:
 
 @dataclass(frozen=True)
 class FixedAbility:
-    """An ability that is known, or guessed, beforehand."""
+    """An ability that is known or guessed beforehand."""
 
     ability: float = 0.0
 
@@ -46,7 +46,7 @@ class FixedAbility:
 
 @dataclass(frozen=True)
 class DifficultyPercentile:
-    """A percentile of the bank's difficulties: 25 begins with an item that is rather easy."""
+    """A percentile of the difficulties: 25 begins with a rather easy item."""
 
     percent: float = 25.0
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from itemwise.adaptive.estimators import PosteriorMean, PosteriorMode, StepRule
-from itemwise.adaptive.full_score import FullScore
 from itemwise.adaptive.initializers import DifficultyPercentile, FixedAbility, PopulationMean
 from itemwise.adaptive.selectors import (
     ContentBalance,
+    FullScore,
     MaximumInformation,
     NearestByLot,
     NearestDifficulty,
@@ -31,7 +31,7 @@ from itemwise.files import (
 )
 
 if TYPE_CHECKING:
-    from itemwise.adaptive.testing import AdaptiveTest
+    from itemwise.adaptive.adaptive_test import AdaptiveTest
 
 KIND, VERSION = "adaptive-test", 1
 ROLES = ("initializer", "selector", "estimator", "stopper")

@@ -1,4 +1,4 @@
-"""Which item is asked next: never one that was asked before."""
+"""Which item to ask next."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from typing import Protocol
 
 import numpy as np
 
-from itemwise.adaptive.bank import Bank, Ints
-from itemwise.adaptive.full_score import FullScore
-from itemwise.adaptive.parts import find_part, refuse_unless_number
-from itemwise.adaptive.state import State
+from itemwise.adaptive.named_parts import find_part, refuse_unless_number
+from itemwise.adaptive.state import Bank, Ints, State
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Bools
+from itemwise.numerics.arrays import Bools, Floats
 from itemwise.words import listed
 
-SAME = 1e-9  # difficulties nearer than that are equal
-SLACK = 8  # items looked at beyond those that may have been asked
+SAME = 1e-9  # difficulties, or relative gains, closer than this are equal
+SLACK = 8  # items ranked beyond those that may have been asked
+MIN_VARIANCE = 1e-12  # an item whose response is certain is not informative
 
 
 class Selector(Protocol):
     """Chooses an item for each row of a state."""
 
     def choose(self, state: State, free: Bools) -> Ints:
-        """A place in the bank for each row, (n,), where `free` (n, n_items) allows it.
+        """Return a position in the bank for each row, (n,), for which `free` (n, n_items) is true.
 
         Every row has at least one free item.
         """
@@ -34,7 +33,7 @@ class Selector(Protocol):
 
 @dataclass(frozen=True)
 class MaximumInformation:
-    """The item that tells most at the target; short tests, but a few items serve everybody."""
+    """The most informative item at the target: short tests, but a few items are asked of all."""
 
     def choose(self, state: State, free: Bools) -> Ints:
         """The first free item in the order of information."""
@@ -43,7 +42,7 @@ class MaximumInformation:
 
 @dataclass(frozen=True)
 class Randomesque:
-    """One of the `among` most informative items, by lot, so that no item is overexposed."""
+    """One of the `among` most informative items at random, so that no item is overexposed."""
 
     among: int = 5
 
@@ -69,10 +68,10 @@ class NearestDifficulty:
 
 @dataclass(frozen=True)
 class NearestByLot:
-    """One of the `among` items nearest to the target, and of those as near, by lot.
+    """One of the `among` items nearest to the target, at random, ties included.
 
-    Items of one slope tell most where they are nearest, so that this is maximum information; and
-    of items that are equally hard, the first would otherwise always be asked.
+    For items of equal slope the nearest is the most informative one; ties are broken at random, or
+    the first of equally hard items would always be asked.
     """
 
     among: int = 1
@@ -94,7 +93,7 @@ class NearestByLot:
 
 @dataclass(frozen=True)
 class RandomItem:
-    """Any item, by lot: what the other selectors are to be compared with."""
+    """Any item, at random: a baseline for the other selectors."""
 
     def choose(self, state: State, free: Bools) -> Ints:
         """A free item."""
@@ -105,11 +104,10 @@ class RandomItem:
 
 @dataclass(frozen=True)
 class ContentBalance:
-    """Keeps shares of groups of items; within a group, `selector` chooses.
+    """Keeps the shares of groups of items; within a group, `selector` chooses.
 
-    `groups` says of each item to which group it belongs, `shares` how much of a test each group
-    should be. The group that lags most behind its share comes next; one that has no free item
-    left is passed over.
+    `groups` maps each item to its group, `shares` each group to its share of the test. The group
+    that is furthest behind its share comes next; groups without a free item are skipped.
     """
 
     groups: Mapping[str, str]
@@ -125,7 +123,7 @@ class ContentBalance:
             refuse_unless_number(share, f"The share of {group!r}", 0, inf)
 
     def choose(self, state: State, free: Bools) -> Ints:
-        """An item of the group that lags most."""
+        """An item of the group that is furthest behind."""
         codes = self._codes(state.bank)
         wanted = np.array(list(self.shares.values()), dtype=float)
         kinds = np.arange(wanted.size)
@@ -136,7 +134,7 @@ class ContentBalance:
         return self.selector.choose(state, free & (codes == lag.argmax(axis=1)[:, None]))
 
     def _codes(self, bank: Bank) -> Ints:
-        """The group of each item, as its place in `shares`."""
+        """The group of each item, as its position in `shares`."""
         place = {group: k for k, group in enumerate(self.shares)}
         lost = [name for name in bank.names if self.groups.get(name) not in place]
         if lost:
@@ -165,6 +163,73 @@ def _best(state: State, free: Bools, nth: Ints) -> Ints:
         column = (passed > nth[left, None]).argmax(axis=1)
         found[left[there]] = order[there, column[there]]
         left, width = left[~there], 4 * width
+    return found
+
+
+@dataclass(frozen=True)
+class FullScore:
+    """The item after which the score on all items is known best.
+
+    A benchmark is run for its score, not for the ability. The gain of an item is the expected
+    reduction of the variance of the sum of all responses: Cov(response, sum)² / Var(response) under
+    the posterior. The sum includes the item itself, so an item that no other item predicts may be
+    worth asking. For right and wrong responses the gain is exact; for others it is that of the best
+    linear prediction.
+    """
+
+    def choose(self, state: State, free: Bools) -> Ints:
+        """The free item of the largest gain, in each row."""
+        return self.choose_several(state, free, 1)[:, 0]
+
+    def choose_several(self, state: State, free: Bools, count: int) -> Ints:
+        """Return `count` free items for each row, (n, count): each the best after those before it.
+
+        What the items chosen so far will reveal is subtracted from the others (a Cholesky step), so
+        a batch does not ask the same thing twice. Every row has enough free items.
+        """
+        bank, rows = state.bank, np.arange(len(free))
+        weights = _posterior(state)
+        mean = weights @ bank.expected.T
+        noise = weights @ bank.noise.T
+        variance = weights @ (bank.expected**2).T - mean**2 + noise
+        with_sum = _with_sum(state, weights) + noise
+        open_ = free.copy()
+        chosen: list[Ints] = []
+        told: list[Floats] = []
+        for _ in range(count):
+            gain = with_sum**2 / np.maximum(variance, MIN_VARIANCE)
+            gain = np.where(open_, gain, -1.0)
+            best: Ints = (gain >= (1 - SAME) * gain.max(axis=1, keepdims=True)).argmax(axis=1)
+            chosen.append(best)
+            if len(chosen) == count:
+                break
+            open_[rows, best] = False
+            away = bank.expected[best] - mean[rows, best][:, None]
+            shared = (weights * away) @ bank.expected.T
+            shared[rows, best] += noise[rows, best]
+            shared -= sum(one * one[rows, best][:, None] for one in told)
+            sd = np.sqrt(np.maximum(variance[rows, best], MIN_VARIANCE))[:, None]
+            step = shared / sd
+            told.append(step)
+            with_sum = with_sum - step * with_sum[rows, best][:, None] / sd
+            variance = variance - step**2
+        return np.stack(chosen, axis=1)
+
+
+def _posterior(state: State) -> Floats:
+    """Posterior weights of the nodes, (n, n_nodes)."""
+    weights = np.exp(state.log_posterior - state.log_posterior.max(axis=1, keepdims=True))
+    found: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return found
+
+
+def _with_sum(state: State, weights: Floats) -> Floats:
+    """Covariance of each item's expectation with that of the sum over unanswered items."""
+    unanswered = np.ones(state.free.shape)
+    np.put_along_axis(unanswered, state.items, 0.0, axis=1)
+    left = unanswered @ state.bank.expected
+    away = left - (weights * left).sum(axis=1, keepdims=True)
+    found: Floats = (weights * away) @ state.bank.expected.T
     return found
 
 

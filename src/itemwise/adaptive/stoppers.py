@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.adaptive.parts import find_part, refuse_unless_number
+from itemwise.adaptive.named_parts import find_part, refuse_unless_number
 from itemwise.adaptive.state import State
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
@@ -23,7 +23,7 @@ EXHAUSTED = "bank exhausted"
 
 
 class Stopper(ABC):
-    """Says of each row of a state whether it is over; asked after each response."""
+    """Decides for each row of a state whether the test is finished; called after each response."""
 
     @property
     def limit(self) -> int | None:
@@ -32,12 +32,12 @@ class Stopper(ABC):
 
     @abstractmethod
     def reasons(self, state: State) -> Reasons:
-        """Why each row is over, (n,); empty where it goes on."""
+        """Return why each row is finished, (n,); empty if it goes on."""
 
 
 @dataclass(frozen=True)
 class StandardError(Stopper):
-    """Stops when the standard error of the ability is as small as wanted."""
+    """Stops when the standard error of the ability is at most `max_se`."""
 
     max_se: float = 0.3
 
@@ -72,10 +72,10 @@ class Budget(Stopper):
 class Reliability(Stopper):
     """Stops at the standard error of measurement σ √(1 - r): 0.14 for r = 0.98.
 
-    The published rule leaves open which error is held against it. Here it is that of the mean
-    difficulty asked, the deviation of the difficulties over √L: it falls as the test settles,
-    whether or not the ability is known that well. The log-odds' own error, √(L / (R W)), would ask
-    for 200 items or more: AtLeast(5, StandardError(0.14)).
+    The published rule does not say which error is compared with it. Here it is that of the mean
+    difficulty asked, the standard deviation of the difficulties over √L: it falls as the test
+    settles, whether or not the ability is known that well. The error of the log-odds, √(L / (R W)),
+    would need 200 items or more: AtLeast(5, StandardError(0.14)).
     """
 
     reliability: float = 0.98
@@ -103,7 +103,7 @@ class Reliability(Stopper):
 
 @dataclass(frozen=True)
 class AtLeast(Stopper):
-    """Lets another rule stop only after so many items."""
+    """Lets another rule stop only after `min_items`."""
 
     min_items: int
     stopper: Stopper
@@ -157,7 +157,7 @@ STOPPERS: dict[str, Callable[[], Stopper]] = {
 
 
 def find_stopper(given: Any) -> Stopper:
-    """A rule, its name, or several of them, of which any may stop the test."""
+    """Return the rule for a rule, its name, or a list of them, any of which may stop the test."""
     if isinstance(given, list | tuple):
         return AnyOf(tuple(given))
     found = find_part(given, "stopper", "reasons", STOPPERS)

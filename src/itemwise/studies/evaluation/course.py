@@ -10,7 +10,7 @@ from typing import Any, Self, TypedDict
 import numpy as np
 
 from itemwise.adaptive import AdaptiveTest, Budget, Selector
-from itemwise.adaptive.parts import refuse_unless_number
+from itemwise.adaptive.named_parts import refuse_unless_number
 from itemwise.arguments import checked_share, whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import FileError, InputError

@@ -11,7 +11,7 @@ from itemwise.errors import InputError
 
 
 def find_part(given: Any, role: str, method: str, registry: Mapping[str, Callable[[], Any]]) -> Any:
-    """The part itself, or the one of that name with its default settings."""
+    """Return the part, or the one of that name with default settings."""
     if isinstance(given, str) and given in registry:
         return registry[given]()
     if isinstance(given, type):
@@ -27,7 +27,7 @@ def find_part(given: Any, role: str, method: str, registry: Mapping[str, Callabl
 def refuse_unless_number(
     number: object, name: str, low: float, high: float, *, ends: bool = False
 ) -> None:
-    """Settings that measure are numbers between two bounds, with `ends` also those themselves."""
+    """Refuse a setting that is not a number between two bounds; `ends` includes the bounds."""
     value = as_number(number)
     if not (low < value < high or (ends and value in (low, high) and isfinite(value))):
         raise InputError(f"{name} is {number!r}; give a number {_reach(low, high, ends=ends)}.")

@@ -9,8 +9,8 @@ from itemwise.adaptive import (
     ContentBalance,
     Randomesque,
     StandardError,
+    adaptive_simulation,
     simulate_adaptive,
-    simulation,
 )
 from itemwise.calibration import known_items
 from itemwise.errors import InputError
@@ -67,7 +67,7 @@ def test_results_do_not_depend_on_blocks_or_on_other_respondents(
     settings = {"selector": selector, "stopper": StandardError(0.5), "random_state": 9}
     whole = simulate_adaptive(large, abilities[:60], **settings)
     part = simulate_adaptive(large, abilities[:7], **settings)
-    monkeypatch.setattr(simulation, "CELLS_AT_A_TIME", 1)
+    monkeypatch.setattr(adaptive_simulation, "CELLS_AT_A_TIME", 1)
     single = simulate_adaptive(large, abilities[:60], **settings)
     assert single.respondents.equals(whole.respondents)
     assert single.items.equals(whole.items)

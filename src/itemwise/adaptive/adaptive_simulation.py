@@ -1,4 +1,4 @@
-"""What a test would do: many respondents at once, their true abilities known."""
+"""What a test would do: many respondents at once, with known abilities or recorded responses."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.adaptive.bank import Ints
+from itemwise.adaptive.adaptive_test import AdaptiveTest
 from itemwise.adaptive.estimators import Estimator
 from itemwise.adaptive.initializers import Initializer
 from itemwise.adaptive.selectors import Selector
-from itemwise.adaptive.state import USES, State
+from itemwise.adaptive.state import USES, Ints, State
 from itemwise.adaptive.stoppers import Rules
-from itemwise.adaptive.testing import AdaptiveTest
 from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
 from itemwise.calibration.frames import as_abilities
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
-from itemwise.numerics.blocks import row_blocks
-from itemwise.responses import Table, as_responses
+from itemwise.numerics.blocks import row_blocks, workers
+from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Draw, Result
 from itemwise.words import counted
 
@@ -31,39 +30,39 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-CELLS_AT_A_TIME = 1 << 20  # responses, and posterior weights, that are held at once
+CELLS_AT_A_TIME = 1 << 20  # responses or posterior weights held in memory at once
 FIGURES = ("error", "exposure")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptiveSimulation(Result):
-    """How an adaptive test would serve its respondents, and use its items."""
+    """How an adaptive test would work: errors of the abilities, and how often items are asked."""
 
-    respondents: pd.DataFrame  # truth, ability, se, items_used, reason; one row a respondent
+    respondents: pd.DataFrame  # truth, ability, se, items_used, reason; one row per respondent
     items: pd.DataFrame  # difficulty, exposure: the share of respondents who were asked
     bias: float  # mean of ability - truth
     bias_se: float
     rmse: float
     rmse_se: float
     mean_items: float
-    correlation: float  # of ability with truth; NaN where one of them does not vary
+    correlation: float  # of ability with truth; NaN if one of them is constant
     coverage: float  # share of respondents whose truth lies within 1.96 standard errors
-    deviation: float  # of the population, in which abilities are grouped for the figure
+    population_sd: float  # the unit in which the figure groups abilities
     notes: tuple[str, ...] = ()
 
     @property
     def meaning(self) -> str:
-        """One sentence on length and error."""
+        """One sentence on the length of the test and its error."""
         return (
             f"{counted(len(self.respondents), 'respondent')} needed {self.mean_items:.1f} of "
-            f"{counted(len(self.items), 'item')} on average; the abilities found miss the true "
-            f"ones by {_said(self.rmse, self.rmse_se)} (root mean square), with a bias of "
-            f"{_said(self.bias, self.bias_se, '+')}, and the item asked most was asked of "
+            f"{counted(len(self.items), 'item')} on average; the estimated abilities differ from "
+            f"the true ones by {_said(self.rmse, self.rmse_se)} (root mean square), with a bias of "
+            f"{_said(self.bias, self.bias_se, '+')}, and the item asked most often was asked of "
             f"{self.items['exposure'].max():.0%}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a respondent."""
+        """One row per respondent."""
         return self.respondents.copy()
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -90,7 +89,7 @@ class AdaptiveSimulation(Result):
     def _errors(self) -> pd.DataFrame:
         """Ability less truth, by groups of true ability."""
         truth = self.respondents["truth"].to_numpy()
-        edges = truth.mean() + self.deviation * np.array([-1.0, 1.0])
+        edges = truth.mean() + self.population_sd * np.array([-1.0, 1.0])
         low, high = (f"{edge:.2g}" for edge in edges)
         names = [f"ability below {low}", f"ability {low} to {high}", f"ability above {high}"]
         groups = np.array(names)[np.searchsorted(edges, truth)]
@@ -132,7 +131,7 @@ def simulate_adaptive(
         table = as_responses(responses, calibration.model.kind)
         scored = calibration.score(table)
         cells = calibration.cells(table)
-        notes = ("Truth is the ability by all responses of the table (EAP).",)
+        notes = ("The true ability is the one estimated from all responses of the table (EAP).",)
         truth = scored["ability"].to_numpy()
         return _summed(test, scored.index, truth, lambda rows: cells[rows], notes)
     truth, _ = as_abilities(abilities)
@@ -145,7 +144,7 @@ def simulate_adaptive(
 
 
 def _drawn(test: AdaptiveTest, truth: Floats, rows: slice) -> np.ndarray:
-    """Responses to all items as engines read them; each respondent has a generator of its own."""
+    """Simulated responses to all items, as engines read them; one generator per respondent."""
     bank = test.items
     parts = [
         bank.model.draw(
@@ -166,7 +165,7 @@ def _summed(
     responses_of: Callable[[slice], np.ndarray],
     notes: tuple[str, ...],
 ) -> AdaptiveSimulation:
-    """Serve block after block of respondents, and sum up."""
+    """Run the test for one block of respondents after another, and summarise."""
     import pandas as pd
 
     bank, n = test.items, truth.size
@@ -185,14 +184,14 @@ def _summed(
         index=pd.Index(bank.names, name="item"),
     )
     return AdaptiveSimulation(
-        frame, items, **_figures(frame), deviation=bank.population.sd, notes=notes
+        frame, items, **_figures(frame), population_sd=bank.population.sd, notes=notes
     )
 
 
 def _served(
     test: AdaptiveTest, respondents: Ints, read: np.ndarray
 ) -> list[tuple[Ints, State, Any]]:
-    """Rows that end, with their last state and the reason, in the order in which they end."""
+    """Rows that are finished, with their last state and the reason, in order of finishing."""
     bank = test.items
     free = _observed(read)
     statistics = bank.statistics(read)
@@ -212,19 +211,19 @@ def _served(
 
 
 def _observed(read: np.ndarray) -> Bools:
-    """Which responses there are."""
+    """Which responses exist."""
     found: Bools = read >= 0 if read.dtype.kind in "iu" else ~np.isnan(read)
     return found
 
 
 def _said(value: float, se: float, sign: str = "") -> str:
-    """A figure and how far it may be off, which one respondent alone cannot tell."""
+    """A figure with its 95 % margin, unless there is only one respondent."""
     reach = "" if np.isnan(se) else f" ± {1.96 * se:.3f}"
     return f"{value:{sign}.3f}{reach}"
 
 
 def _figures(frame: pd.DataFrame) -> dict[str, float]:
-    """Bias, error, length and agreement."""
+    """Bias, error, length, correlation and coverage."""
     error = (frame["ability"] - frame["truth"]).to_numpy()
     n, square = error.size, error**2
     rmse = float(np.sqrt(square.mean()))
@@ -243,3 +242,38 @@ def _figures(frame: pd.DataFrame) -> dict[str, float]:
         else np.nan,
         "coverage": float((np.abs(error) <= 1.96 * frame["se"].to_numpy()).mean()),
     }
+
+
+def asked_of_recorded(
+    test: AdaptiveTest, responses: Responses, count: int, batch_size: int = 1
+) -> Ints:
+    """The first `count` items each respondent is asked, (n, count), as positions in the bank.
+
+    Respondent k is asked as by `AdaptiveTest.start(k)`, ignoring the stopper, and only items with a
+    recorded response; every respondent needs `count` of these. A smaller count gives the first
+    items of each row.
+    """
+    cells = test.calibration.cells(responses)
+    at_a_time = max(1, CELLS_AT_A_TIME // max(len(test.items.names), test.items.nodes.size))
+    with workers(1) as run:  # one thread, since the bank fills its tables on demand
+        parts = run(
+            lambda rows: _asked(
+                test, np.arange(rows.start, rows.stop), cells[rows], count, batch_size
+            ),
+            row_blocks(len(cells), at_a_time),
+        )
+        return np.concatenate(list(parts))
+
+
+def _asked(
+    test: AdaptiveTest, respondents: Ints, read: np.ndarray, count: int, batch_size: int
+) -> Ints:
+    """One block of respondents, in step."""
+    free = _observed(read)
+    statistics, rows = test.items.statistics(read), np.arange(len(read))
+    state = test.begin(respondents, free)
+    while state.step < count:
+        for items in test.choose_several(state, min(batch_size, count - state.step)).T:
+            told = [table[rows, items] for table in statistics]
+            state = test.advance(state, items, read[rows, items].astype(float), told)
+    return state.items
