@@ -11,7 +11,7 @@ import numpy as np
 
 import itemwise as iw
 from common import machine, print_table
-from itemwise.estimation import ascent, information
+from itemwise.estimation import ascent, observed_information
 
 ITERATIONS = 200
 
@@ -55,7 +55,7 @@ def structure(model: str, n_respondents: int, n_items: int) -> tuple[object, ...
     responses, _ = iw.simulate(model, n_respondents, n_items, random_state=3)
     errors = []
     for most in (0, 10_000):
-        with patch.object(information, "MOST_EXACT", most):
+        with patch.object(observed_information, "MOST_EXACT", most):
             errors.append(iw.calibrate(responses, model).items["difficulty_se"].to_numpy())
     off = np.abs(errors[0] / errors[1] - 1)
     label = f"{model.upper()} {n_respondents:,} × {n_items:,}"

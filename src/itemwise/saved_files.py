@@ -177,7 +177,7 @@ def _readable() -> str:
 
 
 def _calibration(found: Found) -> Calibration:
-    from itemwise.calibration.bank import load_bank
+    from itemwise.calibration.bank_reading import load_bank
 
     return load_bank(found.path, found.document)
 

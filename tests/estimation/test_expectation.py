@@ -6,7 +6,7 @@ import pytest
 from itemwise import simulate
 from itemwise.estimation import expectation
 from itemwise.estimation.expectation import expect, expect_generally
-from itemwise.estimation.normal import with_moments
+from itemwise.estimation.normal_responses import with_moments
 from itemwise.models import MODELS
 from itemwise.responses.encoding import encode
 from itemwise.scoring.likelihood import Posterior, plan_nodes

@@ -9,7 +9,7 @@ import pytest
 import itemwise as iw
 from itemwise import calibrate, simulate
 from itemwise.errors import InputError
-from itemwise.estimation import information
+from itemwise.estimation import observed_information
 
 MODELS = ("1pl", "2pl", "3pl", "graded", "gpcm", "continuous")
 MEAN, SD = 1.0, 1.2  # of the new respondents on the scale of the old ones
@@ -84,7 +84,7 @@ def test_the_population_is_the_one_of_highest_likelihood():
 def test_standard_errors_of_many_items_agree_with_those_of_the_whole_matrix(model, monkeypatch):
     _, bank, responses, _ = world(model)
     whole = beside(model).items.drop(index=list(bank.item_names))
-    monkeypatch.setattr(information, "MOST_EXACT", 0)
+    monkeypatch.setattr(observed_information, "MOST_EXACT", 0)
     monkeypatch.setattr("itemwise.estimation.em.MOST_EXACT", 0)
     parts = calibrate(responses, fixed=bank).items.loc[whole.index]
     np.testing.assert_allclose(parts["difficulty_se"], whole["difficulty_se"], rtol=0.06)

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from itemwise import calibrate, simulate
-from itemwise.estimation import information
+from itemwise.estimation import observed_information
 from itemwise.models import MODELS
 
 BOUNDS = [(-20, 20), (None, None), (0, 0.95), (0, 0.475)]
@@ -225,9 +225,9 @@ def test_the_standard_error_of_a_shared_slope_is_that_of_the_plain_likelihood(pl
 @pytest.mark.parametrize("model", ["2pl", "3pl"])
 def test_structured_standard_errors_agree_with_exact_ones(monkeypatch, model):
     responses = simulate(model, 1500, 60, random_state=6).responses
-    monkeypatch.setattr(information, "MOST_EXACT", 10_000)
+    monkeypatch.setattr(observed_information, "MOST_EXACT", 10_000)
     exact = calibrate(responses, model).items
-    monkeypatch.setattr(information, "MOST_EXACT", 0)
+    monkeypatch.setattr(observed_information, "MOST_EXACT", 0)
     structured = calibrate(responses, model).items
     for name in ("discrimination_se", "difficulty_se"):
         np.testing.assert_allclose(structured[name], exact[name], rtol=0.02)
@@ -237,7 +237,7 @@ def test_structured_standard_errors_agree_with_exact_ones(monkeypatch, model):
 def test_standard_errors_of_many_rows_are_those_of_rows_that_stand_for_all(monkeypatch):
     responses = simulate("2pl", 9000, 25, random_state=6).responses
     every = calibrate(responses).items
-    monkeypatch.setattr(information, "MOST_ROWS", 3000)
+    monkeypatch.setattr(observed_information, "MOST_ROWS", 3000)
     some = calibrate(responses).items
     for name in ("discrimination_se", "difficulty_se"):
         np.testing.assert_allclose(some[name], every[name], rtol=0.05)
@@ -248,7 +248,7 @@ def test_standard_errors_of_many_rows_are_those_of_rows_that_stand_for_all(monke
 def test_covariances_in_another_unit_leave_what_is_known_exactly_without_error(model):
     chosen = MODELS[model]()
     before = np.tile(np.eye(chosen.width) + 1.0, (3, 1, 1))
-    found = information.in_unit(before, chosen)
+    found = observed_information.in_unit(before, chosen)
     known = chosen.shared
     assert (found[:, known] == 0).all()
     assert (found[:, :, known] == 0).all()

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from itemwise.errors import InputError
 from itemwise.models import Continuous
-from itemwise.models.base import NormalSums
+from itemwise.models.measurement import NormalSums
 
 ABILITIES = np.linspace(-3.0, 3.0, 13)
 

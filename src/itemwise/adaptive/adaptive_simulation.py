@@ -17,7 +17,7 @@ from itemwise.adaptive.state import USES, Ints, State
 from itemwise.adaptive.stoppers import Rules
 from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
-from itemwise.calibration.frames import as_abilities
+from itemwise.calibration.item_curves import as_abilities
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
 from itemwise.numerics.blocks import row_blocks, workers

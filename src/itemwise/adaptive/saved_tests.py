@@ -19,7 +19,8 @@ from itemwise.adaptive.selectors import (
     RandomItem,
 )
 from itemwise.adaptive.stoppers import AnyOf, AtLeast, Budget, Reliability, StandardError
-from itemwise.calibration.bank import calibration_from, document_of
+from itemwise.calibration.bank_reading import calibration_from
+from itemwise.calibration.bank_writing import document_of
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
     DAMAGED,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from itemwise.calibration.bank import is_bank
+from itemwise.calibration.assembled_banks import join_banks, known_items
+from itemwise.calibration.bank_reading import is_bank
 from itemwise.calibration.calibration import HELD, Calibration, once
-from itemwise.calibration.curves import CategoryCurves, Curves, TestInformation
-from itemwise.calibration.joining import join_banks
-from itemwise.calibration.known import known_items
+from itemwise.calibration.item_curves import CategoryCurves, Curves, TestInformation
 from itemwise.calibration.uncertainty import DeferredCovariances, KnownCovariances, Uncertainty
 
 __all__ = [

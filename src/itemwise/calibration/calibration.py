@@ -9,22 +9,34 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from itemwise.calibration.curves import CategoryCurves, Curves, TestInformation
-from itemwise.calibration.frames import (
+from itemwise.calibration.bank_writing import save_bank
+from itemwise.calibration.item_curves import (
+    CategoryCurves,
+    Curves,
+    TestInformation,
     as_abilities,
+    category_curves_of,
+    curves_of,
+)
+from itemwise.calibration.shown_scale import (
     ranked_abilities,
+    rows_on_scale,
     said_of_scale,
     sums_frame,
 )
 from itemwise.calibration.uncertainty import KnownCovariances, Uncertainty
 from itemwise.errors import InputError
-from itemwise.models import Categorical, MeasurementModel
+from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.results import Draw, Result, picked
 from itemwise.scoring import Abilities, Population, score_abilities
-from itemwise.scoring.expected_scores import completed_means, total_scores, true_scores
+from itemwise.scoring.expected_scores import (
+    completed_means,
+    total_scores,
+    true_scores,
+)
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -219,47 +231,11 @@ class Calibration(Result):
 
     def curves(self, items: str | Sequence[str] | None = None, abilities: Any = None) -> Curves:
         """Item characteristic curves with pointwise standard errors, ready to plot."""
-        chosen = self._positions(items)
-        coords, ability = self.coords[chosen], self._axis(abilities)
-        model = self.model.of_items(chosen)
-        slopes = model.expected_slopes(coords, ability)
-        variance = np.einsum(
-            "wji,jwv,vji->ji", slopes, self.uncertainty.covariances[chosen], slopes
-        )
-        return Curves(
-            items=tuple(self.item_names[k] for k in chosen),
-            abilities=ability,
-            expected=model.expected(coords, ability),
-            expected_se=np.sqrt(np.maximum(variance, 0.0)),
-            information=model.information(coords, ability),
-            discrimination=model.parameters(coords)["discrimination"],
-        )
+        return curves_of(self, self._positions(items), self._axis(abilities))
 
     def category_curves(self, item: str, abilities: Any = None) -> CategoryCurves:
         """How likely each grade of one item is along the scale, ready to plot."""
-        model = self.model
-        if not isinstance(model, Categorical):
-            raise InputError(
-                f"The {model.name} model has scores, not grades. "
-                f"Use curves({item!r}) for the expected score."
-            )
-        chosen = self._positions([item])
-        coords, ability = self.coords[chosen], self._axis(abilities)
-        prob = model.category_probabilities(coords, ability)
-        slopes = prob * model.slopes(coords, ability)
-        covariance = self.uncertainty.covariances[chosen]
-        variance = np.einsum("wkji,jwv,vkji->kji", slopes, covariance, slopes)
-        low, high = (
-            np.broadcast_to(end, len(self.item_names))[chosen[0]] for end in model.extent()
-        )
-        grades = range(int(low), int(high) + 1)
-        return CategoryCurves(
-            item=self.item_names[chosen[0]],
-            grades=tuple(grades),
-            abilities=ability,
-            probability=prob[: len(grades), 0],
-            probability_se=np.sqrt(np.maximum(variance[: len(grades), 0], 0.0)),
-        )
+        return category_curves_of(self, self._positions([item])[0], self._axis(abilities))
 
     def test_information(self, abilities: Any = None) -> TestInformation:
         """Information of all items together along the scale, ready to plot."""
@@ -300,35 +276,13 @@ class Calibration(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Respondents and items on one scale."""
-        import pandas as pd
-
         from itemwise.displays import DISPLAYS
 
-        rows = [
-            pd.DataFrame(
-                {
-                    "kind": "item",
-                    "name": list(self.item_names),
-                    "position": self.items["difficulty"].to_numpy(),
-                    "se": self.items["difficulty_se"].to_numpy(),
-                }
-            )
-        ]
-        if self.responses is not None:
-            scored = self.abilities()
-            columns = {"kind": "respondent", "name": list(scored.index)}
-            rows.append(
-                pd.DataFrame(columns).assign(
-                    position=scored["ability"].to_numpy(), se=scored["se"].to_numpy()
-                )
-            )
-        return DISPLAYS["item_map"](pd.concat(rows, ignore_index=True)).plot(**kw)
+        return DISPLAYS["item_map"](rows_on_scale(self)).plot(**kw)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the item bank: .json, or .parquet for many items; `itemwise.load` reads both."""
-        from itemwise.calibration.bank import save
-
-        return save(self, path)
+        return save_bank(self, path)
 
     def _lines(self) -> list[str]:
         """Return the model and how its fit went, then the notes."""

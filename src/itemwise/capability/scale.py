@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
-from itemwise.calibration.bank import calibration_from, document_of
+from itemwise.calibration.bank_reading import calibration_from
+from itemwise.calibration.bank_writing import document_of
 from itemwise.calibration.uncertainty import KnownCovariances
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate

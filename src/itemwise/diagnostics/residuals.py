@@ -15,8 +15,8 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import own_or_given
-from itemwise.models.base import MeasurementModel
 from itemwise.models.categorical import Categorical
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks, workers
 from itemwise.responses import Responses, Table

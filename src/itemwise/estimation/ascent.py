@@ -11,10 +11,9 @@ from math import inf
 
 import numpy as np
 
-from itemwise.estimation.engine import tell_iteration
+from itemwise.estimation.engine import Expectation, Tables, of_items, tell_iteration
 from itemwise.estimation.expectation import expect
 from itemwise.estimation.held_items import Held
-from itemwise.estimation.information import WholeInformation
 from itemwise.estimation.maximization import (
     Slopes,
     add_diagonal,
@@ -27,9 +26,9 @@ from itemwise.estimation.maximization import (
     shorten,
     take_out,
 )
-from itemwise.estimation.scale import once_only, prior_information, scale_step, tangents
-from itemwise.estimation.tables import Expectation, Tables, of_items
-from itemwise.models.base import MeasurementModel
+from itemwise.estimation.observed_information import WholeInformation
+from itemwise.estimation.scale_directions import once_only, prior_information, scale_step, tangents
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import Run, by_items
 from itemwise.numerics.newton import Anderson, safe_information

@@ -10,20 +10,20 @@ import numpy as np
 from itemwise.calibration import DeferredCovariances
 from itemwise.errors import InputError
 from itemwise.estimation.ascent import Ascent, Task, ascend
-from itemwise.estimation.density import Density
 from itemwise.estimation.engine import Fit, check_settings, log_base
 from itemwise.estimation.expectation import expect_generally
 from itemwise.estimation.held_items import Held
-from itemwise.estimation.information import (
+from itemwise.estimation.maximization import keep_inside, log_penalty
+from itemwise.estimation.normal_responses import with_moments
+from itemwise.estimation.observed_information import (
     MOST_EXACT,
     WholeInformation,
     in_unit,
     observed_covariances,
 )
-from itemwise.estimation.maximization import keep_inside, log_penalty
-from itemwise.estimation.normal import with_moments
+from itemwise.estimation.population_shape import Density
 from itemwise.estimation.starting_values import factor_start, start
-from itemwise.models.base import MeasurementModel
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import workers
 from itemwise.numerics.newton import Anderson

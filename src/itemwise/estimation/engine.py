@@ -1,4 +1,4 @@
-"""What every engine takes and gives."""
+"""What every engine takes and gives, and what its E-step leaves for the M-step."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import numpy as np
 
 from itemwise.calibration import Uncertainty
 from itemwise.errors import InputError
-from itemwise.models.base import MeasurementModel
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats
 from itemwise.numerics.blocks import Run, fold, row_blocks
 from itemwise.progress import Progress, silent
 from itemwise.scoring import Population
 
 BASE_CELLS = 1 << 17  # what lies in a core's cache
+
+Tables = tuple[Array, Array, Array]  # abilities, counts, totals: see MeasurementModel.curvature
 
 
 def tell_iteration(progress: Progress, iteration: int, value: float, change: float) -> None:
@@ -67,3 +69,24 @@ class Engine(Protocol):
         progress: Progress = silent,
     ) -> Fit:
         """Find the items of a table of responses as they are stored."""
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """Log-likelihood, its gradient, complete-data information, and what abilities say together."""
+
+    log_likelihood: float
+    gradient: Array  # (n_items, width)
+    expected: Array  # (n_items, width, width), Fisher information
+    observed: Array  # (n_items, width, width), minus the second derivatives
+    scale: Floats  # (2, 2), information on origin and log-unit of the population
+    edges: tuple[float, float]  # largest posterior mass at the first and the last node
+    alignment: float  # covariance of ability with the response, summed over items
+    mass: Floats | None = None  # posterior mass of all respondents on the fine nodes
+    tables: Tables | None = None  # of the general way only
+
+
+def of_items(tables: Tables, items: slice | Array) -> Tables:
+    """The tables of some items; totals that all items share stay as they are."""
+    abilities, counts, totals = tables
+    return abilities, counts[:, items], totals if totals.shape[0] == 1 else totals[items]

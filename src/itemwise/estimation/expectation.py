@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from itemwise.estimation.normal import expect_normally
-from itemwise.estimation.scale import population_information
-from itemwise.estimation.tables import Expectation, Tables, of_items
-from itemwise.models.base import MeasurementModel
+from itemwise.estimation.engine import Expectation, Tables, of_items
+from itemwise.estimation.normal_responses import expect_normally
+from itemwise.estimation.scale_directions import population_information
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, as_numpy, histogram, like
 from itemwise.numerics.blocks import Run, add, by_items, fold
 from itemwise.numerics.quadrature import Nodes

@@ -21,7 +21,7 @@ from itemwise.estimation.maximization import (
     newton_step,
 )
 from itemwise.estimation.starting_values import start
-from itemwise.models.base import MeasurementModel
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks
 from itemwise.progress import Progress, silent

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itemwise.estimation.tables import Tables, of_items
-from itemwise.models.base import Coordinate, MeasurementModel
+from itemwise.estimation.engine import Tables, of_items
+from itemwise.models.measurement import Coordinate, MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, like
 from itemwise.numerics.newton import safe_information, solve_blocks
 

@@ -15,7 +15,7 @@ import numpy as np
 from itemwise.calibration import KnownCovariances
 from itemwise.errors import InputError
 from itemwise.estimation.engine import Fit, check_settings, log_base, tell_iteration
-from itemwise.models.base import MeasurementModel, NormalSums
+from itemwise.models.measurement import MeasurementModel, NormalSums
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.newton import positive_inverse
 from itemwise.progress import Progress, silent

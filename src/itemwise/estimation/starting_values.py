@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from itemwise.models.base import MeasurementModel
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.responses.encoding import Encoded
 

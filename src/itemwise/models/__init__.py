@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from itemwise.errors import InputError
-from itemwise.models.base import Coordinate, MeasurementModel
 from itemwise.models.beta import BetaResponse
 from itemwise.models.categorical import Categorical
 from itemwise.models.continuous import Continuous
 from itemwise.models.graded import Graded
 from itemwise.models.logistic import FourPL, OnePL, ThreePL, TwoPL
+from itemwise.models.measurement import Coordinate, MeasurementModel
 from itemwise.models.partial_credit import PartialCredit
 from itemwise.models.priors import Beta, Normal, Prior
 

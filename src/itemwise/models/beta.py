@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.models.base import AbilitySlopes, Coordinate
 from itemwise.models.bounded import UNIT, Bounded, Bounds, Pair
+from itemwise.models.measurement import AbilitySlopes, Coordinate
 from itemwise.models.priors import Normal
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.newton import symmetric

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.models.base import Coordinate, MeasurementModel
+from itemwise.models.measurement import Coordinate, MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.blocks import row_blocks
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from itemwise.models.base import AbilitySlopes, MeasurementModel
+from itemwise.models.measurement import AbilitySlopes, MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.newton import symmetric
 

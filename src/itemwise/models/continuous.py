@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.models.base import AbilitySlopes, Coordinate, NormalSums
 from itemwise.models.bounded import Bounded
 from itemwise.models.logistic import FLATTEST
+from itemwise.models.measurement import AbilitySlopes, Coordinate, NormalSums
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.newton import symmetric
 from itemwise.numerics.special import sigmoid_pair

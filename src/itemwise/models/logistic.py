@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.models.base import Coordinate
 from itemwise.models.categorical import LOGISTIC_UNIT, Categorical, slope_of_loading
+from itemwise.models.measurement import Coordinate
 from itemwise.models.priors import Beta, Normal
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.newton import symmetric

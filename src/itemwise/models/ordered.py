@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.models.base import Coordinate, MeasurementModel
 from itemwise.models.categorical import Categorical
 from itemwise.models.logistic import FLATTEST
+from itemwise.models.measurement import Coordinate, MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace
 
 UNFITTED = 3  # categories of a model that has seen no table

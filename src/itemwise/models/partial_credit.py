@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from itemwise.models.base import Coordinate
 from itemwise.models.categorical import slope_of_loading
 from itemwise.models.logistic import SLOPE
+from itemwise.models.measurement import Coordinate
 from itemwise.models.ordered import Ordered
 from itemwise.models.priors import Normal
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like

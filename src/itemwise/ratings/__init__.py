@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from itemwise.ratings.glicko2 import Games, Ratings, new_players, rate_period, round_robin
-from itemwise.ratings.season import Season, best_first, play, ranks
+from itemwise.ratings.glicko2 import (
+    Games,
+    Ratings,
+    Season,
+    best_first,
+    new_players,
+    play,
+    ranks,
+    rate_period,
+    round_robin,
+)
 
 __all__ = [
     "Games",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.models.base import MeasurementModel
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import workers
 from itemwise.responses.encoding import Block, Encoded

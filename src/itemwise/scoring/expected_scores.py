@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itemwise.models.base import MeasurementModel
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats
 from itemwise.numerics.blocks import row_blocks
 from itemwise.responses.encoding import Encoded

@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from itemwise.models.base import MeasurementModel
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.quadrature import Nodes, plan
 from itemwise.responses.encoding import Block, Encoded

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.models.base import MeasurementModel
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats
 from itemwise.responses.encoding import encode
 from itemwise.scoring.abilities import LEAST_INFORMATION, Abilities, score_abilities

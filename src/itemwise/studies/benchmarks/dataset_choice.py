@@ -18,9 +18,14 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import kendall, spearman
 from itemwise.pools.paper import is_artificial, misplaced
-from itemwise.ratings.halving import LEAST_TO_SPLIT, chance_of_ranking, judge_by_halves
-from itemwise.ratings.points import Points, points
-from itemwise.ratings.selection import grow
+from itemwise.ratings.period_choice import (
+    LEAST_TO_SPLIT,
+    Points,
+    chance_of_ranking,
+    grow,
+    judge_by_halves,
+    points,
+)
 from itemwise.responses import Responses, Table
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result

@@ -19,12 +19,12 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.ratings import Ratings, best_first, new_players, play, ranks
 from itemwise.ratings.glicko2 import (
+    FINEST,
     REACH,
     START_DEVIATION,
     START_RATING,
     START_VOLATILITY,
 )
-from itemwise.ratings.season import FINEST
 from itemwise.responses import Table
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result

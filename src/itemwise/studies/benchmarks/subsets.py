@@ -17,7 +17,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import kendall, spearman
 from itemwise.pools.paper import is_artificial, misplaced
 from itemwise.ratings import Ratings, play, ranks
-from itemwise.ratings.points import points
+from itemwise.ratings.period_choice import points
 from itemwise.responses import Responses, Table
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result

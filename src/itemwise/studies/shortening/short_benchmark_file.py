@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.arguments import checked_share
-from itemwise.calibration.bank import calibration_from, document_of
+from itemwise.calibration.bank_reading import calibration_from
+from itemwise.calibration.bank_writing import document_of
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
     DAMAGED,

@@ -1,50 +1,19 @@
-"""Abilities that a caller gives, and scores as a caller sees them."""
+"""What a calibration shows: respondents in frames, and a sentence on the scale."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from itemwise.errors import InputError
 from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.calibration.calibration import Calibration
-    from itemwise.numerics.arrays import Floats
     from itemwise.responses import Responses
     from itemwise.scoring.expected_scores import ScoreSums
-
-FARTHEST = 1e6  # an ability beyond is none
-
-
-def as_abilities(abilities: Any) -> tuple[Floats, Any]:
-    """Abilities as an array, and the names to show beside them."""
-    import pandas as pd
-
-    if isinstance(abilities, pd.DataFrame):
-        if "ability" not in abilities:
-            raise InputError(
-                f"The frame of abilities has columns {', '.join(map(str, abilities.columns))}; "
-                "it needs one called 'ability', as cal.abilities() gives."
-            )
-        abilities = abilities["ability"]
-    index = abilities.index if isinstance(abilities, pd.Series) else None
-    try:
-        ability = np.atleast_1d(np.asarray(abilities, dtype=float))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Abilities must be numbers: {error}.") from error
-    if np.abs(ability[np.isfinite(ability)]).max(initial=0.0) > FARTHEST:
-        raise InputError(f"Abilities must lie within ±{FARTHEST:,.0f}; nobody is farther out.")
-    if ability.ndim != 1 or not np.isfinite(ability).all():
-        raise InputError(
-            "Abilities must be one list of finite numbers; "
-            f"got an array of shape {ability.shape}"
-            + ("." if np.isfinite(ability).all() else " with infinite or missing values.")
-        )
-    return ability, pd.Index(ability, name="ability") if index is None else index
 
 
 def sums_frame(name: str, sums: ScoreSums, responses: Responses) -> pd.DataFrame:
@@ -101,3 +70,22 @@ def _strongest(abilities: pd.DataFrame) -> str:
     if not near:
         return f"{where}."
     return f"{where}; {counted(near, 'other')} cannot be distinguished from it."
+
+
+def rows_on_scale(calibration: Calibration) -> pd.DataFrame:
+    """Return items and respondents with their positions, as the item map draws them."""
+    import pandas as pd
+
+    items = calibration.items
+    rows = [_rows("item", items, items["difficulty"], items["difficulty_se"])]
+    if calibration.responses is not None:
+        scored = calibration.abilities()
+        rows.append(_rows("respondent", scored, scored["ability"], scored["se"]))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _rows(kind: str, frame: pd.DataFrame, position: pd.Series, se: pd.Series) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = {"kind": kind, "name": list(frame.index)}
+    return pd.DataFrame(columns).assign(position=position.to_numpy(), se=se.to_numpy())

@@ -1,4 +1,4 @@
-"""What items do along the scale: characteristic curves and information."""
+"""What items do along the scale: characteristic curves, curves of grades, information."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.errors import InputError
+from itemwise.models import Categorical
 from itemwise.numerics.arrays import Floats
 from itemwise.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from itemwise.calibration.calibration import Calibration
     from itemwise.displays import Display
+
+FARTHEST = 1e6  # an ability beyond is none
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,3 +114,68 @@ class TestInformation(Result):
         from itemwise.displays import DISPLAYS
 
         return DISPLAYS["information"](self.to_frame()).plot(**kw)
+
+
+def curves_of(calibration: Calibration, chosen: np.ndarray, ability: Floats) -> Curves:
+    """Curves of the items at positions `chosen`."""
+    coords, model = calibration.coords[chosen], calibration.model.of_items(chosen)
+    slopes, covariance = model.expected_slopes(coords, ability), calibration.uncertainty.covariances
+    variance = np.einsum("wji,jwv,vji->ji", slopes, covariance[chosen], slopes)
+    return Curves(
+        items=tuple(calibration.item_names[k] for k in chosen),
+        abilities=ability,
+        expected=model.expected(coords, ability),
+        expected_se=np.sqrt(np.maximum(variance, 0.0)),
+        information=model.information(coords, ability),
+        discrimination=model.parameters(coords)["discrimination"],
+    )
+
+
+def category_curves_of(calibration: Calibration, item: int, ability: Floats) -> CategoryCurves:
+    """Curves of the grades of the item at position `item`."""
+    model, name = calibration.model, calibration.item_names[item]
+    if not isinstance(model, Categorical):
+        raise InputError(
+            f"The {model.name} model has scores, not grades. "
+            f"Use curves({name!r}) for the expected score."
+        )
+    coords = calibration.coords[[item]]
+    prob = model.category_probabilities(coords, ability)
+    slopes, covariance = prob * model.slopes(coords, ability), calibration.uncertainty.covariances
+    variance = np.einsum("wkji,jwv,vkji->kji", slopes, covariance[[item]], slopes)
+    low, high = (np.broadcast_to(end, len(calibration.coords))[item] for end in model.extent())
+    grades = range(int(low), int(high) + 1)
+    return CategoryCurves(
+        item=name,
+        grades=tuple(grades),
+        abilities=ability,
+        probability=prob[: len(grades), 0],
+        probability_se=np.sqrt(np.maximum(variance[: len(grades), 0], 0.0)),
+    )
+
+
+def as_abilities(abilities: Any) -> tuple[Floats, Any]:
+    """Abilities as an array, and the names to show beside them."""
+    import pandas as pd
+
+    if isinstance(abilities, pd.DataFrame):
+        if "ability" not in abilities:
+            raise InputError(
+                f"The frame of abilities has columns {', '.join(map(str, abilities.columns))}; "
+                "it needs one called 'ability', as cal.abilities() gives."
+            )
+        abilities = abilities["ability"]
+    index = abilities.index if isinstance(abilities, pd.Series) else None
+    try:
+        ability = np.atleast_1d(np.asarray(abilities, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Abilities must be numbers: {error}.") from error
+    if np.abs(ability[np.isfinite(ability)]).max(initial=0.0) > FARTHEST:
+        raise InputError(f"Abilities must lie within ±{FARTHEST:,.0f}; nobody is farther out.")
+    if ability.ndim != 1 or not np.isfinite(ability).all():
+        raise InputError(
+            "Abilities must be one list of finite numbers; "
+            f"got an array of shape {ability.shape}"
+            + ("." if np.isfinite(ability).all() else " with infinite or missing values.")
+        )
+    return ability, pd.Index(ability, name="ability") if index is None else index

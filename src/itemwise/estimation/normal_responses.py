@@ -13,8 +13,8 @@ from math import log, pi
 
 import numpy as np
 
-from itemwise.estimation.tables import Expectation
-from itemwise.models.base import MeasurementModel, NormalSums
+from itemwise.estimation.engine import Expectation
+from itemwise.models.measurement import MeasurementModel, NormalSums
 from itemwise.numerics.arrays import Array, Floats, array_namespace
 from itemwise.numerics.blocks import Run, fold
 from itemwise.responses.encoding import Encoded

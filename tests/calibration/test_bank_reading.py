@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from itemwise import Beta, Normal, OnePL, Responses, calibrate, load, simulate
-from itemwise.calibration.bank import HEAD_KEY
+from itemwise.calibration.bank_writing import HEAD_KEY
 from itemwise.errors import FileError, InputError
 from itemwise.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
 from itemwise.saved_files import load_only

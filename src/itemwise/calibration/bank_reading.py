@@ -1,21 +1,19 @@
-"""The item bank as a file: JSON to read, Parquet for many items; never a pickle.
-
-Both hold the same: a head (model, priors, population, how the fit went) and a table of items
-with their coordinates, covariances and flags.
-"""
+"""Item banks from files: every value of a document is checked before it is used."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
+from itemwise.calibration.bank_writing import HEAD_KEY, KIND, PRIORS, VERSION
+from itemwise.calibration.calibration import Calibration
+from itemwise.calibration.uncertainty import KnownCovariances
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
     DAMAGED,
@@ -24,27 +22,17 @@ from itemwise.files import (
     readable_file,
     require_keys,
     why_damaged,
-    write_atomically,
-    write_json,
     written_number,
     written_text,
     written_texts,
 )
-from itemwise.models import MODELS, with_priors
-from itemwise.models.priors import Beta, Normal, Prior
+from itemwise.models import MODELS, MeasurementModel, with_priors
+from itemwise.models.priors import Prior
 from itemwise.numerics.arrays import Floats
 from itemwise.scoring import HistogramPopulation, NormalPopulation, Population
 
-if TYPE_CHECKING:
-    from itemwise.calibration.calibration import Calibration
-    from itemwise.models.base import MeasurementModel
-
-KIND = "calibration"
-VERSION = 2
 MOST_BYTES = 4 * 1024**3
 FARTHEST = 1e6  # nothing on a scale that anybody uses lies farther out
-PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
-HEAD_KEY = b"itemwise.calibration"
 HEAD = (
     "model",
     "population",
@@ -55,23 +43,6 @@ HEAD = (
     "engine",
     "notes",
 )
-
-
-def save(calibration: Calibration, path: str | os.PathLike[str]) -> Path:
-    """Write the bank as .json or .parquet."""
-    target = Path(path)
-    head, items = _head(calibration), _columns(calibration)
-    if target.suffix.lower() == ".json":
-        write_json(target, KIND, VERSION, {**head, "items": items})
-    elif target.suffix.lower() == ".parquet":
-        document = {"schema": f"itemwise/{KIND}", "version": VERSION, **head}
-        write_atomically(target, lambda file: _write_parquet(file, document, items))
-    else:
-        raise InputError(
-            f"Cannot save a calibration as '{target.name}': its ending is '{target.suffix}'. "
-            "Use .json, or .parquet for many items."
-        )
-    return target
 
 
 def load_bank(file: Path, document: Mapping[str, Any] | None) -> Calibration:
@@ -104,11 +75,6 @@ def is_bank(path: str | os.PathLike[str]) -> bool:
     return HEAD_KEY in (schema.metadata or {})
 
 
-def document_of(calibration: Calibration) -> dict[str, Any]:
-    """The bank as a part of another document: what JSON can hold."""
-    return {**_head(calibration), "items": _columns(calibration)}
-
-
 def calibration_from(document: Mapping[str, Any]) -> Calibration:
     """The bank that `document_of` gave; InputError where it is none."""
     try:
@@ -117,41 +83,7 @@ def calibration_from(document: Mapping[str, Any]) -> Calibration:
         raise InputError(f"This is not a calibration: {why_damaged(error)}") from error
 
 
-def _head(calibration: Calibration) -> dict[str, Any]:
-    model, likelihood = calibration.model, calibration.log_likelihood
-    options = {
-        field.name: getattr(model, field.name)
-        for field in fields(model)  # type: ignore[arg-type]
-        if field.name != "coordinates"
-    }
-    priors = {c.name: _named_prior(c.prior) for c in model.coordinates}
-    return {
-        "model": {"name": model.name, "options": options, "priors": priors},
-        "population": _named_population(calibration.population),
-        "log_likelihood": None if math.isnan(likelihood) else likelihood,  # a part has none
-        "n_respondents": calibration.n_respondents,
-        "iterations": calibration.iterations,
-        "converged": calibration.converged,
-        "engine": calibration.engine,
-        "notes": list(calibration.notes),
-    }
-
-
-def _columns(calibration: Calibration) -> dict[str, list[Any]]:
-    """The table of items, a list a column."""
-    columns: dict[str, list[Any]] = {"item": list(calibration.item_names)}
-    for k, coordinate in enumerate(calibration.model.coordinates):
-        columns[coordinate.name] = calibration.coords[:, k].tolist()
-    covariances = calibration.uncertainty.covariances
-    columns["covariance"] = covariances.reshape(len(covariances), -1).tolist()
-    columns["flags"] = [list(words) for words in calibration.flags]
-    return columns
-
-
 def _calibration(document: Mapping[str, Any]) -> Calibration:
-    from itemwise.calibration.calibration import Calibration
-    from itemwise.calibration.uncertainty import KnownCovariances
-
     items = document["items"]
     names = written_texts(items["item"], "items' names")
     model = _model(document["model"])
@@ -192,13 +124,6 @@ def _covariances(rows: Any, n_items: int, width: int) -> Floats:
     if not symmetric or (np.einsum("nii->ni", found) < 0).any():
         raise ValueError("a covariance is not symmetric, or a variance is negative.")
     return found
-
-
-def _named_population(population: Population) -> dict[str, Any]:
-    if isinstance(population, HistogramPopulation):
-        columns = {"points": population.points.tolist(), "mass": population.mass.tolist()}
-        return {"histogram": columns}
-    return {"normal": {"mean": population.mean, "sd": population.sd}}
 
 
 def _population(written: Mapping[str, Any]) -> Population:
@@ -255,30 +180,11 @@ def _unshaped(model: MeasurementModel) -> dict[str, Any]:
     return {} if type(model).coordinates else {"coordinates": ()}
 
 
-def _named_prior(prior: Prior | None) -> dict[str, Any] | None:
-    if prior is None:
-        return None
-    for name, family in PRIORS.items():
-        if isinstance(prior, family):
-            return {name: asdict(prior)}
-    raise InputError(
-        f"A prior of type {type(prior).__name__} cannot be saved. Use {', '.join(PRIORS)}."
-    )
-
-
 def _prior(written: Mapping[str, Any] | None) -> Prior | None:
     if written is None:
         return None
     ((name, numbers),) = written.items()
     return PRIORS[name](**numbers)
-
-
-def _write_parquet(file: BinaryIO, document: dict[str, Any], items: dict[str, list[Any]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    head = json.dumps(document, allow_nan=False).encode()
-    pq.write_table(pa.table(items).replace_schema_metadata({HEAD_KEY: head}), file)
 
 
 def _read_parquet(file: Path) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""An item bank as a file: JSON to read, Parquet for many items; never a pickle.
+
+Both hold the same: a head (model, priors, population, how the fit went) and a table of items
+with their coordinates, covariances and flags. `bank_reading` reads what is written here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from itemwise.errors import InputError
+from itemwise.files import write_atomically, write_json
+from itemwise.models.priors import Beta, Normal, Prior
+from itemwise.scoring import HistogramPopulation, Population
+
+if TYPE_CHECKING:
+    from itemwise.calibration.calibration import Calibration
+
+KIND = "calibration"
+VERSION = 2
+PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
+HEAD_KEY = b"itemwise.calibration"
+
+
+def save_bank(calibration: Calibration, path: str | os.PathLike[str]) -> Path:
+    """Write the bank as .json or .parquet."""
+    target = Path(path)
+    head, items = _head(calibration), _columns(calibration)
+    if target.suffix.lower() == ".json":
+        write_json(target, KIND, VERSION, {**head, "items": items})
+    elif target.suffix.lower() == ".parquet":
+        document = {"schema": f"itemwise/{KIND}", "version": VERSION, **head}
+        write_atomically(target, lambda file: _write_parquet(file, document, items))
+    else:
+        raise InputError(
+            f"Cannot save a calibration as '{target.name}': its ending is '{target.suffix}'. "
+            "Use .json, or .parquet for many items."
+        )
+    return target
+
+
+def document_of(calibration: Calibration) -> dict[str, Any]:
+    """The bank as a part of another document: what JSON can hold."""
+    return {**_head(calibration), "items": _columns(calibration)}
+
+
+def _head(calibration: Calibration) -> dict[str, Any]:
+    model, likelihood = calibration.model, calibration.log_likelihood
+    options = {
+        field.name: getattr(model, field.name)
+        for field in fields(model)  # type: ignore[arg-type]
+        if field.name != "coordinates"
+    }
+    priors = {c.name: _named_prior(c.prior) for c in model.coordinates}
+    return {
+        "model": {"name": model.name, "options": options, "priors": priors},
+        "population": _named_population(calibration.population),
+        "log_likelihood": None if math.isnan(likelihood) else likelihood,  # a part has none
+        "n_respondents": calibration.n_respondents,
+        "iterations": calibration.iterations,
+        "converged": calibration.converged,
+        "engine": calibration.engine,
+        "notes": list(calibration.notes),
+    }
+
+
+def _columns(calibration: Calibration) -> dict[str, list[Any]]:
+    """The table of items, a list a column."""
+    columns: dict[str, list[Any]] = {"item": list(calibration.item_names)}
+    for k, coordinate in enumerate(calibration.model.coordinates):
+        columns[coordinate.name] = calibration.coords[:, k].tolist()
+    covariances = calibration.uncertainty.covariances
+    columns["covariance"] = covariances.reshape(len(covariances), -1).tolist()
+    columns["flags"] = [list(words) for words in calibration.flags]
+    return columns
+
+
+def _named_population(population: Population) -> dict[str, Any]:
+    if isinstance(population, HistogramPopulation):
+        columns = {"points": population.points.tolist(), "mass": population.mass.tolist()}
+        return {"histogram": columns}
+    return {"normal": {"mean": population.mean, "sd": population.sd}}
+
+
+def _named_prior(prior: Prior | None) -> dict[str, Any] | None:
+    if prior is None:
+        return None
+    for name, family in PRIORS.items():
+        if isinstance(prior, family):
+            return {name: asdict(prior)}
+    raise InputError(
+        f"A prior of type {type(prior).__name__} cannot be saved. Use {', '.join(PRIORS)}."
+    )
+
+
+def _write_parquet(file: BinaryIO, document: dict[str, Any], items: dict[str, list[Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    head = json.dumps(document, allow_nan=False).encode()
+    pq.write_table(pa.table(items).replace_schema_metadata({HEAD_KEY: head}), file)
