@@ -25,7 +25,7 @@ from itemwise.cli.options import (
 )
 from itemwise.errors import InputError
 from itemwise.estimation.choosing import AUTO
-from itemwise.studies.shortening.shorten import METHODS
+from itemwise.studies.shortening.short_form import METHODS
 
 SHORT = (".json",)
 SHOWN = ["method", "predictor", "mae", "mae_se", "bias", "kendall", "coverage"]

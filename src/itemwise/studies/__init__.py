@@ -102,12 +102,12 @@ if TYPE_CHECKING:
     from itemwise.studies.evaluation.item_selections import lm_eval_samples as lm_eval_samples
     from itemwise.studies.health.item_health import ItemHealth as ItemHealth
     from itemwise.studies.health.item_health import item_health as item_health
-    from itemwise.studies.leaderboards.leaderboard import Leaderboard as Leaderboard
-    from itemwise.studies.leaderboards.leaderboard import leaderboard as leaderboard
-    from itemwise.studies.linking.link import Linking as Linking
-    from itemwise.studies.linking.link import link as link
-    from itemwise.studies.shortening.shorten import ShortBenchmark as ShortBenchmark
-    from itemwise.studies.shortening.shorten import shorten as shorten
+    from itemwise.studies.leaderboards.ranked_board import Leaderboard as Leaderboard
+    from itemwise.studies.leaderboards.ranked_board import leaderboard as leaderboard
+    from itemwise.studies.linking.linking import Linking as Linking
+    from itemwise.studies.linking.linking import link as link
+    from itemwise.studies.shortening.short_benchmark import ShortBenchmark as ShortBenchmark
+    from itemwise.studies.shortening.short_form import shorten as shorten
     from itemwise.studies.tasks.task_scales import TaskScales as TaskScales
     from itemwise.studies.tasks.task_scales import task_scales as task_scales
 
@@ -131,8 +131,8 @@ STUDIES: dict[str, str] = {
     "generality": "difficulty.generality",
     "inspect_sample_ids": "evaluation.item_selections",
     "item_health": "health.item_health",
-    "leaderboard": "leaderboards.leaderboard",
-    "link": "linking.link",
+    "leaderboard": "leaderboards.ranked_board",
+    "link": "linking.linking",
     "lm_eval_samples": "evaluation.item_selections",
     "performance_alarm": "difficulty.performance_alarm",
     "portfolio": "algorithms.portfolios",
@@ -140,7 +140,7 @@ STUDIES: dict[str, str] = {
     "relate_metadata": "benchmarks.metadata_relations",
     "replay_adaptively": "evaluation.adaptive_replay",
     "select_models": "difficulty.model_selection",
-    "shorten": "shortening.shorten",
+    "shorten": "shortening.short_form",
     "task_scales": "tasks.task_scales",
     "tournament": "benchmarks.glicko_tournament",
 }
@@ -160,9 +160,9 @@ _RESULTS = {
     "DifficultyTargets": "difficulty.difficulty_targets",
     "Generality": "difficulty.generality",
     "ItemHealth": "health.item_health",
-    "Leaderboard": "leaderboards.leaderboard",
+    "Leaderboard": "leaderboards.ranked_board",
     "Limits": "benchmarks.decoding",
-    "Linking": "linking.link",
+    "Linking": "linking.linking",
     "MetadataBins": "benchmarks.metadata_bins",
     "MetadataRelations": "benchmarks.metadata_relations",
     "ModelSelection": "difficulty.model_selection",
@@ -170,7 +170,7 @@ _RESULTS = {
     "Portfolio": "algorithms.portfolios",
     "PortfolioComparison": "algorithms.portfolio_gaps",
     "SelectorEvaluation": "algorithms.algorithm_selection",
-    "ShortBenchmark": "shortening.shorten",
+    "ShortBenchmark": "shortening.short_benchmark",
     "SubsetComparison": "benchmarks.subsets",
     "TaskScales": "tasks.task_scales",
     "Tournament": "benchmarks.glicko_tournament",

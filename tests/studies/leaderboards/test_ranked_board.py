@@ -9,7 +9,7 @@ from scipy.stats import binomtest, false_discovery_control, kendalltau, ttest_re
 import itemwise as iw
 from itemwise.errors import InputError
 from itemwise.studies import Leaderboard
-from itemwise.studies.leaderboards.leaderboard import TIED
+from itemwise.studies.leaderboards.ranked_board import TIED
 
 NAN = np.nan
 

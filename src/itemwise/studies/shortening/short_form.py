@@ -37,8 +37,6 @@ from itemwise.studies.shortening.predictors import PREDICTORS
 from itemwise.studies.shortening.short_benchmark import ShortBenchmark, checked_confidence
 from itemwise.words import counted, listed
 
-__all__ = ["ShortBenchmark", "shorten"]
-
 FEW = 50  # respondents below which the error itself is uncertain
 METHODS = (AUTO, *CHOOSERS)
 
