@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itemwise.displays.agreement import AgreementDisplay
+from itemwise.displays import AgreementDisplay
 from itemwise.errors import InputError
 
 
@@ -22,7 +22,7 @@ def test_the_three_curves_are_drawn_and_named(frame):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "all",
         "chosen",
-        "drawn by lot",
+        "chosen at random",
     ]
 
 
@@ -44,7 +44,7 @@ def test_a_few_sizes_get_bars_side_by_side(frame):
 
 def test_the_smallest_size_from_which_on_all_are_enough_is_said(frame):
     enough = np.array([True, False, True, True, True, True, True, True])
-    assert "enough: 4 data sets and more" in texts(
+    assert "enough: 4 data sets or more" in texts(
         AgreementDisplay(frame.assign(enough=enough)).plot().ax_
     )
     assert "none of these sizes" in texts(AgreementDisplay(frame.assign(enough=False)).plot().ax_)

@@ -42,5 +42,5 @@ def test_rows_without_a_difficulty_are_left_out_and_said():
     frame.loc[7, "difficulty"] = np.nan
     ax = AlarmDisplay(frame).plot().ax_
     assert ax.texts[0].get_text() == "not shown: 1 row without a number"
-    with pytest.raises(InputError, match="no row has a finite 'difficulty'"):
+    with pytest.raises(InputError, match="'difficulty' holds no finite number"):
         AlarmDisplay(frame.assign(difficulty=np.nan))

@@ -40,7 +40,7 @@ def test_an_anchor_far_outside_is_not_drawn_but_counted():
     frame.iloc[4, :2] = 400.0
     ax = AnchorsDisplay(frame).plot().ax_
     assert ax.get_xlim()[1] < 20
-    assert "not shown: 1 anchor far outside the others" in ax.texts[-1].get_text()
+    assert "not shown: 1 anchor far from the others" in ax.texts[-1].get_text()
 
 
 def test_a_frame_without_a_difficulty_is_refused():

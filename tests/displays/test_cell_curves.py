@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -205,13 +203,3 @@ def test_an_ability_that_is_no_number_is_refused():
         CellCurvesDisplay(frame, ability=np.nan)
     with pytest.raises(InputError, match="'ability_se' is -1"):
         CellCurvesDisplay(frame, ability=0.0, ability_se=-1.0)
-
-
-def test_ten_thousand_items_take_less_than_five_seconds(tmp_path):
-    rng = np.random.default_rng(0)
-    cells = [("yes", "yes"), ("yes", "no"), ("no", "yes"), ("no", "no")]
-    chosen = [cells[k] for k in rng.integers(0, 4, 10_000)]
-    frame = some(chosen, rng.normal(1.0, 1.0, 10_000))
-    begin = time.perf_counter()
-    CellCurvesDisplay(frame, ability=0.2, ability_se=0.3).plot().save(tmp_path / "many.png")
-    assert time.perf_counter() - begin < 5.0

@@ -87,7 +87,7 @@ def test_points_without_a_share_are_left_out_and_said():
     frame.loc[2, "share"] = np.nan
     ax = CharacteristicDisplay(frame).plot().ax_
     assert "not shown: 1 row without a number" in texts(ax)
-    with pytest.raises(InputError, match="no row has a finite 'difficulty' and 'share'"):
+    with pytest.raises(InputError, match="no row has a finite number in 'difficulty' and 'share'"):
         CharacteristicDisplay(frame.assign(share=np.nan))
 
 
@@ -110,7 +110,7 @@ def test_of_many_years_the_first_and_the_last_are_named():
     named = {text for text in texts(ax) if "model" in text}
     assert len(named) == 7
     assert {"model 0 (2000)", "model 19 (2019)"} <= named
-    assert "grey: 13 respondents from between" in texts(ax)
+    assert "grey: 13 respondents in between" in texts(ax)
 
 
 def test_who_has_no_year_comes_last_and_is_grey():

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.displays.classes import by_class, class_name, limits_by_class, said_limit
+from itemwise.displays.grouped_rows import by_class, class_name, limits_by_class, said_limit
 from itemwise.errors import InputError
 
 FRAME = pd.DataFrame({"class": ["b", "a", "b"], "limit": [np.nan, 0.5, 1.5]})
@@ -38,7 +38,7 @@ def test_limits_are_a_mapping_a_frame_or_a_column():
 def test_limits_of_another_kind_or_of_other_classes_are_refused():
     with pytest.raises(InputError, match="limits of type list"):
         limits_by_class("It", FRAME, [0.5])
-    with pytest.raises(InputError, match="limits of none of its classes"):
+    with pytest.raises(InputError, match="limits for none of its classes"):
         limits_by_class("It", FRAME, {"c": 0.5})
     with pytest.raises(InputError, match="limit 'high', but a limit is a number"):
         limits_by_class("It", FRAME, {"a": "high"})

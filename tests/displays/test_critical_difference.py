@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from itemwise.displays.critical_difference import CriticalDifferenceDisplay
+from itemwise.displays import CriticalDifferenceDisplay
 from itemwise.errors import InputError
 
 HOSTILE = ["$x_{", "\\frac{$", "a very long name " * 30, "模型 😀", "line\nbreak\x00", "_hidden"]

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.displays.differences import DifferencesDisplay
+from itemwise.displays import DifferencesDisplay
 from itemwise.errors import InputError
 
 
@@ -29,7 +29,7 @@ def test_rows_ahead_of_columns_have_a_colour_where_told_apart():
 def test_who_cannot_be_told_apart_has_a_dash():
     ax = DifferencesDisplay(some()).plot().ax_
     assert sorted(map(tuple, ax.collections[0].get_offsets().tolist())) == [(0, 1), (1, 0)]
-    assert "dash: cannot be told apart (1 pair)" in said(ax)
+    assert "dash: no significant difference (1 pair)" in said(ax)
 
 
 def test_pairs_that_were_not_compared_are_grey():
@@ -39,5 +39,5 @@ def test_pairs_that_were_not_compared_are_grey():
 
 
 def test_nothing_to_draw_is_refused():
-    with pytest.raises(InputError, match="no 'difference' is a finite number"):
+    with pytest.raises(InputError, match="'difference' holds no finite number"):
         DifferencesDisplay(some([np.nan] * 3))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from itemwise.displays.fit import FitDisplay
+from itemwise.displays import FitDisplay
 from itemwise.errors import InputError
 
 HOSTILE = [
@@ -82,7 +82,7 @@ def test_items_without_figures_are_said():
 
 
 def test_nothing_but_missing_figures_is_refused():
-    with pytest.raises(InputError, match="no row has both infit and outfit"):
+    with pytest.raises(InputError, match="no row has a number in 'infit' and 'outfit'"):
         FitDisplay(some([np.nan], [1.0]))
 
 

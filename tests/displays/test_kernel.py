@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.displays.kernel import smoothed
+from itemwise.displays.smoothing import smoothed
 
 
 @settings(max_examples=20, deadline=None)

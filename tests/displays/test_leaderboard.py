@@ -4,7 +4,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from itemwise.displays.leaderboard import LeaderboardDisplay
+from itemwise.displays import LeaderboardDisplay
 from itemwise.displays.style import STYLE
 from itemwise.errors import InputError
 
@@ -33,16 +33,16 @@ def test_the_best_is_on_top_and_ranks_stand_beside():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["model 1", "model 2", "model 3"]
     assert ax.yaxis_inverted()
     np.testing.assert_allclose(ax.collections[0].get_segments()[0][:, 0], [0.8, 1.0])
-    assert texts(ax)[:4] == ["1", "2  (1 to 2)", "3  (2 to 3)", "rank"]
+    assert texts(ax)[:4] == ["rank", "1", "2  (1 to 2)", "3  (2 to 3)"]
 
 
 def test_who_leads_has_its_colour():
     ax = LeaderboardDisplay(some([0.9, 0.8, 0.4], leading=2)).plot().ax_
     colours = [to_hex(c).upper() for c in ax.collections[1].get_facecolor()]
     assert colours == [STYLE.positive, STYLE.positive, STYLE.neutral]
-    assert "the first and 1 other that cannot be told apart" in texts(ax)[-1]
+    assert "the first and 1 other that cannot be distinguished" in texts(ax)[-1]
     alone = LeaderboardDisplay(some([0.9, 0.8])).plot().ax_
-    assert "can be told apart from all others" in texts(alone)[-1]
+    assert "differs significantly from all others" in texts(alone)[-1]
 
 
 def test_what_is_not_drawn_or_not_known_is_said():

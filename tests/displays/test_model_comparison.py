@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from itemwise.displays.model_comparison import ModelComparisonDisplay
+from itemwise.displays import ModelComparisonDisplay
 from itemwise.errors import InputError
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.displays.model_fit import ModelFitDisplay
+from itemwise.displays import ModelFitDisplay
 from itemwise.errors import InputError
 
 

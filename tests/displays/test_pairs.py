@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.displays.pairs import PairsDisplay
+from itemwise.displays import PairsDisplay
 from itemwise.errors import InputError
 
 HOSTILE = ["$x_{", "\\frac{$", "a very long name " * 30, "模型 😀", "line\nbreak\x00", "_hidden"]
@@ -59,7 +59,7 @@ def test_a_list_of_some_pairs_is_dots_in_the_order_of_the_list():
     assert names[0] == "item 0 – item 1"
     assert len(names) == 10
     assert ax.yaxis_inverted()
-    assert "filled: depends on each other" in texts(ax)
+    assert "filled: dependent beyond chance" in texts(ax)
 
 
 def test_more_pairs_than_can_be_read_are_counted():
@@ -79,7 +79,7 @@ def test_a_frame_that_does_not_say_what_depends_is_enough():
 
 
 def test_nothing_to_draw_is_refused():
-    with pytest.raises(InputError, match="'q3_adjusted' holds no number"):
+    with pytest.raises(InputError, match="'q3_adjusted' holds no finite number"):
         PairsDisplay(some(4).assign(q3_adjusted=np.nan))
     with pytest.raises(InputError, match="'other' is missing"):
         PairsDisplay(some(4).drop(columns="other"))

@@ -4,7 +4,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from itemwise.displays.ratings import RatingsDisplay
+from itemwise.displays import RatingsDisplay
 from itemwise.displays.style import STYLE
 from itemwise.errors import InputError
 

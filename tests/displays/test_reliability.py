@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.displays.reliability import ReliabilityDisplay
+from itemwise.displays import ReliabilityDisplay
 from itemwise.errors import InputError
 
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from itemwise.displays.scree import ScreeDisplay
+from itemwise.displays import ScreeDisplay
 from itemwise.errors import InputError
 
 
@@ -28,7 +28,7 @@ def filled(ax):
 def test_dimensions_above_the_line_are_filled():
     ax = ScreeDisplay(some(6)).plot().ax_
     assert filled(ax) == 2
-    assert "filled: 2 dimensions more than chance" in texts(ax)
+    assert "filled: 2 dimensions larger than by chance" in texts(ax)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("dimension", "eigenvalue")
 
 
@@ -68,7 +68,7 @@ def test_rows_come_in_any_order_and_the_frame_stays_as_it_is():
 
 
 def test_nothing_to_draw_is_refused():
-    with pytest.raises(InputError, match="'eigenvalue' holds no number"):
+    with pytest.raises(InputError, match="'eigenvalue' holds no finite number"):
         ScreeDisplay(some(2).assign(eigenvalue=np.nan))
     with pytest.raises(InputError, match="'reference' is missing"):
         ScreeDisplay(some(2)[["dimension", "eigenvalue"]])

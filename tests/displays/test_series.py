@@ -3,7 +3,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itemwise.displays.series import lines_by_name
+from itemwise.displays.grouped_rows import lines_by_name
 
 ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", "", None]), st.integers(0, 5)), max_size=12)
 

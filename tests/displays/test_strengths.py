@@ -100,7 +100,7 @@ def test_problems_are_ticks_at_the_foot_of_every_panel():
 def test_of_very_many_the_strongest_are_drawn(frames):
     frame = frames["strengths"]([f"algorithm {k}" for k in range(60)])
     written = "\n".join(texts(StrengthsDisplay(frame).plot().ax_))
-    assert "not shown: 20 algorithms of shorter strengths" in written
+    assert "not shown: 20 algorithms with shorter strengths" in written
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from itemwise.displays.suspects import SuspectsDisplay
+from itemwise.displays import SuspectsDisplay
 from itemwise.errors import InputError
 
 HOSTILE = ["$x_{", "\\frac{$", "a very long name " * 30, "模型 😀", "line\nbreak\x00", "_hidden"]

@@ -1,157 +1,88 @@
-"""Figures that know only a tidy frame."""
+"""Figures that know only a tidy frame, by family; each module is imported when it is used."""
 
 from __future__ import annotations
 
-from itemwise.displays.agreement import AgreementDisplay
-from itemwise.displays.alarm import AlarmDisplay
-from itemwise.displays.anchors import AnchorsDisplay
-from itemwise.displays.bands import BandsDisplay
-from itemwise.displays.base import Display
-from itemwise.displays.bump import BumpDisplay
-from itemwise.displays.capability_plane import CapabilityPlaneDisplay
-from itemwise.displays.capability_trace import CapabilityTraceDisplay
-from itemwise.displays.case_difficulty import CaseDifficultyDisplay
-from itemwise.displays.cell_curves import CellCurvesDisplay
-from itemwise.displays.characteristic import CharacteristicDisplay
-from itemwise.displays.critical_difference import CriticalDifferenceDisplay
-from itemwise.displays.curves import CurvesDisplay
-from itemwise.displays.datasets import DatasetsDisplay
-from itemwise.displays.decision import DecisionDisplay
-from itemwise.displays.densities import DensitiesDisplay
-from itemwise.displays.differences import DifferencesDisplay
-from itemwise.displays.difficulty_density import DifficultyDensityDisplay
-from itemwise.displays.distributions import DistributionsDisplay
-from itemwise.displays.effectiveness import EffectivenessDisplay
-from itemwise.displays.excess import ExcessDisplay
-from itemwise.displays.fit import FitDisplay
-from itemwise.displays.goodness import GoodnessDisplay
-from itemwise.displays.grades import GradesDisplay
-from itemwise.displays.heat_map import HeatMapDisplay
-from itemwise.displays.histogram import HistogramDisplay
-from itemwise.displays.importance import ImportanceDisplay
-from itemwise.displays.information import InformationDisplay
-from itemwise.displays.item_health import ItemHealthDisplay
-from itemwise.displays.item_map import ItemMapDisplay
-from itemwise.displays.item_space import ItemSpaceDisplay
-from itemwise.displays.leaderboard import LeaderboardDisplay
-from itemwise.displays.model_comparison import ModelComparisonDisplay
-from itemwise.displays.model_fit import ModelFitDisplay
-from itemwise.displays.pairs import PairsDisplay
-from itemwise.displays.performance_curves import PerformanceCurvesDisplay
-from itemwise.displays.portfolio_gap import PortfolioGapDisplay
-from itemwise.displays.prediction import PredictionDisplay
-from itemwise.displays.ranking import RankingDisplay
-from itemwise.displays.ratings import RatingsDisplay
-from itemwise.displays.reliability import ReliabilityDisplay
-from itemwise.displays.respondent_fit import RespondentFitDisplay
-from itemwise.displays.risk_coverage import RiskCoverageDisplay
-from itemwise.displays.saturation import SaturationDisplay
-from itemwise.displays.scores import ScoresDisplay
-from itemwise.displays.scree import ScreeDisplay
-from itemwise.displays.strengths import StrengthsDisplay
-from itemwise.displays.suspects import SuspectsDisplay
-from itemwise.displays.traces import TracesDisplay
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DISPLAYS",
-    "AgreementDisplay",
-    "AlarmDisplay",
-    "AnchorsDisplay",
-    "BandsDisplay",
-    "BumpDisplay",
-    "CapabilityPlaneDisplay",
-    "CapabilityTraceDisplay",
-    "CaseDifficultyDisplay",
-    "CellCurvesDisplay",
-    "CharacteristicDisplay",
-    "CriticalDifferenceDisplay",
-    "CurvesDisplay",
-    "DatasetsDisplay",
-    "DecisionDisplay",
-    "DensitiesDisplay",
-    "DifferencesDisplay",
-    "DifficultyDensityDisplay",
-    "Display",
-    "DistributionsDisplay",
-    "EffectivenessDisplay",
-    "ExcessDisplay",
-    "FitDisplay",
-    "GoodnessDisplay",
-    "GradesDisplay",
-    "HeatMapDisplay",
-    "HistogramDisplay",
-    "ImportanceDisplay",
-    "InformationDisplay",
-    "ItemHealthDisplay",
-    "ItemMapDisplay",
-    "ItemSpaceDisplay",
-    "LeaderboardDisplay",
-    "ModelComparisonDisplay",
-    "ModelFitDisplay",
-    "PairsDisplay",
-    "PerformanceCurvesDisplay",
-    "PortfolioGapDisplay",
-    "PredictionDisplay",
-    "RankingDisplay",
-    "RatingsDisplay",
-    "ReliabilityDisplay",
-    "RespondentFitDisplay",
-    "RiskCoverageDisplay",
-    "SaturationDisplay",
-    "ScoresDisplay",
-    "ScreeDisplay",
-    "StrengthsDisplay",
-    "SuspectsDisplay",
-    "TracesDisplay",
-]
+from itemwise.lazily import lazily
 
-DISPLAYS: dict[str, type[Display]] = {
-    "ranking": RankingDisplay,
-    "curves": CurvesDisplay,
-    "information": InformationDisplay,
-    "item_map": ItemMapDisplay,
-    "grades": GradesDisplay,
-    "item_fit": FitDisplay,
-    "respondent_fit": RespondentFitDisplay,
-    "model_fit": ModelFitDisplay,
-    "model_comparison": ModelComparisonDisplay,
-    "reliability": ReliabilityDisplay,
-    "scree": ScreeDisplay,
-    "pairs": PairsDisplay,
-    "suspects": SuspectsDisplay,
-    "ratings": RatingsDisplay,
-    "bump": BumpDisplay,
-    "critical_difference": CriticalDifferenceDisplay,
-    "characteristic": CharacteristicDisplay,
-    "datasets": DatasetsDisplay,
-    "distributions": DistributionsDisplay,
-    "heat_map": HeatMapDisplay,
-    "histogram": HistogramDisplay,
-    "scores": ScoresDisplay,
-    "agreement": AgreementDisplay,
-    "cell_curves": CellCurvesDisplay,
-    "item_space": ItemSpaceDisplay,
-    "alarm": AlarmDisplay,
-    "bands": BandsDisplay,
-    "importance": ImportanceDisplay,
-    "densities": DensitiesDisplay,
-    "traces": TracesDisplay,
-    "performance_curves": PerformanceCurvesDisplay,
-    "strengths": StrengthsDisplay,
-    "goodness": GoodnessDisplay,
-    "effectiveness": EffectivenessDisplay,
-    "portfolio_gap": PortfolioGapDisplay,
-    "case_difficulty": CaseDifficultyDisplay,
-    "difficulty_density": DifficultyDensityDisplay,
-    "capability_trace": CapabilityTraceDisplay,
-    "capability_plane": CapabilityPlaneDisplay,
-    "decision": DecisionDisplay,
-    "risk_coverage": RiskCoverageDisplay,
-    "leaderboard": LeaderboardDisplay,
-    "differences": DifferencesDisplay,
-    "anchors": AnchorsDisplay,
-    "prediction": PredictionDisplay,
-    "item_health": ItemHealthDisplay,
-    "saturation": SaturationDisplay,
-    "excess": ExcessDisplay,
+if TYPE_CHECKING:
+    from itemwise.displays.display import Display as Display
+
+# By registry name: module and class.
+_REGISTRY = {
+    "ranking": ("interval_rows", "RankingDisplay"),
+    "curves": ("scale_curves", "CurvesDisplay"),
+    "information": ("scale_curves", "InformationDisplay"),
+    "item_map": ("value_distributions", "ItemMapDisplay"),
+    "grades": ("scale_curves", "GradesDisplay"),
+    "item_fit": ("fit_planes", "FitDisplay"),
+    "respondent_fit": ("fit_planes", "RespondentFitDisplay"),
+    "model_fit": ("model_rows", "ModelFitDisplay"),
+    "model_comparison": ("model_rows", "ModelComparisonDisplay"),
+    "reliability": ("scale_curves", "ReliabilityDisplay"),
+    "scree": ("step_curves", "ScreeDisplay"),
+    "pairs": ("heat_maps", "PairsDisplay"),
+    "suspects": ("model_rows", "SuspectsDisplay"),
+    "ratings": ("interval_rows", "RatingsDisplay"),
+    "bump": ("rank_charts", "BumpDisplay"),
+    "critical_difference": ("rank_charts", "CriticalDifferenceDisplay"),
+    "characteristic": ("share_curves", "CharacteristicDisplay"),
+    "datasets": ("dataset_rows", "DatasetsDisplay"),
+    "distributions": ("dataset_rows", "DistributionsDisplay"),
+    "heat_map": ("heat_maps", "HeatMapDisplay"),
+    "histogram": ("value_distributions", "HistogramDisplay"),
+    "scores": ("bar_rows", "ScoresDisplay"),
+    "agreement": ("step_curves", "AgreementDisplay"),
+    "cell_curves": ("cell_curves", "CellCurvesDisplay"),
+    "item_space": ("item_planes", "ItemSpaceDisplay"),
+    "alarm": ("share_curves", "AlarmDisplay"),
+    "bands": ("step_curves", "BandsDisplay"),
+    "importance": ("bar_rows", "ImportanceDisplay"),
+    "densities": ("algorithm_panels", "DensitiesDisplay"),
+    "traces": ("algorithm_panels", "TracesDisplay"),
+    "performance_curves": ("method_curves", "PerformanceCurvesDisplay"),
+    "strengths": ("region_panels", "StrengthsDisplay"),
+    "goodness": ("algorithm_panels", "GoodnessDisplay"),
+    "effectiveness": ("agreement_planes", "EffectivenessDisplay"),
+    "portfolio_gap": ("step_curves", "PortfolioGapDisplay"),
+    "case_difficulty": ("class_distributions", "CaseDifficultyDisplay"),
+    "difficulty_density": ("class_distributions", "DifficultyDensityDisplay"),
+    "capability_trace": ("region_panels", "CapabilityTraceDisplay"),
+    "capability_plane": ("agreement_planes", "CapabilityPlaneDisplay"),
+    "decision": ("bar_rows", "DecisionDisplay"),
+    "risk_coverage": ("method_curves", "RiskCoverageDisplay"),
+    "leaderboard": ("interval_rows", "LeaderboardDisplay"),
+    "differences": ("heat_maps", "DifferencesDisplay"),
+    "anchors": ("agreement_planes", "AnchorsDisplay"),
+    "prediction": ("agreement_planes", "PredictionDisplay"),
+    "item_health": ("item_planes", "ItemHealthDisplay"),
+    "saturation": ("scale_curves", "SaturationDisplay"),
+    "excess": ("fit_planes", "ExcessDisplay"),
 }
+
+
+class _Displays(Mapping[str, "type[Display]"]):
+    """The display classes by name; looking one up imports its module."""
+
+    def __getitem__(self, name: str) -> type[Display]:
+        module, owner = _REGISTRY[name]
+        found: type[Display] = getattr(import_module(f"{__name__}.{module}"), owner)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in _REGISTRY
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_REGISTRY)
+
+    def __len__(self) -> int:
+        return len(_REGISTRY)
+
+
+DISPLAYS = _Displays()
+_HOMES = {"Display": "display"} | {owner: module for module, owner in _REGISTRY.values()}
+__all__ = ["DISPLAYS", *_HOMES]
+__getattr__ = lazily(__name__, _HOMES)

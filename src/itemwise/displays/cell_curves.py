@@ -1,4 +1,4 @@
-"""The curves of the items in each cell of a confusion matrix."""
+"""Curves of the items in each cell of a confusion matrix."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.displays.base import Display, tidy
 from itemwise.displays.cell_table import Cells, split
-from itemwise.displays.density import blended
+from itemwise.displays.display import Display, not_shown, tidy
+from itemwise.displays.grouped_rows import counted_classes
 from itemwise.displays.panel_grid import UP, PanelGrid, fitted
-from itemwise.displays.style import Style, footnote, label, legend_beside
+from itemwise.displays.scale_curves import by_sign
+from itemwise.displays.smoothing import blended
+from itemwise.displays.style import DASHED, Style, label, legend_beside, legend_handle
 from itemwise.errors import InputError
 from itemwise.words import counted
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from itemwise.numerics.arrays import Floats
 
 MOST_CLASSES = 12  # more panels would be too small to read
-MOST_LINES = 300  # in a cell; beyond, its curves are drawn as a density
+MOST_LINES = 300  # in a cell; more curves are drawn as a density
 LEAST_HEIGHT = 50.0  # points of a panel that can spare room for figures
 Z = 1.96
 
@@ -43,21 +45,28 @@ FIGURES = {
     "guessing": _Figure("guess.", ".2f", "mean guessing"),
     "total_score": _Figure("total", ",.1f", "total score"),
     "information": _Figure("info.", ".3f", "mean information at the model's ability"),
-    "share_negative": _Figure("negative", ".0%", "share of items of negative discrimination"),
+    "share_negative": _Figure("negative", ".0%", "share of items with negative discrimination"),
 }
 
 
 class CellCurvesDisplay(Display):
-    """The curves of the items in each cell of a confusion matrix; true class by predicted class.
+    """Curves of the items in each cell of a confusion matrix; true class by predicted class.
 
-    The frame is long: one row an `item` and `ability`, with the probability that is `expected`
+    The frame is long: one row per `item` and `ability`, with the probability that is `expected`
     there, the item's `discrimination`, and its cell, `true` and `predicted`; all items share
     their abilities. A curve has the colour of the sign of its discrimination, the mean of a cell
     is dark. `ability` draws the model's as a line, `ability_se` the interval around it. `cells`
-    gives the titles: one row a cell, `true` and `predicted`, and any of `name`, `count`,
+    gives the titles: one row per cell, `true` and `predicted`, and any of `name`, `count`,
     `discrimination`, `difficulty`, `guessing`, `total_score`, `information`, `share_negative`.
     Beyond 300 items in a cell, shades show how many curves pass.
     """
+
+    numbers = ("ability", "expected", "discrimination")
+    labels = ("true", "predicted", "item")
+    needed: tuple[str, ...] = ()
+    without = ""
+    x_label, y_label = "ability", "probability of a right response"
+    grid_lines = ""
 
     def __init__(
         self,
@@ -67,16 +76,14 @@ class CellCurvesDisplay(Display):
         ability_se: float | None = None,
         cells: pd.DataFrame | None = None,
     ) -> None:
-        owner = type(self).__name__
-        labels = ("true", "predicted", "item")
-        super().__init__(tidy(frame, owner, ("ability", "expected", "discrimination"), labels))
+        super().__init__(frame)
         self.ability = _finite("ability", ability)
         self.ability_se = _finite("ability_se", ability_se)
         if cells is not None:
             known = [name for name in ("count", *FIGURES) if name in cells]
-            cells = tidy(cells, f"{owner}, for its cells,", known, ("true", "predicted"))
+            cells = tidy(cells, f"{self._owner}, for its cells,", known, ("true", "predicted"))
         self.cells = cells
-        self._table = split(self.frame, cells, owner, MOST_CLASSES)
+        self._table = split(self.frame, cells, self._owner, MOST_CLASSES)
         self._said = _by_cell(cells)
 
     def _size(self) -> tuple[float, float]:
@@ -84,7 +91,7 @@ class CellCurvesDisplay(Display):
         wide = float(np.clip(9.6 / count, 1.0, 3.5))
         return 2.6 + max(3.6, count * wide), 1.6 + max(2.6, count * max(0.86, 0.76 * wide))
 
-    def _draw(self, ax: Axes, style: Style) -> None:
+    def _draw(self, ax: Axes, style: Style) -> list[str]:
         table = self._table
         grid, titles = self._arranged(ax, style)
         grid.draw(ax, style)
@@ -97,32 +104,26 @@ class CellCurvesDisplay(Display):
             if len(curves) > 1:  # the mean of one curve would hide it
                 across, up = grid.x(table.grid, column), grid.y(curves.mean(axis=0), row)
                 ax.plot(across, up, color=style.ink, linewidth=thick, zorder=4)
-            _write_title(ax, style, grid, (row, column), titles.get((row, column), []), len(curves))
+            grid.title(ax, style, (row, column), "\n".join(titles.get((row, column), [])))
+            if not len(curves):
+                text = "no items" if grid.signs(style.small) > 8 else "–"
+                grid.write(ax, style, (row, column), text)
         names = [str(name) for name in table.classes]
         short = grid.signs(1.1 * style.font_size) < 18
         top = names if short else [f"predicted {name}" for name in names]
         right = names if short else [f"true {name}" for name in names]
         grid.name_edges(ax, style, top, right)
-        self._label(ax, style, short=short)
-        legend_beside(style, ax, *self._legend(style, dense=dense))
-        footnote(style, ax, self._notes(dense=dense, figures=_figures_in(titles)))
-
-    def _label(self, ax: Axes, style: Style, *, short: bool) -> None:
-        ax.set_xlabel("ability")
-        ax.set_ylabel("probability of a right response")
         if short:  # no panel has room to say which is which
-            ax.annotate(
-                "predicted →\ntrue ↓",
-                (1.0, 1.0),
-                xycoords="axes fraction",
-                fontsize=style.small,
-                color=style.ink,
-            )
+            corner: dict[str, Any] = {"xycoords": "axes fraction", "fontsize": style.small}
+            ax.annotate("predicted →\ntrue ↓", (1.0, 1.0), color=style.ink, **corner)
+        legend_beside(style, ax, *self._legend(style, dense=dense))
+        figures = any(len(title) > 1 for title in titles.values())
+        return self._notes(dense=dense, figures=figures)
 
     def _arranged(
         self, ax: Axes, style: Style
     ) -> tuple[PanelGrid, dict[tuple[int, int], list[str]]]:
-        """The panels with the longest titles for which there is room, and these titles."""
+        """Return the panels with the longest titles for which there is room, and these titles."""
         shape = (len(self._table.classes),) * 2
         ends = float(self._table.grid[0]), float(self._table.grid[-1])
         for detail in ("uncertain", "figures", "count", "bare"):
@@ -170,22 +171,19 @@ class CellCurvesDisplay(Display):
             ax.fill_between([left, right], bottom, top, zorder=2.5, **band)  # type: ignore[arg-type]
             if low <= self.ability <= high:
                 both = [middle, middle], [bottom, top]
-                ax.plot(*both, color=style.ink, linewidth=1.1, linestyle=(0, (4, 2)), zorder=3.8)
+                ax.plot(*both, color=style.ink, linewidth=1.1, linestyle=DASHED, zorder=3.8)
 
     def _legend(self, style: Style, *, dense: bool) -> tuple[list[Artist], list[str]]:
-        from matplotlib.lines import Line2D
-
         handles: list[Artist] = []
         texts = []
         total = len(self._table.curves)
-        for colour, meaning, chosen in _by_sign(style, self._table.discrimination):
-            handles.append(Line2D([], [], color=colour, linewidth=5.0 if dense else 1.6))
+        for colour, meaning, chosen in by_sign(style, self._table.discrimination):
+            handles.append(legend_handle(color=colour, linewidth=5.0 if dense else 1.6))
             texts.append(f"{meaning}\n({int(chosen.sum()):,} of {counted(total, 'item')})")
-        handles.append(Line2D([], [], color=style.ink, linewidth=2.2))
+        handles.append(legend_handle(color=style.ink, linewidth=2.2))
         texts.append("mean of the cell")
         if self.ability is not None:
-            line = {"color": style.ink, "linewidth": 1.1, "linestyle": (0, (4, 2))}
-            handles.append(Line2D([], [], **line))  # type: ignore[arg-type]
+            handles.append(legend_handle(color=style.ink, linewidth=1.1, linestyle=DASHED))
             texts.append(f"ability of the model\n{self._ability_said()}")
         return handles, texts
 
@@ -203,11 +201,9 @@ class CellCurvesDisplay(Display):
         low, high = self._table.grid[[0, -1]]
         if self.ability is not None and not low <= self.ability <= high:
             notes.append(f"the model's ability of {self.ability:.2f} lies beyond the axis")
-        if self._table.lost:
-            notes.append(f"not shown: {counted(self._table.lost, 'item')} without a whole curve")
+        notes += not_shown(self._table.lost, "item", "without a whole curve")
         if self._table.hidden:
-            kinds = f"{self._table.hidden:,} class{'' if self._table.hidden == 1 else 'es'}"
-            notes.append(f"not shown: {kinds} with fewer items")
+            notes.append(f"not shown: {counted_classes(self._table.hidden)} with fewer items")
         return notes
 
 
@@ -229,7 +225,7 @@ def _by_cell(cells: pd.DataFrame | None) -> dict[tuple[Any, Any], dict[str, Any]
 
 
 def _figure_lines(said: dict[str, Any], signs: int, *, uncertain: bool) -> list[str]:
-    """The figures of a cell in one line, or in two where one would be too long."""
+    """Return the figures of a cell in one line, or in two if one would be too long."""
     parts: tuple[list[str], list[str]] = ([], [])
     for place, (name, one) in enumerate(FIGURES.items()):
         value, error = said.get(name, np.nan), said.get(f"{name}_se", np.nan)
@@ -244,26 +240,12 @@ def _figure_lines(said: dict[str, Any], signs: int, *, uncertain: bool) -> list[
     return [line for line in lines if line]
 
 
-def _figures_in(titles: dict[tuple[int, int], list[str]]) -> bool:
-    return any(len(title) > 1 for title in titles.values())
-
-
-def _by_sign(style: Style, discrimination: Floats) -> list[tuple[str, str, Any]]:
-    """Colour, meaning and items of each sign that occurs; negative last, to lie on top."""
-    groups = [
-        (style.neutral, "discrimination unknown", np.isnan(discrimination)),
-        (style.positive, "discrimination ≥ 0", discrimination >= 0),
-        (style.negative, "discrimination < 0", discrimination < 0),
-    ]
-    return [group for group in groups if group[2].any()]
-
-
 def _draw_items(ax: Axes, style: Style, grid: PanelGrid, table: Cells, most: int) -> bool:
-    """Draw the curves of all cells; say whether one of them had to become a density."""
+    """Draw the curves of all cells; return whether one of them is drawn as a density."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
-    signs = _by_sign(style, table.discrimination)
+    signs = by_sign(style, table.discrimination)
     lines: list[Floats] = []
     colours: list[Floats] = []
     dense = False
@@ -280,7 +262,7 @@ def _draw_items(ax: Axes, style: Style, grid: PanelGrid, table: Cells, most: int
             continue
         for colour, _, chosen in signs:
             curves = table.curves[inside & chosen]
-            # The more lines there are, the more of them lie on each other.
+            # Many lines overlap.
             alpha = float(np.clip(3.5 / np.sqrt(max(len(curves), 1)), 0.25, 0.8))
             across = np.broadcast_to(grid.x(table.grid, column), curves.shape)
             lines.append(np.stack([across, grid.y(curves, row)], axis=-1))
@@ -292,19 +274,3 @@ def _draw_items(ax: Axes, style: Style, grid: PanelGrid, table: Cells, most: int
         )
         ax.add_collection(every, autolim=False)
     return dense
-
-
-def _write_title(
-    ax: Axes,
-    style: Style,
-    grid: PanelGrid,
-    cell: tuple[int, int],
-    title: list[str],
-    count: int,
-) -> None:
-    grid.title(ax, style, cell, "\n".join(title))
-    if not count:
-        left, right, bottom, top = grid.box(*cell)
-        text = "no items" if grid.signs(style.small) > 8 else "–"
-        place = (left + right) / 2, (bottom + top) / 2
-        ax.text(*place, text, ha="center", va="center", fontsize=style.small, color=style.neutral)

@@ -1,4 +1,4 @@
-"""Curves of items, sorted into the cells of a confusion matrix."""
+"""Curves of items by cell of a confusion matrix."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Cells:
     hidden: int  # classes for which there is no room
 
     def inside(self, row: int, column: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which items lie in a cell."""
+        """Return which items are in a cell."""
         found: np.ndarray[Any, np.dtype[np.bool_]] = (self.true == row) & (self.predicted == column)
         return found
 
 
 def split(frame: pd.DataFrame, cells: pd.DataFrame | None, owner: str, most: int) -> Cells:
-    """Sort a long frame into cells; of more than `most` classes, those with most items."""
+    """Sort a long frame into cells; of more than `most` classes, those with the most items."""
     _check_labels(frame, owner)
     order, shape = _by_item(frame, owner)
     rows = frame.iloc[order]
@@ -73,7 +73,7 @@ def split(frame: pd.DataFrame, cells: pd.DataFrame | None, owner: str, most: int
 
 
 def _by_item(frame: pd.DataFrame, owner: str) -> tuple[np.ndarray[Any, Any], tuple[int, int]]:
-    """The order that sorts rows by item and ability, and how many items and abilities there are."""
+    """Return the order of rows by item and ability, and the numbers of items and abilities."""
     import pandas as pd
 
     codes, items = pd.factorize(frame["item"], use_na_sentinel=False)
@@ -102,7 +102,7 @@ def _check_grid(ability: Floats, rows: pd.DataFrame, owner: str) -> None:
         item = rows["item"].iloc[int(np.argmin(same)) * ability.shape[1]]
         raise InputError(
             f"{owner} needs every item at the same finite abilities, but item '{item}' "
-            f"has others than item '{rows['item'].iloc[0]}'."
+            f"has other abilities than item '{rows['item'].iloc[0]}'."
         )
     if (np.diff(ability[0]) <= 0).any() or not np.isfinite(ability[0]).all():
         raise InputError(
@@ -125,7 +125,7 @@ def _check_one_cell(rows: pd.DataFrame, name: str, shape: tuple[int, int], owner
 
 
 def _classes(frame: pd.DataFrame, cells: pd.DataFrame | None) -> list[Any]:
-    """In the order of the categories where there are any, else of their first appearance."""
+    """Return classes in the order of categories if there are any, else of appearance."""
     import pandas as pd
 
     found: dict[Any, None] = {}
@@ -138,7 +138,7 @@ def _classes(frame: pd.DataFrame, cells: pd.DataFrame | None) -> list[Any]:
 
 
 def _largest(classes: list[Any], items: pd.DataFrame, most: int) -> list[Any]:
-    """The classes with most items, true or predicted, in their old order."""
+    """Return the classes with the most items, true or predicted, in their old order."""
     if len(classes) <= most:
         return classes
     count = items["true"].astype(object).value_counts()

@@ -1,4 +1,4 @@
-"""Which of many lines stand out in colour; the others are grey."""
+"""Which of many lines are highlighted in colour; the others are grey."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DASHES: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class Look:
-    """How the line at a place of a list is drawn."""
+    """How the line at a position of a list is drawn."""
 
     place: int
     colour: str
@@ -36,7 +36,7 @@ class Look:
 def wanted(
     owner: str, names: Sequence[Hashable], highlight: Sequence[Hashable] | str | None
 ) -> list[int] | None:
-    """Places of the names to highlight, or an InputError that names the one that is not there."""
+    """Return the positions of the names to highlight; an InputError names one that is missing."""
     if highlight is None:
         return None
     if isinstance(highlight, str) or not isinstance(highlight, Iterable):
@@ -59,10 +59,10 @@ def looks(
     given: Sequence[int] | None,
     order: Sequence[int] | None = None,
 ) -> list[Look]:
-    """Colours and dashes of the lines that stand out: the given ones, or the first of the ranked.
+    """Return colours and dashes of the highlighted lines: the given ones, or the first of `ranked`.
 
-    Up to eight lines all have their colour. Of more, the first seven: grey is that of the rest.
-    `order` are all places in the order of their colours, where another figure has set it.
+    Up to eight lines each have a colour; of more, the first seven, and the rest are grey.
+    `order` holds all positions in the order of their colours, if another figure has set it.
     """
     shown = MOST_COLOURS if given is None else len(given)
     colours = colours_for(style, whole=len(ranked) <= shown)
@@ -81,7 +81,7 @@ def looks(
 
 
 def colours_for(style: Style, *, whole: bool) -> tuple[str, ...]:
-    """The palette; where it does not suffice for the whole, without the grey of the rest."""
+    """Return the palette; if it is too short for the `whole`, without the grey of the rest."""
     colours = style.palette[:MOST_COLOURS]
     if whole:
         return colours
@@ -89,7 +89,7 @@ def colours_for(style: Style, *, whole: bool) -> tuple[str, ...]:
 
 
 def in_order(names: Sequence[Hashable], order: Sequence[Hashable] | None) -> list[int] | None:
-    """Places of the names in the order of their colours; those that it does not name come last."""
+    """Return the positions of the names in the given order; names that it lacks come last."""
     if order is None:
         return None
     ranks = {name: rank for rank, name in enumerate(order)}
@@ -97,7 +97,7 @@ def in_order(names: Sequence[Hashable], order: Sequence[Hashable] | None) -> lis
 
 
 def draw_rest(ax: Axes, style: Style, lines: Sequence[Floats]) -> None:
-    """Draw the lines (n_points, 2) that do not stand out, thin and grey."""
+    """Draw the lines (n_points, 2) that are not highlighted, thin and grey."""
     from matplotlib.collections import LineCollection
 
     if not lines:
@@ -106,3 +106,15 @@ def draw_rest(ax: Axes, style: Style, lines: Sequence[Floats]) -> None:
         LineCollection(list(lines), colors=style.neutral, linewidths=0.8, alpha=0.45, zorder=1.5),
         autolim=False,
     )
+
+
+def draw_curve(ax: Axes, look: Look, curve: Floats, width: float, *, banded: bool = True) -> None:
+    """Draw a highlighted line with its band; `curve` (n_points, 4) has x, y, low and high."""
+    x, y, low, high = curve.T
+    alone = len(x) == 1  # one point would be invisible without a marker
+    if alone:
+        ax.vlines(x, low, high, color=look.colour, alpha=0.5, zorder=2)
+    elif banded:
+        ax.fill_between(x, low, high, color=look.colour, alpha=0.13, linewidth=0, zorder=2)
+    line = {"color": look.colour, "linestyle": look.dashes, "linewidth": width}
+    ax.plot(x, y, marker="o" if alone else "", zorder=4, **line)

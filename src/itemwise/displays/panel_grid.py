@@ -1,4 +1,4 @@
-"""Many small panels on one axes: where each of them, and what is drawn in it, lies.
+"""Panels: many on one axes if they share their scales, or several axes in the place of one.
 
 A hundred axes take seconds to lay out. Panels that share their scales need only one: each is a unit
 square of it, and what is drawn in a panel is moved there.
@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from itemwise.displays.style import Style, label
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from itemwise.numerics.arrays import Floats
 
 UP = (-0.03, 1.03)  # probabilities, with some room
 GAP = 14.0  # points between panels beside each other
-SIGN = 0.54  # width of a sign as a share of the font size
+SIGN = 0.54  # width of a character as a share of the font size
 LINE = 1.3  # height of a line as a multiple of the font size
 POINTS_A_TICK = 24.0
 MOST_COLUMNS = 6
@@ -30,7 +31,7 @@ MOST_COLUMNS = 6
 
 @dataclass(frozen=True)
 class PanelGrid:
-    """Rows and columns of panels that share their scales; lengths are in points on paper."""
+    """Rows and columns of panels that share their scales; lengths are in points."""
 
     rows: int
     columns: int
@@ -41,37 +42,37 @@ class PanelGrid:
     vertical: tuple[float, float] = UP  # limits of a panel; downwards where the first is larger
 
     def x(self, values: Floats, column: int) -> Floats:
-        """Where `values` lie along the axes in the panels of a column."""
+        """Return the x coordinates of `values` in the panels of a column."""
         low, high = self.horizontal
         placed: Floats = (values - low) / (high - low) + column * (1.0 + GAP / self.width)
         return placed
 
     def y(self, values: Floats, row: int) -> Floats:
-        """Where `values` lie up the axes in the panels of a row; the first row is on top."""
+        """Return the y coordinates of `values` in the panels of a row; the first row is on top."""
         low, high = self.vertical
         placed: Floats = (values - low) / (high - low) - row * (1.0 + self.head / self.height)
         return placed
 
     def box(self, row: int, column: int) -> tuple[float, float, float, float]:
-        """Left, right, bottom and top of a panel on the axes."""
+        """Return left, right, bottom and top of a panel on the axes."""
         left, right = self.x(np.array(self.horizontal), column)
         bottom, top = self.y(np.array(self.vertical), row)
         return float(left), float(right), float(bottom), float(top)
 
     def signs(self, font_size: float) -> int:
-        """How many signs stand beside each other in a panel."""
+        """Return how many characters fit in the width of a panel."""
         return int(self.width / (SIGN * font_size))
 
     def cells(self, count: int) -> list[tuple[int, int]]:
-        """Row and column of the first `count` panels, row by row."""
+        """Return row and column of the first `count` panels, row by row."""
         return list(np.ndindex(self.rows, self.columns))[:count]
 
     def draw(
         self, ax: Axes, style: Style, count: int | None = None, names: Sequence[str] | None = None
     ) -> None:
-        """Frames, light lines and ticks of the first `count` panels, or of all.
+        """Draw frames, grid lines and ticks of the first `count` panels, or of all.
 
-        With `names`, these stand at the heights 1, 2, ... of each panel in place of numbers.
+        With `names`, these label the heights 1, 2, ... of each panel in place of numbers.
         """
         from matplotlib.collections import LineCollection
 
@@ -89,7 +90,7 @@ class PanelGrid:
             ax.add_collection(lines_of_all, autolim=False)
         for spine in ax.spines.values():
             spine.set_visible(False)
-        # As many labels as ticks: the same ones in every panel at the edge.
+        # One label per tick, the same in every panel at the edge.
         lowest = [column for row, column in cells if row == self.rows - 1]
         ax.set_xticks(
             np.concatenate([self.x(across, k) for k in lowest]),
@@ -114,8 +115,14 @@ class PanelGrid:
             annotation_clip=False,
         )
 
+    def write(self, ax: Axes, style: Style, cell: tuple[int, int], text: str) -> None:
+        """Write a grey text in the middle of an empty panel."""
+        left, right, bottom, top = self.box(*cell)
+        look: dict[str, Any] = {"fontsize": style.small, "color": style.neutral}
+        ax.text((left + right) / 2, (bottom + top) / 2, text, ha="center", va="center", **look)
+
     def name_edges(self, ax: Axes, style: Style, top: Sequence[str], right: Sequence[str]) -> None:
-        """Names of the columns above and of the rows at the right, and the limits around them."""
+        """Write names of columns above and of rows at the right; set the limits around them."""
         size, room = style.font_size, LINE * style.font_size
         common = {"fontsize": size, "color": style.ink, "fontweight": "bold"}
         for column, name in enumerate(top):
@@ -144,7 +151,7 @@ class PanelGrid:
         inside = found[(found >= low) & (found <= high)]
         if max((len(_written(value)) for value in inside), default=0) <= 2:
             return inside
-        # Long labels at the ends of a panel would run into those of the next.
+        # Long labels at the ends of a panel would run into the next panel.
         edge = 0.1 * (high - low)
         return inside[(inside >= low + edge) & (inside <= high - edge)]
 
@@ -168,7 +175,7 @@ def fitted(
     vertical: tuple[float, float] = UP,
     beside: float = 0.0,
 ) -> PanelGrid:
-    """The grid of panels that fills an axes, with room for a title of so many lines above each.
+    """Return the grid of panels that fills an axes, with titles of so many lines above each.
 
     `beside` is the width, in points, that the layout will take from the axes for a legend.
     """
@@ -183,10 +190,62 @@ def fitted(
 
 
 def arranged(count: int) -> tuple[int, int]:
-    """Rows and columns for so many panels, a little wider than tall."""
+    """Return rows and columns for so many panels, a little wider than tall."""
     rows = 1 if count <= 3 else round(sqrt(count / 1.3))
     columns = min(MOST_COLUMNS, ceil(count / rows))
     return ceil(count / columns), columns
+
+
+def divided(ax: Axes, count: int) -> list[Axes]:
+    """Divide an axes into panels, of which it becomes the first; in a column if it is narrow."""
+    box = ax.get_window_extent()
+    wide = box.width > 0.4 * count * box.height
+    figure: Any = ax.figure
+    place = ax.get_subplotspec()
+    if place is not None:
+        parts = place.subgridspec(*((1, count) if wide else (count, 1)))
+        ax.set_subplotspec(parts[0])
+        return [ax, *(figure.add_subplot(parts[k]) for k in range(1, count))]
+    left, bottom, width, height = ax.get_position().bounds
+    share = 1.25 / (1.25 * count - 0.25)  # of the room, with the gap to the next
+    step = share * (width if wide else height)
+    size = (0.8 * step, height) if wide else (width, 0.8 * step)
+    corners = [
+        (left + step * k, bottom) if wide else (left, bottom + step * (count - 1 - k))
+        for k in range(count)
+    ]
+    ax.set_position((*corners[0], *size))
+    return [ax, *(figure.add_axes((*corner, *size)) for corner in corners[1:])]
+
+
+def panels_by(frame: pd.DataFrame, column: str, alone: str) -> list[tuple[object, pd.DataFrame]]:
+    """Return the rows of each panel by a column, in its order; all as `alone` if it is missing."""
+    if column not in frame.columns:
+        return [(alone, frame)]
+    return list(frame.groupby(column, sort=False, dropna=False, observed=True))
+
+
+def outer_and_other(panels: list[Axes]) -> tuple[Axes, Axes]:
+    """Return the panel with room beside it, for the legend, and the one at the other end."""
+    first, last = panels[0], panels[-1]
+    beside_each_other = last.get_position().x0 > first.get_position().x0
+    return (last, first) if beside_each_other else (first, last)
+
+
+def strip_above(ax: Axes, share: float) -> Axes:
+    """Add an axes above another, which gives up that share of its height."""
+    figure: Any = ax.figure
+    place = ax.get_subplotspec()
+    above: Axes
+    if place is not None:
+        parts = place.subgridspec(2, 1, height_ratios=(share, 1.0 - share))
+        ax.set_subplotspec(parts[1])
+        above = figure.add_subplot(parts[0])
+    else:
+        left, bottom, width, height = ax.get_position().bounds
+        ax.set_position((left, bottom, width, 0.8 * (1.0 - share) * height))
+        above = figure.add_axes((left, bottom + (1.0 - share) * height, width, share * height))
+    return above
 
 
 def _written(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The house style: quiet axes, and colours that colour-blind readers can tell apart.
+"""The house style: quiet axes, and colours that colour-blind readers can distinguish.
 
 It is applied to one axes at a time. Global settings of matplotlib are neither read for
 colours nor changed, so a figure looks the same in every notebook, script and thread.
@@ -19,13 +19,19 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Colormap
+    from matplotlib.lines import Line2D
 
     from itemwise.numerics.arrays import Floats
+
+DASHED: Any = (0, (4, 2))
+DOTTED: Any = (0, (1, 1))
+MOST_SHAPES = 2000  # more marks are drawn as pixels, to keep vector files small
 
 
 @dataclass(frozen=True)
 class Style:
-    """Colours and sizes of a figure; the palette is that of Okabe and Ito (2008), less yellow."""
+    """Colours and sizes of a figure; the palette is Okabe and Ito's (2008) without yellow."""
 
     positive: str = "#0072B2"
     negative: str = "#D55E00"
@@ -55,7 +61,7 @@ STYLE = Style()
 
 
 def styled(changes: dict[str, Any]) -> Style:
-    """The house style with some of its entries changed."""
+    """Return the house style with some of its entries changed."""
     known = [field.name for field in fields(Style)]
     unknown = [name for name in changes if name not in known]
     if unknown:
@@ -66,7 +72,7 @@ def styled(changes: dict[str, Any]) -> Style:
 
 
 def apply(style: Style, ax: Axes) -> None:
-    """Quieten an axes, before or after its content is drawn."""
+    """Style an axes, before or after its content is drawn."""
     ax.set_axisbelow(True)
     for side, spine in ax.spines.items():
         spine.set_visible(side in ("left", "bottom"))
@@ -77,12 +83,12 @@ def apply(style: Style, ax: Axes) -> None:
 
 
 def grid(style: Style, ax: Axes, axis: str = "both") -> None:
-    """Lay light lines under the content."""
+    """Draw light grid lines below the content."""
     ax.grid(visible=True, axis=axis, color=style.faint, linewidth=0.7)  # type: ignore[arg-type]
 
 
 def footnote(style: Style, ax: Axes, notes: Sequence[str]) -> None:
-    """Write notes under the label of the horizontal axis, wherever the layout puts that label."""
+    """Write notes below the label of the x axis, wherever the layout puts it."""
     if not notes:
         return
     ax.annotate(
@@ -99,14 +105,16 @@ def footnote(style: Style, ax: Axes, notes: Sequence[str]) -> None:
     )
 
 
-def legend_beside(style: Style, ax: Axes, handles: Sequence[Artist], texts: Sequence[str]) -> None:
+def legend_beside(
+    style: Style, ax: Axes, handles: Sequence[Artist], texts: Sequence[str], left: float = 1.02
+) -> None:
     """Put the legend to the right of the axes, where it covers nothing."""
-    # Matplotlib drops entries whose label begins with "_"; a name may, so texts are set afterwards.
+    # Matplotlib drops labels that begin with "_", as a name may, so texts are set afterwards.
     legend = ax.legend(
         handles,
         [str(i) for i in range(len(texts))],
         loc="upper left",
-        bbox_to_anchor=(1.02, 1.0),
+        bbox_to_anchor=(left, 1.0),
         borderaxespad=0.0,
         frameon=False,
         fontsize=style.font_size,
@@ -117,16 +125,16 @@ def legend_beside(style: Style, ax: Axes, handles: Sequence[Artist], texts: Sequ
 
 
 def legend_width(style: Style, texts: Iterable[str]) -> float:
-    """About how many points a legend beside an axes takes from it, beyond the margin it had."""
+    """Estimate how many points a legend beside an axes takes from its width."""
     longest = max((len(line) for text in texts for line in text.splitlines()), default=0)
     return (5.0 + 0.55 * longest) * style.font_size
 
 
 def label(name: object, width: int = 32) -> str:
-    r"""A name as one short line that matplotlib shows as it is written.
+    r"""Return a name as one short line that matplotlib shows as it is written.
 
-    Names come from files: they may hold ``$`` (mathematics to matplotlib), line breaks or a
-    whole prompt. A long name loses its middle, since versions and sizes stand at the end.
+    Names come from files: they may contain ``$`` (mathematics to matplotlib), line breaks or a
+    whole prompt. A long name loses its middle, since versions and sizes are often at the end.
     """
     text = "".join(sign if sign.isprintable() else " " for sign in str(name)).strip()
     if len(text) > width:
@@ -169,9 +177,9 @@ def name_beside(
 def names_beside(
     style: Style, ax: Axes, texts: Sequence[str], points: Floats, colours: Sequence[str]
 ) -> None:
-    """Write texts in a column beside the axes, none over another, each led to its point.
+    """Write texts in a column beside the axes without overlap, each with a line to its point.
 
-    `points` (n_texts, 2) are in the coordinates of the data; limits of the axes must be set.
+    `points` (n_texts, 2) are in data coordinates; the limits of the axes must be set.
     """
     if not len(texts):
         return
@@ -183,8 +191,53 @@ def names_beside(
         name_beside(style, ax, texts[row], point, (1.03, height), "axes fraction", colours[row])
 
 
+def name_points(
+    style: Style,
+    ax: Axes,
+    names: Iterable[object],
+    points: Floats,
+    colours: Sequence[str],
+    width: int = 28,
+) -> None:
+    """Write names of at most `width` characters beside the axes, each with a line to its point."""
+    width = min(width, name_width(ax, style))
+    names_beside(style, ax, [label(name, width) for name in names], points, colours)
+
+
+def text_beside(style: Style, ax: Axes, text: str, height: float, **look: Any) -> None:
+    """Write a text to the right of the axes, at a height in data coordinates."""
+    settings: dict[str, Any] = {"fontsize": style.small, "color": style.ink, "x": 1.02} | look
+    ax.annotate(
+        text,
+        xy=(settings.pop("x"), height),
+        xycoords=("axes fraction", "data"),
+        va="center",
+        annotation_clip=False,
+        **settings,
+    )
+
+
+def lone_marker(points: Floats) -> str:
+    """Return the marker of a line; without one, a line of one point would be invisible."""
+    return "o" if len(points) == 1 else ""
+
+
+def legend_handle(**look: Any) -> Line2D:
+    """Return a line or marker for a legend, which is drawn nowhere else."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], **look)
+
+
+def colour_map(style: Style, *colours: str) -> Colormap:
+    """Return a colour map through the given colours; what is not a number is light grey."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("house", colours).with_extremes(bad=style.faint)
+
+
 def colour_bar(style: Style, ax: Axes, shades: ScalarMappable, **settings: Any) -> None:
-    """The scale of colours, beside the axes."""
+    """Draw the colour scale beside the axes."""
     bar = ax.figure.colorbar(shades, ax=ax, pad=0.02, aspect=30, **settings)
     bar.outline.set_visible(False)
     bar.ax.yaxis.label.set(size=style.font_size, color=style.ink)
@@ -192,26 +245,32 @@ def colour_bar(style: Style, ax: Axes, shades: ScalarMappable, **settings: Any) 
 
 
 def lines_that_fit(ax: Axes, font_size: float) -> int:
-    """How many lines of text can stand above each other along an axes."""
+    """Return how many lines of text fit along the height of an axes."""
     inches = ax.get_window_extent().height / ax.figure.dpi
     return int(72.0 * inches / (1.25 * font_size))
 
 
+def columns_that_fit(ax: Axes, font_size: float) -> int:
+    """Return how many vertical texts fit along the width of an axes."""
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    return int(72.0 * inches / (1.25 * font_size))
+
+
 def signs_that_fit(ax: Axes, font_size: float) -> int:
-    """How many signs of text can stand beside each other along an axes, at least twenty."""
+    """Return how many characters fit along the width of an axes, at least twenty."""
     inches = ax.get_window_extent().width / ax.figure.dpi
     return max(20, int(72.0 * inches / (0.5 * font_size)))
 
 
 def name_width(ax: Axes, style: Style) -> int:
-    """How long names beside an axes may be without pressing it together."""
+    """Return how many characters a name beside an axes may have, to leave the axes enough room."""
     return min(32, max(18, int(0.45 * signs_that_fit(ax, style.font_size))))
 
 
 def spread(positions: Floats, gap: float, low: float, high: float) -> Floats:
-    """Ascending positions, moved as little as needed to stand `gap` apart within the limits.
+    """Move ascending positions as little as needed to be `gap` apart within the limits.
 
-    Least squares by pooling neighbours: a cluster moves apart around its own middle.
+    Least squares by pooling neighbours: a cluster spreads around its own middle.
     """
     steps = gap * np.arange(len(positions))
     pools: list[tuple[float, int]] = []
@@ -223,7 +282,7 @@ def spread(positions: Floats, gap: float, low: float, high: float) -> Floats:
         pools.append((mean, size))
     pooled = np.repeat([mean for mean, _ in pools], [size for _, size in pools])
     last = steps[-1] if len(steps) else 0.0
-    # Where even the whole height is too short, the lower end wins.
+    # If even the whole height is too short, the lower end wins.
     placed: Floats = np.clip(pooled, low, max(low, high - last)) + steps
     return placed
 

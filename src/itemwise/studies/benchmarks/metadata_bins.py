@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from itemwise.displays.base import tidy
+from itemwise.displays.display import tidy
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.results import Result

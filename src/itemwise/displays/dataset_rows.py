@@ -1,0 +1,189 @@
+"""Rows of data sets: their mean parameters, and the distribution of difficulty in each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from itemwise.arguments import as_number
+from itemwise.displays.display import Display, not_shown, remark
+from itemwise.displays.interval_rows import Rows
+from itemwise.displays.smoothing import draw_violin
+from itemwise.displays.style import (
+    Style,
+    apply,
+    grid,
+    label,
+    lines_that_fit,
+    name_width,
+    text_beside,
+)
+from itemwise.errors import InputError
+from itemwise.numerics.robust import padded, robust_limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from itemwise.numerics.arrays import Floats
+
+MOST_ROWS = 80
+PARAMETERS = ("difficulty", "discrimination")
+WIDENED = 0.3  # of the range of the means, at each end, for thin bars
+PANELS = ((0.0, 0.48), (0.52, 0.48))  # left end and width, as shares of the axes
+
+
+class DatasetsDisplay(Rows):
+    """Mean difficulty and mean discrimination of each data set, the hardest on top.
+
+    The frame has one row per data set, which is its index: `difficulty_mean`,
+    `difficulty_mean_se`, `discrimination_mean`, `discrimination_mean_se`, and if known, the
+    standard deviations of the instances, `difficulty_deviation` and `discrimination_deviation`. A
+    thick bar reaches 1.96 standard errors of the mean both ways, a thin one the standard deviation
+    of the instances. At most 80 rows are drawn, the hardest.
+    """
+
+    numbers = tuple(f"{name}_{part}" for name in PARAMETERS for part in ("mean", "mean_se"))
+    optional = tuple(f"{name}_deviation" for name in PARAMETERS)
+    needed = ("difficulty_mean",)
+    infinite = True
+    without = "a mean difficulty"
+    order, most_rows = "difficulty_mean", MOST_ROWS
+    further = ("easier data set",)
+    inches = (8.4, 4.4)
+    least_height, margin = 2.2, 1.5
+    grid_lines = ""
+
+    def _draw_rows(self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats) -> list[str]:
+        ax.hlines(height, 0.0, 1.0, color=style.faint, linewidth=0.7, zorder=0)
+        ax.set_xlim(0.0, 1.0)
+        ax.set_xticks([])
+        ax.tick_params(length=0)
+        for side in ("left", "bottom"):
+            ax.spines[side].set_visible(False)
+        beyond = sum(
+            _draw_parameter(ax.inset_axes((left, 0.0, width, 1.0)), style, rows, name)
+            for (left, width), name in zip(PANELS, PARAMETERS, strict=True)
+        )
+        below = 2.2 * style.font_size  # the numbers of the panels are above the label
+        ax.set_xlabel("mean of the instances (bar: ±1.96 standard errors)", labelpad=below)
+        notes = []
+        if any(name in self.frame.columns for name in self.optional):
+            notes.append("thin bar: ± standard deviation of the instances, cut at the edge")
+        negative = int((rows["discrimination_mean"] < 0).sum())
+        return [
+            *notes,
+            *remark("orange: negative mean discrimination ({})", negative, "data set"),
+            *remark("arrow: beyond the axis ({})", beyond, "mean"),
+        ]
+
+
+def _draw_parameter(ax: Axes, style: Style, rows: pd.DataFrame, name: str) -> int:
+    """Draw one parameter; return the number of means beyond the axis, drawn as arrows."""
+    apply(style, ax)
+    ax.patch.set_visible(False)
+    mean, height = rows[f"{name}_mean"].to_numpy(), np.arange(1, len(rows) + 1)
+    reach = 1.96 * np.where(np.isfinite(rows[f"{name}_mean_se"]), rows[f"{name}_mean_se"], 0.0)
+    negative = rows["discrimination_mean"].to_numpy() < 0
+    colours = np.where(negative, style.negative, style.positive)
+    spread = rows[f"{name}_deviation"] if f"{name}_deviation" in rows.columns else 0.0 * mean
+    low, high = _parameter_limits(mean, reach, np.asarray(spread))
+    ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
+    ax.hlines(height, mean - spread, mean + spread, color=colours, linewidth=0.8, alpha=0.5)
+    ax.hlines(height, mean - reach, mean + reach, color=colours, linewidth=3.2, alpha=0.45)
+    inside = (mean >= low) & (mean <= high)
+    ax.scatter(mean[inside], height[inside], s=16, color=colours[inside], zorder=3)
+    for marker, out, edge in (("<", mean < low, low), (">", mean > high, high)):
+        edges = np.full(int(out.sum()), edge)
+        ax.scatter(edges, height[out], s=30, marker=marker, color=colours[out], clip_on=False)
+    ax.set_xlim(low, high)
+    ax.set_ylim(len(rows) + 0.7, 1 - 0.7)
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    ax.set_title(name, fontsize=1.1 * style.font_size, color=style.ink)
+    grid(style, ax, "x")
+    return int((mean < low).sum() + (mean > high).sum())
+
+
+def _parameter_limits(mean: Floats, reach: Floats, spread: Floats) -> tuple[float, float]:
+    """Return limits for dots, thick bars and zero; thin bars may widen them, but not by much."""
+    low, high = robust_limits(np.concatenate([mean, mean - reach, mean + reach, [0.0]]))
+    more = WIDENED * (high - low)
+    thin = np.concatenate([mean - spread, mean + spread])
+    thin = np.clip(thin[np.isfinite(thin)], low - more, high + more)
+    return padded((min(low, *thin, high), max(high, *thin, low)))
+
+
+class DistributionsDisplay(Display):
+    """Distribution of difficulty in each data set, the hardest on top.
+
+    The frame has one row per item: `group` names the column of data sets, `value` that of numbers.
+    Each shape shows the density of values within ±`limit`; its bar reaches from the first quartile
+    to the third, the dot is the mean. The share of values beyond the limit is written beside it. At
+    most 80 data sets are drawn, the hardest by their mean within the limit.
+    """
+
+    infinite = True
+    grid_lines = "x"
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        value: str = "difficulty",
+        group: str = "dataset",
+        limit: float = 6.0,
+    ) -> None:
+        if not as_number(limit) > 0:
+            raise InputError(f"limit is {limit!r}, but it should be a number above 0, such as 6.")
+        self.value, self.group, self.limit = value, group, limit
+        self.numbers, self.labels = (value,), (group,)
+        self.nothing = f"the column '{value}' holds no number within ±{limit:g}."
+        super().__init__(frame)
+
+    def _prepare(self) -> None:
+        """Find name, values within the limit and share beyond of each data set, hardest first."""
+        sets: list[tuple[Any, Floats, float]] = []
+        self._empty = 0
+        groups = self._rows.groupby(self.group, sort=False, dropna=False, observed=True)
+        for name, column in groups[self.value]:
+            values = column.to_numpy()
+            inside = values[np.abs(values) <= self.limit]
+            if inside.size:
+                sets.append((name, inside, 1.0 - inside.size / values.size))
+            else:
+                self._empty += 1
+        if not sets:
+            raise InputError(f"{self._owner} has nothing to draw: {self.nothing}")
+        self._sets = sorted(sets, key=lambda one: -float(one[1].mean()))
+
+    def _size(self) -> tuple[float, float]:
+        return 7.2, max(2.2, 1.3 + 0.3 * min(len(self._sets), MOST_ROWS))
+
+    def _draw(self, ax: Axes, style: Style) -> list[str]:
+        shown = max(1, min(len(self._sets), MOST_ROWS, lines_that_fit(ax, style.font_size)))
+        sets = self._sets[:shown]
+        every = np.concatenate([values for _, values, _ in sets])
+        low, high = padded((float(every.min()), float(every.max())))
+        if low < 0 < high:
+            ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
+        for height, (_, values, beyond) in enumerate(sets, start=1):
+            draw_violin(ax, style, values, height, (low, high), style.positive)
+            colour = style.ink if beyond else style.neutral
+            text_beside(style, ax, _percent(beyond), height, x=1.01, color=colour)
+        ax.set_xlim(low, high)
+        ax.set_ylim(shown + 0.7, 0.3)
+        width = name_width(ax, style)
+        ax.set_yticks(range(1, shown + 1), [label(name, width) for name, *_ in sets])
+        ax.tick_params(axis="y", length=0)
+        ax.set_xlabel(f"{label(self.value)} (bar: middle half, dot: mean)")
+        outside = f"without a value within ±{self.limit:g}"
+        return [
+            f"right: share of values beyond ±{self.limit:g}, which are not drawn",
+            *not_shown(len(self._sets) - shown, "easier data set"),
+            *not_shown(self._empty, "data set", outside),
+        ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"

@@ -1,0 +1,264 @@
+"""Rows with intervals: one row per name, from the top down, a dot and the interval around it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from itemwise.displays.display import Display, flags, not_shown, remark
+from itemwise.displays.style import Style, label, lines_that_fit, name_width, text_beside
+from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from itemwise.numerics.arrays import Array, Floats
+
+NAMED_AT_EACH_END = 5
+
+
+class Rows(Display):
+    """The first rows, one below the other, each with its name at the left."""
+
+    order: str  # the column that ranks the rows, the highest on top
+    most_rows = 60
+    spare_lines = 0  # lines of text to keep free
+    least_height, margin, row_height = 1.8, 1.2, 0.19  # inches
+    row_pad = 0.7  # beyond the first and the last row
+    further: tuple[str, ...] = ("row",)  # noun and reason of the rows for which there is no room
+    grid_lines = "x"
+
+    def _prepare(self) -> None:
+        self._rows = self._rows.sort_values(self.order, ascending=False, kind="stable")
+
+    def _wanted(self) -> int:
+        return min(len(self._rows), self.most_rows)
+
+    def _size(self) -> tuple[float, float]:
+        height = self.margin + self.row_height * self._wanted()
+        return self.inches[0], max(self.least_height, height)
+
+    def _draw(self, ax: Axes, style: Style) -> list[str]:
+        fit = lines_that_fit(ax, style.font_size) - self.spare_lines
+        shown = max(1, min(self._wanted(), fit))
+        rows, height = self._rows.iloc[:shown], np.arange(1.0, shown + 1)
+        ax.set_yticks(height, [label(name, name_width(ax, style)) for name in rows.index])
+        ax.set_ylim(shown + self.row_pad, 1 - self.row_pad)
+        notes = self._draw_rows(ax, style, rows, height)
+        return [*notes, *not_shown(len(self._rows) - shown, *self.further)]
+
+    @abstractmethod
+    def _draw_rows(
+        self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats
+    ) -> Sequence[str]:
+        """Draw the rows at their heights; return the notes to write below."""
+
+
+class AllRows(Display):
+    """All rows, one below the other; with names if there is room for them, else with ranks."""
+
+    most_names = 60  # of more rows, the names would be too small to read
+    least_height, margin, row_height = 1.9, 1.4, 0.22  # inches
+    row_pad = 0.7
+    unnamed_label = "rank"  # of the y axis without names
+    grid_lines = "x"
+
+    def _size(self) -> tuple[float, float]:
+        rows = len(self._rows)
+        height = max(self.least_height, self.margin + self.row_height * rows)
+        return self.inches[0], height if rows <= self.most_names else 7.0
+
+    def _draw(self, ax: Axes, style: Style) -> list[str]:
+        count = len(self._rows)
+        pad = self.row_pad + 0.01 * count
+        ax.set_ylim(count + pad, 1 - pad)
+        notes = self._draw_rows(ax, style, np.arange(1.0, count + 1), few=count <= self.most_names)
+        names = self._names(name_width(ax, style))
+        if count <= min(lines_that_fit(ax, style.font_size), self.most_names):
+            ax.set_yticks(range(1, count + 1), names)
+        else:
+            ax.set_ylabel(self.unnamed_label)
+            self._name_some(ax, style, names)
+        return list(notes)
+
+    def _names(self, width: int) -> list[str]:
+        return [label(name, width) for name in self._rows.index]
+
+    def _name_some(self, ax: Axes, style: Style, names: list[str]) -> None:
+        """Name some rows if there is no room for all names."""
+
+    @abstractmethod
+    def _draw_rows(self, ax: Axes, style: Style, height: Floats, *, few: bool) -> Sequence[str]:
+        """Draw the rows at their heights; return the notes to write below."""
+
+
+class RankingDisplay(AllRows):
+    """Estimates in order, best on top; each bar reaches 1.96 standard errors both ways.
+
+    The frame has one row per name, which is its index. Beyond 60 rows, or on an axes too small
+    for a name at each row, the vertical axis shows ranks and only both ends are named.
+    """
+
+    infinite = True
+    least_height, margin, row_height = 1.6, 1.0, 0.19
+    row_pad = 0.6
+
+    def __init__(self, frame: pd.DataFrame, *, estimate: str = "ability", se: str = "se") -> None:
+        self.estimate, self.se = estimate, se
+        self.numbers, self.needed = (estimate, se), (estimate,)
+        self.without = label(estimate)
+        super().__init__(frame)
+
+    def _prepare(self) -> None:
+        self._rows = self._rows.sort_values(self.estimate, ascending=False, kind="stable")
+
+    def _draw_rows(self, ax: Axes, style: Style, height: Floats, *, few: bool) -> list[str]:
+        value = self._rows[self.estimate].to_numpy()
+        reach = 1.96 * self._rows[self.se].to_numpy()
+        finite = np.isfinite(value)
+        sure = finite & np.isfinite(reach)
+        limits = _ranking_limits(value, reach)
+        size, width, colour = 22.0 if few else 5.0, 1.6 if few else 0.7, style.positive
+        left, right = value[sure] - reach[sure], value[sure] + reach[sure]
+        ax.hlines(height[sure], left, right, color=colour, linewidth=width, alpha=0.45, zorder=2)
+        for rows, fill in ((sure, colour), (finite & ~sure, style.paper)):
+            x, y = value[rows], height[rows]
+            ax.scatter(x, y, s=size, facecolor=fill, edgecolor=colour, zorder=3)
+        for marker, beyond, edge in zip("<>", (-np.inf, np.inf), limits, strict=True):
+            y = height[value == beyond]
+            edges, look = np.full(len(y), edge), {"color": colour, "marker": marker}
+            ax.scatter(edges, y, s=1.6 * size, zorder=3, clip_on=False, **look)  # type: ignore[arg-type]
+        ax.set_xlim(limits)
+        bar = f" (bar: ±1.96 {label(self.se)})" if sure.any() else ""
+        ax.set_xlabel(f"{label(self.estimate)}{bar}")
+        return [
+            *remark("hollow: no finite standard error ({})", int((finite & ~sure).sum()), "row"),
+            *remark(
+                f"arrow: infinite {label(self.estimate)} ({{}})", int(np.isinf(value).sum()), "row"
+            ),
+        ]
+
+    def _name_some(self, ax: Axes, style: Style, names: list[str]) -> None:
+        """Write rank and name of the first and the last rows beside the axes."""
+        ax.set_yticks(_rank_ticks(len(names)))
+        fit = lines_that_fit(ax, style.font_size)
+        ends = max(1, min(NAMED_AT_EACH_END, (fit - 1) // 2, len(names) // 2))
+        numbered = [f"{rank}  {name}" for rank, name in enumerate(names, start=1)]
+        for height, side, lines in (
+            (1.0, "top", numbered[:ends]),
+            (0.0, "bottom", numbered[-ends:]),
+        ):
+            ax.annotate(
+                "\n".join(lines),
+                xy=(1.02, height),
+                xycoords="axes fraction",
+                va=side,
+                fontsize=style.font_size,
+                color=style.ink,
+                annotation_clip=False,
+            )
+
+
+def _ranking_limits(value: Floats, reach: Floats) -> tuple[float, float]:
+    """Return limits for all dots and their bars, unless a few huge bars would squash the rest."""
+    seen = np.isfinite(value)
+    if not seen.any():
+        return -1.0, 1.0
+    value, reach = value[seen], np.where(np.isfinite(reach), reach, 0.0)[seen]
+    shown = np.minimum(reach, max(np.ptp(value), 2.0 * np.median(reach)))
+    low, high = float((value - shown).min()), float((value + shown).max())
+    pad = 0.04 * (high - low) or max(1.0, 0.1 * abs(low))
+    return low - pad, high + pad
+
+
+def _rank_ticks(count: int) -> list[int]:
+    from matplotlib.ticker import MaxNLocator
+
+    ticks = MaxNLocator(nbins=6, integer=True).tick_values(0, count)
+    return [max(1, int(tick)) for tick in ticks if 0 <= tick <= count]
+
+
+class RatingsDisplay(Rows):
+    """Ratings, best on top; a bar is the 95 % range, blue where it overlaps that of the leader.
+
+    The frame has one row per respondent, which is its index: `rating`, `low` and `high`. At most
+    60 rows are drawn, the best ones.
+    """
+
+    numbers = ("rating", "low", "high")
+    order = "rating"
+    without = "a finite rating and range"
+    further = ("row", "of lower rating")
+    x_label = "rating (bar: 95 % range)"
+
+    def _draw_rows(self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats) -> list[str]:
+        rating, low, high = (rows[name].to_numpy() for name in self.numbers)
+        colours = np.where(high >= low[0], style.positive, style.neutral)
+        ax.axvspan(low[0], high[0], color=style.positive, alpha=0.07, linewidth=0, zorder=0)
+        ax.hlines(height, low, high, color=colours, linewidth=1.6, alpha=0.5, zorder=2)
+        ax.scatter(rating, height, s=22, color=colours, zorder=3)
+        if len(self._rows) == 1:
+            return []
+        alike = int((self._rows["high"] >= self._rows["low"].iloc[0]).sum()) - 1
+        return remark("blue: the leader and {} whose range overlaps its own", alike, "other") or [
+            "no range overlaps that of the leader"
+        ]
+
+
+class LeaderboardDisplay(Rows):
+    """Accuracy with its interval, best on top; beside it the rank and its interval.
+
+    The frame has one row per respondent, which is its index: `accuracy`, `rank`, each with `_low`
+    and `_high`, and if known, whether it is `leading`, and its `board` if there are several. At
+    most 60 rows are drawn, the best.
+    """
+
+    ranks = ("rank", "rank_low", "rank_high")
+    accuracies = ("accuracy", "accuracy_low", "accuracy_high")
+    numbers = (*ranks, *accuracies)
+    needed = ("accuracy", *ranks)
+    without = "accuracy and rank"
+    further = ("row", "of higher rank number")
+    inches = (7.6, 4.4)
+    least_height, margin, spare_lines = 1.9, 1.3, 1
+    x_label = "accuracy (bar: interval)"
+
+    def _prepare(self) -> None:
+        self._boards = "board" in self.frame.columns
+        order = [*(["board"] if self._boards else []), "rank", "rank_low"]
+        self._rows = self._rows.sort_values(order, kind="stable")
+
+    def _draw_rows(self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats) -> list[str]:
+        value, low, high = (rows[name].to_numpy() for name in self.accuracies)
+        leading = flags(rows, "leading", default=True)
+        colours = np.where(leading, style.positive, style.neutral)
+        sure: Array = np.isfinite(low) & np.isfinite(high)
+        ends = low[sure], high[sure]
+        ax.hlines(height[sure], *ends, color=colours[sure], linewidth=1.8, alpha=0.5)
+        face = np.where(sure, colours, style.paper)
+        ax.scatter(value, height, s=22, facecolor=face, edgecolor=colours, zorder=3)
+        text_beside(style, ax, "rank", 0.0)
+        for at, (_, row) in zip(height, rows.iterrows(), strict=True):
+            text_beside(style, ax, self._said_rank(row), at)
+        return [
+            *self._said_leading(int(leading.sum())),
+            *remark("hollow: no interval ({})", int((~sure).sum()), "row"),
+        ]
+
+    def _said_rank(self, row: pd.Series) -> str:
+        rank, low, high = (row[name] for name in self.ranks)
+        may = f"  ({low:.0f} to {high:.0f})" if low < high else ""
+        board = f"board {row['board']}: " if self._boards else ""
+        return f"{board}{rank:.0f}{may}"
+
+    def _said_leading(self, leading: int) -> list[str]:
+        if "leading" not in self._rows.columns or len(self._rows) == 1:
+            return []
+        if leading > 1:
+            others = counted(leading - 1, "other")
+            return [f"blue: the first and {others} that cannot be distinguished from it"]
+        return ["blue: the first, which differs significantly from all others"]
