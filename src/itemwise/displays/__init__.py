@@ -10,6 +10,9 @@ from itemwise.lazily import lazily
 
 if TYPE_CHECKING:
     from itemwise.displays.display import Display as Display
+    from itemwise.displays.heat_maps import HeatMapDisplay as HeatMapDisplay
+    from itemwise.displays.interval_rows import RankingDisplay as RankingDisplay
+    from itemwise.displays.share_curves import CharacteristicDisplay as CharacteristicDisplay
 
 # By registry name: module and class.
 _REGISTRY = {
