@@ -110,7 +110,7 @@ def test_gaps_text_and_other_orders_of_columns_are_fine(kind):
     table.loc["p7"] = np.nan
     made = AlgorithmSelector(kind, regressor=TREE)
     selector = made.fit(features, table.iloc[::-1])  # by name
-    assert "1 problem without any run: left out." in selector.notes_
+    assert "Left out, without any run: 1 problem." in selector.notes_
     assert list(selector.feature_names_in_) == ["noise", "hard", "colour"]
     turned = features[["colour", "hard", "noise"]]
     np.testing.assert_array_equal(selector.predict(turned), selector.predict(features))
@@ -160,7 +160,7 @@ def test_tables_that_cannot_be_used_are_refused():
     made = AlgorithmSelector(regressor=TREE)
     with pytest.raises(InputError, match="one dimension, but it should be a table"):
         made.fit(features, table["quick"])
-    with pytest.raises(InputError, match="2 algorithms, but a portfolio needs 3"):
+    with pytest.raises(InputError, match="2 algorithms, but a portfolio needs at least 3"):
         made.fit(features, table[["quick", "poor"]])
     with pytest.raises(InputError, match="y names the item 'q0'"):
         made.fit(features, table.set_axis([f"q{k}" for k in range(40)]))

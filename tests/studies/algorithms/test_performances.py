@@ -121,12 +121,12 @@ def test_without_a_cutoff_a_crash_counts_as_the_worst_that_is_recorded():
     assert found.given.loc["p", "b"] == 12.0
     assert found.given.loc["p", "a"] == 1.0
     assert found.notes[0].startswith("4 runs timed out or failed, and no cut-off is known: counted")
-    assert "the worst that is recorded, 12." in found.notes[0]
+    assert "the worst value on record, 12." in found.notes[0]
 
 
 def test_missing_runs_are_counted_in_a_note():
     (note,) = as_performances(TIMES, better="lower").notes
-    assert note.startswith("1 of 12 runs missing: curves go without them;")
+    assert note.startswith("1 of 12 runs missing: curves ignore them;")
 
 
 def test_a_frame_may_say_which_values_are_good_but_the_caller_decides():
@@ -134,7 +134,7 @@ def test_a_frame_may_say_which_values_are_good_but_the_caller_decides():
     table.attrs = {"better": "lower", "measure": "runtime", "notes": ["From afar."]}
     found = as_performances(table)
     assert (found.better, found.transform) == ("lower", "negate")
-    assert found.notes[:2] == ("From afar.", "Lower is better, as the table says of runtime.")
+    assert found.notes[:2] == ("From afar.", "Lower is better, as the table states for runtime.")
     turned = as_performances(table, better="higher")
     assert turned.better == "higher"
     assert turned.notes[0] == "From afar."
@@ -195,8 +195,8 @@ def test_rows_and_columns_without_a_run_are_left_out_and_named():
     found = as_performances(table)
     pd.testing.assert_frame_equal(found.modelled, ACCURACY)
     assert found.notes == (
-        "1 algorithm (d) without any run: left out.",
-        "1 problem (x) without any run: left out.",
+        "Left out, without any run: 1 algorithm (d).",
+        "Left out, without any run: 1 problem (x).",
     )
 
 
@@ -237,7 +237,7 @@ def test_fewer_grades_than_asked_for_are_said():
     grades = found.grades(5)
     assert np.nanmax(grades) == 2
     (note,) = found.notes_on_grades(grades, 5)
-    assert note.startswith("3 grades in place of 5")
+    assert note.startswith("3 grades instead of 5")
 
 
 def test_too_few_different_values_cannot_be_graded():
@@ -261,14 +261,14 @@ def test_every_way_to_turn_runtimes_keeps_their_order(times):
 @pytest.mark.parametrize(
     ("table", "settings", "said"),
     [
-        (ACCURACY[["a"]], {}, "There is 1 algorithm, but a portfolio needs 3 or more"),
-        (ACCURACY[["a", "b"]], {}, "There are 2 algorithms, but a portfolio needs 3 or more"),
-        (ACCURACY[:2], {}, "There are 2 problems, but a portfolio needs 3 or more"),
+        (ACCURACY[["a"]], {}, "There is 1 algorithm, but a portfolio needs at least 3"),
+        (ACCURACY[["a", "b"]], {}, "There are 2 algorithms, but a portfolio needs at least 3"),
+        (ACCURACY[:2], {}, "There are 2 problems, but a portfolio needs at least 3"),
         (ACCURACY * np.nan, {}, "There are 0 algorithms"),
-        (ACCURACY * 0, {}, "Every performance is 0: nothing tells problems or algorithms apart"),
+        (ACCURACY * 0, {}, "Every performance is 0, so problems and algorithms cannot"),
         (ACCURACY.replace(0.5, np.inf), {}, "of 'a' on 'q' is infinite. Give timeouts as"),
         (ACCURACY.assign(x="m"), {}, r"1 column \(x\) without numbers.*table.set_index"),
-        (ACCURACY.assign(x="m"), {}, "A long table becomes one with runs.pivot"),
+        (ACCURACY.assign(x="m"), {}, "Reshape a long table: runs.pivot"),
         (ACCURACY > 0.3, {}, r"3 columns \(a, b, c\) of True and False.*itemwise.calibrate"),
         ((ACCURACY > 0.3).astype("boolean"), {}, "of True and False"),
         (ACCURACY.astype(complex), {}, "without numbers"),
@@ -282,14 +282,14 @@ def test_every_way_to_turn_runtimes_keeps_their_order(times):
         (7, {}, r"has 0 dimensions.*itemwise.read_runs\(path\)"),
         (ACCURACY, {"better": "best"}, "better is 'best', but it should be 'higher' or 'lower'"),
         (ACCURACY, {"transform": "log"}, "transform is 'log', but it should be one of raw, negate"),
-        (TIMES, {"better": "lower", "transform": "raw"}, "'raw' is for measures of which higher"),
-        (ACCURACY, {"transform": "negate"}, "do not go together"),
+        (TIMES, {"better": "lower", "transform": "raw"}, "'raw' is for measures where higher"),
+        (ACCURACY, {"transform": "negate"}, "does not fit better"),
         (-TIMES, {"better": "lower", "transform": "reciprocal"}, "down to -12. Use transform="),
         (ACCURACY, {"bounds": (0, 0.95)}, "of 'c' on 'r' is 1, outside the bounds 0 to 0.95"),
         (
             TIMES,
             {"better": "lower", "cutoff": 10, "penalty": 10, "bounds": (0, 10)},
-            r"timed out counts as 100 by its penalty, outside the bounds 0 to 10.*\(0, 100\)",
+            r"a timed-out run counts as 100, outside the bounds 0 to 10.*\(0, 100\)",
         ),
         (ACCURACY, {"bounds": (1, 0)}, r"bounds is \(1, 0\), but it should be \(low, high\)"),
         (ACCURACY, {"bounds": (0, np.nan)}, "low below high"),
@@ -316,5 +316,5 @@ def test_what_a_scenario_notes_is_noted():
 
 
 def test_of_a_runtime_higher_cannot_be_better():
-    with pytest.raises(InputError, match="the scenario says that 'time' is a runtime"):
+    with pytest.raises(InputError, match="'time' is a runtime in this scenario"):
         as_performances(scenario(), better="higher")

@@ -50,7 +50,7 @@ def test_beyond_the_strong_ones_the_nearest_come_first_and_it_is_said():
     found = kept(size=4)
     assert found.algorithms == ("falling", "rising", "near", "low")
     assert found.notes == (
-        "near, low: never within epsilon = 0 of the best curve; ordered by how near they come.",
+        "Never within epsilon = 0 of the best curve: near, low; ranked by how close they come.",
     )
     assert kept(size=2).notes == ()
 
@@ -138,6 +138,6 @@ def test_a_missing_run_adds_to_a_portfolio_what_the_worst_one_adds():
 
 def test_keeping_all_is_no_advice_and_says_what_to_do():
     assert kept(epsilon=2.0).meaning == (
-        "All 4 algorithms are kept, falling first, by share of problems at which it is close to "
-        "the best curve. To keep fewer, ask for a size or a smaller epsilon."
+        "All 4 algorithms are kept, falling first, ranked by the share of problems at which each "
+        "is close to the best curve. To keep fewer, give a size or a smaller epsilon."
     )

@@ -204,19 +204,19 @@ def test_methods_are_compared_fold_by_fold():
     ahead = compared_in_folds(hard, hard + 0.5 + 0.01 * np.sin(np.arange(10)))
     assert "told apart" not in ahead.meaning
     mixed = compared_in_folds(hard, hard[::-1] + 0.5)
-    assert mixed.meaning.endswith(". airt and topset cannot be told apart there.")
+    assert mixed.meaning.endswith(". airt and topset do not differ significantly at this size.")
 
 
 def test_few_folds_are_judged_by_students_t():
     more = np.array([0.2, 1.0, 0.6])  # 0.6 ± 0.23: 2.6 standard errors, of which t asks for 4.3
     found = compared_in_folds(np.full(3, 1.0), 1.0 + more)
-    assert found.meaning.endswith("cannot be told apart there.")
+    assert found.meaning.endswith("do not differ significantly at this size.")
 
 
 def test_repeated_passes_do_not_tell_more_methods_apart():
     more = np.array([0.2, 1.0, 0.6])
     found = compared_in_folds(np.full(30, 1.0), 1.0 + np.tile(more, 10), passes=10)
-    assert found.meaning.endswith("cannot be told apart there.")
+    assert found.meaning.endswith("do not differ significantly at this size.")
 
 
 def as_scenario(scores, folds):
@@ -278,8 +278,8 @@ GAP = pd.Series(np.where(np.arange(60) == 7, np.nan, np.arange(60) % 3), index=t
         ({"cv": 1}, "cv is 1, but it should be a whole number from 2"),
         ({"cv": 2.5}, "cv is 2.5, but it should be a whole number"),
         ({"cv": 61}, "cv is 61, but there are 60 problems"),
-        ({"cv": HALF}, r"cv has no fold of 30 problems \(p30, p31, p32, ...\)"),
-        ({"cv": GAP}, r"cv has no fold of 1 problem \(p7\)"),
+        ({"cv": HALF}, r"cv has no fold for 30 problems \(p30, p31, p32, ...\)"),
+        ({"cv": GAP}, r"cv has no fold for 1 problem \(p7\)"),
         ({"cv": pd.concat([HALF, HALF])}, r"30 problems \(p0, p1, p2, ...\) more than once"),
         ({"cv": GAP.fillna(0) * 0}, "60 problems in 1 fold: too few to choose by"),
         ({"n_resamples": 0}, "n_resamples is 0, but it should be a whole number from 1"),
@@ -303,12 +303,12 @@ def test_what_cannot_be_compared_is_said(settings, said):
 
 
 def test_further_settings_with_a_portfolio_are_refused():
-    with pytest.raises(InputError, match="preset, knots cannot be given with a Portfolio"):
+    with pytest.raises(InputError, match="preset, knots cannot be given: a Portfolio"):
         iw.compare_portfolios(iw.portfolio(table()), preset="airt", knots=5)
 
 
 def test_the_gap_is_said_to_be_in_the_unit_of_the_measure(found):
-    assert "to the best of all, in the unit of the measure; the single best" in found.meaning
+    assert "to the virtual best, in the unit of the measure; the single best" in found.meaning
     labels = {ax.get_ylabel() for ax in found.plot().figure_.axes}
     assert "performance gap (unit of the measure)" in labels
 

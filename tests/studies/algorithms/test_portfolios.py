@@ -168,7 +168,7 @@ def found_rows(found, table):
 def test_the_published_way_needs_every_run():
     table = simulated(20)[0]
     table.iloc[5, 2] = np.nan
-    with pytest.raises(InputError, match=r"but 1 run missing. Leave it out, or drop"):
+    with pytest.raises(InputError, match=r"but 1 run is missing. Leave it out, or drop"):
         iw.portfolio(table, preset="airt")
 
 
@@ -234,7 +234,7 @@ def test_who_hardly_ran_leads_nowhere_and_is_flagged():
     assert "8 of 9 algorithms" in found.select(10.0).meaning
     everyone = found.select(10.0, size=9)
     assert "few" not in everyone.algorithms
-    assert everyone.notes[0] == "No more than 8 are kept: the others have too few runs."
+    assert everyone.notes[0] == "Only 8 are kept: the others have too few runs."
     assert (everyone.frame["value_se"] == 0).all()  # each is within 10 of the best everywhere
 
 
@@ -257,7 +257,7 @@ def test_an_algorithm_that_explains_all_others_is_flagged_and_noted():
     found = iw.portfolio(table.assign(copy=table["solver 6"], again=table["solver 6"]))
     flags = found.algorithms["flag"]
     assert list(flags.index[flags == "sets the line"]) == ["solver 6", "copy", "again"]
-    assert any("3 algorithms (solver 6, copy, again) explained without" in n for n in found.notes)
+    assert any("3 algorithms (solver 6, copy, again) fitted without" in n for n in found.notes)
 
 
 def test_few_problems_are_noted():
@@ -283,7 +283,7 @@ def test_fewer_problems_than_algorithms_give_a_result_with_a_note():
 def test_algorithms_that_hardly_differ_are_no_portfolio():
     table = simulated(50)[0]
     table.iloc[:, 2:] = 0.5
-    with pytest.raises(InputError, match="Of 8 algorithms, 2 perform differently"):
+    with pytest.raises(InputError, match="Of 8 algorithms, the performance of 2 varies"):
         iw.portfolio(table)
 
 
@@ -354,11 +354,11 @@ def test_figures_take_their_settings(found):
     ("settings", "said"),
     [
         ({"preset": "mirt"}, "There is no preset 'mirt'. The only one is 'airt'"),
-        ({"preset": "airt", "model": "graded"}, "preset='airt' is of the continuous model"),
+        ({"preset": "airt", "model": "graded"}, "preset='airt' uses the continuous model"),
         ({"model": "2pl"}, "model is '2pl', but it should be one of continuous, graded"),
         ({"model": "graded", "grades": 1}, "grades is 1, but it should be a whole number from 2"),
         ({"model": "graded", "grades": True}, "grades is True"),
-        ({"model": "graded", "grades": 10**6}, "grades is 1000000, but 100 are the most"),
+        ({"model": "graded", "grades": 10**6}, "grades is 1000000, but at most 100"),
         ({"knots": 2}, "knots is 2, but it should be a whole number from 3"),
         ({"smoothing": "loess"}, "smoothing is 'loess', but it should be one of reml, gcv"),
     ],
@@ -386,7 +386,7 @@ def test_what_is_no_setting_is_refused(settings, said):
         (lambda p: p.plot(["curves"]), r"kind is \['curves'\], but it should be one of"),
         (lambda p: p.plot("strengths", epsilons=[]), "epsilons is empty"),
         (lambda p: p.plot("strengths", epsilons="0"), "epsilon is '0'"),
-        (lambda p: p.plot("strengths", highlight=2), "highlight is a setting of curves and good"),
+        (lambda p: p.plot("strengths", highlight=2), "highlight is for curves and good"),
         (lambda p: p.plot("densities", panels="x"), "panels is 'x'"),
         (lambda p: p.select(method=["airt"]), "but it should be one of airt, topset, shapley"),
     ],

@@ -123,7 +123,7 @@ def test_a_number_or_a_share_picks_one_size(size, kept):
 
 
 def test_another_size_than_those_looked_at_is_refused():
-    with pytest.raises(InputError, match="parts were chosen of 3 data sets"):
+    with pytest.raises(InputError, match="the parts have 3 data sets"):
         choose(table(), 3).subset(5)
 
 
@@ -152,8 +152,8 @@ def test_who_has_no_score_plays_no_game():
     found = choose(scores)
     assert "model 2" not in found.respondents
     assert "set 5" not in found.datasets
-    assert "they play no game: 1 respondent (model 2)" in found.notes[0]
-    assert "fewer than two have scores: 1 data set (set 5)" in found.notes[1]
+    assert "without a game: 1 respondent (model 2)" in found.notes[0]
+    assert "with fewer than two scores: 1 data set (set 5)" in found.notes[1]
     assert np.isfinite(found.to_frame().select_dtypes("float")).all(axis=None)
 
 
@@ -162,7 +162,7 @@ def test_who_has_no_score_plays_no_game():
 def test_few_respondents_and_data_sets_have_a_defined_result(n, m):
     found = choose(table(n, m))
     assert np.isfinite(found.to_frame().select_dtypes("float")).all(axis=None)
-    assert any("ways only" in note for note in found.notes)
+    assert any("in only" in note for note in found.notes)
     assert any("too few to hold some out" in note for note in found.notes) == (n < 4)
     assert found.meaning.endswith(".")
 
@@ -202,7 +202,7 @@ def test_it_shows_itself(tmp_path):
     ("scores", "settings", "message"),
     [
         (table(1), {}, "at least two"),
-        (table(m=2), {}, "2 data sets, but to choose and to judge takes at least 3"),
+        (table(m=2), {}, "2 data sets, but choosing and judging take at least 3"),
         (table(), {"size": 0}, "size is 0, but there are 12 data sets"),
         (table(), {"size": 13}, "size is 13, but there are 12 data sets"),
         (table(), {"size": 1.5}, "size is 1.5, but a share is between 0 and 1"),
@@ -212,7 +212,7 @@ def test_it_shows_itself(tmp_path):
         (table(), {"keep": 0}, "keep is 0"),
         (table(), {"n_resamples": 0}, "n_resamples is 0"),
         (table(), {"tolerance": -1}, "tolerance is -1"),
-        (table(), {"respondents": ["model 0", "modell"]}, "'modell', which is no respondent"),
+        (table(), {"respondents": ["model 0", "modell"]}, "'modell', which is not in the scores"),
         (table(), {"respondents": ["model 0"]}, "at least two, each named once"),
         (table(), {"respondents": ["model 0", "model 0"]}, "at least two, each named once"),
         (table(2).set_axis(["optimal", "SVM"]), {}, r"Without 1 artificial respondent \(optimal\)"),

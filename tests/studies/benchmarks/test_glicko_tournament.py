@@ -147,7 +147,7 @@ def test_the_meaning_names_the_leader_and_who_is_level_with_it():
     assert "clear of all 3 others" in far.meaning
     near = tournament(table(4, 2, noise=0.0))
     assert near.level_with_leader[0] == "model 1"
-    assert "cannot be told apart" in near.meaning
+    assert "so the lead is uncertain" in near.meaning
 
 
 def test_the_start_can_be_chosen():
@@ -204,7 +204,7 @@ def test_ratings_that_run_away_are_refused_with_what_helps():
 
 def test_volatility_out_of_proportion_is_noted():
     scores = table(50, 60, seed=1, noise=0.3)
-    assert "A smaller tau steadies them" in tournament(scores).notes[0]
+    assert "Try a smaller tau" in tournament(scores).notes[0]
     assert tournament(scores, tau=0.1).notes == ()
 
 
@@ -236,12 +236,12 @@ def test_wrong_scores_are_explained(scores, message):
 @pytest.mark.parametrize(
     ("order", "message"),
     [
-        (["set 0", "sett 1"], "'sett 1', which is no item.*Did you mean 'set 1'"),
+        (["set 0", "sett 1"], "'sett 1', which is not an item.*Did you mean 'set 1'"),
         (["set 0", "set 0"], "'set 0' more than once"),
         ([], "order is empty"),
         ("difficulty", r"order=frame\['difficulty'\]"),
         ({"set 0": 1.0}, r"no value for 7 items \(set 1"),
-        ({"zet": 1.0}, "'zet', which is no item"),
+        ({"zet": 1.0}, "'zet', which is not an item"),
         ({f"set {k}": "hard" for k in range(8)}, "numbers"),
         ({f"set {k}": np.nan for k in range(8)}, "NaN for 8 items"),
         (pd.Series(1.0, index=["set 0"] * 9), "more than one value"),

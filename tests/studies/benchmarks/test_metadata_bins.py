@@ -74,17 +74,15 @@ def test_borders_through_equal_values_are_noted():
     found = probability_by_metadata(
         datasets, classifiers, metadata.assign(missing=[0, 0, 0, 0, 0, 9]), "missing", bins=3
     )
-    assert found.notes[0].startswith(
-        "2 borders between bins run through data sets of equal missing"
-    )
+    assert found.notes[0].startswith("2 limits between bins separate data sets of equal missing")
     assert probability_by_metadata(*tables(), "size", bins=3).notes == ()
 
 
 def test_the_meaning_says_where_it_goes_and_for_whom_most():
     assert probability_by_metadata(*tables(), "size", bins=3).meaning == (
         "From the 2 data sets of lowest size to the 2 of highest, the probability of a right "
-        "answer goes from 0.42 to 0.62, the mean of 2 respondents; it moves most for svm, +0.40, "
-        "and even there the intervals of both ends overlap."
+        "answer goes from 0.42 to 0.62, the mean of 2 respondents; it changes most for svm, +0.40, "
+        "but the intervals at both ends overlap."
     )
 
 

@@ -101,7 +101,7 @@ def test_the_meaning_names_the_best_order_and_the_best_half():
     best = found.orders[int(found.kendall.argmax())]
     assert f"The order {best!r} agrees best" in found.meaning
     assert "artificial" not in found.meaning
-    assert "stand in their places in 6 orders" in iw.compare_subsets(table(), parameters()).meaning
+    assert "are in place in 6 orders" in iw.compare_subsets(table(), parameters()).meaning
 
 
 def test_two_data_sets_and_missing_scores_are_enough_to_play():
@@ -128,7 +128,7 @@ def test_it_shows_itself(tmp_path):
     ("scores", "datasets", "message"),
     [
         (table(["a"]), parameters(), "at least two"),
-        (table(m=1), parameters(1), "there is one data set"),
+        (table(m=1), parameters(1), "at least two data sets, but there is one"),
         (table(), parameters().rename(columns={"difficulty_mean": "b"}), "lacks.*difficulty_mean"),
         (table(), parameters(8), r"no row for 1 data set \(set 8\)"),
         (table(m=8), parameters(9), r"scores has no column for 1 data set \(set 8\)"),

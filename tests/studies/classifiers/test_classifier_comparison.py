@@ -164,7 +164,7 @@ def test_the_meaning_says_who_wins_under_which_reading(comparison):
     assert comparison.meaning.startswith("On 72 items, by accuracy ")
     assert "discriminate" in comparison.meaning
     assert "without them, on " in comparison.meaning
-    assert comparison.sentences()[1].startswith("The ranking by total score agrees with that by")
+    assert comparison.sentences()[1].startswith("Agreement of the ranking by total score")
     best = comparison.curves.measures["accuracy"].idxmax()
     assert f"by accuracy {best} leads" in comparison.meaning
 
@@ -190,13 +190,13 @@ def test_a_failing_model_is_left_out_with_its_reason(sick):
 
 
 def test_nothing_to_compare_is_an_error(sick):
-    with pytest.raises(InputError, match=r"Every model failed, .* 'wide': ValueError"):
+    with pytest.raises(InputError, match=r"All models failed, .* 'wide': ValueError"):
         compare(sick, {"wide": KNeighborsClassifier(10_000)})
 
 
 def test_a_fitted_classifier_of_other_columns_is_explained(sick):
     other = LogisticRegression().fit(np.eye(2), [0, 1])
-    with pytest.raises(InputError, match="'m' is fitted already, but cannot predict from the col"):
+    with pytest.raises(InputError, match="'m' is already fitted, but cannot predict from the col"):
         compare(sick, {"m": other})
 
 

@@ -177,7 +177,7 @@ def test_a_class_that_the_filter_removes_has_no_metrics_and_a_note(calibration):
     row = filtered.measures.loc["m"]
     assert np.isnan(row[["recall", "f1", "auc"]].to_numpy(float)).all()
     assert row["accuracy"] == 1
-    assert any(note.startswith("No item is of the class 1") for note in filtered.notes)
+    assert any(note.startswith("No item belongs to class 1") for note in filtered.notes)
 
 
 def test_measures_that_rank_alike_agree(curves):
@@ -329,7 +329,7 @@ def test_the_meaning_names_the_leader_and_who_might_lead(curves):
     ("change", "told"),
     [
         ({"y_true": [0, 1]}, "y_true holds 2 labels, but there are 40 items"),
-        ({"y_true": np.zeros(N_ITEMS)}, "y_true holds the class '0' only"),
+        ({"y_true": np.zeros(N_ITEMS)}, "y_true holds only the class '0'"),
         ({"y_true": [None] * N_ITEMS}, "y_true has no label for 'item_1'"),
         ({"predictions": {}}, "predictions is empty"),
         ({"predictions": {"m": [0, 1]}}, r"prediction of 'm' holds 2 labels"),
@@ -354,13 +354,15 @@ def test_what_a_hurried_person_gets_wrong_is_explained(calibration, truth, guess
 
 def test_names_that_are_not_those_of_the_calibration_are_refused(calibration, truth):
     labels = pd.Series(truth, index=[f"row_{k}" for k in range(N_ITEMS)])
-    with pytest.raises(InputError, match=r"label for 40 items \(item_1, .*first name is 'row_0'"):
+    with pytest.raises(
+        InputError, match=r"label for 40 items \(item_1, .*first name of its index is 'row_0'"
+    ):
         enrich_confusion(calibration, labels, {"m": truth})
 
 
 def test_grades_have_no_confusion_matrix(truth):
     grades = calibrate(simulate("graded", 100, 8, random_state=0).responses)
-    with pytest.raises(InputError, match="about right and wrong"):
+    with pytest.raises(InputError, match="needs right and wrong"):
         enrich_confusion(grades, truth[:8], {"m": truth[:8]})
 
 

@@ -1,1 +1,1 @@
-"""Algorithms on problems: portfolios, and which algorithm to run."""
+"""Algorithms on problems: portfolios, and which algorithm to run on a problem."""

@@ -1,7 +1,7 @@
-"""What choosing an algorithm by features is worth, beside the best one and a perfect choice.
+"""How much is gained by choosing an algorithm by features.
 
-The measure is that of ASlib (Bischl et al., 2016): how much of the gap between the single best
-algorithm and the virtual best is closed, under the folds of the scenario.
+The measure is that of ASlib (Bischl et al., 2016): the share of the gap between the single best
+algorithm and the virtual best that is closed, under the folds of the scenario.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from itemwise.studies.algorithms.algorithm_selector import (
 )
 from itemwise.studies.algorithms.performances import Performances, as_performances, checked_penalty
 from itemwise.studies.algorithms.portfolio_gaps import SINGLE, folds_of_problems
-from itemwise.words import counted
+from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,23 +45,23 @@ SMALL = 3  # algorithms in the small portfolio
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectorEvaluation(Result):
-    """What selectors of algorithms are worth on problems that they never saw.
+    """How well selectors choose algorithms for problems they have not seen.
 
-    The closed gap is (single best − selector) / (single best − virtual best), of mean performances
-    over all problems: 0 is no better than always taking the algorithm that is best on the training
+    The closed gap is (single best − selector) / (single best − virtual best), in mean performance
+    over all problems: 0 is no better than always running the algorithm that is best on the training
     problems, 1 is a perfect choice for every problem, and below 0 choosing does harm. Standard
-    errors are jackknifed over folds. Costs of features are ignored.
+    errors are jackknifed over folds. The cost of computing features is ignored.
     """
 
-    achieved: pd.DataFrame  # problems x selectors: performance of what was chosen
-    choices: pd.DataFrame  # problems x selectors: what was chosen, without the virtual best
+    achieved: pd.DataFrame  # problems x selectors: performance of the chosen algorithm
+    choices: pd.DataFrame  # problems x selectors: the chosen algorithm; no virtual best
     folds: pd.Series  # of each problem
     better: Better
-    limit: float | None  # what a run that did not solve its problem counts as
+    limit: float | None  # what an unsolved run counts as
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a selector: mean performance, closed gap, share solved, algorithms in use."""
+        """One row per selector: mean performance, closed gap, share solved, algorithms in use."""
         import pandas as pd
 
         names = list(self.achieved.columns)
@@ -83,7 +83,7 @@ class SelectorEvaluation(Result):
         return frame
 
     def difference(self, one: str, other: str) -> tuple[float, float]:
-        """By how much the closed gap of one selector exceeds that of another; standard error."""
+        """Difference of the closed gaps of two selectors, and its standard error."""
         for name in (one, other):
             if name not in self.achieved:
                 known = ", ".join(map(repr, self.achieved.columns))
@@ -98,7 +98,7 @@ class SelectorEvaluation(Result):
     def _ratio(self, above: Floats, below: Floats) -> tuple[float, float]:
         """Ratio of two sums over problems, and its standard error by leaving out each fold.
 
-        Without a fold that holds the whole sum below there is no ratio, and so no error.
+        The error is NaN where one fold holds the whole denominator.
         """
         codes = np.unique(self.folds.to_numpy(), return_inverse=True)[1]
         tops, bottoms = np.bincount(codes, above), np.bincount(codes, below)
@@ -114,10 +114,12 @@ class SelectorEvaluation(Result):
 
     @property
     def meaning(self) -> str:
-        """Which selector closes most of the gap, and whether it is sure to."""
+        """Which selector closes most of the gap, with its uncertainty."""
         rows = self.to_frame().drop(index=list(REFERENCES))
         if rows["closed_gap"].isna().all():
-            return "The single best algorithm is the best on every problem: nothing can be gained."
+            return (
+                "The single best algorithm is best on every problem: a selector can gain nothing."
+            )
         rows = rows.sort_values("closed_gap", ascending=False, kind="stable")
         best, gap, error = rows.index[0], *rows[["closed_gap", "closed_gap_se"]].iloc[0]
         reach = reach_of_parts(self.folds.nunique())
@@ -127,14 +129,14 @@ class SelectorEvaluation(Result):
             "and a perfect choice for every problem"
         )
         if np.isnan(error):
-            text += ", all of which lies in one fold: how sure that is cannot be said"
+            text += ", but all of the gap lies in one fold, so the uncertainty is unknown"
         elif gap <= reach * error:
-            text += ": no sure gain over always taking the single best"
+            text += ": not a significant gain over always running the single best"
         if len(rows) == 1:
             return f"{text}."
         second = rows.index[1]
         more, more_error = self.difference(best, second)
-        apart = "" if more > reach * more_error else ", which cannot be told apart from it"
+        apart = "" if more > reach * more_error else ", which does not differ significantly"
         return f"{text}; next is {second} with {rows['closed_gap'].iloc[1]:.0%}{apart}."
 
     def plot(self, **kw: Any) -> Display:
@@ -149,7 +151,7 @@ class SelectorEvaluation(Result):
 
 
 class _Job(NamedTuple):
-    """One selector, taught on some problems and asked about others."""
+    """One selector, trained on some problems and tested on others."""
 
     name: str
     selector: Any
@@ -169,7 +171,7 @@ def evaluate_selectors(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> SelectorEvaluation:
-    """How much of the gap from the single best algorithm to a perfect choice selectors close.
+    """Measure how much of the gap from the single best algorithm to a perfect choice is closed.
 
     `performance` is what `read_aslib` gives, with its own features, folds, direction and cut-off;
     or a table of problems × algorithms, with features `X`: frame or array, one row per problem.
@@ -177,16 +179,16 @@ def evaluate_selectors(
     `cv` is the number of folds, or a Series with the fold of each problem; without it, the folds of
     the scenario are used, or ten.
 
-    `selectors` gives each a name; without it, by difficulty from all algorithms and from the three
-    that a `portfolio` keeps, and by the performance of each algorithm. Anything will do that has
-    `fit(X, table)` and a `predict(X)` that returns names of algorithms; an `AlgorithmSelector` is
-    told which performances are good. A choice that has no run counts as the worst run on its
-    problem.
+    `selectors` maps names to selectors. By default, three are compared: by difficulty from all
+    algorithms, by difficulty from three that a `portfolio` keeps, and by predicted performance.
+    Any object with `fit(X, table)` and a `predict(X)` that returns names of algorithms will do; an
+    `AlgorithmSelector` is told which performances are good. A chosen algorithm that was not run
+    counts as the worst run on that problem.
 
-    `better`, "higher" or "lower", says which performances of a table are good; `random_state` is
-    the seed of the folds, `n_jobs` how many fits run at once. The frame has a row a selector:
-    performance, closed_gap, each with its se, and algorithms. The measure is that of ASlib (Bischl
-    et al., 2016).
+    `better`, "higher" or "lower", says which performances of a table are good. `random_state` is
+    the seed of the folds, and `n_jobs` the number of fits that run at once. The frame has one row
+    per selector: performance, closed_gap, each with its se, and algorithms. The measure is that of
+    ASlib (Bischl et al., 2016).
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -217,7 +219,7 @@ def evaluate_selectors(
 def _scored(
     performance: Any, better: Better | None, cutoff: float | None, penalty: float
 ) -> tuple[Performances, float | None]:
-    """Performances with penalties, and what a run counts as that solved nothing."""
+    """Performances with penalties, and what an unsolved run counts as."""
     checked_penalty(penalty)
     if isinstance(performance, AslibScenario) and cutoff is None:
         cutoff = performance.cutoff
@@ -233,7 +235,7 @@ def _feature_rows(performance: Any, X: Any, table: Performances) -> Any:
         X = performance.features
     if X is None:
         raise InputError(
-            "There are no features, but selectors choose by them. Give one row a problem: "
+            "There are no features, but selectors choose by them. Give one row per problem as X: "
             "evaluate_selectors(performance, X)."
         )
     given = _names_of_problems(performance)
@@ -243,20 +245,20 @@ def _feature_rows(performance: Any, X: Any, table: Performances) -> Any:
         lacking = [name for name in wanted if name not in named.index]
         if lacking:
             raise InputError(
-                f"X says nothing of '{lacking[0]}' and {len(lacking) - 1} more. Give the "
-                "performances and the features the same names of problems."
+                f"X has no row for {listed(lacking, 'problem')}. The index of X should name the "
+                "problems as the performances do."
             )
         if named.index.has_duplicates:
-            raise InputError("X has a problem more than once. Give one row a problem.")
+            raise InputError("X has a problem more than once. Give one row per problem.")
         return named.loc[wanted]
     rows: Any = X if is_frame(X) else np.asarray(X)
     if np.ndim(rows) != 2 or len(rows) != len(given):
         raise InputError(
             f"X has shape {np.shape(rows)}, but there are {counted(len(given), 'problem')}. "
-            "Give one row a problem and one column a feature."
+            "Give one row per problem and one column per feature."
         )
     places = {name: place for place, name in enumerate(given)}
-    kept = [places[name] for name in wanted]  # a problem without any run is left out
+    kept = [places[name] for name in wanted]  # problems without any run are left out
     return rows.iloc[kept] if is_frame(rows) else rows[kept]
 
 
@@ -283,16 +285,16 @@ def _selectors(given: Any, table: Performances, random_state: int) -> dict[str, 
         }
     if not isinstance(given, Mapping) or not given:
         raise InputError(
-            "selectors should give each selector a name, such as "
+            "selectors should map names to selectors, such as "
             "{'by performance': AlgorithmSelector('performance')}."
         )
     for name, selector in given.items():
         if name in REFERENCES:
-            raise InputError(f"'{name}' is always there. Give the selector another name.")
+            raise InputError(f"'{name}' is a reserved name. Give the selector another one.")
         for method in ("fit", "predict"):
             if isinstance(selector, type) or not hasattr(selector, method):
                 raise InputError(
-                    f"The selector '{name}' has no {method}. Give an AlgorithmSelector, made."
+                    f"The selector '{name}' has no {method}. Give an AlgorithmSelector instance."
                 )
     return {str(name): _told(str(name), each, table.better) for name, each in given.items()}
 
@@ -310,7 +312,7 @@ def _told(name: str, selector: Any, better: Better) -> Any:
 
 
 def _choices(jobs: list[_Job], rows: Any, table: Performances, n_jobs: int | None) -> pd.DataFrame:
-    """What each selector, and the single best of the training problems, picks: positions."""
+    """Positions of the algorithms that each selector, and the single best, pick."""
     import pandas as pd
     from joblib import Parallel, delayed
 
@@ -327,7 +329,7 @@ def _choices(jobs: list[_Job], rows: Any, table: Performances, n_jobs: int | Non
 
 
 def _picked(job: _Job, rows: Any, table: Performances) -> NDArray[np.intp]:
-    """Positions of the algorithms that a selector picks for its test problems."""
+    """Positions of the algorithms that one selector picks for its test problems."""
     from sklearn.base import clone
     from sklearn.utils import _safe_indexing
 
@@ -337,8 +339,8 @@ def _picked(job: _Job, rows: Any, table: Performances) -> NDArray[np.intp]:
     places = table.algorithms.get_indexer(names if np.ndim(names) == 1 else [])
     if len(places) != len(job.test) or (places < 0).any():
         raise InputError(
-            f"The selector '{job.name}' should answer with the name of an algorithm for each "
-            f"problem, but it answered {str(names[:3])[:80]} for {len(job.test)} problems."
+            f"The selector '{job.name}' should return the name of an algorithm for each problem, "
+            f"but it returned {str(names[:3])[:80]} for {len(job.test)} problems."
         )
     return np.asarray(places)
 
@@ -346,7 +348,7 @@ def _picked(job: _Job, rows: Any, table: Performances) -> NDArray[np.intp]:
 def _evaluation(
     table: Performances, places: pd.DataFrame, parts: NDArray[np.intp], limit: float | None
 ) -> SelectorEvaluation:
-    """What the choices achieved, beside the best of all algorithms."""
+    """What the choices achieved, beside the virtual best."""
     import pandas as pd
 
     filled = worst_where_missing(table.gains)
@@ -366,13 +368,13 @@ def _evaluation(
 
 
 def _notes(table: Performances, achieved: pd.DataFrame, limit: float | None) -> tuple[str, ...]:
-    notes = [*table.notes, "Costs of computing features are ignored."]
+    notes = [*table.notes, "The cost of computing features is ignored."]
     if limit is None:
         return tuple(notes)
     lost = int((achieved[VIRTUAL] >= limit).sum())
     if lost:
         notes.append(
-            f"{counted(lost, 'problem')} that no algorithm solves: counted in every mean, though "
-            "no choice can gain there."
+            f"No algorithm solves {counted(lost, 'problem')}; they count in every mean, although "
+            "no selector can gain there."
         )
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""AlgorithmSelector: which algorithm to run on a problem, from its features, before any has run."""
+"""AlgorithmSelector: choose the algorithm to run on a problem from the problem's features."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 
 class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
-    """Picks an algorithm for each problem by the problem's features.
+    """Pick an algorithm for each problem from the problem's features.
 
-    "difficulty" learns how hard a problem is by a `portfolio`, looks up the mean performance of
-    each algorithm at that difficulty (a smooth curve), and picks the best. One number then stands
-    for the whole problem: among equally hard problems the choice is always the same. "performance"
-    is the plain alternative: a regressor for each algorithm predicts how it will do, and the best
-    prediction is picked.
+    "difficulty" predicts how hard a problem is on the scale of a `portfolio`, looks up the mean
+    performance of each algorithm at that difficulty (a smooth curve), and picks the best. The
+    choice depends on that one number only, so it is the same for all equally hard problems.
+    "performance" is the plain alternative: one regressor per algorithm predicts its performance,
+    and the best prediction wins.
 
-    Features may have gaps and columns of any kind, as those of a `DifficultyRegressor`. `fit` takes
-    a table of performances, problems × algorithms, NaN where there was no run; a problem without
-    any run is left out. Of a frame, `predict` gives names of columns; of an array, their numbers
-    from 0. With a single algorithm it is always picked; "difficulty" needs three or more. For
-    scikit-learn it is neither a classifier nor a regressor, and it has no `score`: what a choice is
-    worth stands in the table, and `evaluate_selectors` judges by it.
+    Features may have missing values and columns of any kind, as for a `DifficultyRegressor`. `fit`
+    takes a table of performances, problems × algorithms, with NaN where there was no run; problems
+    without any run are left out. `predict` returns column names if the table was a frame, column
+    numbers from 0 if it was an array. With a single algorithm it is always picked; "difficulty"
+    needs three or more. For scikit-learn this is neither a classifier nor a regressor, and has no
+    `score`: use `evaluate_selectors`.
 
-    Difficulty and curves are those of Kandanaarachchi and Smith-Miles (2023).
+    Difficulty and curves follow Kandanaarachchi and Smith-Miles (2023).
 
     Parameters
     ----------
@@ -55,26 +55,26 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
     better : "higher" or "lower"
         Which performances are good.
     scale : "auto", "raw" or "log"
-        On which scale regressors and difficulty are learnt; "log" is log(1 + t). "auto" takes it
-        where lower is better and nothing is negative, as of runtimes. Curves are of performance as
-        it is given.
+        Scale on which regressors and difficulty are learnt; "log" is log(1 + t). "auto" uses it
+        where lower is better and nothing is negative, as for runtimes. Curves use performance as
+        given.
     portfolio_size : int or None
-        How many algorithms to choose from: those that a `portfolio` would keep. None: from all.
+        Number of algorithms to choose from: those that a `portfolio` would keep. None for all.
     epsilon : float
-        How near the best curve an algorithm must come to count as strong when some are kept, in the
-        unit of the performances.
+        How close to the best curve an algorithm must come to count as strong when only some are
+        kept, in the unit of the performances.
     regressor : str or scikit-learn regressor
-        As of a `DifficultyRegressor`.
+        As for a `DifficultyRegressor`.
     random_state : int, RandomState or None
-        Of a preset, and of the folds of a `DifficultyRegressor`.
+        Seed of a preset, and of the folds of a `DifficultyRegressor`.
 
     Attributes
     ----------
-    algorithms_ : those that are chosen from
-    curves_ : performance along difficulty, higher is better; None by performance
-    regressor_ : by difficulty, the `DifficultyRegressor`, which also gives intervals; by
-        performance, what predicts a column an algorithm; None where there is nothing to choose
-    notes_ : what a reader should know
+    algorithms_ : the algorithms to choose from
+    curves_ : performance along difficulty, higher is better; None with "performance"
+    regressor_ : with "difficulty", the `DifficultyRegressor`, which also gives intervals; with
+        "performance", the regressors of all algorithms; None if there is nothing to choose
+    notes_ : remarks on the data and the fit
 
     Examples
     --------
@@ -108,7 +108,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from a row of features a problem, and the table of performances `y`."""
+        """Learn from features, one row per problem, and the table of performances `y`."""
         self._check_settings()
         X = self._checked_features(X, reset=True)
         table, self._named = _table(X, y)
@@ -118,7 +118,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         self.regressor_: Any = None
         self._keep(table.columns)
         if table.shape[1] == 1:
-            self.notes_.append("A single algorithm: there is nothing to choose.")
+            self.notes_.append("There is a single algorithm, so nothing to choose.")
             return self
         gains, learnt = _gains(table, self.better, self.scale)
         if self.kind == PERFORMANCE and self.portfolio_size is None:
@@ -137,7 +137,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Any:
-        """The algorithm to run on each problem: names, or numbers of columns of an array."""
+        """Return the algorithm to run on each problem, by name or by column number."""
         check_is_fitted(self)
         X = self._checked_features(X, reset=False)
         if len(self.algorithms_) == 1:
@@ -154,19 +154,19 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         checked_epsilon(self.epsilon)
 
     def _promise(self, X: Any) -> Floats:
-        """How well each algorithm is expected to do, (n_problems, n_kept); higher is better."""
+        """Expected performance of each algorithm, (n_problems, n_kept); higher is better."""
         found: Floats = self.regressor_.predict(X)
         return found if self.kind == PERFORMANCE else self.curves_.at(found)[:, self._of_curves]
 
     def _keep(self, names: Any) -> None:
-        """Choose from these columns from now on, in the order of the table."""
+        """Choose from these columns only, in the order of the table."""
         self._columns = np.sort([int(name) for name in names])
         self.algorithms_ = self._named[self._columns]
 
     def _learn_difficulty(self, X: Any, found: Portfolio) -> None:
-        """How hard each problem is; of the portfolio, no more is kept than a choice needs."""
+        """Learn how hard each problem is; keep only the curves of the portfolio."""
         self.curves_ = found.splines
-        # There is no curve of an algorithm that hardly ran.
+        # Algorithms with very few runs have no curve.
         names: Any = self._columns.astype(str)
         self._of_curves = found.performances.algorithms.get_indexer(names)
         self.regressor_ = DifficultyRegressor(self.regressor, random_state=self.random_state)
@@ -174,15 +174,15 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         self.notes_ += self.regressor_.notes_
 
     def _learn_each(self, X: Any, gains: pd.DataFrame) -> None:
-        """A regressor an algorithm, of the problems on which it ran."""
+        """Fit one regressor per algorithm, on the problems it ran on."""
         runs = gains.notna().to_numpy()
         few = [place for place in self._columns if runs[:, place].sum() < FEWEST]
         if few:
             names = [str(self._named[place]) for place in few]
-            self.notes_.append(f"{listed(names, 'algorithm')} with too few runs: never chosen.")
+            self.notes_.append(f"Never chosen, too few runs: {listed(names, 'algorithm')}.")
             self._keep([place for place in self._columns if place not in few])
         if not len(self._columns):
-            raise InputError(f"No algorithm has {FEWEST} runs or more. Give more runs.")
+            raise InputError(f"No algorithm has at least {FEWEST} runs. Give more runs.")
         self.regressor_ = _OfEach(self.regressor, random_state=self.random_state)
         self.regressor_.fit(X, gains.to_numpy()[:, self._columns])
         self.notes_ += self.regressor_.notes_
@@ -206,13 +206,13 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
 
 
 class _OfEach(DifficultyRegressor):
-    """A regressor for each of several targets, without intervals; features are coded once."""
+    """One regressor per target, without intervals; features are encoded once."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn each column of `y` (n_problems, n_algorithms) from the rows where it is known."""
         from sklearn.utils import _safe_indexing, check_random_state
 
-        rows, _ = self._training_rows(X, np.arange(len(y)))  # how rows are coded hangs on X alone
+        rows, _ = self._training_rows(X, np.arange(len(y)))  # encoding depends on X only
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.regressors_ = []
         for target in y.T:
@@ -222,7 +222,7 @@ class _OfEach(DifficultyRegressor):
         return self
 
     def predict(self, X: Any) -> Floats:
-        """What is expected of each algorithm, (n_problems, n_algorithms)."""
+        """Expected performance of each algorithm, (n_problems, n_algorithms)."""
         rows = self._new_rows(X)
         return np.column_stack([one.predict(rows) for one in self.regressors_])
 
@@ -234,18 +234,18 @@ def _table(X: Any, y: Any) -> tuple[pd.DataFrame, Any]:
     if y is None:
         raise InputError(
             "requires y to be passed, but the target y is None: give a table of performances, one "
-            "row a problem and one column an algorithm."
+            "row per problem and one column per algorithm."
         )
     named: Any = np.arange(np.shape(y)[1] if np.ndim(y) == 2 else 1)
     if isinstance(y, pd.DataFrame):
         named = np.asarray([str(name) for name in y.columns], dtype=object)
         if len(set(named)) < len(named):
-            raise InputError("y has the same algorithm twice. Give one column an algorithm.")
+            raise InputError("y has the same algorithm twice. Give one column per algorithm.")
         if is_frame(X) and not y.index.equals(X.index):
             y = y.apply(lambda column: aligned(column, X.index, "y"))
     elif np.ndim(y) == 1:
         raise InputError(
-            "y has one dimension, but it should be a table: one row a problem, one column an "
+            "y has one dimension, but it should be a table: one row per problem, one column per "
             "algorithm."
         )
     cells = check_array(y, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
@@ -253,21 +253,21 @@ def _table(X: Any, y: Any) -> tuple[pd.DataFrame, Any]:
 
 
 def _with_runs(X: Any, table: pd.DataFrame) -> tuple[Any, pd.DataFrame, list[str]]:
-    """The problems on which something ran."""
+    """The problems with at least one run."""
     ran = table.notna().any(axis=1).to_numpy()
     if ran.sum() < FEWEST:
         raise InputError(
             f"There are runs on {counted(int(ran.sum()), 'problem')} (n_samples = {len(ran)}), but "
-            f"at least {FEWEST} are needed to learn which algorithm to choose. Give more."
+            f"at least {FEWEST} are needed to learn which algorithm to choose."
         )
     if ran.all():
         return X, table, []
-    lost = f"{counted(int((~ran).sum()), 'problem')} without any run: left out."
+    lost = f"Left out, without any run: {counted(int((~ran).sum()), 'problem')}."
     return X[ran], table[ran].reset_index(drop=True), [lost]
 
 
 def _gains(table: pd.DataFrame, better: str, scale: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Performances as given and as they are learnt, both turned so that higher is better."""
+    """Performances as given and on the learning scale, both with higher better."""
     sign = 1.0 if better == "higher" else -1.0
     least = float(np.nanmin(table.to_numpy()))
     if scale == "raw" or (scale == "auto" and (better == "higher" or least < 0)):
@@ -282,7 +282,7 @@ def _gains(table: pd.DataFrame, better: str, scale: str) -> tuple[pd.DataFrame, 
 
 
 def _portfolio(gains: pd.DataFrame, learnt: pd.DataFrame) -> Portfolio:
-    """Difficulty on the scale that is learnt, with curves of performance as it is judged.
+    """Difficulty on the learning scale, with curves of performance on the scale it is judged on.
 
     A curve of mean logarithms would hide the rare run that takes a hundred times as long.
     """

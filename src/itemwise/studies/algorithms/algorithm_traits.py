@@ -30,26 +30,26 @@ POINTS = 101  # of each curve that is drawn
 PUBLISHED_POINTS, PUBLISHED_STEP, PUBLISHED_TOP = 100, 0.01, 10.0
 RESIDUALS, ACTUAL, PREDICTED = "residuals", "actual", "predicted"
 CONSTANT, FEW_RUNS = "constant", "few runs"
-# Flags of items in the words of algorithms; what a negative discrimination means is a column.
+# Flags of items, worded for algorithms; negative discrimination is a column of its own.
 FLAGS = {
     f"noise {AT_BOUND}": (
         "sets the line",
-        "explained without rest: difficulty is what such a one says, and hardly the others.",
+        "fitted without residual: difficulty follows it, and hardly the other algorithms.",
     ),
     UNSEEN: (
         "grade never reached",
-        "with a grade in between that was never reached: its place rests on a prior.",
+        "with an intermediate grade that was never reached: its place comes from the prior.",
     ),
     AT_BOUND: (
         "at bound",
-        "with a parameter at its bound: the estimate went as far as it may; read it with care.",
+        "with a parameter at its bound: read the estimate with caution.",
     ),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Goodness:
-    """Performances as they are and as the model predicts them, both on [0, 1]."""
+    """Actual and predicted performances, both on [0, 1]."""
 
     actual: Floats  # (n_problems, n_algorithms); NaN: no run
     predicted: Floats  # the same shape
@@ -57,12 +57,12 @@ class Goodness:
 
     @property
     def _gaps_and_predicted(self) -> tuple[Floats, Floats]:
-        """How far predictions are off, and predictions where there was a run."""
+        """Absolute residuals, and predictions where there was a run."""
         predicted = np.where(np.isnan(self.actual), np.nan, self.predicted)
         return np.abs(self.actual - predicted), predicted
 
     def frame(self, algorithms: pd.Index) -> pd.DataFrame:
-        """Measures and their standard errors over problems, a row an algorithm."""
+        """Measures and their standard errors over problems, one row per algorithm."""
         import pandas as pd
 
         gaps, predicted = self._gaps_and_predicted
@@ -139,7 +139,7 @@ def _share_within(cells: Floats, limits: Floats) -> Floats:
 
 
 def _error_of_mean(cells: Floats) -> Floats:
-    """Of each column over its numbers; NaN where there are fewer than two."""
+    """Standard error of the mean of each column; NaN with fewer than two values."""
     count = (~np.isnan(cells)).sum(axis=0)
     enough = np.where(count > 1, count, np.nan)
     apart = np.nan_to_num(cells - means(cells))
@@ -148,10 +148,10 @@ def _error_of_mean(cells: Floats) -> Floats:
 
 
 def published_goodness(performance: Floats, bounds: tuple[float, float], items: Items) -> Goodness:
-    """The same as the AIRT paper prints it: it predicts in a way of its own.
+    """Goodness as printed in the AIRT paper, which predicts differently.
 
-    Problems are scored once more with bounds 0 and 1, the scores get mean 0 and deviation 1, and
-    log-odds are predicted as (θ - β) γ where the model says (θ - β) / γ.
+    Problems are scored again with bounds 0 and 1, the scores get mean 0 and standard deviation 1,
+    and log-odds are predicted as (θ - β) γ where the model says (θ - β) / γ.
     """
     low, high = bounds
     inside = np.where(performance >= high, high - PUBLISHED_STEP, performance)
@@ -165,7 +165,7 @@ def published_goodness(performance: Floats, bounds: tuple[float, float], items: 
 
 
 def traits_of_algorithms(calibration: Calibration, performances: Performances) -> pd.DataFrame:
-    """A row an algorithm: discrimination, consistency, difficulty limit, whether anomalous."""
+    """One row per algorithm: discrimination, consistency, difficulty limit, whether anomalous."""
     import pandas as pd
 
     items = calibration.items
@@ -201,29 +201,29 @@ def traits_of_algorithms(calibration: Calibration, performances: Performances) -
 
 
 def notes_on_left_out(few: Sequence[str], alike: Sequence[str]) -> list[str]:
-    """Who is not calibrated: who hardly ran, and who performs alike everywhere."""
+    """Notes on algorithms that are not calibrated: too few runs, or constant performance."""
     notes = []
     if few:
         notes.append(
-            f"{listed(few, 'algorithm')} with fewer than {FEWEST_VALUES} runs: no "
-            "estimates and no curve, and so never strong."
+            f"{listed(few, 'algorithm')} with fewer than {FEWEST_VALUES} runs: no estimates and no "
+            "curve, so never counted as strong."
         )
     if alike:
         notes.append(
             f"{listed(alike, 'algorithm')} with the same performance on every problem: "
-            "perfectly consistent, without a difficulty limit."
+            "perfectly consistent, with no difficulty limit."
         )
     return notes
 
 
 def notes_on_calibration(calibration: Calibration) -> list[str]:
-    """What a reader should know of the fit, a sentence each."""
+    """Notes on the fit, one sentence each."""
     notes = []
     items, flags = calibration.items, _flags(calibration)
     if calibration.n_respondents < FEW_RESPONDENTS:
         notes.append(
-            f"Only {counted(int(calibration.n_respondents), 'problem')}: figures of algorithms are "
-            "poorly determined. Read them with their standard errors."
+            f"Only {counted(int(calibration.n_respondents), 'problem')}: estimates for algorithms "
+            "are imprecise. Read them with their standard errors."
         )
     for word, meaning in FLAGS.values():
         names = [name for name, said in flags.items() if word in said.split(", ")]
@@ -232,14 +232,14 @@ def notes_on_calibration(calibration: Calibration) -> list[str]:
     short = list(items.index[items[_limit_name(items)].isna()])
     if short:
         notes.append(
-            f"{listed(short, 'algorithm')} without a run of the highest grade: without a "
-            "difficulty limit, which is that of this grade."
+            f"{listed(short, 'algorithm')} without a run of the highest grade: no difficulty "
+            "limit, which is the difficulty of that grade."
         )
     return notes
 
 
 def _flags(calibration: Calibration) -> dict[str, str]:
-    """What is to be said of each calibrated algorithm; of most, nothing."""
+    """Flag of each calibrated algorithm; mostly empty."""
     found = {}
     for name, flags in zip(calibration.item_names, calibration.flags, strict=True):
         keys = [next((key for key in FLAGS if flag.endswith(key)), None) for flag in flags]
@@ -249,6 +249,6 @@ def _flags(calibration: Calibration) -> dict[str, str]:
 
 
 def _limit_name(items: pd.DataFrame) -> str:
-    """The column of item difficulty; of grades, that of the highest one."""
+    """The column of item difficulty; with grades, that of the highest grade."""
     steps = [name for name in map(str, items) if re.fullmatch(r"difficulty_\d+", name)]
     return steps[-1] if steps else "difficulty"

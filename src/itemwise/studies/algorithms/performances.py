@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 Transform = Literal["raw", "negate", "reciprocal"]
 TRANSFORMS: tuple[Transform, ...] = ("raw", "negate", "reciprocal")
 FEWEST_ALGORITHMS, FEWEST_PROBLEMS = 3, 3
-PIVOT = (
-    "A long table becomes one with runs.pivot(index='problem', columns='algorithm', values='time')."
-)
-SOLVED = "Whether problems are solved is for itemwise.calibrate(solved, '2pl')."
+PIVOT = "Reshape a long table: runs.pivot(index='problem', columns='algorithm', values='time')."
+SOLVED = "For solved or not, use itemwise.calibrate(solved, '2pl')."
 
 
 def timed_out(
@@ -42,16 +40,16 @@ def timed_out(
     penalty: float | None,
     notes: list[str],
 ) -> Floats:
-    """Runs that reached the cut-off (or failed) at the cut-off, or at its penalty."""
+    """Set runs that timed out or failed to the cut-off, or to the penalty times the cut-off."""
     if better == "higher":
         raise InputError("cutoff and penalty are for runtimes: give better='lower' as well.")
     if cutoff is None:
-        raise InputError("penalty is how many times the cut-off counts: give cutoff as well.")
+        raise InputError("penalty is a multiple of the cut-off: give cutoff as well.")
     if not 0 < as_number(cutoff) < np.inf:
         raise InputError(f"cutoff is {cutoff!r}, but it should be a number above 0.")
     if penalty is not None:
         checked_penalty(penalty)
-    # Who says how runs ended knows of one that took all its time and ended well.
+    # Where the source says how runs ended, one at the cut-off may have succeeded.
     late = values >= cutoff if unsolved is None else (values > cutoff) | unsolved
     least = cutoff * (1.0 if penalty is None else penalty)
     kept = np.where(np.isnan(values), least, np.maximum(values, least))
@@ -67,19 +65,19 @@ def timed_out(
 def at_worst(
     values: Floats, unsolved: NDArray[np.bool_], better: Better, notes: list[str]
 ) -> Floats:
-    """Runs that failed at the worst that is recorded, where no cut-off is known."""
+    """Set failed runs to the worst value on record, where no cut-off is known."""
     if not unsolved.any() or np.isnan(values).all():
         return values
     worst = float(np.nanmax(values) if better == "lower" else np.nanmin(values))
     notes.append(
         f"{counted(int(unsolved.sum()), 'run')} timed out or failed, and no cut-off is known: "
-        f"counted as the worst that is recorded, {worst:,.10g}. Say with cutoff where runs end."
+        f"counted as the worst value on record, {worst:,.10g}. Give cutoff to say where runs end."
     )
     return np.where(unsolved, worst, values)
 
 
 def checked_penalty(penalty: object) -> float:
-    """How many cut-offs a run counts as that timed out: a number from 1."""
+    """The multiple of the cut-off that a timed-out run counts as: a number from 1."""
     number = as_number(penalty)
     if not 1 <= number < np.inf:
         raise InputError(f"penalty is {penalty!r}, but it should be a number from 1.")
@@ -96,44 +94,44 @@ class Performances:
     transform: Transform
     bounds: tuple[float, float]  # worst and best that `modelled` can be
     notes: tuple[str, ...] = ()
-    folds: pd.Series | None = None  # of each problem, where the source says one
+    folds: pd.Series | None = None  # fold of each problem, if the source has one
     scale: str = "performance"  # what `modelled` is, on the axis of a figure
 
     @property
     def algorithms(self) -> pd.Index:
-        """Their names."""
+        """Names of the algorithms."""
         return self.modelled.columns.rename("algorithm")
 
     @property
     def cells(self) -> Floats:
-        """As modelled, (n_problems, n_algorithms)."""
+        """The modelled values, (n_problems, n_algorithms)."""
         return self.modelled.to_numpy(dtype=float)
 
     @property
     def gains(self) -> Floats:
-        """As given, turned so that higher is better: what gaps are measured in."""
+        """The given values, signed so that higher is better; gaps are measured in these."""
         table = self.given.to_numpy(dtype=float)
         return table if self.better == "higher" else -table
 
     def of_problems(self, rows: NDArray[np.intp]) -> Performances:
-        """The performances on some problems; bounds stay those of the whole table."""
+        """The performances on some problems, with the bounds of the whole table."""
         given, modelled = self.given.iloc[rows], self.modelled.iloc[rows]
         return replace(self, given=given, modelled=modelled, notes=())
 
     def require_every_run(self, what: str) -> None:
-        """Refuse a table with holes for what was published for tables without."""
+        """Refuse a table with missing runs for a method that needs complete tables."""
         missing = int(np.isnan(self.cells).sum())
         if missing:
             raise InputError(
                 f"{what}, as published, needs every algorithm on every problem, but "
-                f"{counted(missing, 'run')} missing. Leave it out, or drop those problems: "
-                "table.dropna()."
+                f"{counted(missing, 'run')} {'is' if missing == 1 else 'are'} missing. Leave it "
+                "out, or drop those problems: table.dropna()."
             )
 
     def grades(self, count: int) -> Floats:
-        """As grades from 0, of `count` or fewer; borders are the same for all algorithms.
+        """Grades from 0, at most `count` of them, with the same limits for all algorithms.
 
-        Where there are no more different values than that, each is a grade.
+        With no more than `count` different values, each value is a grade.
         """
         values = self.cells
         different = self._different
@@ -150,15 +148,15 @@ class Performances:
         return np.where(np.isnan(values), np.nan, found)
 
     def notes_on_grades(self, grades: Floats, count: int) -> list[str]:
-        """Why there are fewer grades than were asked for, though there are values for more."""
+        """A note if ties leave fewer grades than were asked for."""
         got = int(np.nanmax(grades)) + 1
         if got == min(count, len(self._different)):
             return []
-        return [f"{counted(got, 'grade')} in place of {count}: equal performances share a grade."]
+        return [f"{counted(got, 'grade')} instead of {count}: equal performances share a grade."]
 
     @property
     def _different(self) -> Floats:
-        """Every performance once, in order."""
+        """The different performances, in ascending order."""
         values = self.cells
         return np.unique(values[~np.isnan(values)])
 
@@ -182,8 +180,8 @@ def as_performances(
         folds = performance.folds
         if performance.kind == "runtime" and better == "higher":
             raise InputError(
-                f"better is 'higher', but the scenario says that '{performance.measure}' is a "
-                "runtime. Leave `better` out."
+                f"better is 'higher', but '{performance.measure}' is a runtime in this scenario. "
+                "Leave `better` out."
             )
         notes += performance.notes
         better = better or performance.better
@@ -192,7 +190,7 @@ def as_performances(
             unsolved = (~performance.status.isin(["ok", "missing"])).to_numpy()
         given = performance.performance
     else:
-        attributes = getattr(performance, "attrs", {})  # what a reader wrote to a frame
+        attributes = getattr(performance, "attrs", {})  # set by read_runs
         told = attributes.get("notes")
         notes += map(str, told if isinstance(told, list) else ())
         stated = None if better else attributes.get("better")
@@ -201,7 +199,7 @@ def as_performances(
         raise InputError(f"better is {better!r}, but it should be 'higher' or 'lower'.")
     if stated:
         measure = performance.attrs.get("measure", "its values")
-        notes.append(f"{stated.capitalize()} is better, as the table says of {measure}.")
+        notes.append(f"{stated.capitalize()} is better, as the table states for {measure}.")
     table = _table(given)
     if cutoff is not None or penalty is not None:
         values = timed_out(table.to_numpy(), unsolved, better, cutoff, penalty, notes)
@@ -215,7 +213,7 @@ def as_performances(
 
 
 def _table(performance: Any) -> pd.DataFrame:
-    """Problems x algorithms as floats, names as text, each once."""
+    """Problems x algorithms as floats, with unique names as text."""
     table = _frame(performance)
     table = table.set_axis(table.columns.map(str), axis=1).set_axis(table.index.map(str), axis=0)
     for axis, kind in ((table.columns, "algorithm"), (table.index, "problem")):
@@ -223,35 +221,35 @@ def _table(performance: Any) -> pd.DataFrame:
         if twice:
             by = "table.groupby(level=0).mean()"
             raise InputError(
-                f"{listed(twice, kind)} named more than once. Give one row a problem and one "
-                "column an algorithm, for example the mean of several runs: "
+                f"{listed(twice, kind)} named more than once. Give one row per problem and one "
+                "column per algorithm, for example the mean of several runs: "
                 f"{by if kind == 'problem' else by.replace('table', 'table.T') + '.T'}."
             )
     return _filled(table, _numbers(table))
 
 
 def _filled(table: pd.DataFrame, values: Floats) -> pd.DataFrame:
-    """Other values under the same names."""
+    """A frame of other values under the same names."""
     import pandas as pd
 
     return pd.DataFrame(values, index=table.index, columns=table.columns)
 
 
 def _with_runs(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Algorithms and problems of which there is a run; the others are said."""
+    """The algorithms and problems with a run; the others are dropped and noted."""
     empty = table.columns[table.isna().all()]
     if len(empty):
-        notes.append(f"{listed(list(empty), 'algorithm')} without any run: left out.")
+        notes.append(f"Left out, without any run: {listed(list(empty), 'algorithm')}.")
         table = table.drop(columns=empty)
     idle = table.index[table.isna().all(axis=1)]
     if len(idle):
-        notes.append(f"{listed(list(idle), 'problem')} without any run: left out.")
+        notes.append(f"Left out, without any run: {listed(list(idle), 'problem')}.")
         table = table.drop(index=idle)
     _check_size(table, notes)
     missing = int(table.isna().sum().sum())
     if missing:
         notes.append(
-            f"{missing:,} of {counted(table.size, 'run')} missing: curves go without them; where "
+            f"{missing:,} of {counted(table.size, 'run')} missing: curves ignore them; where "
             "portfolios are judged, each counts as the worst run on its problem."
         )
     return table
@@ -273,8 +271,7 @@ def _frame(performance: Any) -> pd.DataFrame:
         )
     if isinstance(performance, Result):
         raise InputError(
-            f"performance is a {type(performance).__name__}, but the table of runs is needed from "
-            "which it was made."
+            f"performance is a {type(performance).__name__}. Give the table of runs behind it."
         )
     try:
         table = np.asarray(performance)
@@ -283,8 +280,8 @@ def _frame(performance: Any) -> pd.DataFrame:
         table, shape = np.empty(0), "rows of different lengths"
     if table.ndim != 2:
         raise InputError(
-            f"performance has {shape}, but a table is needed: one row a problem, one column an "
-            f"algorithm. {PIVOT} A file is read with itemwise.read_runs(path)."
+            f"performance has {shape}, but a table is needed: one row per problem, one column per "
+            f"algorithm. {PIVOT} Read a file with itemwise.read_runs(path)."
         )
     return pd.DataFrame(
         table,
@@ -301,8 +298,8 @@ def _numbers(table: pd.DataFrame) -> Floats:
     truths = [name for name in table.columns if kinds.is_bool_dtype(table[name])]
     if truths:
         raise InputError(
-            f"{listed(truths, 'column')} of True and False. A portfolio is made from how well or "
-            f"how fast each run was. {SOLVED}"
+            f"{listed(truths, 'column')} of True and False, but a portfolio needs how good or how "
+            f"fast each run was. {SOLVED}"
         )
     text = [name for name in table.columns if not kinds.is_any_real_numeric_dtype(table[name])]
     if text:
@@ -326,18 +323,18 @@ def _check_size(table: pd.DataFrame, notes: list[str]) -> None:
     if algorithms < FEWEST_ALGORITHMS:
         raise InputError(
             f"There {'is' if algorithms == 1 else 'are'} {counted(algorithms, 'algorithm')}, but a "
-            f"portfolio needs {FEWEST_ALGORITHMS} or more: with fewer, nobody can tell how hard a "
-            "problem is from how good an algorithm is."
+            f"portfolio needs at least {FEWEST_ALGORITHMS}: with fewer, hard problems and poor "
+            "algorithms cannot be separated."
         )
     if problems < FEWEST_PROBLEMS:
         raise InputError(
             f"There {'is' if problems == 1 else 'are'} {counted(problems, 'problem')}, but a "
-            f"portfolio needs {FEWEST_PROBLEMS} or more."
+            f"portfolio needs at least {FEWEST_PROBLEMS}."
         )
     if problems < algorithms:
         notes.append(
             f"Fewer problems ({problems}) than algorithms ({algorithms}): estimates are rough. "
-            "Rows should be problems and columns algorithms; transpose the table if it is not so."
+            "Rows should be problems and columns algorithms; transpose the table if they are not."
         )
 
 
@@ -349,15 +346,15 @@ def _transformed(
     notes: list[str],
     counts: float | None,
 ) -> Performances:
-    """Turned so that higher is better; a run that timed out `counts` as so much."""
+    """Transform so that higher is better; a timed-out run has the value `counts`."""
     if transform not in TRANSFORMS:
         raise InputError(
             f"transform is {transform!r}, but it should be one of {', '.join(TRANSFORMS)}."
         )
     if (transform == "raw") != (better == "higher"):
         raise InputError(
-            f"transform='{transform}' and better='{better}' do not go together: 'raw' is for "
-            "measures of which higher is better, 'negate' and 'reciprocal' for the others."
+            f"transform='{transform}' does not fit better='{better}': 'raw' is for measures where "
+            "higher is better, 'negate' and 'reciprocal' are for the others."
         )
     low, high = _limits(table, bounds, counts)
     scale = "performance"
@@ -382,13 +379,13 @@ def _transformed(
 def _limits(
     table: pd.DataFrame, bounds: tuple[float, float] | None, counts: float | None
 ) -> tuple[float, float]:
-    """Smallest and largest value that may occur; the table's own where no bounds are given."""
+    """Smallest and largest possible value; by default those of the table."""
     values = table.to_numpy(dtype=float)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if bounds is None:
         if low == high:
             raise InputError(
-                f"Every performance is {low:g}: nothing tells problems or algorithms apart."
+                f"Every performance is {low:g}, so problems and algorithms cannot be compared."
             )
         return low, high
     try:
@@ -399,8 +396,8 @@ def _limits(
         raise InputError(f"bounds is {bounds!r}, but it should be (low, high), low below high.")
     if counts is not None and high == counts > best:
         raise InputError(
-            f"A run that timed out counts as {counts:g} by its penalty, outside the bounds "
-            f"{worst:g} to {best:g}. Give bounds that hold it: ({worst:g}, {counts:g})."
+            f"With the penalty, a timed-out run counts as {counts:g}, outside the bounds "
+            f"{worst:g} to {best:g}. Give bounds that include it: ({worst:g}, {counts:g})."
         )
     if low < worst or high > best:
         row, column = np.argwhere((values < worst) | (values > best))[0]

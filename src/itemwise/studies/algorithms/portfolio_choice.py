@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 GRID = 801  # points of the difficulty line on which regions are found
-PLACES = 201  # points on which curves are drawn at random for the uncertainty of occupancy
+PLACES = 201  # points at which curves are sampled for the uncertainty of occupancy
 DRAWS = 400
 AIRT, TOPSET, SHAPLEY = "airt", "topset", "shapley"
 TIED = 1e-12
 
 
 def checked_epsilon(epsilon: object) -> float:
-    """How far from the best still counts: a number from 0."""
+    """The distance from the best curve that still counts as strong: a number from 0."""
     number = as_number(epsilon)
     if not 0 <= number < np.inf:
         raise InputError(f"epsilon is {epsilon!r}, but it should be a number from 0.")
@@ -45,19 +45,19 @@ def checked_epsilon(epsilon: object) -> float:
 
 
 def notes_on_epsilon(epsilon: float, bounds: tuple[float, float]) -> list[str]:
-    """What to know of an epsilon that spans all that performance can be."""
+    """A note if epsilon covers the whole range of performance."""
     low, high = bounds
     if epsilon < high - low:
         return []
     note = (
-        f"epsilon is {epsilon:g}, but performance, as it is modelled, goes from {low:g} to "
-        f"{high:g}: every algorithm counts as strong everywhere. Give a smaller one."
+        f"epsilon is {epsilon:g}, but modelled performance ranges from {low:g} to {high:g}: every "
+        "algorithm counts as strong everywhere. Give a smaller one."
     )
     return [note]
 
 
 def within(curves: Floats, epsilon: float, *, best: bool = True) -> np.ndarray:
-    """Which curves (last axis) lie within `epsilon` of the best (or the worst) at each place."""
+    """Which curves (last axis) lie within `epsilon` of the best (or worst) at each point."""
     sign = 1.0 if best else -1.0
     turned = sign * curves
     near: np.ndarray = turned >= np.nanmax(turned, axis=-1, keepdims=True) - epsilon
@@ -65,7 +65,7 @@ def within(curves: Floats, epsilon: float, *, best: bool = True) -> np.ndarray:
 
 
 def share_within(curves: Floats, epsilon: float) -> Floats:
-    """Share of the places (last axis but one) at which each curve is strong; NaN of no curve."""
+    """Share of the points (last axis but one) where each curve is strong; NaN without a curve."""
     share = within(curves, epsilon).mean(axis=-2)
     found: Floats = np.where(np.isnan(curves).any(axis=-2), np.nan, share)
     return found
@@ -74,7 +74,7 @@ def share_within(curves: Floats, epsilon: float) -> Floats:
 def regions(
     splines: Splines, difficulty: Floats, algorithms: pd.Index, epsilon: float, *, best: bool
 ) -> pd.DataFrame:
-    """Contiguous stretches, a row each: algorithm, start, end, problems in it and their share."""
+    """One row per region: algorithm, start, end, problems in it and their share."""
     import pandas as pd
 
     low, high = float(difficulty.min()), float(difficulty.max())
@@ -84,7 +84,7 @@ def regions(
     rows = []
     for position, name in enumerate(algorithms):
         for first, last in _runs(near[:, position]):
-            # A border lies somewhere between two points of the grid: half way.
+            # The border lies between two points of the grid: take the middle.
             start = grid[first] if first == 0 else (grid[first - 1] + grid[first]) / 2
             end = grid[last] if last == len(grid) - 1 else (grid[last] + grid[last + 1]) / 2
             inside = np.searchsorted(ordered, end, "right") - np.searchsorted(ordered, start)
@@ -103,7 +103,7 @@ def occupancy(
 ) -> pd.DataFrame:
     """Share of problems at whose difficulty each algorithm is within `epsilon` of the best.
 
-    The interval comes from curves drawn from their own uncertainty: the band of each curve.
+    Intervals come from curves sampled within their confidence bands.
     """
     import pandas as pd
 
@@ -114,7 +114,7 @@ def occupancy(
     low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     columns = {
         "occupancy": share,
-        # The estimate is the best guess; draws scatter around it and may miss it.
+        # The sampled curves may all lie on one side of the estimate.
         "occupancy_low": np.minimum(low, share),
         "occupancy_high": np.maximum(high, share),
     }
@@ -124,21 +124,23 @@ def occupancy(
 def drawn_shares(
     splines: Splines, difficulty: Floats, epsilon: float, random_state: int = 0
 ) -> Floats:
-    """Shares of problems as they may be, given how surely curves are known: (draws, n_curves)."""
-    edges = np.quantile(difficulty, np.linspace(0.0, 1.0, PLACES))  # each stands for as many
+    """Shares of problems under curves sampled from their uncertainty, (draws, n_curves)."""
+    edges = np.quantile(
+        difficulty, np.linspace(0.0, 1.0, PLACES)
+    )  # equally many problems between them
     drawn = splines.draws_at(edges, DRAWS, np.random.default_rng(random_state))
     return share_within(drawn, epsilon)
 
 
 def entering_epsilon(curves: Floats) -> Floats:
-    """The smallest epsilon at which each curve (last axis) is strong somewhere; inf of no curve."""
+    """The smallest epsilon at which each curve (last axis) is strong somewhere; inf without one."""
     behind = np.nanmax(curves, axis=1, keepdims=True) - curves
     nearest: Floats = np.where(np.isnan(behind), np.inf, behind).min(axis=0)
     return nearest
 
 
 def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
-    """First and last position of each stretch of true flags."""
+    """First and last position of each run of true flags."""
     edges = np.diff(np.concatenate([[0], flags.astype(np.int8), [0]]))
     starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
@@ -152,11 +154,11 @@ class Candidates:
     worst: float
     difficulty: Floats  # (n_problems,)
     splines: Splines
-    first_wins: bool = False  # of several that are alike, the first column: as the AIRT paper does
+    first_wins: bool = False  # ties go to the first column, as in the AIRT paper
 
 
 def strongest(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
-    """Share of problems within `epsilon` of the best curve; and how far from it at the nearest."""
+    """Share of problems within `epsilon` of the best curve; and the smallest distance to it."""
     curves = candidates.splines.at(candidates.difficulty)
     return share_within(curves, epsilon), -entering_epsilon(curves)
 
@@ -171,7 +173,7 @@ def wins(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
 
 
 def _wins_of_problems(candidates: Candidates) -> Floats:
-    """The win of each problem, shared among those that are best on it."""
+    """The win on each problem, shared among the algorithms that are best on it."""
     values = np.where(np.isnan(candidates.values), -np.inf, candidates.values)
     best = values >= values.max(axis=1, keepdims=True) - TIED
     if candidates.first_wins:
@@ -187,38 +189,36 @@ def contributions(candidates: Candidates, epsilon: float) -> tuple[Floats, Float
     return values, fair_means(candidates.values)
 
 
-# Each gives a value and, where values tie, what decides; higher is better in both.
+# Each returns a value and a tie-breaker; higher is better in both.
 METHODS: dict[str, Callable[[Candidates, float], tuple[Floats, Floats]]] = {
     AIRT: strongest,
     TOPSET: wins,
     SHAPLEY: contributions,
 }
 WORDS = {
-    AIRT: "share of problems at which it is close to the best curve",
-    TOPSET: "share of problems on which it is the best",
-    SHAPLEY: "what it adds to the best of a portfolio (Shapley value)",
+    AIRT: "the share of problems at which each is close to the best curve",
+    TOPSET: "the share of problems on which each is the best",
+    SHAPLEY: "what each adds to the virtual best (Shapley value)",
 }
-
-
 AXES = {AIRT: "occupancy", TOPSET: "share of wins", SHAPLEY: "Shapley value"}
 
 
 def find_method(method: str) -> Callable[[Candidates, float], tuple[Floats, Floats]]:
-    """The way of choosing that goes by this name."""
+    """The method of this name."""
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"method is {method!r}, but it should be one of {', '.join(METHODS)}.")
     return METHODS[method]
 
 
 def ranked(candidates: Candidates, method: str, epsilon: float) -> tuple[np.ndarray, Floats]:
-    """Positions of the algorithms from the first to be kept, and the value of each position."""
+    """Positions of the algorithms, the first to keep first, and the value of each algorithm."""
     value, then = find_method(method)(candidates, epsilon)
     order = np.lexsort((-then, -np.round(value, 12)))
     return order, value
 
 
 def _errors(candidates: Candidates, method: str, epsilon: float) -> Floats:
-    """Standard error of each value: over curves as they may be, or over problems."""
+    """Standard error of each value: over sampled curves, or over problems."""
     if method == AIRT:
         drawn = drawn_shares(candidates.splines, candidates.difficulty, epsilon)
         spread: Floats = drawn.std(axis=0, ddof=1)
@@ -237,31 +237,31 @@ class ChosenPortfolio(Result):
 
     method: str
     epsilon: float
-    frame: pd.DataFrame  # index algorithm: rank, value, value_se, mean_performance; those kept
+    frame: pd.DataFrame  # index algorithm: rank, value, value_se, mean_performance
     left_out: int
     notes: tuple[str, ...] = ()
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Their names, the first to be kept first."""
+        """Names of the kept algorithms, the most valuable first."""
         return tuple(self.frame.index)
 
     @property
     def meaning(self) -> str:
-        """Who is kept and why."""
+        """Which algorithms are kept, and by what."""
         if not self.left_out:
             return (
-                f"All {len(self.algorithms)} algorithms are kept, {self.algorithms[0]} first, by "
-                f"{WORDS[self.method]}. To keep fewer, ask for a size or a smaller epsilon."
+                f"All {len(self.algorithms)} algorithms are kept, {self.algorithms[0]} first, "
+                f"ranked by {WORDS[self.method]}. To keep fewer, give a size or a smaller epsilon."
             )
         names = ", ".join(self.algorithms[:5]) + (", ..." if len(self.algorithms) > 5 else "")
         return (
             f"Keep {names}: {len(self.algorithms)} of {len(self.algorithms) + self.left_out} "
-            f"algorithms, by {WORDS[self.method]}."
+            f"algorithms, ranked by {WORDS[self.method]}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row an algorithm: rank, value of the method with its error, mean performance."""
+        """One row per kept algorithm: rank, value with its standard error, mean performance."""
         return self.frame
 
     def plot(self, **kw: Any) -> Display:
@@ -285,9 +285,9 @@ def choose(
     size: int | None,
     mean_performance: Floats | None = None,
 ) -> ChosenPortfolio:
-    """The best `size` algorithms; without a size, as many as are strong somewhere.
+    """The best `size` algorithms; by default, as many as are strong somewhere.
 
-    `mean_performance` (n_algorithms,) is in the unit of the measure; left out, as modelled.
+    `mean_performance` (n_algorithms,) is in the unit of the measure; by default, as modelled.
     """
     import pandas as pd
 
@@ -311,11 +311,11 @@ def choose(
     )
     notes: list[str] = []
     if len(kept) < size:
-        notes.append(f"No more than {len(kept)} are kept: the others have too few runs.")
+        notes.append(f"Only {len(kept)} are kept: the others have too few runs.")
     late = [str(algorithms[i]) for i in kept if value[i] == 0] if method == AIRT else []
     if late:
         notes.append(
-            f"{', '.join(late)}: never within epsilon = {epsilon:g} of the best curve; ordered by "
-            "how near they come."
+            f"Never within epsilon = {epsilon:g} of the best curve: {', '.join(late)}; ranked by "
+            "how close they come."
         )
     return ChosenPortfolio(method, epsilon, frame, len(algorithms) - len(kept), tuple(notes))

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from itemwise.studies.algorithms.portfolios import Portfolio
 
 ABILITIES, HEIGHTS = 61, 61
-GRADE_ABILITIES = 241  # lines of grades may be steep
-AROUND_PEAK = np.linspace(-4.0, 4.0, 33)  # in deviations, lest a sharp peak be cut off
+GRADE_ABILITIES = 241  # curves of grades may be steep
+AROUND_PEAK = np.linspace(-4.0, 4.0, 33)  # in standard deviations, so that sharp peaks are drawn
 REACH = 3.0
 HEIGHT = "log-odds of performance"
 EPSILONS = (0.0, 0.01)
-TRACES = (0.1, 0.5, 0.9)  # levels whose lines are drawn: these quantiles of all log-odds
+TRACES = (0.1, 0.5, 0.9)  # quantiles of all log-odds at which lines are drawn
 
 
 def curves(portfolio: Portfolio, **kw: Any) -> Display:
@@ -41,9 +41,7 @@ def strengths(
 
     levels: list[Any] = [epsilons] if np.ndim(epsilons) == 0 else list(epsilons)  # type: ignore[arg-type]
     if not levels:
-        raise InputError(
-            "epsilons is empty, but strengths are drawn for one or more, such as 0.01."
-        )
+        raise InputError("epsilons is empty. Give at least one, such as 0.01.")
     parts = [
         find(level).assign(kind=kind, epsilon=float(level))
         for level in levels
@@ -80,7 +78,7 @@ def densities(portfolio: Portfolio, **kw: Any) -> Display:
 
 
 def traces(portfolio: Portfolio, **kw: Any) -> Display:
-    """How likely levels of performance are along the easiness of problems."""
+    """Density at some levels of performance, along the easiness of problems."""
     import pandas as pd
 
     calibration = portfolio.calibration
@@ -130,7 +128,7 @@ FIGURES: dict[str, Callable[..., Display]] = {
 }
 
 
-SETTINGS = {  # of some figures; all others are of every display
+SETTINGS = {  # and the figures that take them; all other settings go to every display
     "epsilons": ("strengths",),
     "highlight": ("curves", "goodness"),
     "panels": ("densities", "traces"),
@@ -138,21 +136,20 @@ SETTINGS = {  # of some figures; all others are of every display
 
 
 def figure(portfolio: Portfolio, kind: str, **kw: Any) -> Display:
-    """One of the figures, drawn; a setting of another one is refused."""
+    """Draw one of the figures; settings of other figures are refused."""
     if not isinstance(kind, str) or kind not in FIGURES:
         raise InputError(f"kind is {kind!r}, but it should be one of {', '.join(FIGURES)}.")
     settings = {name: kw.pop(name) for name in SETTINGS if name in kw}
     for name in settings:
         if kind not in SETTINGS[name]:
             raise InputError(
-                f"{name} is a setting of {' and '.join(SETTINGS[name])}, but kind is {kind!r}. "
-                "Leave it out."
+                f"{name} is for {' and '.join(SETTINGS[name])}, but kind is {kind!r}. Leave it out."
             )
     return FIGURES[kind](portfolio, **settings).plot(**kw)
 
 
 def _order(portfolio: Portfolio) -> list[Any]:
-    """Algorithms in the order of their colours: as in the figure of curves."""
+    """Algorithms in the order of their colours in the figure of curves."""
     drawn: Any = curves(portfolio)
     order: list[Any] = drawn.order
     return order
@@ -199,7 +196,7 @@ def _around_peaks(items: pd.DataFrame, log_odds: Floats) -> Floats:
 def _density(items: pd.DataFrame, abilities: Floats, log_odds: Floats) -> Floats:
     """f(z | θ) of the continuous model, (n_algorithms, n_abilities, n_log_odds).
 
-    Abilities are the same for all algorithms, or a row each.
+    Abilities are the same for all algorithms, or one row per algorithm.
     """
     alpha, beta, gamma = _parameters(items)
     away = alpha * (abilities[..., None] - beta - gamma * log_odds)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-SINGLE = "single best"  # the algorithm with the best mean on the other problems
+SINGLE = "single best"  # the algorithm with the best mean on the training problems
 FOLDS = 10
 BEST_MEMBER, MEAN_MEMBER = "best member", "mean member"
 LARGEST = 10  # sizes that are tried where none are given
@@ -42,7 +42,7 @@ FEWEST_TO_CHOOSE_BY = 5  # problems outside a fold
 def folds_of_problems(
     table: Performances, cv: Any, *, fewest: int, n_resamples: int = 1, random_state: int = 0
 ) -> list[NDArray[np.intp]]:
-    """The number of the fold of each problem, once for each of the `n_resamples` shuffles.
+    """The fold of each problem, for each of the `n_resamples` shuffles.
 
     `cv` is the number of folds, or a Series with the fold of each problem, by name; with None, the
     folds of the table are used, or ten. Outside each fold there must be `fewest` problems.
@@ -68,8 +68,8 @@ def folds_of_problems(
         if len(sizes) < 2 or len(numbers) - sizes.max() < fewest:
             raise InputError(
                 f"There are {counted(len(problems), 'problem')} in {counted(len(sizes), 'fold')}: "
-                "too few to choose by. There should be two folds or more, and "
-                f"{fewest} problems or more outside each."
+                f"too few to choose by. Give at least two folds, and at least {fewest} problems "
+                "outside each."
             )
     return passes
 
@@ -84,8 +84,7 @@ def _of_series(problems: pd.Index, cv: pd.Series) -> NDArray[np.intp]:
     lacking = problems.difference(named.index, sort=False).tolist()
     if lacking:
         raise InputError(
-            f"cv has no fold of {listed(lacking, 'problem')}. Its index should be the names of "
-            "the problems."
+            f"cv has no fold for {listed(lacking, 'problem')}. Its index should name the problems."
         )
     return np.asarray(pd.factorize(named.reindex(problems), sort=True)[0])
 
@@ -106,22 +105,22 @@ def _at_random(n: int, cv: Any, n_resamples: int, random_state: int) -> list[NDA
 class PortfolioComparison(Result):
     """Performance gap of portfolios by method and size, cross-validated.
 
-    The gap of a problem is the best performance of all algorithms minus that of the portfolio:
-    of its best member, as somebody gets who can run all members; or the mean of its members, as
-    somebody gets who picks one blindly. It is in the unit of the measure. The virtual best has gap
-    0; the single best is the one algorithm with the best mean on the training part. A run that is
-    missing counts as the worst on its problem.
+    The gap on a problem is the best performance of all algorithms minus that of the portfolio:
+    of its best member, which you get by running all members; or the mean of its members, which you
+    get on average by picking one at random. It is in the unit of the measure. The virtual best has
+    gap 0; the single best is the algorithm with the best mean on the training problems. A missing
+    run counts as the worst on its problem.
     """
 
     frame: pd.DataFrame  # method, size, definition, gap, gap_se, folds
-    folds: pd.DataFrame  # the same for each fold
+    folds: pd.DataFrame  # the same per fold
     epsilon: float
     notes: tuple[str, ...] = ()
-    passes: int = 1  # how often the same problems were put into folds
+    passes: int = 1  # how often all problems were divided into folds
 
     @property
     def meaning(self) -> str:
-        """The best method at the middle size, and what it closes of the single best's gap."""
+        """The smallest gap at the middle size, beside that of the single best algorithm."""
         rows = self.frame[self.frame["definition"] == BEST_MEMBER]
         alone = rows.loc[rows["method"] == SINGLE, "gap"].iloc[0]
         sizes = sorted(rows.loc[rows["method"] != SINGLE, "size"].unique())
@@ -130,18 +129,17 @@ class PortfolioComparison(Result):
         first = there.iloc[0]
         text = (
             f"With {counted(int(size), 'algorithm')}, '{first['method']}' leaves a gap of "
-            f"{first['gap']:.3g} ± "
-            f"{self._reach * first['gap_se']:.2g} to the best of all, in the unit of the measure; "
-            f"the single best algorithm leaves {alone:.3g}"
+            f"{first['gap']:.3g} ± {self._reach * first['gap_se']:.2g} to the virtual best, in the "
+            f"unit of the measure; the single best algorithm leaves {alone:.3g}"
         )
         near = [name for name in there["method"] if not self._apart(name, first["method"], size)]
         if len(near) > 1:
-            return f"{text}. {joined(near)} cannot be told apart there."
+            return f"{text}. {joined(near)} do not differ significantly at this size."
         return f"{text}."
 
     @property
     def _reach(self) -> float:
-        """Standard errors to each side of a mean over folds."""
+        """Half-width of the interval of a mean over folds, in standard errors."""
         return reach_of_parts(self._folds_of_a_pass)
 
     @property
@@ -149,7 +147,7 @@ class PortfolioComparison(Result):
         return int(self.folds["fold"].nunique()) // self.passes
 
     def _apart(self, one: str, other: str, size: int) -> bool:
-        """Whether best members of two methods surely differ, fold by fold."""
+        """Whether the gaps of two methods differ significantly, paired by fold."""
         rows = self.folds[(self.folds["size"] == size) & (self.folds["definition"] == BEST_MEMBER)]
         gaps = {name: rows.loc[rows["method"] == name, "gap"].to_numpy() for name in (one, other)}
         more = gaps[one] - gaps[other]
@@ -157,7 +155,7 @@ class PortfolioComparison(Result):
         return bool(abs(more.mean()) > self._reach * error)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a method, size and definition."""
+        """One row per method, size and definition."""
         return self.frame
 
     def plot(self, **kw: Any) -> Display:
@@ -178,18 +176,18 @@ def compare_portfolios(
     random_state: int = 0,
     **settings: Any,
 ) -> PortfolioComparison:
-    """What portfolios of several sizes lose against all algorithms, by cross-validation.
+    """Measure by cross-validation what portfolios of several sizes lose against all algorithms.
 
-    `performance` is a `Portfolio`, or what `portfolio` takes, with its arguments behind. In each
-    fold, the portfolio is chosen on the other problems and judged on its own. `cv` is the number
+    `performance` is a `Portfolio`, or what `portfolio` takes, with its arguments as `settings`. For
+    each fold, portfolios are chosen on the other problems and judged on its own. `cv` is the number
     of folds, or a Series with the fold of each problem; without it, the folds of the scenario are
     used, or ten. Problems are shuffled into folds `n_resamples` times. Standard errors are those of
     the mean over folds.
 
-    `sizes` are how many algorithms are kept; `methods` say how they are chosen: "airt"
-    (Kandanaarachchi and Smith-Miles, 2023; `epsilon` as in `Portfolio.strengths`), "topset",
-    "shapley". `settings` go to `portfolio`; `random_state` is the seed of the folds. The frame has
-    a row a method, size and definition: gap, gap_se, folds.
+    `sizes` are the numbers of algorithms to keep. `methods` say how they are chosen: "airt"
+    (Kandanaarachchi and Smith-Miles, 2023; `epsilon` as in `Portfolio.strengths`), "topset" or
+    "shapley". `random_state` is the seed of the folds. The frame has one row per method, size and
+    definition: gap, gap_se, folds.
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -223,7 +221,7 @@ def _given(performance: Any, settings: dict[str, Any]) -> tuple[Performances, Se
     if isinstance(performance, Portfolio):
         if settings:
             raise InputError(
-                f"{', '.join(settings)} cannot be given with a Portfolio: it was made with its own."
+                f"{', '.join(settings)} cannot be given: a Portfolio has its own settings."
             )
         return performance.performances, performance.settings
     names = set(Settings.__dataclass_fields__)
@@ -263,7 +261,7 @@ def _checked_sizes(sizes: Sequence[int] | None, algorithms: int) -> list[int]:
 def _orders(
     training: Performances, how: Settings, methods: Sequence[str], epsilon: float
 ) -> dict[str, np.ndarray]:
-    """Positions of the algorithms by each method, the first to be kept first."""
+    """Positions of the algorithms by each method, the first to keep first."""
     candidates = fit_portfolio(training, how).candidates
     orders = {SINGLE: np.argsort(-fair_means(training.gains), kind="stable")}
     orders |= {method: ranked(candidates, method, epsilon)[0] for method in methods}
@@ -273,7 +271,7 @@ def _orders(
 def _gaps(
     gains: Floats, orders: dict[str, np.ndarray], sizes: Sequence[int]
 ) -> list[tuple[str, int, str, float]]:
-    """What portfolios lose on each problem, on average; a missing run is the worst there."""
+    """Mean gap of each method and size; a missing run counts as the worst on its problem."""
     achieved = worst_where_missing(gains)
     best = achieved.max(axis=1)
     rows = []
@@ -299,6 +297,6 @@ def _comparison(
     folds = pd.DataFrame(rows, columns=["fold", "method", "size", "definition", "gap"])
     grouped = folds.groupby(["method", "size", "definition"], sort=False)["gap"]
     frame = grouped.agg(gap="mean", gap_se="std", folds="size").reset_index()
-    # Repeated passes over the same problems teach no more about them than one does.
+    # Repeated passes over the same problems do not add problems.
     frame["gap_se"] /= np.sqrt(frame["folds"] / passes)
     return PortfolioComparison(frame, folds, epsilon, notes, passes)

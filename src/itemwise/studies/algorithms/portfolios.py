@@ -1,7 +1,7 @@
 """Algorithms as items, problems as respondents (Kandanaarachchi and Smith-Miles, 2023: AIRT).
 
-The mapping is turned around: what a problem's ability would be is how easy it is, so its
-difficulty is -θ; discrimination and difficulty of an item say how an algorithm behaves.
+The usual mapping is inverted: the ability θ of a problem is how easy it is, so its difficulty is
+-θ; the discrimination and difficulty of an item describe an algorithm.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ SURE = 0.95
 
 @dataclass(frozen=True)
 class Settings:
-    """How a portfolio is fitted; the same for all parts of a cross-validation."""
+    """How a portfolio is fitted, here and in every fold of a cross-validation."""
 
     model: Model = "continuous"
     grades: int = 5
@@ -85,11 +85,11 @@ class Settings:
         if self.preset not in (None, AIRT):
             raise InputError(f"There is no preset {self.preset!r}. The only one is '{AIRT}'.")
         if self.preset and self.model != "continuous":
-            raise InputError(f"preset='{AIRT}' is of the continuous model; leave `model` out.")
+            raise InputError(f"preset='{AIRT}' uses the continuous model; leave `model` out.")
         if whole_number(self.grades, "grades", 2) > MOST_GRADES:
             raise InputError(
-                f"grades is {self.grades}, but {MOST_GRADES} are the most. For finer ones, use "
-                "model='continuous'."
+                f"grades is {self.grades}, but at most {MOST_GRADES} are possible. For finer "
+                "grades, use model='continuous'."
             )
         whole_number(self.knots, "knots", FEWEST_KNOTS)
         if self.smoothing not in SMOOTHINGS:
@@ -104,7 +104,7 @@ class Portfolio(Result):
 
     performances: Performances
     settings: Settings
-    calibration: Calibration  # of the algorithms that do not perform alike everywhere
+    calibration: Calibration  # of the algorithms whose performance varies
     difficulty: Floats  # (n_problems,), -θ
     difficulty_se: Floats
     splines: Splines  # performance of each algorithm along difficulty
@@ -113,12 +113,12 @@ class Portfolio(Result):
 
     @cached_property
     def algorithms(self) -> pd.DataFrame:
-        """A row an algorithm: discrimination, consistency, difficulty limit, whether anomalous."""
+        """One row per algorithm: discrimination, consistency, difficulty limit, anomalous."""
         return traits_of_algorithms(self.calibration, self.performances)
 
     @cached_property
     def problems(self) -> pd.DataFrame:
-        """A row a problem: difficulty with its standard error, and who does best on it."""
+        """One row per problem: difficulty with its standard error, and the best algorithm."""
         import pandas as pd
 
         cells = self.performances.cells
@@ -139,7 +139,7 @@ class Portfolio(Result):
     def curves(self) -> pd.DataFrame:
         """Performance along difficulty, tidy: algorithm, difficulty, performance, low, high.
 
-        An algorithm with too few runs has none.
+        Algorithms with too few runs are left out.
         """
         import pandas as pd
 
@@ -160,11 +160,11 @@ class Portfolio(Result):
         )
 
     def strengths(self, epsilon: float = 0.0) -> pd.DataFrame:
-        """Stretches of difficulty on which an algorithm is within `epsilon` of the best curve."""
+        """Regions of difficulty where an algorithm is within `epsilon` of the best curve."""
         return self._regions(epsilon, best=True)
 
     def weaknesses(self, epsilon: float = 0.0) -> pd.DataFrame:
-        """Stretches of difficulty on which it is within `epsilon` of the worst curve."""
+        """Regions of difficulty where an algorithm is within `epsilon` of the worst curve."""
         return self._regions(epsilon, best=False)
 
     def _regions(self, epsilon: float, *, best: bool) -> pd.DataFrame:
@@ -174,7 +174,7 @@ class Portfolio(Result):
     def occupancy(
         self, epsilon: float = 0.0, *, confidence: float = CONFIDENCE, random_state: int = 0
     ) -> pd.DataFrame:
-        """Share of the problems in the stretches of each algorithm's strength, with an interval."""
+        """Share of the problems at which each algorithm is strong, with its interval."""
         return occupancy(
             self.splines,
             self.difficulty,
@@ -191,7 +191,7 @@ class Portfolio(Result):
 
     @cached_property
     def goodness_curves(self) -> pd.DataFrame:
-        """The curves under which those areas lie: algorithm, curve, tolerance, share."""
+        """The curves behind the areas in `goodness`: algorithm, curve, tolerance, share."""
         return self._goodness.curves(self.performances.algorithms)
 
     @cached_property
@@ -201,7 +201,7 @@ class Portfolio(Result):
         items = self.calibration.items
         if self.settings.preset and len(items) == len(names):
             columns = (items[n].to_numpy() for n in ("discrimination", "difficulty", "scaling"))
-            span = max(high - low, 1.0)  # the published program knows the unit interval only
+            span = max(high - low, 1.0)  # the published program assumes the unit interval
             return published_goodness(cells / span, (low / span, high / span), Items(*columns))
         actual = (cells - low) / (high - low)
         if self.settings.model == "graded":
@@ -212,7 +212,7 @@ class Portfolio(Result):
         return Goodness(actual, predicted)
 
     def _predicted(self) -> Floats:
-        """The most likely place between the bounds of each run, (n_problems, n_calibrated)."""
+        """The most likely performance of each run on [0, 1], (n_problems, n_calibrated)."""
         items, ability = self.calibration.items, -self.difficulty[:, None]
         if self.settings.model == "continuous":
             odds = (ability - items["difficulty"].to_numpy()) / items["scaling"].to_numpy()
@@ -231,11 +231,10 @@ class Portfolio(Result):
     def select(
         self, epsilon: float = 0.0, *, size: int | None = None, method: str = AIRT
     ) -> ChosenPortfolio:
-        """The algorithms to keep.
+        """Choose the algorithms to keep.
 
-        By "airt", those that are within `epsilon` of the best curve somewhere, or the first `size`
-        of them; beside it, "topset" keeps those that win most often, and "shapley" those that add
-        most to the best of a portfolio.
+        "airt" keeps those within `epsilon` of the best curve somewhere, or the first `size`;
+        "topset" those that win most often; "shapley" those that add most to the virtual best.
         """
         chosen = choose(
             self.candidates,
@@ -257,22 +256,22 @@ class Portfolio(Result):
 
     @property
     def meaning(self) -> str:
-        """Who leads where, and who behaves unlike the others."""
+        """Which algorithm has the best curve, and which do better on harder problems."""
         share = self.occupancy()["occupancy"]
         text = (
             f"{share.idxmax()} has the best curve at {share.max():.0%} of the problems; "
-            f"{(share > 0).sum()} of {len(share)} algorithms lead somewhere"
+            f"{(share > 0).sum()} of {len(share)} algorithms have the best curve somewhere"
         )
         odd = self.algorithms[self.algorithms["anomalous"]]
         sure = odd.index[odd["anomalous_chance"] > SURE]
         if len(sure):
             return f"{text}. Better on harder problems: {listed(list(sure), 'algorithm')}."
         if len(odd):
-            return f"{text}; none surely does better on harder problems."
+            return f"{text}; none does significantly better on harder problems."
         return f"{text}; none does better on harder problems."
 
     def to_frame(self) -> pd.DataFrame:
-        """A row an algorithm."""
+        """One row per algorithm."""
         return self.algorithms
 
     def tables(
@@ -317,7 +316,7 @@ class Portfolio(Result):
         return {"algorithms": self.calibration}
 
     def plot(self, kind: str = "curves", **kw: Any) -> Display:
-        """A figure: "curves", "strengths", "densities", "traces", "goodness" or "effectiveness".
+        """Draw "curves", "strengths", "densities", "traces", "goodness" or "effectiveness".
 
         `epsilons` (0 and 0.01) is for "strengths", `highlight` for "curves" and "goodness",
         `panels` for "densities" and "traces".
@@ -348,25 +347,26 @@ def portfolio(
     knots: int = 10,
     smoothing: str = "reml",
 ) -> Portfolio:
-    """Which algorithms are consistent or anomalous, how hard a problem each takes, who leads where.
+    """Describe algorithms by their runs on problems: consistency, difficulty limit, strengths.
 
     `performance` is a table of problems × algorithms (NaN: no run), `Responses`, or what
-    `read_aslib` gives, which knows by itself whether lower is better and where runs are cut off.
+    `read_aslib` returns, which states whether lower is better and where runs are cut off.
 
-    `better` says whether "higher" (the default) or "lower" values are good. Lower ones are turned:
-    "negate" puts them on [0, 1] between the best and the worst, "reciprocal" is 1 / (1 + t).
-    `bounds` are the least and the greatest value that may occur, in the unit of the table; without
-    them, those that do. Runs at or beyond `cutoff`, and those that a scenario says failed, count
-    as what was recorded, as the cut-off at least; or as `penalty` times it (10: PAR10).
+    `better` says whether "higher" (the default) or "lower" values are good. If lower, `transform`
+    reverses them: "negate" maps them to [0, 1] between the best and the worst, "reciprocal" is
+    1 / (1 + t). `bounds` are the smallest and largest possible value, in the unit of the table; by
+    default, those that occur. Runs at or beyond `cutoff`, and runs that failed in a scenario, keep
+    their value but count at least as the cut-off; or they count as `penalty` times the cut-off (10:
+    PAR10).
 
-    `model` is "continuous", or "graded" with as many `grades` (equally many runs in each).
+    `model` is "continuous", or "graded" with this number of `grades` (equally many runs in each).
     `preset="airt"` reproduces the paper: its early stop of the estimation, its rule at the bounds,
-    standardised difficulty and its goodness measures.
+    standardised difficulty and its goodness measures. `knots` and `smoothing` ("reml" or "gcv") set
+    the curves of performance along difficulty.
 
-    `transform` names the turn; `knots` and `smoothing` ("reml" or "gcv") are those of the curves of
-    performance along difficulty. The frame, also `algorithms`, has a row an algorithm:
-    discrimination, consistency, difficulty_limit, each with its se, anomalous, mean_performance and
-    more. After Kandanaarachchi and Smith-Miles (2023).
+    The frame, also `algorithms`, has one row per algorithm: discrimination, consistency,
+    difficulty_limit, each with its se, anomalous, mean_performance and more. After Kandanaarachchi
+    and Smith-Miles (2023).
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -390,7 +390,7 @@ def portfolio(
 
 
 def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
-    """The study itself, of performances that are ready."""
+    """Fit a portfolio to prepared performances."""
     notes = list(table.notes)
     judged = table.cells
     if settings.model == "graded":
@@ -402,14 +402,14 @@ def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
     notes += notes_on_left_out(list(table.algorithms[few]), list(table.algorithms[alike]))
     if len(varied) < FEWEST_ALGORITHMS:
         raise InputError(
-            f"Of {len(few)} algorithms, {len(varied)} perform differently on different "
-            f"problems{' and have runs enough' if few.any() else ''}, but three or more must, or "
-            "nothing tells how hard a problem is."
+            f"Of {len(few)} algorithms, the performance of {len(varied)} varies over "
+            f"problems{' and has enough runs' if few.any() else ''}, but at least three are needed "
+            "to estimate how hard problems are."
         )
     calibration = _calibrated(table, judged, varied, settings)
     notes += notes_on_calibration(calibration)
     if not calibration.converged and not settings.preset:
-        notes.append("The estimation did not converge: take figures with care.")
+        notes.append("The estimation did not converge: read the estimates with caution.")
     scored = calibration.abilities("ml" if settings.preset else "eap")
     easiness = scored["ability"].to_numpy(dtype=float)
     error = scored["se"].to_numpy(dtype=float)
@@ -437,7 +437,7 @@ def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
 def _calibrated(
     table: Performances, judged: Floats, varied: NDArray[np.intp], settings: Settings
 ) -> Calibration:
-    """The model of the algorithms at these positions, with the mapping turned around."""
+    """Calibrate the algorithms at these positions, with problems as respondents."""
     names = {"respondents": list(table.modelled.index), "items": list(table.algorithms[varied])}
     if settings.model == "graded":
         return calibrate(Responses(judged[:, varied], kind="graded", **names), "graded")

@@ -1,7 +1,7 @@
-"""Data sets that would do: a part of a benchmark that ranks respondents as the whole does.
+"""Choose a part of a benchmark that ranks respondents as the whole does.
 
-Points won in games add up over data sets, so that the ranking by any part is a sum. What a part
-is worth is measured on data sets and respondents that had no say in choosing it.
+Points won in games add up over data sets, so the ranking by any part is a sum. A part is judged on
+data sets and respondents that were held out when it was chosen.
 """
 
 from __future__ import annotations
@@ -39,40 +39,40 @@ if TYPE_CHECKING:
 LEAST_DATASETS = 3
 RANGE = (0.025, 0.975)
 LEVEL = 0.05
-WEAK = 0.5  # of Kendall's tau: one pair in four stands the other way round
+WEAK = 0.5  # Kendall's tau: one pair in four is reversed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChosenDatasets(Result):
     """Data sets that rank respondents as the whole benchmark does.
 
-    Data sets and respondents were split at random many times into two halves. From the first, a
-    part was chosen in the same proportion as each size has in the whole. On the respondents of
-    the second half, `held_out` is how well the ranking by this part agrees with that by the data
-    sets of the second half, `ceiling` how well the ranking by all data sets of the first half
-    does, `random` how well that by a part drawn by lot does (Kendall's tau-b, mean over splits;
-    the range covers 95 % of them). `known` is what `held_out` would be for respondents whose
-    scores were looked at when choosing: a small part can be fitted to them, and only to them.
+    Data sets and respondents were split at random many times into two halves. From the first half
+    of the data sets, a part was chosen of the same proportion as each size has in the whole. All
+    rankings are then compared with the ranking by the second half, on the respondents of the second
+    half (Kendall's tau-b, mean over splits; ranges cover 95 % of the splits): `held_out` is the
+    agreement of the chosen part, `ceiling` that of the whole first half, `random` that of a part
+    chosen at random. `known` is `held_out` for the respondents whose scores were used to choose; it
+    is optimistic, because a small part can be fitted to them.
 
-    A size is `enough` if the chosen part keeps the share `keep` of the ceiling, and if there is
-    a ranking to keep: points lie farther apart than among equals (`p` below 0.05).
+    A size is `enough` if the chosen part keeps the share `keep` of the ceiling, and if there is a
+    ranking to keep: points differ more than among equally strong respondents (`p` below 0.05).
     """
 
-    respondents: tuple[str, ...]  # whose ranking is kept
+    respondents: tuple[str, ...]  # whose ranking counts
     datasets: tuple[str, ...]
     sizes: tuple[int, ...]
     subsets: tuple[tuple[str, ...], ...]  # of each size, in the order of choice
     kendall: Floats  # (n_sizes,), as the next two: agreement with the whole benchmark
     spearman: Floats
-    told_apart: Floats  # share of pairs of respondents
-    in_place: tuple[bool | None, ...]  # artificial respondents, where there are any
+    told_apart: Floats  # share of pairs that differ significantly
+    in_place: tuple[bool | None, ...]  # whether artificial respondents, if any, are
     held_out: Floats  # (n_sizes, n_resamples), as the next two
     random: Floats
     known: Floats
     ceiling: Floats  # (n_resamples,), as the next
     known_ceiling: Floats
-    p: float  # how likely equally strong respondents would be ranked so clearly
-    asked: int | None  # the size that was asked for
+    p: float  # of the hypothesis that all respondents are equally strong
+    asked: int | None  # the requested size
     keep: float
     notes: tuple[str, ...] = ()
 
@@ -83,14 +83,14 @@ class ChosenDatasets(Result):
 
     @property
     def enough(self) -> NDArray[np.bool_]:
-        """For each size whether it does."""
+        """Whether each size is enough."""
         kept = self.held_out.mean(axis=1) >= self.keep * self.ceiling.mean()
         found: NDArray[np.bool_] = kept & self.ranked
         return found
 
     @property
     def size(self) -> int:
-        """The size asked for, or the smallest from which on all are enough; else all data sets."""
+        """The requested size, or the smallest from which all are enough, or all data sets."""
         if self.asked is not None:
             return self.asked
         short = np.flatnonzero(~self.enough)
@@ -99,7 +99,7 @@ class ChosenDatasets(Result):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The data sets to keep, in the order of choice; all, where no part is enough."""
+        """The data sets to keep, in the order of choice; all if no part is enough."""
         return self.subset(self.size)
 
     def subset(self, size: int) -> tuple[str, ...]:
@@ -109,21 +109,22 @@ class ChosenDatasets(Result):
         if size == len(self.datasets):
             return self.datasets
         raise InputError(
-            f"size is {size}, but parts were chosen of {_span(self.sizes)} data sets. "
-            "Call choose_datasets(scores, size) for another."
+            f"size is {size}, but the parts have {_span(self.sizes)} data sets. Call "
+            "choose_datasets(scores, size) for another."
         )
 
     @property
     def meaning(self) -> str:
-        """Whether a part of the benchmark is enough, and how that is known."""
+        """Whether a part of the benchmark is enough, judged on held-out data."""
         total, size = counted(len(self.datasets), "data set"), self.size
         who = f"the {counted(len(self.respondents), 'respondent')}"
         if not self.ranked:
             low, high = np.quantile(self.known_ceiling, RANGE)
             return (
-                f"No part can be called enough, since there is no ranking to keep: {total} do not "
-                f"tell {who} from equally strong ones ({said_p(self.p)}; two halves agree "
-                f"{self.known_ceiling.mean():.2f}, 95 % range {low:.2f} to {high:.2f})."
+                f"No part can be called enough, since there is no ranking to keep: on {total}, "
+                f"{who} cannot be distinguished from equally strong ones ({said_p(self.p)}; two "
+                f"halves agree with a Kendall of {self.known_ceiling.mean():.2f}, 95 % range "
+                f"{low:.2f} to {high:.2f})."
             )
         if size not in self.sizes:
             most = counted(self.sizes[-1], "data set")
@@ -132,23 +133,23 @@ class ChosenDatasets(Result):
         verb, they = ("is", "it ranks") if size == 1 else ("are", "they rank")
         return (
             f"{size:,} of {total} {verb if self.enough[k] else f'{verb} not'} enough: {they} {who} "
-            f"as all do with a Kendall of {self.kendall[k]:.2f}; {self._judged(k)}."
+            f"as all do, with a Kendall of {self.kendall[k]:.2f}; {self._judged(k)}."
         )
 
     def _judged(self, k: int) -> str:
-        """What is seen where nothing was chosen."""
+        """The agreement on held-out data."""
         difference = self.held_out[k] - self.ceiling
         low, high = np.quantile(difference, RANGE)
         share = np.divide(self.sizes[k], len(self.datasets))
         both = "respondents and " if len(self.respondents) >= LEAST_TO_SPLIT else ""
         return (
-            f"judged by {both}data sets that had no say, {share:.0%} chosen agree "
-            f"{self.held_out[k].mean():.2f} where all agree {self.ceiling.mean():.2f} (difference "
-            f"{difference.mean():.2f}, 95 % range {low:.2f} to {high:.2f})"
+            f"on held-out {both}data sets, {share:.0%} chosen agree {self.held_out[k].mean():.2f} "
+            f"and all agree {self.ceiling.mean():.2f} (difference {difference.mean():.2f}, 95 % "
+            f"range {low:.2f} to {high:.2f})"
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a size; `difference` is chosen less ceiling, `gain` chosen less random."""
+        """One row per size; `difference` is held_out - ceiling, `gain` held_out - random."""
         import pandas as pd
 
         shape = self.held_out.shape
@@ -186,11 +187,11 @@ class ChosenDatasets(Result):
         return DISPLAYS["agreement"](self.to_frame()).plot(**kw)
 
     def sentences(self) -> list[str]:
-        """The meaning, a warning where the whole is weak itself, and notes."""
+        """The meaning, a warning if the whole ranks weakly itself, and notes."""
         agreed = self.known_ceiling.mean()
         weak = (
             "The ranking by the whole benchmark is weak itself: two halves of the data sets agree "
-            f"{agreed:.2f}, so that about {0.5 - 0.5 * agreed:.0%} of pairs change places."
+            f"{agreed:.2f}, so about {0.5 - 0.5 * agreed:.0%} of pairs are ordered differently."
         )
         return [self.meaning, *((weak,) if self.ranked and agreed < WEAK else ()), *self.notes]
 
@@ -205,28 +206,28 @@ def choose_datasets(
     n_resamples: int = 200,
     random_state: int = 0,
 ) -> ChosenDatasets:
-    """Choose data sets that keep the ranking of a whole benchmark, and measure whether they do.
+    """Choose data sets that keep the ranking of a whole benchmark, and test whether they do.
 
-    `scores` has a row a respondent and a column a data set; the higher score wins a game, scores
-    at most `tolerance` apart draw, and who has none (NaN) does not play. Respondents are ranked
-    by their share of the points, which needs no order of the data sets. `size` is a number of
-    data sets, a share such as 0.5, or None for all sizes and the smallest that is enough.
+    `scores` has one row per respondent and one column per data set. The higher score wins a game,
+    scores at most `tolerance` apart are a draw, and a respondent without a score (NaN) does not
+    play. Respondents are ranked by their share of the points, so the order of the data sets does
+    not matter. `size` is a number of data sets, a share such as 0.5, or None to try all sizes and
+    find the smallest that is enough.
 
-    What was chosen because it agrees will agree with what it was chosen from. So data sets are
-    split `n_resamples` times into halves, one to choose from and one to judge by; without
-    replacement, since a data set drawn twice would be chosen for its copy. Respondents are split
-    as well: a few data sets whose flukes cancel for these respondents will not do so for the
-    next, for whom a smaller benchmark is made. The judging half is noisy itself, but equally so
-    for the chosen part and for all it was chosen from; their ratio counts: a part is enough if
-    it keeps the share `keep` of the agreement.
+    A part that was chosen because it agrees with the whole will agree with it. Data sets are
+    therefore split `n_resamples` times into two halves, one to choose from and one to judge by;
+    without replacement, since a data set drawn twice would be chosen for its copy. Respondents are
+    split as well, because a part may fit these respondents by chance and fail for others. The
+    judging half is noisy itself, but equally so for the chosen part and for all it was chosen from,
+    so their ratio counts: a part is enough if it keeps the share `keep` of the agreement.
 
-    Artificial respondents (optimal, pessimal, majority, minority, random 1, ...) are in place on
-    almost any data set and would make every part look good. Unless `respondents` names whose
-    ranking counts, they are left out of it; whether they stand in their places is told apart.
+    Artificial respondents (optimal, pessimal, majority, minority, random 1, ...) are ranked
+    correctly by almost any data set and would make every part look good. Unless `respondents` names
+    whose ranking counts, they are left out; whether they are in place is reported separately.
 
-    The frame has a row a size: agreement with the whole (kendall, spearman), held_out, random and
-    known with low and high, and whether it is enough. Cardoso et al. (2025) ask the question. Same
-    `random_state`, same result.
+    The frame has one row per size: agreement with the whole (kendall, spearman), held_out, random
+    and known with low and high, and enough. The question is that of Cardoso et al. (2025). The same
+    `random_state` gives the same result.
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -270,7 +271,7 @@ def choose_datasets(
 
 
 def _agreement(played: Points, taken: NDArray[np.bool_]) -> dict[str, Any]:
-    """Of each part with the whole: Kendall, Spearman; and how many pairs it tells apart."""
+    """Agreement of each part with the whole, and the share of pairs that differ significantly."""
     shares = np.array([played[rows].share for rows in taken])
     whole = np.broadcast_to(played.share, shares.shape)
     return {
@@ -281,7 +282,7 @@ def _agreement(played: Points, taken: NDArray[np.bool_]) -> dict[str, Any]:
 
 
 def _told_apart(played: Points) -> float:
-    """Share of pairs whose points differ by more than data sets scatter: Student's t, 5 %."""
+    """Share of pairs whose points differ significantly over data sets (Student's t, 5 %)."""
     from scipy.stats import t
 
     first, second = np.triu_indices(played.won.shape[1], 1)
@@ -293,7 +294,7 @@ def _told_apart(played: Points) -> float:
     square = np.where(known, (lead - mean) ** 2, 0.0).sum(axis=0)
     freedom = np.maximum(count - 1, 1)
     error = np.sqrt(square / freedom / np.maximum(count, 1))
-    # With one data set nothing is known of the scatter, so nobody is told apart.
+    # One data set says nothing about the spread, so no pair differs.
     return float(((np.abs(mean) > t.ppf(RANGE[1], freedom) * error) & (count > 1)).mean())
 
 
@@ -305,7 +306,7 @@ def _judged_by(table: Responses, respondents: Sequence[str] | None) -> NDArray[n
             names = [table.respondents[k] for k in np.flatnonzero(artificial)]
             raise InputError(
                 f"Without {listed(names, 'artificial respondent')}, there are fewer than two to "
-                "rank. Give more, or name with respondents=[...] whose ranking counts."
+                "rank. Give more, or name those to rank: respondents=[...]."
             )
         return np.flatnonzero(~artificial)
     names = [respondents] if isinstance(respondents, str) else [str(name) for name in respondents]
@@ -313,7 +314,7 @@ def _judged_by(table: Responses, respondents: Sequence[str] | None) -> NDArray[n
     unknown = [name for name in names if name not in place]
     if unknown:
         raise InputError(
-            f"respondents names {unknown[0]!r:.80}, which is no respondent of the scores. They "
+            f"respondents names {unknown[0]!r:.80}, which is not in the scores. Their respondents "
             f"are: {', '.join(table.respondents[:5])}{', ...' if len(place) > 5 else ''}."
         )
     if len(set(names)) < max(2, len(names)):
@@ -327,22 +328,22 @@ def _judged_by(table: Responses, respondents: Sequence[str] | None) -> NDArray[n
 def _with_games(
     table: Responses, judged: NDArray[np.intp], played: Points
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...]]:
-    """Respondents and data sets that have games, by position, and a word on the others."""
+    """Positions of the respondents and data sets with games, and notes on the others."""
     there = played.games > 0
     busy, used = np.asarray(there.any(axis=0)), np.asarray(there.any(axis=1))
     if used.sum() < LEAST_DATASETS:
         raise InputError(
-            f"Games are played on {counted(int(used.sum()), 'data set')}, but to choose and to "
-            f"judge takes at least {LEAST_DATASETS}. Give one column a data set, with scores of "
-            "at least two respondents."
+            f"Games are played on {counted(int(used.sum()), 'data set')}, but choosing and judging "
+            f"take at least {LEAST_DATASETS}. Give one column per data set, with at least two "
+            "scores."
         )
     counting = set(judged.tolist())
     idle = [table.respondents[k] for k in judged[~busy]]
     empty = [table.items[k] for k in np.flatnonzero(~used)]
     others = [name for k, name in enumerate(table.respondents) if k not in counting]
     lists = (
-        ("Left out, since they play no game", idle, "respondent"),
-        ("Left out, since fewer than two have scores", empty, "data set"),
+        ("Left out, without a game", idle, "respondent"),
+        ("Left out, with fewer than two scores", empty, "data set"),
         ("Not counted in the ranking", others, "respondent"),
     )
     notes = tuple(f"{why}: {listed(names, noun)}." for why, names, noun in lists if names)
@@ -350,7 +351,7 @@ def _with_games(
 
 
 def _wanted(size: float | None, n: int) -> tuple[tuple[int, ...], int | None]:
-    """The sizes to look at, and the one that was asked for."""
+    """The sizes to try, and the requested one."""
     if size is None:
         return tuple(range(2, n)), None
     if isinstance(size, bool) or not isinstance(size, int | float | np.integer | np.floating):
@@ -384,10 +385,10 @@ def _in_order(datasets: tuple[str, ...], steps: NDArray[np.intp]) -> tuple[str, 
 
 def _on_splits(n_datasets: int, n_respondents: int, n_resamples: int) -> tuple[str, ...]:
     ways = math.comb(n_datasets, n_datasets // 2)
-    rough = f"{n_datasets:,} data sets split in {ways:,} ways only, so that ranges are rough."
+    rough = f"{n_datasets:,} data sets can be split in only {ways:,} ways, so ranges are rough."
     known = (
-        f"{n_respondents:,} respondents are too few to hold some out: agreement is that of "
-        "respondents whose scores were looked at when choosing, and too good for others."
+        f"{n_respondents:,} respondents are too few to hold some out: agreement is measured on "
+        "the respondents whose scores were used to choose, and is optimistic for others."
     )
     said = ((rough, ways < n_resamples), (known, n_respondents < LEAST_TO_SPLIT))
     return tuple(note for note, holds in said if holds)

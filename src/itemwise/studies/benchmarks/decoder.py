@@ -1,8 +1,8 @@
 """Decode a benchmark: how hard and how discriminating its data sets are, and who is strong on them.
 
-The system of decodIRT. A data set is a test, its test instances are the items, classifiers are the
-respondents. A pool calibrates the items; the classifiers that are evaluated get an ability on each
-data set, and a true score: how many instances their ability makes them likely to get right.
+This is the system of decodIRT. A data set is a test, its test instances are the items, and
+classifiers are the respondents. A pool calibrates the items; each evaluated classifier gets an
+ability on each data set, and a true score: the number of instances it is expected to get right.
 """
 
 from __future__ import annotations
@@ -63,12 +63,13 @@ def decode_benchmark(
     random_state: int = 0,
     progress: Progress | bool = True,
 ) -> BenchmarkDecoding:
-    """Let a pool of classifiers answer the test part of each data set, and calibrate the answers.
+    """Run a pool of classifiers on the test part of each data set, and calibrate the responses.
 
-    The frame, also `datasets`, has a row a data set: items, respondents, chance to be right, mean,
-    median and deviation of each item parameter, shares of hard, discriminating, guessable and
-    negative items. `classifiers` has a row a data set and classifier: ability, true_score,
-    accuracy, each with its uncertainty. After Cardoso et al. (2025).
+    The frame, also `datasets`, has one row per data set: items, respondents, chance of a right
+    response, mean, median and standard deviation of each item parameter, shares of hard,
+    discriminating, guessable and negative items. `classifiers` has one row per data set and
+    classifier: ability, true_score, accuracy, each with its uncertainty. After Cardoso et al.
+    (2025).
 
     Parameters
     ----------
@@ -79,20 +80,21 @@ def decode_benchmark(
         "paper" (120 perceptrons and 12 real classifiers calibrate; the real ones and 7 artificial
         ones are evaluated), another name in `itemwise.pools.POOLS`, or your own classifiers.
     model
-        Of right and wrong; the paper's is the 3PL.
+        Response model of right and wrong; the paper uses the 3PL.
     method
-        Of abilities: "eap", "map", "ml", "wle", or "staged" as in the paper: instances in ten
-        groups of ascending difficulty, of which each moves the estimate.
+        Estimate of ability: "eap", "map", "ml", "wle", or "staged" as in the paper, which updates
+        the estimate over ten groups of instances of ascending difficulty.
     limits
-        From where on an instance is hard, discriminating, guessable.
+        Limits above which an instance counts as hard, discriminating or guessable.
     test_size, max_test_size, random_state
-        How data sets are split; see `split_dataset`. The seed also goes to the classifiers.
+        How data sets are split; see `split_dataset`. Classifiers use the seed as well.
     cv, time_limit, n_jobs
         How classifiers are run; see `run_pool`. With `cv=0` there is no cross-validation.
     folder
-        Where each finished classifier is written at once, so that a run that was stopped goes on.
+        Where each classifier is saved as soon as it has finished, so that an interrupted run can
+        continue.
     cache
-        Where downloads of OpenML are kept.
+        Where downloads from OpenML are kept.
     progress
         True shows a bar in a terminal or a notebook, False nothing; a callable is called with
         (done, total, message): classifiers done, and which run.
@@ -144,12 +146,12 @@ def decode_responses(
     method: str = "eap",
     limits: Limits | None = None,
 ) -> BenchmarkDecoding:
-    """Decode responses that are already there: by data set, classifiers × test instances.
+    """Decode existing responses: for each data set, a table of classifiers × test instances.
 
-    `tables` calibrate the items. `evaluated` holds the responses of the classifiers to be judged,
-    to the same instances; left out, the classifiers of `tables` are judged. For predictions made
-    elsewhere, `Responses.from_predictions` compares them with the labels. For `model`, `method`,
-    `limits` and what comes out see `decode_benchmark`.
+    `tables` calibrate the items. `evaluated` holds responses of the classifiers to evaluate, to the
+    same instances; by default, the classifiers of `tables` are evaluated. To compare predictions
+    with labels, use `Responses.from_predictions`. For `model`, `method`, `limits` and the result,
+    see `decode_benchmark`.
 
     >>> import itemwise as iw
     >>> tables = {f"set {k}": iw.simulate("1pl", 50, 8, random_state=k).responses for k in (1, 2)}
@@ -175,7 +177,7 @@ def decode_responses(
 
 @dataclass
 class _Decoder:
-    """Calibrates one data set after the other, and keeps what was found."""
+    """Calibrates one data set after the other, and keeps the results."""
 
     model: str | MeasurementModel
     method: str
@@ -187,7 +189,7 @@ class _Decoder:
     notes: list[str] = field(default_factory=list)
 
     def decode_answers(self, pool: Pool, split: Split, answers: Answers) -> None:
-        """Decode what a pool answered; a data set on which it failed is told and left out."""
+        """Decode the answers of a pool; if that fails, leave the data set out with a note."""
         row = {name: k for k, name in enumerate(answers.members)}
         try:
             told = answers.responses(split.y_test, pool.calibrating)
@@ -207,12 +209,12 @@ class _Decoder:
         self.failed |= {split.name: answers.failures} if answers.failures else {}
 
     def decode(self, name: str, told: Responses, judged: Responses, **columns: Any) -> None:
-        """Calibrate the items by those who tell of them, and place those who are judged."""
+        """Calibrate the items on `told`, and score the respondents of `judged`."""
         calibration = calibrate(told, self.model)
         if calibration.model.kind != "binary":
             raise InputError(
-                f"'{name}' holds {told.kind} responses, but decoding a benchmark is about right "
-                "and wrong. Give responses of 0 and 1."
+                f"'{name}' holds {told.kind} responses, but decoding a benchmark needs right and "
+                "wrong. Give responses of 0 and 1."
             )
         found = judge(calibration, judged, self.method).assign(**columns)
         self.calibrations[name] = calibration
@@ -226,7 +228,7 @@ class _Decoder:
         sources: Mapping[str, Mapping[str, Any]],
         known: Mapping[str, Mapping[str, float]],
     ) -> BenchmarkDecoding:
-        """All that was found."""
+        """The decoding of all data sets."""
         import pandas as pd
 
         if not self.frames:
@@ -251,8 +253,8 @@ class _Decoder:
 def judge(calibration: Calibration, responses: Responses, method: str = "eap") -> pd.DataFrame:
     """Ability, true score and accuracy of each respondent on the items of one calibration.
 
-    What ends in `_positive` leaves out items of negative discrimination, from the ability and
-    from the sum. Who was asked nothing has NaN.
+    Columns ending in `_positive` leave out items of negative discrimination, from the ability and
+    from the sum. Respondents without a response have NaN.
     """
     import pandas as pd
 
@@ -275,10 +277,10 @@ def judge(calibration: Calibration, responses: Responses, method: str = "eap") -
 def _standing(
     calibration: Calibration, cells: Array, kept: NDArray[np.bool_], method: str, ending: str
 ) -> dict[str, Any]:
-    """Ability and true score by the kept items; NaN where none tells of ability.
+    """Ability and true score by the kept items; NaN if none is informative.
 
-    Items that all of the pool got right, or all wrong, are part of the sum, but tell nothing of
-    ability: the sign of their slope is a matter of rounding.
+    Items that all of the pool got right, or all got wrong, count in the sum, but say nothing about
+    ability: the sign of their slope is due to rounding.
     """
     names = [f"ability{ending}", f"true_score{ending}", f"true_score{ending}_mean"]
     told = np.flatnonzero(kept & informative(calibration))
@@ -312,24 +314,24 @@ def _placed(
 
 
 def _doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
-    """What should make a reader doubt a data set."""
+    """Reasons to doubt a data set."""
     if not calibration.converged:
         yield "the calibration did not converge"
     if calibration.n_respondents < FEW_RESPONDENTS:
         yield (
-            f"only {calibration.n_respondents:.0f} classifiers calibrate it, so that item "
-            "parameters rest mostly on their priors"
+            f"only {calibration.n_respondents:.0f} classifiers calibrate it, so item parameters "
+            "rest mostly on their priors"
         )
     turned, total = int((~upright_items(calibration)).sum()), len(calibration.item_names)
     negative = f"{turned:,} of {counted(total, 'instance')} discriminate negatively"
     if 2 * turned > total:
-        yield f"{negative}, so that its scale hardly tells who is right more often"
+        yield f"{negative}, so its scale hardly reflects who is right more often"
     score = found["true_score"].to_dict()
     if not {OPTIMAL, PESSIMAL} <= score.keys() or score[PESSIMAL] < score[OPTIMAL]:
         return
     yield (
-        f"over all instances, the pessimal classifier has a true score of {score[PESSIMAL]:.1f}, "
-        f"the optimal one {score[OPTIMAL]:.1f}, so that it is unfit to compare classifiers"
+        f"over all instances, the pessimal classifier has a true score of {score[PESSIMAL]:.1f} "
+        f"and the optimal one {score[OPTIMAL]:.1f}, so do not compare classifiers by it"
         + (f"; {negative}, which true_score_positive leaves out" if turned else "")
     )
 
@@ -352,7 +354,7 @@ def _frame_of(rows: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def _check(model: Any, method: Any, limits: Any) -> None:
-    """Refuse what would fail only after hours of training."""
+    """Refuse settings that would fail only after hours of training."""
     if method not in (*METHODS, STAGED):
         raise InputError(f"method is {method!r}; choose one of {', '.join((*METHODS, STAGED))}.")
     if limits is not None and not isinstance(limits, Limits):

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from itemwise.numerics.arrays import Floats
     from itemwise.responses import Responses
 
-FARTHEST = 6.0  # population deviations; beyond, a difficulty is that of a flat curve
+FARTHEST = 6.0  # population standard deviations; difficulties beyond belong to flat curves
 PARAMETERS = ("difficulty", "discrimination", "guessing")
 SCORE = "true_score_positive"  # by which classifiers are compared
 
 
 @dataclass(frozen=True)
 class Limits:
-    """From where on an instance is hard, is discriminating, is guessable; those of decodIRT.
+    """Limits above which an instance is hard, discriminating or guessable; those of decodIRT.
 
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 100, 10, random_state=0).responses
@@ -61,18 +61,18 @@ MOST_FIGURES = 3  # of suspect labels on a page
 class BenchmarkDecoding(Result):
     """How hard and how discriminating each data set is, and who is strong on it.
 
-    `calibrations` holds the items of each data set, `responses` what the evaluated classifiers
-    did on them, and `classifiers` a row for each data set and evaluated classifier: ability, true
-    score over all items and over those that do not discriminate negatively, accuracy. `sources`
-    says where each data set comes from and how it was prepared, `metadata` what is known of it
-    beforehand, `failures` why a data set is missing, and `failed` which classifiers failed on
-    one, and why; all four are empty where responses were given.
+    `calibrations` holds the items of each data set, `responses` the responses of the evaluated
+    classifiers, and `classifiers` one row per data set and evaluated classifier: ability, true
+    score over all items and over those that do not discriminate negatively, and accuracy. `sources`
+    says where each data set comes from and how it was prepared, `metadata` what is known about it
+    beforehand, `failures` why a data set is missing, and `failed` which classifiers failed on one
+    and why; all four are empty if responses were given.
     """
 
     calibrations: Mapping[str, Calibration]
     responses: Mapping[str, Responses]
     classifiers: pd.DataFrame
-    method: str  # of the abilities
+    method: str  # of estimating abilities
     limits: Limits
     sources: pd.DataFrame
     metadata: pd.DataFrame
@@ -82,7 +82,7 @@ class BenchmarkDecoding(Result):
 
     @cached_property
     def items(self) -> pd.DataFrame:
-        """One row an instance: its data set, parameters with standard errors, and flag."""
+        """One row per instance: its data set, parameters with standard errors, and flag."""
         import pandas as pd
 
         parts = [
@@ -94,19 +94,18 @@ class BenchmarkDecoding(Result):
 
     @property
     def told(self) -> NDArray[np.bool_]:
-        """Which rows of `items` tell something: not all were right on them, nor all wrong."""
+        """Which rows of `items` are informative: neither all right nor all wrong."""
         return np.concatenate([informative(each) for each in self.calibrations.values()])
 
     @cached_property
     def datasets(self) -> pd.DataFrame:
-        """One row a data set: mean, median and deviation of each parameter, and shares.
+        """One row per data set: mean, median and standard deviation of parameters, and shares.
 
-        `chance` is how likely the average classifier of the pool is right on an instance. Each
-        data set has its own scale, so that this, not the difficulty, compares data sets.
-        Parameters are summed up over instances that tell of them: not those that all classifiers
-        got right or all wrong, whose shares stand beside. Difficulties beyond ±6, those of
-        curves that hardly rise, count as ±6. The standard error of a mean is over instances, as
-        if they were drawn from many.
+        `chance` is the probability that the average classifier of the pool is right. Each data set
+        has its own scale, so compare data sets by this, not by difficulty. Parameters are
+        summarised over informative instances; the shares that all classifiers got right, or all
+        got wrong, are columns of their own. Difficulties beyond ±6, which belong to nearly flat
+        curves, count as ±6. The standard error of a mean treats instances as a random sample.
         """
         import pandas as pd
 
@@ -118,12 +117,12 @@ class BenchmarkDecoding(Result):
 
     @cached_property
     def label_troubles(self) -> dict[str, LabelTrouble]:
-        """Of each data set, how likely each label is wrong."""
+        """How likely each label is wrong, by data set."""
         return {name: label_trouble(each) for name, each in self.calibrations.items()}
 
     @cached_property
     def suspects(self) -> pd.DataFrame:
-        """Instances whose label is probably wrong, the most suspicious first."""
+        """Instances with a suspect label, the most suspect first."""
         import pandas as pd
 
         parts = []
@@ -137,8 +136,8 @@ class BenchmarkDecoding(Result):
     def scores(self, column: str = SCORE) -> pd.DataFrame:
         """Classifiers × data sets, for a tournament: true scores, or another column.
 
-        Over all items ("true_score"), an item of negative discrimination counts against those who
-        get it right; the default leaves such items out.
+        With all items ("true_score"), an item of negative discrimination counts against the
+        classifiers that get it right; the default leaves such items out.
         """
         names = [str(name) for name in self.classifiers.columns[2:]]
         _check_known(column, names, "column of classifiers")
@@ -146,22 +145,22 @@ class BenchmarkDecoding(Result):
         return wide.loc[self.classifiers["respondent"].unique(), list(self.calibrations)]
 
     def ranking(self, column: str = "difficulty_mean", *, ascending: bool = False) -> pd.DataFrame:
-        """Data sets in the order of one column of `datasets`, the largest first."""
+        """Data sets sorted by one column of `datasets`, the largest first."""
         _check_known(column, list(map(str, self.datasets)), "column of datasets")
         return self.datasets.sort_values(column, ascending=ascending, kind="stable")
 
     def bins(self, bins: int = 6, column: str = "difficulty_mean") -> pd.DataFrame:
         """Means over equally large bins of data sets, the bin with the largest `column` first.
 
-        The standard error of a mean is over the data sets of the bin.
+        Standard errors are over the data sets of a bin.
         """
         import pandas as pd
 
         ordered = self.ranking(column)
         if not 1 <= bins <= len(ordered):
             raise InputError(
-                f"bins is {bins}, but there are {counted(len(ordered), 'data set')} to fill "
-                "them. Choose at least 1 and at most as many."
+                f"bins is {bins}, but there are {counted(len(ordered), 'data set')}. Give a number "
+                f"from 1 to {len(ordered)}."
             )
         rows = []
         for names in np.array_split(ordered.index.to_numpy(dtype=object), bins):
@@ -175,7 +174,7 @@ class BenchmarkDecoding(Result):
         return pd.DataFrame(rows, index=pd.RangeIndex(1, bins + 1, name="bin"))
 
     def to_frame(self) -> pd.DataFrame:
-        """The data sets, the hardest first: where the average classifier is wrong most often."""
+        """The data sets, the hardest first: by the chance of the average classifier."""
         return self.ranking("chance", ascending=True)
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -237,7 +236,7 @@ class BenchmarkDecoding(Result):
         value: str = "difficulty",
         **kw: Any,
     ) -> Display:
-        """Difficulty and discrimination per data set, or another figure.
+        """Draw difficulty and discrimination per data set, or another figure.
 
         "histogram" shows the `value` of all instances or of those of one `dataset`; "scores" the
         true scores on a `dataset`; "suspects" the instances of a `dataset` with doubtful labels.
@@ -270,8 +269,9 @@ class BenchmarkDecoding(Result):
         negative = round(float((frame["share_negative"] * frame["items"]).sum()))
         return (
             f"{self._hardest()} Of {counted(len(self.items), 'instance')}, {len(self.suspects):,} "
-            f"probably have a wrong label, and {negative:,} discriminate negatively: good "
-            f"classifiers miss them more often than bad ones. {self._strongest()}"
+            "contradict good classifiers so clearly that their labels should be checked, and "
+            f"{negative:,} discriminate negatively: good classifiers get them wrong more often "
+            f"than bad ones. {self._strongest()}"
         )
 
     def _hardest(self) -> str:
@@ -287,7 +287,7 @@ class BenchmarkDecoding(Result):
         return f"Of {total}, {frame.index[0]} is the hardest: {average}{also}."
 
     def _strongest(self) -> str:
-        """Who has the highest true score on all data sets, and who cannot be told apart."""
+        """Who has the highest mean true score, and who does not differ significantly."""
         share = self.scores(f"{SCORE}_mean").dropna().drop(index=OPTIMAL, errors="ignore")
         if share.empty:
             return ""
@@ -301,7 +301,7 @@ class BenchmarkDecoding(Result):
             noise = np.sqrt(errors.drop(index=best) ** 2 + errors.loc[best] ** 2)
         near = apart.index[apart <= 1.96 * noise]
         where = f"{share.mean(axis=1).max():.1%} on average"
-        also = f"; {listed(list(near), 'other')} cannot be told apart from it" if len(near) else ""
+        also = f"; not significantly lower: {listed(list(near), 'other')}" if len(near) else ""
         return f"{best} has the highest true score, {where}{also}."
 
     def _known(self, dataset: str | None) -> str:

@@ -1,7 +1,7 @@
 """A tournament of respondents: every item is a rating period of Glicko-2, played round robin.
 
-The paper that rates classifiers so lets true scores on data sets decide the games; the order
-of the data sets matters, since a rating forgets.
+In the paper that rates classifiers in this way, true scores on data sets decide the games. The
+order of the data sets matters, because a rating forgets.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-# Names in the order of play, or a value for each name, lowest first.
+# Names in the order of play, or a value for each name (played lowest first).
 Order: TypeAlias = "str | Sequence[str] | Mapping[str, float] | pd.Series[float] | None"
 
-MOST_GROWTH = 10.0  # of volatility; beyond, a rating follows the last items only
+MOST_GROWTH = 10.0  # of volatility; beyond, a rating follows only the last items
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tournament(Result):
     """Ratings of respondents after a tournament.
 
-    `rating`, `deviation` and `volatility` hold a row for each period, in the order of `items`;
-    the last row is the outcome. The 95 % range is two deviations each way. Glicko-2 takes the
-    games of a period for independent, but those of one item hang together: ranges are
-    narrower than what another choice of items would bring.
+    `rating`, `deviation` and `volatility` hold one row per period, in the order of `items`; the
+    last row is the outcome. The 95 % range is two rating deviations each way. Glicko-2 treats the
+    games of a period as independent, but games on one item are correlated, so ranges are narrower
+    than the variation over other choices of items.
     """
 
     respondents: tuple[str, ...]
@@ -72,19 +72,19 @@ class Tournament(Result):
 
     @property
     def leader(self) -> str:
-        """The respondent of the highest rating."""
+        """The respondent with the highest rating."""
         return self.respondents[int(best_first(self.rating[-1])[0])]
 
     @property
     def level_with_leader(self) -> tuple[str, ...]:
-        """Those whose 95 % range overlaps that of the leader, best first."""
+        """The respondents whose 95 % range overlaps that of the leader, best first."""
         final, order = self.final, best_first(self.rating[-1])
         reach = final.low[order[0]]
         return tuple(self.respondents[k] for k in order[1:] if final.high[k] >= reach)
 
     @property
     def meaning(self) -> str:
-        """Who leads, and who cannot be told apart from the leader."""
+        """Who leads, and whose ranges overlap that of the leader."""
         final, first = self.final, best_first(self.rating[-1])[0]
         played = f"After {counted(len(self.items), 'period')}"
         if np.ptp(np.round(final.rating, FINEST)) == 0:
@@ -97,12 +97,12 @@ class Tournament(Result):
         if not level:
             return f"{text}, clear of all {counted(len(self.respondents) - 1, 'other')}."
         return (
-            f"{text}; {listed(level, 'other')} cannot be told apart from it: "
-            f"{'its range overlaps' if len(level) == 1 else 'their ranges overlap'}."
+            f"{text}; the {'range' if len(level) == 1 else 'ranges'} of {listed(level, 'other')} "
+            f"{'overlaps' if len(level) == 1 else 'overlap'} with it, so the lead is uncertain."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a respondent, the best first."""
+        """One row per respondent, the best first."""
         import pandas as pd
 
         final = self.final
@@ -121,7 +121,7 @@ class Tournament(Result):
         return frame.iloc[best_first(final.rating)]
 
     def history(self) -> pd.DataFrame:
-        """One row a period and respondent, in the order of play."""
+        """One row per period and respondent, in the order of play."""
         import pandas as pd
 
         n_periods, n = self.rating.shape
@@ -150,7 +150,7 @@ class Tournament(Result):
         return {"tournament": self.plot, "bump": partial(self.plot, "ranks")}
 
     def plot(self, kind: str = "ratings", **kw: Any) -> Display:
-        """The final ratings with their ranges, or with "ranks" the ranks over the periods."""
+        """Draw the final ratings with their ranges, or with "ranks" the ranks over periods."""
         from itemwise.displays import DISPLAYS
 
         if kind == "ratings":
@@ -172,14 +172,14 @@ def tournament(
 ) -> Tournament:
     """Let respondents play each other on every item, and rate them by Glicko-2.
 
-    `scores` has a row a respondent and a column an item, a data set for instance; the higher
-    score wins, scores at most `tolerance` apart draw, and who has none (NaN) does not play.
-    `order` lists the items to play, or gives a value for each (a Series of difficulties, say)
-    by which they are played, lowest first; give the negative for highest first. `tau` bounds
-    how fast volatility changes. All start with the same `rating`, `deviation` and `volatility`.
+    `scores` has one row per respondent and one column per item, for example a data set. The higher
+    score wins, scores at most `tolerance` apart are a draw, and a respondent without a score (NaN)
+    does not play. `order` lists the items to play, or gives a value for each, such as a Series of
+    difficulties; items are then played by rising value. `tau` limits how fast volatility changes.
+    All start with the same `rating`, `deviation` and `volatility`.
 
-    Glicko-2 (Glickman, 2012). The frame has a row a respondent, the best first: rank, rating,
-    deviation, volatility, low, high, won, drawn, lost.
+    The method is Glicko-2 (Glickman, 2012). The frame has one row per respondent, the best first:
+    rank, rating, deviation, volatility, low, high, won, drawn, lost.
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -212,7 +212,7 @@ def _played(order: Order, items: tuple[str, ...]) -> list[int]:
         return list(range(len(items)))
     if isinstance(order, str):
         raise InputError(
-            f"order is {order!r}, but the table holds scores only. Give a list of item names, or a "
+            f"order is {order!r}, but the table holds only scores. Give a list of item names, or a "
             f"value for each item: order=frame[{order!r}], whose index names the items."
         )
     named: Any = order
@@ -220,7 +220,7 @@ def _played(order: Order, items: tuple[str, ...]) -> list[int]:
         return _sorted_by({str(name): value for name, value in named.items()}, len(named), items)
     names = [str(name) for name in named]
     if not names:
-        raise InputError("order is empty, but a tournament needs at least one item. Name them.")
+        raise InputError("order is empty. Name at least one item to play.")
     _check_known(names, items)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -230,9 +230,9 @@ def _played(order: Order, items: tuple[str, ...]) -> list[int]:
 
 
 def _sorted_by(value: Mapping[str, Any], given: int, items: tuple[str, ...]) -> list[int]:
-    """Positions of the items by their value; those of equal value as they stand in the table."""
+    """Positions of the items by rising value; ties in the order of the table."""
     if len(value) < given:
-        raise InputError("order gives an item more than one value. Give one value an item.")
+        raise InputError("order gives an item more than one value. Give one value per item.")
     if not set(value) & set(items):
         _check_known(list(value) or [""], items)
     lacking = [name for name in items if name not in value]
@@ -248,8 +248,8 @@ def _sorted_by(value: Mapping[str, Any], given: int, items: tuple[str, ...]) -> 
     if np.isnan(keys).any():
         missing = [name for name, key in zip(items, keys, strict=True) if np.isnan(key)]
         raise InputError(
-            f"order gives NaN for {listed(missing, 'item')}, which has no place. "
-            "Give a number, or leave the item out of the scores."
+            f"order gives NaN for {listed(missing, 'item')}. Give a number, or leave these items "
+            "out of the scores."
         )
     return [int(k) for k in np.argsort(keys, kind="stable")]
 
@@ -261,7 +261,7 @@ def _check_known(names: Sequence[str], items: tuple[str, ...]) -> None:
         alike = difflib.get_close_matches(unknown[0], items[:10_000], n=1)
         hint = f" Did you mean {alike[0]!r}?" if alike else ""
         raise InputError(
-            f"order names {unknown[0]!r:.80}, which is no item of the scores.{hint} "
+            f"order names {unknown[0]!r:.80}, which is not an item of the scores.{hint} "
             f"They are: {', '.join(items[:5])}{', ...' if len(items) > 5 else ''}."
         )
 
@@ -273,19 +273,17 @@ def _notes(
     idle = [name for name, count in zip(respondents, games.sum(axis=0), strict=True) if not count]
     empty = [name for name, count in zip(items, games.sum(axis=1), strict=True) if not count]
     if idle:
-        notes.append(
-            f"Played no game and keep the rating of the start: {listed(idle, 'respondent')}."
-        )
+        notes.append(f"Played no game and keep their initial rating: {listed(idle, 'respondent')}.")
     if empty:
-        notes.append(f"Without a game, since fewer than two have scores: {listed(empty, 'item')}.")
+        notes.append(f"No game, with fewer than two scores: {listed(empty, 'item')}.")
     return tuple(notes)
 
 
 def _erratic(ratings: Ratings, start: float) -> tuple[str, ...]:
-    """A word on volatilities that grew out of proportion."""
+    """A note if volatilities grew out of proportion."""
     high = int((ratings.volatility > MOST_GROWTH * start).sum())
     note = (
         f"The volatility of {counted(high, 'respondent')} grew more than {MOST_GROWTH:g}-fold, so "
-        "that their ratings follow the last items only. A smaller tau steadies them."
+        "their ratings follow only the last items. Try a smaller tau."
     )
     return (note,) if high else ()

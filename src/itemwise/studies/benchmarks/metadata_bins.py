@@ -1,4 +1,4 @@
-"""How likely classifiers are right on data sets from one end of a metadatum to the other."""
+"""How likely classifiers are right, by bins of data sets along a metadatum."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ SUMMARIES = ("difficulty_mean", "discrimination_mean", "guessing_mean")
 class MetadataBins(Result):
     """Probability of a right answer, by bins of data sets in the order of a metadatum.
 
-    Each bin holds equally many data sets. `probability` is the mean over those of a bin on which
-    the respondent was scored; the interval from `low` to `high` says what other data sets of the
-    kind would bring (Student's t at `confidence`), and is missing where there is but one.
+    Each bin holds equally many data sets. `probability` is the mean over the data sets of a bin on
+    which the respondent was scored. The interval from `low` to `high` covers the mean over other
+    data sets of the kind (Student's t at `confidence`); it is missing with a single data set.
     """
 
     metadatum: str
     respondents: tuple[str, ...]
     datasets: Parts
-    n: Floats  # (n_respondents, n_bins), as all that follow; data sets with a score
+    n: Floats  # (n_respondents, n_bins), as the next three; data sets with a score
     probability: Floats
     low: Floats
     high: Floats
-    summary: pd.DataFrame  # one row a bin: its values, and mean parameters of its data sets
+    summary: pd.DataFrame  # one row per bin: its values, and mean parameters of its data sets
     confidence: float
     notes: tuple[str, ...] = ()
 
     @property
     def meaning(self) -> str:
-        """How the probability moves from the first bin to the last."""
+        """How the probability changes from the first bin to the last."""
         first, last = (float(np.nanmean(self.probability[:, k])) for k in (0, -1))
         ends = self.probability[:, -1] - self.probability[:, 0]
         text = (
@@ -60,12 +60,12 @@ class MetadataBins(Result):
         most = int(np.nanargmax(np.abs(ends)))
         apart = self.low[most, -1] > self.high[most, 0] or self.high[most, -1] < self.low[most, 0]
         return (
-            f"{text}; it moves most for {self.respondents[most]}, {ends[most]:+.2f}"
-            f"{'' if apart else ', and even there the intervals of both ends overlap'}."
+            f"{text}; it changes most for {self.respondents[most]}, {ends[most]:+.2f}"
+            f"{'' if apart else ', but the intervals at both ends overlap'}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a respondent and bin, in the order of the metadatum."""
+        """One row per respondent and bin, in the order of the metadatum."""
         import pandas as pd
 
         count, n_bins = self.probability.shape
@@ -81,7 +81,7 @@ class MetadataBins(Result):
         return pd.DataFrame(columns)
 
     def plot(self, **kw: Any) -> Display:
-        """A line a respondent over the bins."""
+        """One line per respondent over the bins."""
         from itemwise.displays import CharacteristicDisplay
 
         by = f"bin of {self.metadatum}, lowest first"
@@ -100,14 +100,15 @@ def probability_by_metadata(
     bins: int = 6,
     confidence: float = 0.95,
 ) -> MetadataBins:
-    """Put data sets in order of a metadatum, and see how likely classifiers are right bin by bin.
+    """Sort data sets by a metadatum, and compute how likely classifiers are right in each bin.
 
-    `datasets` and `classifiers` are those of a decoding: a row a data set with its number of
-    `items`, and a row a `dataset` and `respondent` with its `true_score`. `metadata` has a row
-    a data set, by name. The bins are equally large; equal values stay in the order of `datasets`.
+    `datasets` and `classifiers` are those of a decoding: one row per data set with its number of
+    `items`, and one row per `dataset` and `respondent` with its `true_score`. `metadata` has one
+    row per data set, by name. `bins` is the number of bins, all equally large; data sets with equal
+    values stay in the order of `datasets`.
 
-    The frame has a row a respondent and bin: value of the `metadatum`, n, probability with low and
-    high at `confidence`. `bins` is how many there are. After Cardoso et al. (2025).
+    The frame has one row per respondent and bin: value of the `metadatum`, n, probability with low
+    and high at `confidence`. After Cardoso et al. (2025).
 
     >>> import itemwise as iw
     >>> import pandas as pd
@@ -176,7 +177,7 @@ def _probabilities(datasets: pd.DataFrame, classifiers: pd.DataFrame) -> pd.Data
         row = rows[doubled].iloc[0]
         raise InputError(
             f"classifiers has {str(row['respondent'])[:60]!r} twice on {row['dataset'][:60]!r}. "
-            "Give one row a data set and respondent."
+            "Give one row per data set and respondent."
         )
     order = list(dict.fromkeys(rows["respondent"]))
     wide = rows.pivot_table(index="respondent", columns="dataset", values="true_score")
@@ -184,7 +185,7 @@ def _probabilities(datasets: pd.DataFrame, classifiers: pd.DataFrame) -> pd.Data
     if not np.isfinite(chance.to_numpy()).any():
         raise InputError(
             "classifiers has no true score on any data set of the other tables. Its column "
-            "'dataset' must name them as their index does."
+            "'dataset' should name data sets as their index does."
         )
     return chance
 
@@ -192,7 +193,7 @@ def _probabilities(datasets: pd.DataFrame, classifiers: pd.DataFrame) -> pd.Data
 def _averages(
     chance: pd.DataFrame, parts: Parts, confidence: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Mean, both ends of its interval, and the number of data sets: respondents × bins each."""
+    """Mean, ends of its interval, and number of data sets: respondents × bins each."""
     from scipy.stats import t
 
     cells = [chance[list(part)] for part in parts]
@@ -205,7 +206,7 @@ def _averages(
 
 
 def _summary(datasets: pd.DataFrame, value: pd.Series[float], parts: Parts) -> pd.DataFrame:
-    """What the data sets of each bin are like: means, with standard errors over data sets."""
+    """Means over the data sets of each bin, with standard errors."""
     import pandas as pd
 
     names = [name for name in SUMMARIES if name in datasets.columns]
@@ -221,11 +222,11 @@ def _summary(datasets: pd.DataFrame, value: pd.Series[float], parts: Parts) -> p
 
 
 def _ties(value: pd.Series[float], parts: Parts) -> tuple[str, ...]:
-    """A word where the border of two bins is arbitrary."""
+    """A note if the limit between two bins is arbitrary."""
     ends = [(value[one[-1]], value[other[0]]) for one, other in pairwise(parts)]
     parted = sum(left == right for left, right in ends)
     note = (
-        f"{counted(parted, 'border')} between bins run through data sets of equal {value.name}, so "
-        "that chance decides on which side these lie."
+        f"{counted(parted, 'limit')} between bins {'separates' if parted == 1 else 'separate'} "
+        f"data sets of equal {value.name}; their bins depend only on the order given."
     )
     return (note,) if parted else ()

@@ -26,24 +26,25 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-# A row a data set; or for each, what itemwise.datasets.metadata says of it.
+# One row per data set, or a mapping from names to what itemwise.datasets.metadata returns.
 Metadata: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, float]]"
 PARAMETERS = ("difficulty", "discrimination", "guessing", "slip")
 SUMMARIES = ("mean", "median", "deviation")
 FEWEST = 4  # data sets; with three, no interval exists
-MOST_PERMUTED = 8  # data sets up to which every order of them is tried
-LEVEL = 0.05  # chance of a false alarm among the relations that are said to hold
+MOST_PERMUTED = 8  # data sets up to which p is exact, over all permutations
+LEVEL = 0.05  # false discovery rate of the reported relations
 
 
 def as_numbers(table: Any, what: str) -> pd.DataFrame:
-    """A frame of numbers whose index names data sets, each once; other columns are left out."""
+    """The numeric columns of a table whose index names data sets, each once."""
     import pandas as pd
 
     if isinstance(table, Mapping):
         table = pd.DataFrame.from_dict(dict(table), orient="index")
     if not isinstance(table, pd.DataFrame):
         raise InputError(
-            f"{what} should be a frame with a row a data set, but it is a {type(table).__name__}."
+            f"{what} should be a frame with one row per data set, but it is a "
+            f"{type(table).__name__}."
         )
     frame = table.rename(index=str, columns=str)
     for kind, names in (("row", frame.index), ("column", frame.columns)):
@@ -57,25 +58,25 @@ def as_numbers(table: Any, what: str) -> pd.DataFrame:
 def matched(
     datasets: Any, metadata: Any, fewest: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
-    """Both tables over the data sets that they share, and a note on those they do not."""
+    """Both tables restricted to the data sets they share, and a note on the others."""
     one, other = as_numbers(datasets, "datasets"), as_numbers(metadata, "metadata")
     names = [name for name in one.index if name in other.index]
     if len(names) < fewest:
         raise InputError(
             f"datasets and metadata share {listed(names, 'data set')}, but at least {fewest} are "
-            "needed. The index of both names the data sets; give more of them, named alike."
+            "needed. The index of both should name the data sets in the same way."
         )
     lost = sorted(set(one.index).symmetric_difference(other.index))
-    notes = (f"Left out, since one table lacks them: {listed(lost, 'data set')}.",) if lost else ()
+    notes = (f"Left out, missing in one table: {listed(lost, 'data set')}.",) if lost else ()
     return one.loc[names], other.loc[names], notes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MetadataRelations(Result):
-    """How metadata of data sets go with the parameters of their items.
+    """How metadata of data sets correlate with the parameters of their items.
 
-    `correlation` runs from `low` to `high` with 95 % confidence. `p` tests each one alone;
-    `p_adjusted` (Benjamini and Hochberg) holds the share of false alarms over all of them.
+    `low` to `high` is the 95 % interval of `correlation`. `p` tests each correlation alone;
+    `p_adjusted` (Benjamini and Hochberg) controls the false discovery rate over all of them.
     """
 
     metadata: tuple[str, ...]
@@ -91,7 +92,7 @@ class MetadataRelations(Result):
 
     @property
     def meaning(self) -> str:
-        """The strongest relation that is more than chance, or that there is none."""
+        """The strongest significant relation, or that there is none."""
         tested = int(np.isfinite(self.p).sum())
         if not tested:
             return "No relation can be tested: no pair has two columns that vary."
@@ -100,15 +101,15 @@ class MetadataRelations(Result):
         if not holds.any():
             strongest = self._said(np.isfinite(self.p))
             if tested == 1:
-                return f"The one relation {among} is no more than chance: {strongest}."
+                return f"The only relation {among} is not significant: {strongest}."
             return (
-                f"None of {tested:,} relations {among} is more than chance, once it counts that so "
-                f"many were tried (the strongest: {strongest})."
+                f"None of {tested:,} relations {among} is significant after correction for "
+                f"multiple tests (the strongest: {strongest})."
             )
         return (
             f"{int(holds.sum()):,} of {counted(tested, 'relation')} {among} "
-            f"{'is' if holds.sum() == 1 else 'are'} more than chance; the strongest: "
-            f"{self._said(holds)}."
+            f"{'is' if holds.sum() == 1 else 'are'} significant after correction for multiple "
+            f"tests; the strongest: {self._said(holds)}."
         )
 
     def _said(self, among: NDArray[np.bool_]) -> str:
@@ -121,7 +122,7 @@ class MetadataRelations(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pair of a metadatum and a parameter."""
+        """One row per pair of a metadatum and a parameter."""
         import pandas as pd
 
         pairs = list(product(self.metadata, self.parameters))
@@ -163,15 +164,16 @@ class MetadataRelations(Result):
 def relate_metadata(
     datasets: pd.DataFrame, metadata: Metadata, *, method: str = "spearman"
 ) -> MetadataRelations:
-    """Correlate metadata of data sets with mean, median and deviation of their item parameters.
+    """Correlate metadata of data sets with summaries of their item parameters.
 
-    `datasets` has a row a data set with columns such as `difficulty_mean` (that of a decoding);
-    `metadata` a row for the same ones, by name, or for each what `itemwise.datasets.metadata`
-    says of it. `method` is "spearman" (of ranks: far values count no more than others) or
-    "pearson". Over few data sets Spearman's test tries every order of them.
+    `datasets` has one row per data set with columns such as `difficulty_mean`, as in a decoding:
+    mean, median and standard deviation of parameters. `metadata` has one row per data set, by name,
+    or maps names to what `itemwise.datasets.metadata` returns. `method` is "spearman" (ranks, so
+    outliers count no more than other values) or "pearson". With few data sets, Spearman's test is
+    an exact permutation test.
 
-    The frame has a row a metadatum and parameter: n, correlation with low and high, p, p_adjusted.
-    After Cardoso et al. (2025).
+    The frame has one row per metadatum and parameter: n, correlation with low and high, p,
+    p_adjusted. After Cardoso et al. (2025).
 
     >>> import itemwise as iw
     >>> import pandas as pd
@@ -187,8 +189,8 @@ def relate_metadata(
     parameters = [name for name in wanted if name in found.columns]
     if not parameters:
         raise InputError(
-            "datasets has none of the columns that can be related: "
-            f"{', '.join(wanted[:3])}, ... Give the data sets of a decoding."
+            f"datasets has none of the columns {', '.join(wanted[:3])}, ... Give the `datasets` of "
+            "a decoding."
         )
     if not known.shape[1]:
         raise InputError("metadata has no column of numbers. Give at least one.")
@@ -216,7 +218,7 @@ def relate_metadata(
 
 
 def _related(x: Floats, y: Floats, method: str) -> tuple[float, ...]:
-    """Number of pairs, correlation, its 95 % interval and its p-value; NaN where there is none."""
+    """Number of pairs, correlation, its 95 % interval and p-value; NaN if undefined."""
     from scipy.stats import pearsonr, rankdata
 
     there = np.isfinite(x) & np.isfinite(y)
@@ -233,7 +235,7 @@ def _related(x: Floats, y: Floats, method: str) -> tuple[float, ...]:
 
 
 def _exact_p(x: Floats, y: Floats) -> float:
-    """Share of all orders of the data sets that correlate at least as strongly."""
+    """Share of all permutations that correlate at least as strongly."""
     x = x - x.mean()
     every = np.abs(y[_orders(len(y))] @ x)
     return float((every >= abs(y @ x) - 1e-9).mean())
@@ -245,7 +247,7 @@ def _orders(n: int) -> NDArray[np.intp]:
 
 
 def _constant(values: Floats) -> bool:
-    """Whether all values are the same, but for rounding."""
+    """Whether all values are the same, up to rounding."""
     return bool(np.ptp(values) <= 1e-13 * np.abs(values).max())
 
 
@@ -257,15 +259,12 @@ def _notes(known: pd.DataFrame, found: pd.DataFrame, cells: Floats) -> tuple[str
     few = [name for name, values in columns.items() if len(values) < FEWEST]
     constant = [name for name in columns if name not in few and _constant(columns[name])]
     if constant:
-        notes.append(
-            f"No correlation, since all values are the same: {listed(constant, 'column')}."
-        )
+        notes.append(f"No correlation, all values are the same: {listed(constant, 'column')}.")
     if few:
         notes.append(
-            f"No correlation, since fewer than {FEWEST} data sets have a number: "
-            f"{listed(few, 'column')}."
+            f"No correlation, fewer than {FEWEST} data sets have a value: {listed(few, 'column')}."
         )
     perfect = int((np.isfinite(cells[..., 1]) & np.isnan(cells[..., 2])).sum())
     if perfect:
-        notes.append(f"Without an interval, since perfect: {counted(perfect, 'correlation')}.")
+        notes.append(f"No interval, since the correlation is perfect: {counted(perfect, 'pair')}.")
     return tuple(notes)

@@ -1,7 +1,7 @@
 """Six ways through a benchmark: two orders of all data sets, and four halves of them.
 
-They are those of the paper that joins item parameters to Glicko-2: a rating forgets, so that the
-order counts, and data sets whose instances vary less may rank more steadily.
+They follow the paper that combines item parameters with Glicko-2: a rating forgets, so the order
+matters, and data sets whose instances vary less may rank more consistently.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-# By name: the column that orders the data sets, and which of them are played.
+# Name: the column that orders the data sets, and which of them are played.
 ORDERS = {
     "by difficulty": ("difficulty_mean", "all"),
     "by discrimination": ("discrimination_mean", "all"),
@@ -44,10 +44,11 @@ REFERENCE = "share of points"
 class SubsetComparison(Result):
     """How orders and halves of a benchmark rank respondents.
 
-    The reference is the ranking by the share of points in all games on all data sets (a game
-    won 1, drawn 0.5), which needs no order. `kendall` and `spearman` say how well the ratings of
-    each order agree with it, over respondents that are not artificial: those are in place on
-    almost any data set. `told_apart` is the share of all pairs whose 95 % ranges do not overlap.
+    The reference is the ranking by the share of points in all games on all data sets (1 for a win,
+    0.5 for a draw), which does not depend on the order. `kendall` and `spearman` measure how well
+    the ratings of each order agree with it; artificial respondents are left out, because almost any
+    data set ranks them correctly. `told_apart` is the share of all pairs whose 95 % ranges do not
+    overlap.
     """
 
     respondents: tuple[str, ...]
@@ -59,12 +60,12 @@ class SubsetComparison(Result):
     kendall: Floats  # (n_orders,), as the next two
     spearman: Floats
     told_apart: Floats
-    misplaced: tuple[tuple[str, ...] | None, ...]  # artificial respondents, where there are any
+    misplaced: tuple[tuple[str, ...] | None, ...]  # artificial respondents, if there are any
     notes: tuple[str, ...] = ()
 
     @property
     def ratings(self) -> pd.DataFrame:
-        """Ratings, a row a respondent and a column an order, the best by points first."""
+        """Ratings, one row per respondent and one column per order, the best by points first."""
         return self._frame(self.rating)
 
     @property
@@ -74,13 +75,13 @@ class SubsetComparison(Result):
 
     @property
     def ranks(self) -> pd.DataFrame:
-        """Rank 1 is best; the first column is that of the share of points."""
+        """Ranks, 1 is best; the first column is by the share of points."""
         found = np.array([ranks(row) for row in (self.points, *self.rating)])
         return self._frame(found, (REFERENCE, *self.orders))
 
     @property
     def meaning(self) -> str:
-        """Which order agrees best with the whole, and whether halves keep up."""
+        """Which order, and which half, agree best with the whole."""
         best = int(np.argmax(np.round(self.kendall, 9)))
         halves = [k for k, name in enumerate(self.orders) if ORDERS[name][1] != "all"]
         half = halves[int(np.argmax(np.round(self.kendall[halves], 9)))]
@@ -97,10 +98,10 @@ class SubsetComparison(Result):
             return f"{text}."
         right = [name for name, wrong in zip(self.orders, self.misplaced, strict=True) if not wrong]
         place = f"in {listed(right, 'order')}" if right else "in none of the orders"
-        return f"{text}; the artificial respondents stand in their places {place}."
+        return f"{text}; the artificial respondents are in place {place}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an order."""
+        """One row per order."""
         import pandas as pd
 
         wrong = self.misplaced
@@ -154,15 +155,15 @@ def compare_subsets(
 ) -> SubsetComparison:
     """Play a Glicko-2 tournament over six orders and halves of a benchmark, and compare them.
 
-    `scores` has a row a respondent and a column a data set; the higher score wins a game, scores
-    at most `tolerance` apart draw, and who has none (NaN) does not play. `datasets` has a row a
-    data set, named as in the scores, with its difficulty_mean, discrimination_mean,
-    difficulty_deviation and discrimination_deviation. All data sets are played by rising
-    difficulty, then by rising discrimination; then the half with the least ("even") and the half
-    with the greatest ("mixed") deviation of each, by rising deviation. A half of an odd number
-    is rounded up. `tau` bounds how fast volatility changes.
+    `scores` has one row per respondent and one column per data set. The higher score wins a game,
+    scores at most `tolerance` apart are a draw, and a respondent without a score (NaN) does not
+    play. `datasets` has one row per data set, named as in the scores, with its difficulty_mean,
+    discrimination_mean, difficulty_deviation and discrimination_deviation (standard deviations).
+    All data sets are played by rising difficulty, then by rising discrimination; then the half with
+    the smallest ("even") and the half with the largest ("mixed") deviation of each, by rising
+    deviation. Halves of an odd number are rounded up. `tau` limits how fast volatility changes.
 
-    The frame has a row an order: sorted_by, part, datasets, kendall, spearman, told_apart,
+    The frame has one row per order: sorted_by, part, datasets, kendall, spearman, told_apart,
     artificial_in_place, misplaced. After Cardoso et al. (2025).
 
     >>> import itemwise as iw
@@ -195,7 +196,7 @@ def compare_subsets(
     counting, notes = _counting(table)
     rating = np.array([each.rating for each in final])
     whole = np.broadcast_to(played.share[counting], (len(final), counting.size))
-    settled = np.round(rating[:, counting], 6)  # sums end in rounding; who is level stays level
+    settled = np.round(rating[:, counting], 6)  # rounding errors must not break ties
     return SubsetComparison(
         respondents=table.respondents,
         orders=tuple(ORDERS),
@@ -212,13 +213,13 @@ def compare_subsets(
 
 
 def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
-    """Each column by which data sets are sorted, in the order of the scores."""
+    """The columns that data sets are sorted by, in the order of the scores."""
     import pandas as pd
 
     if not isinstance(datasets, pd.DataFrame):
         raise InputError(
-            f"datasets is a {type(datasets).__name__}, but it should be a frame with a row a data "
-            "set, such as decode_benchmark(...).datasets."
+            f"datasets is a {type(datasets).__name__}, but it should be a frame with one row per "
+            "data set, such as decode_benchmark(...).datasets."
         )
     needed = list(dict.fromkeys(column for column, _ in ORDERS.values()))
     missing = [name for name in needed if name not in datasets.columns]
@@ -231,7 +232,7 @@ def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
     names = [str(name) for name in datasets.index]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"datasets has {twice!r:.80} more than once. Give one row a data set.")
+        raise InputError(f"datasets has {twice!r:.80} more than once. Give one row per data set.")
     _check_same(names, items)
     frame = datasets[needed].set_axis(names, axis=0).loc[list(items)]
     return {name: _numbers(frame[name], name) for name in needed}
@@ -239,19 +240,19 @@ def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
 
 def _check_same(names: list[str], items: tuple[str, ...]) -> None:
     if len(items) < 2:
-        raise InputError("compare_subsets takes halves, but there is one data set. Give more.")
+        raise InputError("compare_subsets needs at least two data sets, but there is one.")
     known, scored = set(names), set(items)
     without_row = [name for name in items if name not in known]
     without_scores = [name for name in names if name not in scored]
     if without_row:
         raise InputError(
-            f"datasets has no row for {listed(without_row, 'data set')} of the scores. The index "
-            "of the frame names data sets as the columns of the scores do."
+            f"datasets has no row for {listed(without_row, 'data set')} of the scores. Its index "
+            "should name data sets as the columns of the scores do."
         )
     if without_scores:
         raise InputError(
-            f"scores has no column for {listed(without_scores, 'data set')} of datasets, but "
-            "halves are taken of the whole. Give datasets.loc[scores.columns], or more scores."
+            f"scores has no column for {listed(without_scores, 'data set')} of datasets. Give "
+            "datasets.loc[scores.columns], or more scores."
         )
 
 
@@ -263,8 +264,8 @@ def _numbers(column: pd.Series[Any], name: str) -> Floats:
     bad = [str(label) for label in column.index[np.isnan(values)]]
     if bad:
         raise InputError(
-            f"datasets[{name!r}] is NaN for {listed(bad, 'data set')}, which then has no place. "
-            "Leave it out of both frames."
+            f"datasets[{name!r}] is NaN for {listed(bad, 'data set')}. Leave these out of both "
+            "frames."
         )
     return values
 
@@ -277,7 +278,7 @@ def _order(keys: Floats, part: str) -> NDArray[np.intp]:
 
 
 def _counting(table: Responses) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Whose ranking agreement is measured on: the real ones, where there are two."""
+    """The respondents on which agreement is measured: the real ones, if at least two."""
     artificial = is_artificial(table.respondents)
     if not artificial.any() or (~artificial).sum() < 2:
         return np.arange(artificial.size), ()

@@ -1,1 +1,1 @@
-"""Classifiers on one data set: the confusion matrix opened, rankings by every measure."""
+"""Classifiers on one data set: the items behind confusion matrices, and all measures."""

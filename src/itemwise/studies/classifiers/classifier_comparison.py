@@ -1,8 +1,8 @@
 """Compare classifiers on one data set, from the file to the item curves in each cell.
 
-The whole of Cardoso et al. (2024): a pool of random classifiers calibrates the test instances, and
-the classifiers that one would choose from are read by all measures, with and without the instances
-of negative discrimination.
+The method of Cardoso et al. (2024): a pool of random classifiers calibrates the test instances, and
+the candidate classifiers are compared by all measures, with and without the instances of negative
+discrimination.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from itemwise.files import PathLike
 
 TUNED = "tuned"
-FILTERED = "_filtered"  # ending of what leaves out items of negative discrimination
+FILTERED = "_filtered"  # suffix of columns without items of negative discrimination
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,15 +49,15 @@ class ClassifierComparison(Result):
 
     `curves` holds the confusion matrices with all items, `filtered` those without items of
     negative discrimination. `ranks` is the test of the paper: which measures differ in level over
-    the classifiers; `curves.agreement()` says which rank them alike. `remarks` says of a
-    classifier how it was tuned, `failures` and `pool_failures` who failed, and why.
+    the classifiers; `curves.agreement()` says how similarly they rank them. `remarks` says how a
+    classifier was tuned, `failures` and `pool_failures` which classifiers failed, and why.
     """
 
     dataset: str
     source: str
     preprocessing: str
     curves: ConfusionCurves
-    filtered: ConfusionCurves | None  # None where no item would be left
+    filtered: ConfusionCurves | None  # None if no item would be left
     ranks: RankComparison | None  # None with fewer than two classifiers
     remarks: Mapping[str, str]
     failures: Mapping[str, str]
@@ -65,9 +65,9 @@ class ClassifierComparison(Result):
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a classifier, the most accurate first.
+        """One row per classifier, the most accurate first.
 
-        What ends in _filtered is without items of negative discrimination.
+        Columns ending in _filtered leave out items of negative discrimination.
         """
         names = ["ability", "ability_se"]
         for measure in MEASURES:
@@ -112,18 +112,18 @@ class ClassifierComparison(Result):
         return {self.dataset: self.curves.calibration}
 
     def plot(self, kind: str = "cells", model: str | None = None, **kw: Any) -> Display:
-        """The curves in each cell of one classifier, or another figure of `ConfusionCurves`.
+        """Draw the curves in each cell of one classifier, or another figure of `ConfusionCurves`.
 
-        "measures" shows how likely differences in level of two measures are by chance; with
+        "measures" shows which pairs of measures differ significantly in level; with
         `filtered=True`, items of negative discrimination are left out.
         """
         if kind == "measures":
             if self.ranks is None:
-                raise InputError("One classifier has no rank. Give at least two.")
+                raise InputError("Ranks need at least two classifiers.")
             return self.ranks.plot(kind="pairs", **kw)
         filtered = kw.pop("filtered", False)
         if filtered and self.filtered is None:
-            raise InputError("All items discriminate negatively, so that none would be left.")
+            raise InputError("All items discriminate negatively, so none would be left.")
         chosen = self.filtered if filtered and self.filtered is not None else self.curves
         if kind == "cells" and model is None:
             model = str(self.curves.to_frame().index[0])
@@ -131,7 +131,7 @@ class ClassifierComparison(Result):
 
     @property
     def meaning(self) -> str:
-        """Who wins under which reading."""
+        """Who leads with all items, and without those of negative discrimination."""
         left_out = ~upright_items(self.curves.calibration)
         if not left_out.any() or self.filtered is None:
             return self.curves.meaning
@@ -140,26 +140,26 @@ class ClassifierComparison(Result):
         said = self.filtered.meaning
         return (
             f"{self.curves.meaning} {counted(len(items), 'item')} discriminate"
-            f"{'s' if len(items) == 1 else ''} negatively, {surely:,} of them surely; without "
+            f"{'s' if len(items) == 1 else ''} negatively, {surely:,} significantly; without "
             f"{'it' if len(items) == 1 else 'them'}, {said[0].lower()}{said[1:]}"
         )
 
     def sentences(self) -> list[str]:
-        """The meaning, whether the total score says something new, and notes."""
+        """The meaning, how the total score agrees with other measures, and notes."""
         said = [self.meaning, *self.notes]
         if self.ranks is not None:
             said.insert(1, self._something_new())
         return said
 
     def _something_new(self) -> str:
-        """How the ranking by total score agrees with the others."""
+        """How the ranking by total score agrees with the other rankings."""
         frame = self.curves.agreement()
         pairs = frame[frame["other"] == "total_score"].set_index("measure")
         told = ", ".join(
             f"{name} {row['kendall']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
             for name, row in pairs.iterrows()
         )
-        return f"The ranking by total score agrees with that by (Kendall, 95 % of draws): {told}."
+        return f"Agreement of the ranking by total score (Kendall, 95 % range) with: {told}."
 
 
 def compare_classifiers(
@@ -181,35 +181,35 @@ def compare_classifiers(
     random_state: int = 0,
     progress: Progress | bool = True,
 ) -> ClassifierComparison:
-    """Split a data set, calibrate its test part by a pool, and compare classifiers on it.
+    """Split a data set, calibrate its test part with a pool, and compare classifiers on it.
 
-    The frame has a row a model, with the columns of `enrich_confusion` and remarks; what ends in
-    _filtered is without items of negative discrimination. After Cardoso et al. (2024).
+    The frame has one row per model, with the columns of `enrich_confusion` and remarks; columns
+    ending in _filtered leave out items of negative discrimination. After Cardoso et al. (2024).
 
     Parameters
     ----------
     dataset
         As `load_dataset` takes it; `target` names the column of the class.
     models
-        What to choose from: None for ten classifiers tuned by grid search; a list of scikit-learn
-        classifiers or a mapping from names to them. They are fitted on the training part, unless
-        they are fitted already: then they are asked the columns of the data set as they are, and
-        must not have seen the test part, `split_dataset(load_dataset(...)).test`. Or predictions
-        made elsewhere: a frame with a column a model and a row a test instance, whose index is its
-        place in the data set (83, or row_83), or in the order of the test part. A mapping may
-        hold lists of labels beside classifiers.
+        The classifiers to compare: None for ten classifiers tuned by grid search; a list of
+        scikit-learn classifiers, or a mapping from names to them. They are fitted on the training
+        part, unless they are already fitted: then they predict from the columns of the data set as
+        they are, and must not have seen the test part, `split_dataset(load_dataset(...)).test`. Or
+        a frame of predictions with one column per model and one row per test instance, whose index
+        is its place in the data set (83, or row_83), or in the order of the test part. A mapping
+        may mix classifiers and lists of labels.
     pool
-        Who calibrates: 20 random configurations of each of ten algorithms, another pool by name,
-        or your own classifiers.
+        The classifiers that calibrate: 20 random configurations of each of ten algorithms, another
+        pool by name, or your own classifiers.
     positive
-        Of two classes the one that is looked for; left out, the last in order.
+        The positive one of two classes; by default, the last in order.
     scores
-        Probabilities of the positive class, a column a model, for the area under the ROC curve;
-        left out, it is that of the labels alone, the mean of recall and specificity.
+        Probabilities of the positive class, one column per model, for the area under the ROC curve.
+        By default, it is computed from the labels: the mean of recall and specificity.
     folder
-        Where finished classifiers are kept, so that a run that was stopped goes on.
+        Where finished classifiers are saved, so that an interrupted run can continue.
     n_resamples
-        Draws of the test instances behind ranges and ranks.
+        Number of resamples of the test instances behind ranges and ranks.
     model, test_size, max_test_size, time_limit, cache, n_jobs, random_state, progress
         As in `decode_benchmark`.
 
@@ -233,7 +233,7 @@ def compare_classifiers(
     calibrating, (chosen, elsewhere) = find_pool(pool), _sorted_out(models, loaded, split)
     truth = np.array(split.classes, dtype=object)[split.y_test]
     positive_code(positive, split.classes)
-    if elsewhere:  # wrong tables are refused before anything is trained
+    if elsewhere:  # refuse wrong tables before training
         read_predictions([row_name(k) for k in split.test], truth, elsewhere, split.classes)
     with telling(progress, "Running classifiers") as tell:
         combined = CombinedProgress(
@@ -245,7 +245,7 @@ def compare_classifiers(
     labels = {**({} if found is None else _labels(found, split)), **elsewhere}
     if not labels:
         name, reason = next(iter(found.failures.items())) if found else ("", "")
-        raise InputError(f"Every model failed, so there is nothing to compare. '{name}': {reason}")
+        raise InputError(f"All models failed, so there is nothing to compare. '{name}': {reason}")
     calibration = calibrate(told.responses(split.y_test, calibrating.calibrating), model)
     curves = enrich_confusion(
         calibration,
@@ -276,7 +276,7 @@ def compare_classifiers(
 def _notes(
     told: Answers, found: Answers | None, curves: ConfusionCurves, filtered: ConfusionCurves | None
 ) -> Iterator[str]:
-    """What the runs, the calibration and both readings have to say, and who says it."""
+    """Notes of the runs, the calibration and both comparisons, with their origin."""
     yield from (f"Pool: {note}" for note in told.notes)
     yield from (f"Models: {note}" for note in (() if found is None else found.notes))
     yield from curves.calibration.notes
@@ -310,7 +310,7 @@ class _Runner:
 
 
 def _sorted_out(models: Any, dataset: Dataset, split: Split) -> tuple[Pool | None, dict[str, Any]]:
-    """Classifiers that have to be fitted, as a pool; and labels of all others by name."""
+    """Classifiers to fit, as a pool; and the labels of all other models by name."""
     if models is None:
         return find_pool(TUNED), {}
     if isinstance(models, str | Pool):
@@ -332,7 +332,7 @@ def _sorted_out(models: Any, dataset: Dataset, split: Split) -> tuple[Pool | Non
 
 
 def _by_place(frame: Any, split: Split) -> Any:
-    """Rows that are numbered by their place in the data set get the names of the items."""
+    """Rename rows that are numbered by their place in the data set to the names of items."""
     numbers = set(frame.index)
     if numbers == set(split.test.tolist()) and numbers != set(range(len(frame))):
         return frame.rename(index=row_name)
@@ -340,7 +340,7 @@ def _by_place(frame: Any, split: Split) -> Any:
 
 
 def _named(models: Any) -> dict[str, Any]:
-    """Classifiers or lists of labels by name, each name once."""
+    """Classifiers or lists of labels by unique name."""
     if isinstance(models, Mapping):
         pairs = [(str(name), one) for name, one in models.items()]
     elif hasattr(models, "predict"):
@@ -383,19 +383,19 @@ def _is_fitted(model: Any) -> bool:
 
 
 def _predicted(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
-    """What a fitted classifier says of the test part."""
+    """Predictions of a fitted classifier for the test part."""
     try:
         return model.predict(dataset.features.iloc[split.test])
     except Exception as error:  # whatever a foreign classifier raises
         raise InputError(
-            f"{name!r:.60} is fitted already, but cannot predict from the columns of "
+            f"{name!r:.60} is already fitted, but cannot predict from the columns of "
             f"'{dataset.name}': {type(error).__name__}, {str(error).splitlines()[0]:.200}. "
             "Give a pipeline that takes them as they are, or an unfitted classifier."
         ) from error
 
 
 def _labels(answers: Answers, split: Split) -> dict[str, Any]:
-    """What each model predicts, by class; those that failed are left out."""
+    """Predicted classes of each model that did not fail."""
     classes = np.array(split.classes, dtype=object)
     places = {name: row for row, name in enumerate(answers.members)}
     names = [name for name in answers.members if name not in answers.failures]

@@ -1,7 +1,7 @@
-"""Open the confusion matrix: which items lie in each of its cells, and whether they deserve trust.
+"""Look inside the confusion matrix: which items lie in each cell, and what they are like.
 
-Two models of equal accuracy may have earned it on different items: on items that able models get
-right, or on items that they miss. The scores are those of Cardoso et al. (2024).
+Two models of equal accuracy may be right on different items: on items that able models get right,
+or on items that able models get wrong. The scores are those of Cardoso et al. (2024).
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 CURVE_POINTS = 61
-CURVE_REACH = 4.0  # population deviations
+CURVE_REACH = 4.0  # population standard deviations
 MOST_FIGURES = 3  # of single models on a page
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfusionCurves(Result):
-    """Models beside each other, and the items in each cell of their confusion matrices.
+    """Models compared by all measures, and the items in each cell of their confusion matrices.
 
-    `measures` has a row a model, `cells` a row a model and cell, `items` a row an item. Ranges
-    cover 95 % of what tests of other items of the kind would bring: items are drawn anew, and
-    ability is estimated anew; item parameters stay.
+    `measures` has one row per model, `cells` one row per model and cell, `items` one row per item.
+    Ranges cover 95 % of resampled tests: items are resampled and ability is estimated again, while
+    item parameters stay fixed.
     """
 
     calibration: Calibration
     predictions: Predictions
-    positive: int | None  # the code of the class that is looked for, where there are two
+    positive: int | None  # code of the positive class, if there are two
     ability: Floats  # (n_models,), as all that follow
     ability_se: Floats
     true_score: Floats
@@ -77,7 +77,7 @@ class ConfusionCurves(Result):
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """One row a model: ability, scores and metrics, each with its range and its rank."""
+        """One row per model: ability, scores and metrics, each with its range and rank."""
         import pandas as pd
 
         columns: dict[str, Any] = {"ability": self.ability, "ability_se": self.ability_se}
@@ -90,7 +90,7 @@ class ConfusionCurves(Result):
         return pd.DataFrame(columns, index=pd.Index(self.models, name="model"))
 
     def scores(self) -> pd.DataFrame:
-        """Metrics and scores × models, in the form that `compare_ranks` takes."""
+        """Measures × models, as `compare_ranks` takes them."""
         import pandas as pd
 
         frame = pd.DataFrame(
@@ -99,7 +99,7 @@ class ConfusionCurves(Result):
         return frame.dropna()
 
     def agreement(self) -> pd.DataFrame:
-        """How alike two measures rank the models: Kendall's tau-b and its range over the draws."""
+        """How similarly two measures rank the models: Kendall's tau-b and its 95 % range."""
         import pandas as pd
 
         there = np.flatnonzero(~np.isnan(self.measured.value).any(axis=1))
@@ -114,7 +114,7 @@ class ConfusionCurves(Result):
 
     @cached_property
     def items(self) -> pd.DataFrame:
-        """One row an item: its class, whether that is the larger one, and its parameters."""
+        """One row per item: its class, whether that is the majority class, and its parameters."""
         counts = np.bincount(self.predictions.true, minlength=len(self.classes))
         largest = counts == counts.max()
         true = self.predictions.true
@@ -126,10 +126,10 @@ class ConfusionCurves(Result):
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row a model and cell: how many items, what they are like, what they earned.
+        """One row per model and cell: number of items, their mean parameters, and total score.
 
-        Parameters, information and the share of negative discrimination are over items that tell
-        of ability (`informative`); `chance` is the model's own to be right, over all.
+        Parameters, information and the share of negative discrimination are means over informative
+        items; `chance` is the model's mean probability to be right over all items of the cell.
         """
         import pandas as pd
 
@@ -138,13 +138,13 @@ class ConfusionCurves(Result):
         return pd.DataFrame(rows)
 
     def without_negative(self) -> ConfusionCurves:
-        """The same without items of negative discrimination; ability is estimated without them.
+        """The same without items of negative discrimination, also in the abilities.
 
-        Items on which all of the pool agree stay.
+        Items that all of the pool got right, or all got wrong, are kept.
         """
         keep = np.flatnonzero(upright_items(self.calibration))
         if not keep.size:
-            raise InputError("All items discriminate negatively, so that none would be left.")
+            raise InputError("All items discriminate negatively, so none would be left.")
         names = [self.predictions.items[k] for k in keep]
         return _enriched(
             self.calibration.of_items(names),
@@ -155,10 +155,10 @@ class ConfusionCurves(Result):
         )
 
     def one_vs_rest(self, label: object, scores: Any = None) -> ConfusionCurves:
-        """One class against all others as two: TP, FP, FN and TN of this class.
+        """One class against all others: TP, FP, FN and TN of this class.
 
-        Being right, and with it ability and scores, is still about all classes. `scores` are of
-        this class, in the form of predictions, for the area under its ROC curve.
+        Right and wrong, and so ability and scores, still refer to all classes. `scores` are those
+        of this class, in the form of predictions, for the area under its ROC curve.
         """
         given = self.predictions.against_the_rest(code_of(label, self.classes), scores)
         return _enriched(self.calibration, given, 1, self.n_resamples, self.random_state)
@@ -201,7 +201,7 @@ class ConfusionCurves(Result):
         return {"items": self.calibration}
 
     def plot(self, kind: str = "cells", model: str | None = None, **kw: Any) -> Display:
-        """The curves of the items in each cell of one model, or another figure.
+        """Draw the curves of the items in each cell of one model, or another figure.
 
         "scores" shows the models by total score; "histogram" a parameter of the items by class
         (`value="difficulty"`); "items" their parameters against each other, with `space="3d"` in
@@ -231,11 +231,11 @@ class ConfusionCurves(Result):
         return display.plot(**kw)
 
     def _told(self) -> pd.DataFrame:
-        """Items that tell something of ability: those of the others mean nothing."""
+        """The informative items; parameters of the others mean nothing."""
         return self.items[informative(self.calibration)]
 
     def curves_of(self, model: str | None = None) -> pd.DataFrame:
-        """One row an item and ability: the curve of each item, and the cell it lies in."""
+        """One row per item and ability: the curve of each item, and its cell."""
         import pandas as pd
 
         k = self._known(model)
@@ -246,7 +246,7 @@ class ConfusionCurves(Result):
         label = {"true": self.predictions.true, "predicted": self.predictions.predicted[k]}
         order, place = self._positive_first()
         slope = bank.parameters(coords)["discrimination"]
-        slope = np.where(informative(self.calibration), slope, np.nan)  # of others it means nothing
+        slope = np.where(informative(self.calibration), slope, np.nan)  # meaningless for the others
         return pd.DataFrame(
             {
                 **{
@@ -261,7 +261,7 @@ class ConfusionCurves(Result):
         )
 
     def _positive_first(self) -> tuple[list[str], NDArray[np.intp]]:
-        """Classes in the order of the figure, and the place of each code in it."""
+        """Classes in the order of the figure, and the position of each code in it."""
         codes = np.arange(len(self.classes))
         first = -1 if self.positive is None else self.positive
         order = np.argsort(codes != first, kind="stable")
@@ -291,7 +291,7 @@ class ConfusionCurves(Result):
 
     @property
     def meaning(self) -> str:
-        """Who leads by accuracy and by total score, and who might."""
+        """Who leads by accuracy and by total score, and how many others might."""
         items = counted(len(self.predictions.items), "item")
         return (
             f"On {items}, by accuracy {self._leaders('accuracy')}; by total score "
@@ -299,7 +299,7 @@ class ConfusionCurves(Result):
         )
 
     def _leaders(self, name: str) -> str:
-        """Who is first, and who is first in some of the drawn tests."""
+        """Who ranks first, and how many others have rank 1 within their 95 % range."""
         k = MEASURES.index(name)
         first = [m for m, r in zip(self.models, self.measured.rank[k], strict=True) if r == 1]
         near = [
@@ -309,7 +309,7 @@ class ConfusionCurves(Result):
         ]
         value = float(np.nanmax(self.measured.value[k]))
         lead = f"{first[0]} leads" if len(first) == 1 else f"{listed(first, 'model')} lead"
-        others = f"; {counted(len(near), 'other')} might on other items" if near else ""
+        others = f"; {counted(len(near), 'other')} could lead on resampled items" if near else ""
         return f"{lead} ({value:.3f}{others})"
 
 
@@ -324,31 +324,30 @@ def enrich_confusion(
     n_resamples: int = 1000,
     random_state: int = 0,
 ) -> ConfusionCurves:
-    """Put the items of a calibration into the cells of the confusion matrix of each model.
+    """Sort the items of a calibration into the cells of each model's confusion matrix.
 
-    The frame has a row a model: ability, and accuracy, f1, precision, recall, auc, true and total
-    score, each with its range and its rank. After Cardoso et al. (2024).
+    The frame has one row per model: ability, and accuracy, f1, precision, recall, auc, true and
+    total score, each with its range and rank. After Cardoso et al. (2024).
 
     Parameters
     ----------
     calibration
-        Items on a scale, by responses of a pool of models: `calibrate`.
+        Items calibrated on the responses of a pool of models; see `calibrate`.
     y_true
         The class of each item: a list in their order, or a Series whose index names them.
     predictions
         What each model predicts: a mapping from names to lists or Series, a frame with a column a
         model, or the labels of one model.
     positive
-        Of two classes the one that is looked for; left out, the last in order of number or
-        alphabet (1, "yes", "present"). With more classes, metrics are means over classes, each
-        against the rest.
+        The positive one of two classes; by default, the last in numerical or alphabetical order
+        (1, "yes", "present"). With more classes, metrics are means over one class against the rest.
     classes
-        Labels that may occur beside those in `y_true`.
+        Labels that may occur in addition to those in `y_true`.
     scores
         Probabilities or decision values of the positive class, in the form of `predictions`, for
-        the area under the ROC curve. Left out, it is that of the labels alone.
+        the area under the ROC curve. By default, it is computed from the labels.
     n_resamples, random_state
-        Draws of the items behind ranges of metrics and ranks, and their seed.
+        Number of resamples of the items behind ranges and ranks, and their seed.
 
     Examples
     --------
@@ -361,8 +360,8 @@ def enrich_confusion(
     """
     if calibration.model.kind != "binary":
         raise InputError(
-            f"The calibration is of the {calibration.model.name} model, but a confusion matrix is "
-            "about right and wrong. Calibrate responses of 0 and 1."
+            f"The calibration uses the {calibration.model.name} model, but a confusion matrix "
+            "needs right and wrong. Calibrate responses of 0 and 1."
         )
     if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
         raise InputError(f"n_resamples is {n_resamples}, but it should be 1 or more.")
@@ -370,8 +369,8 @@ def enrich_confusion(
     code = positive_code(positive, given.classes)
     if scores is not None and code is None:
         raise InputError(
-            f"scores are of one positive class, but there are {len(given.classes)} classes. Leave "
-            "them out, and give them to one_vs_rest(label, scores) of the result."
+            f"scores belong to one positive class, but there are {len(given.classes)} classes. "
+            "Leave them out, and give them to one_vs_rest(label, scores) of the result."
         )
     return _enriched(calibration, given, code, n_resamples, random_state)
 
@@ -383,7 +382,7 @@ def _enriched(
     n_resamples: int,
     random_state: int,
 ) -> ConfusionCurves:
-    """All that is computed."""
+    """Score the models and compute all measures."""
     responses = Responses.from_codes(given.right, list(given.models), list(given.items), "binary")
     scored = calibration.score(responses)
     ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
@@ -418,9 +417,9 @@ def _enriched(
 def _notes(given: Predictions) -> Iterable[str]:
     present = np.bincount(given.true, minlength=len(given.classes)) > 0
     if absent := [name for name, there in zip(given.classes, present, strict=True) if not there]:
-        yield f"No item is of the class {', '.join(absent)}: metrics of it do not exist."
+        yield f"No item belongs to class {', '.join(absent)}: its metrics are undefined."
     for model, predicted, right in zip(given.models, given.predicted, given.right, strict=True):
         if np.ptp(predicted) == 0:
             yield f"{model} predicts {given.classes[predicted[0]]!r:.40} for every item."
         elif right.all():
-            yield f"{model} is right on every item, so that draws of these items cannot vary it."
+            yield f"{model} is right on every item, so resampling shows no uncertainty."

@@ -1,7 +1,7 @@
-"""Classic metrics and IRT scores of models on the same items, with what other items would bring.
+"""Classic metrics and IRT scores of models on the same items, with ranges over resampled items.
 
-Items are drawn anew with replacement; their parameters stay. A drawn test is a vector of weights,
-so that thousands of them are matrix products.
+Items are resampled with replacement; their parameters stay fixed. A resampled test is a vector of
+weights, so thousands of them are matrix products.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ MEASURES = (*CLASSIC, "true_score", "total_score")
 RANGE = (0.025, 0.975)
 CELLS = 1 << 22  # weights held at once
 NEAR = np.linspace(-6.0, 6.0, 33)  # standard errors of the ability around its estimate
-FAR, FAR_NODES = 6.0, 48  # deviations of the population: a drawn test may lead far away
+FAR, FAR_NODES = 6.0, 48  # population standard deviations: resampled abilities may lie far out
 SMALLEST = 1e-15
-FINEST = 9  # decimals that count in a rank: sums end in rounding
+FINEST = 9  # decimals that count in a rank, to ignore rounding errors
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Each measure of each model with its 95 % range, and the same of its rank; 1 is best."""
+    """Measures of models and their ranks (1 is best), each with its 95 % range."""
 
     value: Floats  # (n_measures, n_models), as all that follow; scores are means over items
     low: Floats
@@ -54,9 +54,9 @@ def measure(
     n_resamples: int,
     random_state: int,
 ) -> Measured:
-    """All measures of all models, and their ranges over `n_resamples` draws of the items.
+    """All measures of all models, and their ranges over `n_resamples` resamples of the items.
 
-    `exact` holds mean true and total scores, (2, n_models), which draws only approximate.
+    `exact` holds mean true and total scores, (2, n_models), which are otherwise approximated.
     """
     scores = _TrueScores(calibration, predictions.right, ability, ability_se)
     once = _measured(predictions, scores, None, positive)[0]
@@ -74,14 +74,14 @@ def measure(
 
 
 def ranks(values: Floats) -> Floats:
-    """1 for the highest along the last axis; equals share the best rank; NaN has none."""
+    """Rank 1 for the highest along the last axis; ties share the best rank; NaN stays NaN."""
     rounded = np.round(values, FINEST)
     above = rounded[..., None, :] > rounded[..., :, None]
     return np.where(np.isnan(values), np.nan, 1.0 + above.sum(axis=-1))
 
 
 def _range(values: Floats, method: Any = "linear") -> Floats:
-    """Where 95 % of the draws lie, of those in which the measure exists; NaN where in none."""
+    """The 95 % range of the resamples where the measure is defined; NaN if in none."""
     there = ~np.isnan(values).all(axis=0)
     found = np.full((2, *values.shape[1:]), np.nan)
     found[:, there] = np.nanquantile(values[:, there], RANGE, axis=0, method=method)
@@ -89,7 +89,7 @@ def _range(values: Floats, method: Any = "linear") -> Floats:
 
 
 def _draw(random: np.random.Generator, count: int, n_items: int) -> Floats:
-    """How often each item was drawn, in each of some tests of the same length."""
+    """How often each item occurs in each resampled test, (count, n_items)."""
     places = random.integers(n_items, size=(count, n_items))
     places += n_items * np.arange(count)[:, None]
     drawn = np.bincount(places.ravel(), minlength=count * n_items)
@@ -99,7 +99,7 @@ def _draw(random: np.random.Generator, count: int, n_items: int) -> Floats:
 def _measured(
     predictions: Predictions, scores: _TrueScores, weights: Floats | None, positive: int | None
 ) -> Floats:
-    """All measures in each drawn test: (n_draws, n_measures, n_models); without weights, once."""
+    """All measures in each test, (n_tests, n_measures, n_models); without weights, one test."""
     true, n_classes = predictions.true, len(predictions.classes)
     drawn = np.ones((1, true.size)) if weights is None else weights
     counts = confusion_counts(true, predictions.predicted, n_classes, drawn)
@@ -113,7 +113,7 @@ def _measured(
 
 
 def _leave_undefined(found: dict[str, Floats], counts: Floats, positive: int) -> None:
-    """Without items of a class, what is a share of them is no number."""
+    """Set metrics to NaN where a class has no items."""
     of_class = counts.sum(axis=-1)
     without = of_class[..., positive] == 0, of_class[..., 1 - positive] == 0
     for absent, names in zip(
@@ -124,7 +124,7 @@ def _leave_undefined(found: dict[str, Floats], counts: Floats, positive: int) ->
 
 
 class _TrueScores:
-    """True and total scores of models in drawn tests, ability estimated anew in each."""
+    """True and total scores of models in resampled tests, with ability estimated in each."""
 
     def __init__(
         self, calibration: Calibration, right: NDArray[np.int8], ability: Floats, se: Floats
@@ -138,12 +138,12 @@ class _TrueScores:
         chance = [model.expected(coords, nodes) for nodes in self.nodes]
         self.chance = np.stack(chance).astype(np.float32)  # (n_models, n_items, n_nodes)
         density = calibration.population.log_density(self.nodes.ravel())
-        widths = np.gradient(self.nodes, axis=1)  # nodes lie closer where more of the mass is
+        widths = np.gradient(self.nodes, axis=1)  # quadrature weights of the uneven nodes
         self.prior = density.reshape(self.nodes.shape) + np.log(np.maximum(widths, SMALLEST))
         exact = np.stack(chance).clip(SMALLEST, 1 - SMALLEST)
         hit, miss = np.log(exact), np.log1p(-exact)
         log_chance = np.where(self.right[:, :, None] == 1, hit, miss)
-        # Only differences along the nodes count; small numbers are safe in single precision.
+        # Only differences along the nodes matter; small numbers are safe in single precision.
         log_chance -= log_chance[:, :, NEAR.size // 2, None]
         self.log_chance = log_chance.astype(np.float32)
 
@@ -162,7 +162,7 @@ class _TrueScores:
 
 
 def _at(ability: Floats, nodes: Floats, values: Floats) -> Floats:
-    """Values along nodes, each row at its own ability, by straight lines."""
+    """Values along nodes, linearly interpolated at the ability of each row."""
     left = np.clip(np.searchsorted(nodes, ability) - 1, 0, nodes.size - 2)
     rows = np.arange(ability.size)
     share = (ability - nodes[left]) / np.maximum(nodes[left + 1] - nodes[left], SMALLEST)

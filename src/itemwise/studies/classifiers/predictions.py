@@ -22,23 +22,28 @@ if TYPE_CHECKING:
     from itemwise.numerics.arrays import Floats
 
 PARAMETERS = ("discrimination", "difficulty", "guessing")
-NAMES = {(1, 1): "TP", (0, 1): "FP", (1, 0): "FN", (0, 0): "TN"}  # by true and predicted
+NAMES = {
+    (1, 1): "TP",
+    (0, 1): "FP",
+    (1, 0): "FN",
+    (0, 0): "TN",
+}  # by (true is positive, predicted is positive)
 Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Items of a calibration, and where the predictions of models put them."""
+    """Items of a calibration, and the confusion cells that models put them in."""
 
     calibration: Calibration
     predictions: Predictions
     positive: int | None
 
     def of(self, model: int, ability: float) -> Iterator[dict[str, Any]]:
-        """One row a cell of a model of this ability.
+        """One row per cell of a model with this ability.
 
-        Parameters, information and the share of negative discrimination are over items that tell
-        of ability; the chance to be right is over all.
+        Parameters, information and the share of negative discrimination are over informative
+        items; the chance to be right is over all.
         """
         told, parameters, chance, information = self._items(ability)
         given = self.predictions
@@ -67,7 +72,7 @@ class Cells:
             }
 
     def _items(self, ability: float) -> tuple[Any, dict[str, Floats], Floats, Floats]:
-        """Of each item: whether it tells, its parameters, chance and information there."""
+        """Whether each item is informative, its parameters, and its chance and information."""
         bank, coords, at = self.calibration.model, self.calibration.coords, np.array([ability])
         found, zero = bank.parameters(coords), np.zeros(len(coords))
         parameters = {name: np.asarray(found.get(name, zero)) for name in PARAMETERS}
@@ -81,7 +86,7 @@ class Cells:
 
 
 def _mean_and_error(values: Floats) -> tuple[float, float]:
-    """NaN where there are too few."""
+    """Mean and its standard error; NaN with too few values."""
     mean = float(values.mean()) if values.size else np.nan
     error = float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else np.nan
     return mean, error
@@ -96,11 +101,11 @@ class Predictions:
     classes: tuple[str, ...]
     true: Codes  # (n_items,)
     predicted: Codes  # (n_models, n_items)
-    right: NDArray[np.int8]  # (n_models, n_items); 1 where the class was told rightly
+    right: NDArray[np.int8]  # (n_models, n_items); 1 where the prediction is right
     scores: Floats | None = None  # (n_models, n_items), of the positive class; for its AUC
 
     def of_items(self, places: Codes) -> Predictions:
-        """Those for some of the items."""
+        """The predictions for some of the items."""
         return Predictions(
             items=tuple(self.items[k] for k in places),
             models=self.models,
@@ -112,7 +117,7 @@ class Predictions:
         )
 
     def against_the_rest(self, code: int, scores: Any = None) -> Predictions:
-        """One class against all others, which become one; being right is still about them all."""
+        """One class against all others merged into one; `right` still refers to all classes."""
         return Predictions(
             items=self.items,
             models=self.models,
@@ -134,9 +139,9 @@ def read_predictions(
     """Labels of items and what models predict for them, checked cell by cell.
 
     `y_true` is a list of labels in the order of `items`, or a Series whose index names them.
-    `predictions` maps names of models to such lists; or is a frame with a column a model, or one
-    list. `classes` names labels that may occur beside those of `y_true`. `scores` has the form of
-    `predictions`, with numbers that are higher where the positive class is likelier.
+    `predictions` maps names of models to such lists, or is a frame with one column per model, or a
+    single list. `classes` names labels that may occur in addition to those of `y_true`. `scores`
+    has the form of `predictions`, with higher numbers where the positive class is more likely.
     """
     names = tuple(items)
     told = _listed("y_true", y_true, names)
@@ -145,8 +150,8 @@ def read_predictions(
     known = in_order({*truth, *(label_text(label) for label in classes or ())})
     if len(known) < 2:
         raise InputError(
-            f"y_true holds the class {shown(known[0])} only, but a confusion matrix needs two. "
-            "Name the others with classes=[...]."
+            f"y_true holds only the class {shown(known[0])}, but a confusion matrix needs two. "
+            "Name the others: classes=[...]."
         )
     place = {label: code for code, label in enumerate(known)}
     given = _by_model(predictions)
@@ -189,15 +194,15 @@ def _listed(what: str, labels: Any, items: tuple[str, ...]) -> list[Any]:
     shape = np.shape(values)
     if len(shape) > 2 or (len(shape) == 2 and shape[1] > 1):
         raise InputError(
-            f"{what} has the shape {shape}, but there should be one value an item: labels as "
+            f"{what} has the shape {shape}, but there should be one value per item: labels as "
             "`predict` gives them, or of probabilities one column, `predict_proba(X)[:, 1]`."
         )
     listed_ = np.ravel(values).tolist() if len(shape) != 1 else list(labels)
     if len(listed_) != len(items):
         raise InputError(
             f"{what} holds {counted(len(listed_), 'label')}, but there are "
-            f"{counted(len(items), 'item')}. Give one label an item, in the order of the items, or "
-            "a Series whose index names them."
+            f"{counted(len(items), 'item')}. Give one label per item, in the order of the items, "
+            "or a Series whose index names them."
         )
     return listed_
 
@@ -205,19 +210,18 @@ def _listed(what: str, labels: Any, items: tuple[str, ...]) -> list[Any]:
 def _by_name(what: str, labels: pd.Series[Any], items: tuple[str, ...]) -> list[Any]:
     found = {str(name): label for name, label in zip(labels.index, labels.tolist(), strict=True)}
     if len(found) < len(labels):
-        raise InputError(f"{what} names an item more than once. Keep one label an item.")
+        raise InputError(f"{what} names an item more than once. Keep one label per item.")
     lacking = [name for name in items if name not in found]
     if lacking:
         raise InputError(
-            f"{what} has no label for {listed(lacking, 'item')} of the calibration; its own first "
-            f"name is {shown(next(iter(found), ''))}. Items are known by name; give a list to go "
-            "by position instead."
+            f"{what} has no label for {listed(lacking, 'item')} of the calibration; the first name "
+            f"of its index is {shown(next(iter(found), ''))}. To match by position, give a list."
         )
     return [found[name] for name in items]
 
 
 def _check_no_shares(what: str, labels: list[Any], items: tuple[str, ...]) -> None:
-    """Refuse probabilities where labels are due."""
+    """Refuse probabilities where labels are needed."""
     for item, label in zip(items, labels, strict=True):
         if isinstance(label, float | np.floating) and 0 < label < 1:
             raise InputError(
@@ -231,7 +235,7 @@ def _texts(what: str, labels: list[Any], items: tuple[str, ...]) -> list[str]:
 
     for item, label in zip(items, labels, strict=True):
         if label is None or (np.ndim(label) == 0 and pd.isna(label)):
-            raise InputError(f"{what} has no label for {shown(item)}. Give every item one.")
+            raise InputError(f"{what} has no label for {shown(item)}. Give one for every item.")
     return [label_text(label) for label in labels]
 
 
@@ -247,7 +251,7 @@ def _codes(model: str, labels: Any, items: tuple[str, ...], place: Mapping[str, 
         raise InputError(
             f"{what} for {shown(item)} is {shown(text)}, which is none of the classes "
             f"({', '.join(list(place)[:5])}{', ...' if len(place) > 5 else ''}). Correct it, or "
-            "name it with classes=[...]."
+            "add it: classes=[...]."
         )
     return [place[text] for text in texts]
 
@@ -273,7 +277,7 @@ def _scores(scores: Any, models: tuple[str, ...], items: tuple[str, ...]) -> Flo
 
 
 def positive_code(positive: object, classes: tuple[str, ...]) -> int | None:
-    """The class that is looked for: the one named, or the last of two."""
+    """The code of the positive class: the one named, or the last of two."""
     if positive is not None:
         code = code_of(positive, classes)
         if len(classes) > 2:
@@ -286,7 +290,7 @@ def positive_code(positive: object, classes: tuple[str, ...]) -> int | None:
 
 
 def code_of(label: object, classes: tuple[str, ...]) -> int:
-    """The code of a class that is named."""
+    """The code of a class, by its label."""
     text = label_text(label)
     if text not in classes:
         raise InputError(

@@ -29,7 +29,7 @@ FEWEST = 10  # items; with fewer, no test could tell anything from chance
 
 
 def alarm_points(curves: Curves, reference: Sample, new: Sample, confidence: float) -> pd.DataFrame:
-    """A row a point: the `sample`, its `difficulty`, the `share` from `low` to `high`, and `n`.
+    """One row per point: the `sample`, its `difficulty`, the `share` from `low` to `high`, and `n`.
 
     Bins hold equally many items of their own sample. The curve has no `n`; bins of a sample
     without responses have no share.
@@ -136,7 +136,7 @@ def _numbers(values: Any, what: str) -> Floats:
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} should be numbers, but: {error}.") from error
     if found.ndim != 1:
-        raise InputError(f"{what} has shape {found.shape}, but it should be one value an item.")
+        raise InputError(f"{what} has shape {found.shape}, but it should be one value per item.")
     return found
 
 
@@ -145,7 +145,7 @@ def _right(values: Any, count: int, name: str) -> Floats:
     if len(found) != count:
         raise InputError(
             f"{name} has {counted(count, 'item')}, "
-            f"but right has {len(found):,}. Give one of each an item."
+            f"but right has {len(found):,}. Give one of each per item."
         )
     odd = np.flatnonzero((found != 0) & (found != 1))
     if odd.size:

@@ -95,7 +95,7 @@ class CharacteristicCurves(Result):
         return f"is right {' and '.join(said)}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a respondent and bin, from easy to hard."""
+        """One row per respondent and bin, from easy to hard."""
         import pandas as pd
 
         count, n_bins = self.share.shape
@@ -115,7 +115,7 @@ class CharacteristicCurves(Result):
         return pd.DataFrame(columns)
 
     def plot(self, **kw: Any) -> Display:
-        """A line a respondent, with its interval."""
+        """One line per respondent, with its interval."""
         from itemwise.displays import DISPLAYS
 
         return DISPLAYS["characteristic"](self.to_frame()).plot(**kw)
@@ -140,7 +140,7 @@ def characteristic_curves(
     intervals. `years` says when
     each respondent appeared: the figure then shows progress, from early to late.
 
-    The frame has a row a respondent and bin: difficulty, n, share right with low and high, and
+    The frame has one row per respondent and bin: difficulty, n, share right with low and high, and
     expected, where a calibration says it. After Martínez-Plumed et al. (2022).
 
     >>> import itemwise as iw

@@ -89,7 +89,7 @@ class ConfidenceByDifficulty(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a bin, from easy to hard."""
+        """One row per bin, from easy to hard."""
         import pandas as pd
 
         names = [
@@ -140,14 +140,14 @@ def confidence_by_difficulty(
     """A model's probability and accuracy by difficulty, and the items where it is sure and wrong.
 
     `probability` is the probability that the model gives to its own response, `right` whether that
-    was right (0 or 1), `difficulty` how hard the item is: one value an item each, in the same
+    was right (0 or 1), `difficulty` how hard the item is: one value per item each, in the same
     order; or Series, matched by their index, where rows that are only numbered are known as row_0,
     row_1, ... `difficulty` may be what `difficulty_targets` found. Items without one of the three
     are left out. `sure` is
     the probability from which a wrong response is listed. Intervals of calibration errors come from
     `n_resamples` draws of the items.
 
-    `bins` and `strategy` are those of `characteristic_curves`. The frame has a row a bin: from, to,
+    `bins` and `strategy` are those of `characteristic_curves`. The frame has one row per bin: from, to,
     difficulty, n, and probability, accuracy and their gap, each with low and high at `confidence`.
     The same `random_state` gives the same draws.
 
@@ -229,7 +229,7 @@ def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats, tuple[str,
     shapes = {column.shape for column in columns}
     if len(shapes) > 1 or columns[0].ndim != 1 or not columns[0].size:
         said = ", ".join(f"{n}: {c.shape}" for n, c in zip(given, columns, strict=True))
-        raise InputError(f"One value an item is needed in each, but shapes are {said}.")
+        raise InputError(f"One value per item is needed in each, but shapes are {said}.")
     names = names or tuple(f"item_{k + 1}" for k in range(columns[0].size))
     return names, np.stack(columns), absent
 
@@ -259,7 +259,7 @@ def _shared(given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     series = {name: column.rename(index=str) for name, column in given.items()}
     for name, column in series.items():
         if column.index.has_duplicates:
-            raise InputError(f"{name} gives an item more than one value. Give one an item.")
+            raise InputError(f"{name} gives an item more than one value. Give one per item.")
     every = dict.fromkeys(item for column in series.values() for item in column.index)
     shared = [item for item in every if all(item in column.index for column in series.values())]
     if not shared:

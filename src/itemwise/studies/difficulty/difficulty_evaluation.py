@@ -59,7 +59,9 @@ class DifficultyEvaluation(Result):
     are too small: take them as a guide.
     """
 
-    folds: pd.DataFrame  # a row a fold: target, training, regressor, repeat, fold, n, nrmse, ...
+    folds: (
+        pd.DataFrame
+    )  # one row per fold: target, training, regressor, repeat, fold, n, nrmse, ...
     notes: tuple[str, ...] = ()
 
     @property
@@ -82,7 +84,7 @@ class DifficultyEvaluation(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a target, choice of training items, and regressor."""
+        """One row per target, choice of training items, and regressor."""
         import pandas as pd
 
         found = [
@@ -174,7 +176,7 @@ def evaluate_difficulty(
 
     `X` has one row per item: a frame, whose columns may be categories and have gaps, or an
     array. `targets` is what `difficulty_targets` found, each of its methods a target; or the
-    difficulty of each item, or a frame with a column a target; items without a finite value are
+    difficulty of each item, or a frame with one column per target; items without a finite value are
     left out, and where all are equally hard there is no figure (NaN). `regressors` are names
     of presets (all, left out) or a mapping from a name to a preset or a scikit-learn regressor; of
     a DifficultyRegressor, the regressor inside is judged. `negative` marks items of negative
@@ -183,7 +185,7 @@ def evaluate_difficulty(
     without. `progress` is True (a bar in a terminal or a notebook), False, or a callable of
     (fits done, fits in all, what was fitted).
 
-    The frame has a row a target, training and regressor: n, nrmse, nrmse_sd, spearman with low and
+    The frame has one row per target, training and regressor: n, nrmse, nrmse_sd, spearman with low and
     high, p, p_adjusted, best. `cv` folds are drawn `n_resamples` times,
     `random_state` is its seed, `n_jobs` how many fits run at once. After Martínez-Plumed et al.
     (2022).

@@ -92,7 +92,7 @@ class DifficultyExplanation(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a feature, what matters most for difficulty first."""
+        """One row per feature, what matters most for difficulty first."""
         import pandas as pd
 
         names = ("permutation", "permutation_sd", "impurity")
@@ -192,7 +192,7 @@ def explain_difficulty(
     items is held out, and each feature is shuffled `n_resamples` times among them. Items without a
     finite difficulty are left out.
 
-    The frame has a row a feature: permutation, permutation_sd, impurity; where `labels` are given,
+    The frame has one row per feature: permutation, permutation_sd, impurity; where `labels` are given,
     also task_... for the class. After Martínez-Plumed et al. (2022). Same `random_state`, same
     result.
 

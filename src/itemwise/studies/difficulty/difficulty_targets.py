@@ -143,7 +143,7 @@ def difficulty_targets(
     the fewer items a part holds. Of items whose difficulty lies beyond ±`limit`, `abnormal` says
     whether to "keep" or to "clip" the value, or to "drop" it (NaN).
 
-    `methods` says which. The frame has a row an item: each difficulty and its se, discrimination
+    `methods` says which. The frame has one row per item: each difficulty and its se, discrimination
     and its se, negative, flag. After Martínez-Plumed et al. (2022). `random_state` is the seed of
     parts and of what is drawn.
 
@@ -232,7 +232,7 @@ def _labels(labels: Any, items: tuple[str, ...]) -> NDArray[Any]:
         if len(given) != len(items):
             raise InputError(
                 f"There are {counted(len(given), 'label')} and {counted(len(items), 'item')}. "
-                "Give one class an item."
+                "Give one class per item."
             )
     if any(label is None or label != label for label in given):
         raise InputError("labels has an empty entry. Give each item its class.")

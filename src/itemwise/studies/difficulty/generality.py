@@ -103,7 +103,7 @@ class Generality(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a respondent."""
+        """One row per respondent."""
         import pandas as pd
 
         columns = {
@@ -140,7 +140,7 @@ def generality(
     name; instead, `calibration` has it. Values far out pull the curves: `difficulty_targets` can
     clip or drop them. Standard errors come from `n_resamples` draws of the items with replacement.
 
-    The frame has a row a respondent: generality and its se, spread, middle, share right, n, flag.
+    The frame has one row per respondent: generality and its se, spread, middle, share right, n, flag.
     After Martínez-Plumed and Hernández-Orallo (2020). Same `random_state`, same draws.
 
     >>> import itemwise as iw

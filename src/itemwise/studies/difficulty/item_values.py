@@ -46,7 +46,7 @@ def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
         ) from error
     if cells.ndim != 2 or not cells.size:
         raise InputError(
-            f"X has shape {cells.shape}, but it should have a row an item and a column a feature."
+            f"X has shape {cells.shape}, but it should have one row per item and one column per feature."
         )
     if np.isinf(cells).any():
         raise InputError("X holds infinite values. Replace them, by NaN if unknown.")
@@ -54,7 +54,7 @@ def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
 
 
 def values_of_items(values: Any, rows: Rows, what: str) -> Floats:
-    """One number an item, NaN where unknown; by name where both have names."""
+    """One number per item, NaN where unknown; by name where both have names."""
     found = labels_of_items(difficulty_of(values), rows, what)
     try:
         numbers = np.asarray(found, dtype=np.float64)
@@ -73,13 +73,13 @@ def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
     if found.shape != (len(rows),):
         raise InputError(
             f"{what} has shape {found.shape}, but there are {counted(len(rows), 'item')} in X. "
-            "Give one value an item."
+            "Give one value per item."
         )
     return found
 
 
 def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
-    """Numbers an item under each of some names: a frame, a mapping, or one column alone.
+    """Numbers per item under each of some names: a frame, a mapping, or one column alone.
 
     Of difficulty targets, each method is a column.
     """
@@ -168,7 +168,7 @@ def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
             if given.shape != (len(items),):
                 raise InputError(
                     f"difficulty has shape {given.shape}, but there are "
-                    f"{counted(len(items), 'item')}. Give one value an item."
+                    f"{counted(len(items), 'item')}. Give one value per item."
                 )
             return given
         known = {str(name): float(value) for name, value in source.items()}
@@ -177,12 +177,12 @@ def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
             raise
         raise InputError(f"difficulty should give numbers, but: {error}.") from error
     if len(known) < len(source):
-        raise InputError("difficulty gives an item more than one value. Give one value an item.")
+        raise InputError("difficulty gives an item more than one value. Give one value per item.")
     return np.array([known.get(name, np.nan) for name in items])
 
 
 def _by_place(source: Any, items: tuple[str, ...]) -> bool:
-    """Whether a Series is only numbered, one value an item, and items have other names."""
+    """Whether a Series is only numbered, one value per item, and items have other names."""
     if not hasattr(source, "index") or not hasattr(source, "to_numpy"):
         return False
     numbered = is_numbered(source.index) and len(source) == len(items)

@@ -121,7 +121,7 @@ class ModelSelection(Result):
         return ", ".join(said)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a bin, from easy to hard: who is best there, and who is as good."""
+        """One row per bin, from easy to hard: who is best there, and who is as good."""
         import pandas as pd
 
         row = [self.respondents.index(name) for name in self.best]
@@ -176,7 +176,7 @@ def select_models(
     and `strategy` are those of `characteristic_curves`. The gain is measured over `cv` folds of the
     items: bins, their best models and the single best are found on the others.
 
-    The frame has a row a bin: from, to, difficulty, items, best, share with low and high (at
+    The frame has one row per bin: from, to, difficulty, items, best, share with low and high (at
     `confidence`), share_single, tied; `gain` with `gain_low` and `gain_high` is over all. After
     Martínez-Plumed et al. (2022). Same `random_state`, same folds.
 

@@ -163,7 +163,7 @@ class PerformanceAlarm(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a statement.
+        """One row per statement.
 
         For `performance` and `difficulty`, `low` to `high` is where `new` would lie were nothing
         changed; for `ability`, it is the interval of the estimate.
@@ -209,7 +209,7 @@ def performance_alarm(
     mean over the new items; `guessing` is the floor of that curve, such as 0.25 where one of four
     answers is right. "paper" uses mean difficulty and mean performance alone, at a slope of one.
 
-    The frame has a row a quantity: its value on the reference, on the new items, what was expected
+    The frame has one row per quantity: its value on the reference, on the new items, what was expected
     with low and high, and p. After Martínez-Plumed et al. (2022).
 
     >>> import itemwise as iw
