@@ -317,5 +317,5 @@ def test_a_selector_needs_no_more_than_fit_and_predict():
 
 def test_a_portfolio_is_not_the_table_that_is_needed():
     features, table = drawn()
-    with pytest.raises(InputError, match="performance is a Portfolio. Give the table of runs"):
+    with pytest.raises(InputError, match=r"performance is a Portfolio\. Give the table of runs"):
         evaluate_selectors(iw.portfolio(table, better="lower"), features, selectors={"x": First()})

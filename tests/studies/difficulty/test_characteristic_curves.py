@@ -125,8 +125,8 @@ def test_the_meaning_says_who_takes_over_and_whether_that_is_more_than_chance():
     found = characteristic_curves(table, difficulty, bins=2, strategy="uniform")
     assert found.leaders == ("strong", "steady")
     assert found.meaning == (
-        "strong is right most often, 0.60 of all responses, but others are ahead in 1 of 2 bins of "
-        "difficulty: around 1.00 it is steady, 1.00 to 0.00, beyond chance."
+        "strong is right most often, on 0.60 of its responses, but others are ahead in 1 of 2 bins "
+        "of difficulty: around 1.00 it is steady, 1.00 to 0.00, with intervals that do not overlap."
     )
     assert (
         "the intervals overlap"
@@ -138,7 +138,9 @@ def test_the_meaning_says_who_takes_over_and_whether_that_is_more_than_chance():
 
 def test_one_who_leads_everywhere_and_one_who_is_alone_have_their_sentence():
     table, difficulty, _ = simulated(2)
-    assert "nobody is ahead" in characteristic_curves(table, difficulty, bins=3).meaning
+    assert (
+        "no other respondent is ahead" in characteristic_curves(table, difficulty, bins=3).meaning
+    )
     alone = characteristic_curves(table[:1], difficulty, bins=3)
     assert alone.meaning.startswith("model 0 is right in 0.")
     assert "of the hardest items" in alone.meaning
@@ -186,12 +188,12 @@ def test_it_is_a_finding_that_shows_itself(tmp_path):
         ({"bins": 0}, "bins is 0, but it should be a whole number from 1"),
         ({"bins": "10"}, "bins is '10', but it should be a whole number from 1"),
         ({"bins": True}, "bins is True, but it should be a whole number from 1"),
-        ({"bins": ["low", "high"]}, "at least two edges that ascend"),
-        ({"bins": [1.0, 0.0]}, "edges that ascend"),
+        ({"bins": ["low", "high"]}, "at least two ascending edges"),
+        ({"bins": [1.0, 0.0]}, "ascending edges"),
         ({"bins": [20, 30]}, "No item has a difficulty between the edges 20 and 30"),
         ({"strategy": "height"}, "'quantile' or 'uniform'"),
         ({"confidence": 95}, "between 0 and 1"),
-        ({"calibration": "bank.json"}, "calibration should be one, but it is a str"),
+        ({"calibration": "bank.json"}, "calibration should be a Calibration, but it is a str"),
     ],
 )
 def test_what_cannot_be_used_is_refused(change, said):

@@ -62,7 +62,7 @@ def test_one_that_is_too_sure_of_hard_items_is_found_out():
     assert found.gap_low[-1] > 0.2
     assert found.gap_high[0] < 0
     assert found.error_by_difficulty_low > 0.05
-    assert "too sure around a difficulty of" in found.meaning
+    assert "overconfident around a difficulty of" in found.meaning
 
 
 def test_gaps_cover_the_truth_as_often_as_they_say():
@@ -104,9 +104,7 @@ def test_series_are_matched_by_name():
     found = confidence_by_difficulty(probability, right, difficulty, bins=1)
     assert found.items == ("a", "c", "d")
     assert found.probability[0] == pytest.approx(2.2 / 3)
-    assert found.notes == (
-        "Left out, not in all of probability, right and difficulty: 1 item (b).",
-    )
+    assert found.notes == ("Left out, missing probability, right or difficulty: 1 item (b).",)
     with pytest.raises(InputError, match="share no item"):
         confidence_by_difficulty(probability, right.rename(str.upper), difficulty)
     with pytest.raises(InputError, match="more than one value"):
@@ -125,7 +123,7 @@ def test_rows_that_are_only_numbered_are_those_that_pools_number():
         probability, right, named.drop("row_7"), bins=3, n_resamples=20
     )
     assert "1 item (row_7)" in fewer.notes[0]
-    with pytest.raises(InputError, match="order is not known"):
+    with pytest.raises(InputError, match="cannot be matched"):
         confidence_by_difficulty(probability, right, difficulty.rename(index="q{}".format))
 
 
@@ -168,5 +166,5 @@ def test_bad_input_is_told_what_is_wrong(changed, match):
 def test_named_and_nameless_columns_do_not_mix():
     random = np.random.default_rng(0)
     named = pd.Series(random.random(60), index=[f"item_{k}" for k in range(60)])
-    with pytest.raises(InputError, match="order is not known"):
+    with pytest.raises(InputError, match="cannot be matched"):
         confidence_by_difficulty(random.random(60), (named > 0.5).astype(float), named)

@@ -55,7 +55,7 @@ def test_items_that_the_targets_lack_are_left_out(features, responses):
 
 
 def test_the_frame_of_the_targets_is_told_what_to_give_instead(features, targets):
-    with pytest.raises(InputError, match=r"column 'flag' of targets.*as it is, not its frame"):
+    with pytest.raises(InputError, match=r"column 'flag' of targets.*itself, not its frame"):
         iw.evaluate_difficulty(features, targets.to_frame(), **QUICK)
 
 

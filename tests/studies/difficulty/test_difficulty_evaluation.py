@@ -88,7 +88,7 @@ def test_items_of_negative_discrimination_leave_training_and_never_tests():
     assert without.spearman > whole.spearman - 0.05
     direct = evaluate_difficulty(X, twisted, regressors=["stepwise"])
     assert row(direct, training="all items").nrmse == whole.nrmse
-    assert "Of negative discrimination: 20 items." in found.notes
+    assert "With negative discrimination: 20 items." in found.notes
 
 
 def test_several_targets_stand_in_one_table_and_gaps_are_left_out():
@@ -159,7 +159,9 @@ def test_a_constant_target_has_no_figures_and_no_winner(value):
     assert frame[["nrmse", "spearman", "p"]].isna().all(axis=None)
     assert not frame["best"].any()
     assert f"difficulty: all items are equally hard ({value:g}), so that is" in found.notes[0]
-    assert found.meaning == "In every target all items are equally hard: there is nothing to judge."
+    assert (
+        found.meaning == "In every target all items are equally hard: there is nothing to predict."
+    )
     assert (found.table() == "–").all(axis=None)
     with pytest.raises(InputError, match="nothing to draw"):
         found.plot()

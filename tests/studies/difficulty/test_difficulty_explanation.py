@@ -47,7 +47,7 @@ def test_items_of_the_importance_are_held_out(forest):
 
 
 def test_its_meaning_names_both_features(forest):
-    assert "shows most in blur" in forest.meaning
+    assert "for difficulty is blur" in forest.meaning
     assert "its class shows most in height" in forest.meaning
 
 
@@ -90,7 +90,7 @@ def test_without_labels_or_trees_the_rest_is_left_out():
     found = explain_difficulty(DifficultyRegressor("stepwise"), frame, difficulty)
     assert list(found.to_frame().columns) == ["permutation", "permutation_sd", "impurity"]
     assert found.to_frame()["impurity"].isna().all()
-    assert "has no impurity" in found.notes[-1]
+    assert "no importance by impurity" in found.notes[-1]
     assert "class" not in found.meaning
     with pytest.raises(InputError, match="not made of trees"):
         found.plot("impurity")
@@ -123,7 +123,7 @@ def test_one_class_is_not_explained():
     found = explain_difficulty("stepwise", frame, difficulty, ["tall"] * 60, n_resamples=2)
     assert "class" not in found.meaning
     assert "task_permutation" not in found.to_frame()
-    assert found.notes[-1] == "Class not explained: two or more are needed to learn them."
+    assert found.notes[-1] == "The class is not explained: at least two classes are needed."
 
 
 def test_an_empty_label_is_no_class():
@@ -141,7 +141,7 @@ def test_an_empty_label_is_no_class():
 def test_the_orders_of_one_feature_are_not_compared():
     frame, difficulty, labels = items(60)
     found = explain_difficulty("stepwise", frame[["blur"]], difficulty, labels, n_resamples=2)
-    assert "its class shows" in found.meaning
+    assert "for the class" in found.meaning
     assert "Spearman" not in found.meaning
 
 
@@ -149,21 +149,24 @@ def test_a_class_that_shows_nowhere_is_said_to():
     frame, difficulty, _ = items(60)
     few = ["rare", "other", *["common"] * 58]  # the forest says common whatever it is shown
     found = explain_difficulty("stepwise", frame, difficulty, few, n_resamples=2)
-    assert "its class shows in no feature (accuracy " in found.meaning
+    assert "does not change the class (accuracy " in found.meaning
 
 
 def test_features_that_say_nothing_are_said_to():
     frame, _, _ = items()
     noise = np.random.default_rng(9).normal(size=240)
     found = explain_difficulty("knn", frame[["height", "noise"]].to_numpy(), noise)
-    assert "do not tell how hard items are" in found.meaning
+    assert "do not predict how hard items are" in found.meaning
 
 
 def test_what_cannot_be_explained_is_refused(forest):
     frame, difficulty, labels = items()
     with pytest.raises(InputError, match="equally hard"):
         explain_difficulty("rf", frame, np.ones(240))
-    with pytest.raises(InputError, match="difficulty of 10 items is known, but at least 20"):
+    with pytest.raises(
+        InputError,
+        match="difficulty of 10 items is known, but training and testing need at least 20",
+    ):
         explain_difficulty("rf", frame[:10], difficulty[:10])
     with pytest.raises(InputError, match=r"labels has shape \(3,\)"):
         explain_difficulty("rf", frame, difficulty, labels[:3])

@@ -206,8 +206,8 @@ def test_the_result_shows_itself_and_repeats(targets):
         ({"limit": np.nan}, "limit is nan"),
         ({"artificial": "no"}, "artificial is 'no', but it should be True or False"),
         ({"batches": 0}, "batches is 0"),
-        ({"batches": 200}, "some hold 0 of 120 items"),
-        ({"labels": ["a"] * 120}, "give artificial=True too"),
+        ({"batches": 200}, "some hold only 0 of 120 items"),
+        ({"labels": ["a"] * 120}, "give artificial=True"),
         ({"labels": ["a"], "artificial": True}, "1 label and 120 items"),
         ({"labels": {"item_1": "a"}, "artificial": True}, "no class for 119 items"),
         ({"labels": [None] * 120, "artificial": True}, "empty entry"),
@@ -221,7 +221,7 @@ def test_bad_input_is_told_what_is_wrong(arguments, match):
 
 def test_a_name_that_is_taken_is_refused():
     table = pd.DataFrame([[1, 0], [0, 1]], index=["optimal", "other"])
-    with pytest.raises(InputError, match="'optimal' already"):
+    with pytest.raises(InputError, match="already a respondent 'optimal'"):
         difficulty_targets(table, artificial=True)
 
 
@@ -235,5 +235,5 @@ def test_an_item_that_nobody_was_asked_has_no_difficulty():
 
 def test_batches_too_small_for_a_scale_are_refused():
     table = iw.simulate("1pl", 40, 120, random_state=0).responses
-    with pytest.raises(InputError, match="some hold 4 of 120 items"):
+    with pytest.raises(InputError, match="some hold only 4 of 120 items"):
         difficulty_targets(table, batches=30)

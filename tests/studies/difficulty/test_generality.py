@@ -85,7 +85,9 @@ def test_where_nothing_falls_nobody_is_called_the_most_general():
     flat = pd.DataFrame(np.tile([1.0, 0.0], (3, 30)), index=["x", "y", "z"])
     found = generality(flat, np.repeat(np.arange(30.0), 2), n_resamples=20)
     assert found.flags == ("does not fall",) * 3
-    assert found.meaning.startswith("Success of 3 respondents (x, y, z) does not fall with diff")
+    assert found.meaning.startswith(
+        "The success of 3 respondents (x, y, z) does not fall with diff"
+    )
     assert "inf" not in found.meaning
     rising = generality([[0, 0, 0, 1, 1, 1]], np.arange(6.0), n_resamples=20)
     assert rising.meaning.startswith("Success of 1 respondent (respondent_1) does not fall")
@@ -94,7 +96,7 @@ def test_where_nothing_falls_nobody_is_called_the_most_general():
 def test_a_perfect_step_may_be_more_general_than_these_items_can_show():
     found = generality([[1, 1, 1, 0, 0, 0]], np.arange(6.0), n_resamples=20)
     assert "right on every item up to a difficulty of about 2.50" in found.meaning
-    assert "more general still" in found.meaning
+    assert "even more general" in found.meaning
     assert "spread" not in found.meaning
 
 

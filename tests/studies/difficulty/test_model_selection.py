@@ -73,7 +73,7 @@ def test_without_a_gain_it_says_so():
     chance = expit(np.array([[1.4], [0.4], [0.0]]) - difficulty)
     found = select_models(drawn(chance), difficulty)
     assert found.gain_low <= 0 <= found.gain_high
-    assert "no gain beyond chance" in found.meaning
+    assert "no significant gain" in found.meaning
     assert "Nothing speaks against m0 for all" in found.meaning
 
 
@@ -120,7 +120,7 @@ def test_items_that_were_not_asked_are_not_judged():
     table.iloc[:, :50] = np.nan
     found = select_models(table, difficulty)
     assert found.judged == 150
-    assert "50 items not judged" in found.notes[-1]
+    assert "model was not asked: 50 items" in found.notes[-1]
     apart = pd.DataFrame([[1, np.nan], [np.nan, 0]], index=["a", "b"])
     with pytest.raises(InputError, match="No held-out item"):
         select_models(apart, [0.0, 1.0], cv=2)
@@ -153,7 +153,7 @@ def test_bad_input_is_told_what_is_wrong(arguments, match):
 
 
 def test_one_model_leaves_no_choice_and_text_is_no_difficulty():
-    with pytest.raises(InputError, match="one respondent only"):
+    with pytest.raises(InputError, match="only one respondent"):
         select_models([[0, 1, 1]], [0.0, 1.0, 2.0])
     table, difficulty = crossing(50)
     with pytest.raises(InputError, match="should give numbers"):

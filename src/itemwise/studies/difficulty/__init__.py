@@ -1,1 +1,1 @@
-"""Difficulty of items: learnt from features, explained, watched over."""
+"""Difficulty of items: estimated, predicted from features, explained and monitored."""

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_BINS = 10
-ITEMS_IN_BIN = 10  # at least, on average
+ITEMS_IN_BIN = 10  # on average, at least
 GRID = 101
-FARTHEST = 1e6  # beyond, a number is no difficulty but a mistake
-FEWEST = 10  # items; with fewer, no test could tell anything from chance
+FARTHEST = 1e6  # beyond, a difficulty must be a mistake
+FEWEST = 10  # items; with fewer, no test has any power
 
 
 def alarm_points(curves: Curves, reference: Sample, new: Sample, confidence: float) -> pd.DataFrame:
-    """One row per point: the `sample`, its `difficulty`, the `share` from `low` to `high`, and `n`.
+    """One row per point: `sample`, `difficulty`, `share` with `low` and `high`, and `n`.
 
-    Bins hold equally many items of their own sample. The curve has no `n`; bins of a sample
-    without responses have no share.
+    Bins hold equally many items of their sample. The curve has no `n`; bins of a sample without
+    responses have no share.
     """
     import pandas as pd
 
@@ -74,7 +74,7 @@ def _binned(name: str, sample: Sample, confidence: float) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Items by their difficulty, with whether the model was right, where that is known."""
+    """Difficulty of items, and whether the model was right, if known."""
 
     difficulty: Floats
     right: Floats | None  # 1 or 0
@@ -84,20 +84,20 @@ class Sample:
 
     @property
     def hits(self) -> Floats:
-        """Where the model was right, known to be known."""
+        """Where the model was right; refused if unknown."""
         if self.right is None:
-            raise InputError("These items come without responses. Give 'right', 0 or 1 for each.")
+            raise InputError("These items have no responses. Give 'right', 0 or 1 for each.")
         return self.right
 
 
 def read_sample(given: Any, name: str) -> Sample:
-    """A frame or mapping with `difficulty` and perhaps `right`, a pair, or difficulties alone."""
+    """A frame or mapping with `difficulty` and optionally `right`, a pair, or difficulties."""
     difficulty, right = _parts(given, name)
     values = _numbers(difficulty, f"{name}: difficulty")
     if len(values) < FEWEST:
         raise InputError(
             f"{name} has {counted(len(values), 'item')}, but an alarm needs at least {FEWEST}. "
-            "Wait until more are there."
+            "Collect more."
         )
     odd = np.flatnonzero(~(np.abs(values) <= FARTHEST))
     if odd.size:
@@ -114,9 +114,7 @@ def _parts(given: Any, name: str) -> tuple[Any, Any]:
     if isinstance(given, Mapping) or hasattr(given, "columns"):
         if "difficulty" not in given:
             there = ", ".join(repr(key) for key in list(given)[:10]) or "none"
-            raise InputError(
-                f"{name} needs the column 'difficulty', and 'right' beside it; it has: {there}."
-            )
+            raise InputError(f"{name} needs the columns 'difficulty' and 'right'; it has: {there}.")
         return difficulty_of(given["difficulty"]), given.get("right")
     if isinstance(given, tuple | list) and len(given) == 2 and not np.isscalar(given[0]):
         return difficulty_of(given[0]), given[1]
@@ -124,7 +122,7 @@ def _parts(given: Any, name: str) -> tuple[Any, Any]:
 
 
 def _beside(right: Any, difficulty: Any, name: str) -> Any:
-    """`right` in the order of `difficulty`, where both name their items."""
+    """`right` in the order of `difficulty`, if both name their items."""
     if hasattr(right, "index") and hasattr(difficulty, "index") and hasattr(right, "reindex"):
         return aligned(right, difficulty.index, f"{name}: right")
     return right
@@ -151,6 +149,6 @@ def _right(values: Any, count: int, name: str) -> Floats:
     if odd.size:
         raise InputError(
             f"{name}: right is {found[odd[0]]:g} at position {odd[0]}, but it must be 1 where the "
-            "model was right and 0 where it was wrong. Leave items without a response out."
+            "model was right and 0 where it was wrong. Leave out items without a response."
         )
     return found

@@ -1,4 +1,4 @@
-"""Characteristic curves of respondents: how often each is right, from easy items to hard ones."""
+"""Characteristic curves of respondents: how often each is right, from easy to hard items."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CharacteristicCurves(Result):
-    """Share of right responses of each respondent, bin by bin from easy items to hard ones.
+    """Share of right responses of each respondent, by bins from easy to hard items.
 
-    Intervals are those of Wilson at `confidence`: what another draw of items of the same difficulty
-    would bring. Where a respondent was asked nothing in a bin, there is no share.
+    Intervals are Wilson's at `confidence`; they treat the items of a bin as a random sample. The
+    share is NaN where a respondent was asked nothing in a bin.
     """
 
     respondents: tuple[str, ...]
@@ -48,20 +48,20 @@ class CharacteristicCurves(Result):
     share: Floats
     low: Floats
     high: Floats
-    expected: Floats | None  # by the calibration, where one was given
+    expected: Floats | None  # by the calibration, if one was given
     confidence: float
     notes: tuple[str, ...] = ()
-    years: Floats | None = None  # (n_respondents,), where given
+    years: Floats | None = None  # (n_respondents,), if given
 
     @property
     def leaders(self) -> tuple[str, ...]:
-        """The respondent of the highest share in each bin, from easy to hard."""
+        """The respondent with the highest share in each bin, from easy to hard."""
         best = np.argmax(np.where(np.isnan(self.share), -1.0, self.share), axis=0)
         return tuple(self.respondents[k] for k in best)
 
     @property
     def meaning(self) -> str:
-        """Who leads overall, and where somebody else does."""
+        """Who is right most often overall, and in how many bins another is ahead."""
         overall = np.nansum(self.share * self.n, axis=1) / np.maximum(self.n.sum(axis=1), 1.0)
         best = int(np.argmax(overall))
         name = self.respondents[best]
@@ -69,9 +69,9 @@ class CharacteristicCurves(Result):
             return f"{name} {self._course(best)}."
         top = np.nanmax(np.where(self.n > 0, self.share, -1.0), axis=0)
         behind = np.flatnonzero(self.share[best] < top)
-        text = f"{name} is right most often, {overall[best]:.2f} of all responses"
+        text = f"{name} is right most often, on {overall[best]:.2f} of its responses"
         if not behind.size:
-            return f"{text}, and nobody is ahead of it in any {_bins_said(len(top))}."
+            return f"{text}, and no other respondent is ahead in any {_bins_said(len(top))}."
         k = int(behind[-1])
         rival = int(np.argmax(np.where(self.n[:, k] > 0, self.share[:, k], -1.0)))
         sure = self.low[rival, k] > self.high[best, k]
@@ -79,7 +79,7 @@ class CharacteristicCurves(Result):
             f"{text}, but others are ahead in {behind.size} of {counted(len(top), 'bin')} of "
             f"difficulty: around {self.difficulty[k]:.2f} it is {self.respondents[rival]}, "
             f"{self.share[rival, k]:.2f} to {self.share[best, k]:.2f}"
-            f"{', beyond chance' if sure else '; the intervals overlap'}."
+            f"{', with intervals that do not overlap' if sure else '; the intervals overlap'}."
         )
 
     def _course(self, row: int) -> str:
@@ -131,17 +131,16 @@ def characteristic_curves(
     confidence: float = 0.95,
     years: Mapping[str, float] | None = None,
 ) -> CharacteristicCurves:
-    """How often each respondent is right, by bins of item difficulty.
+    """Compute how often each respondent is right, by bins of item difficulty.
 
     `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item, by
-    name; instead, `calibration` has it, and also says what share each respondent was expected to
-    get. `bins` is their number, or their edges; `strategy` makes them hold
-    equally many items ("quantile") or equally wide ("uniform"). `confidence` is the level of the
-    intervals. `years` says when
-    each respondent appeared: the figure then shows progress, from early to late.
+    name. Alternatively, `calibration` provides it, together with the share that each respondent is
+    expected to get. `bins` is the number of bins, or their edges; with `strategy="quantile"` they
+    hold equally many items, with "uniform" they are equally wide. `confidence` is the level of the
+    intervals. `years` says when each respondent appeared; the figure then shows progress over time.
 
     The frame has one row per respondent and bin: difficulty, n, share right with low and high, and
-    expected, where a calibration says it. After Martínez-Plumed et al. (2022).
+    expected, if there is a calibration. After Martínez-Plumed et al. (2022).
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 100, 40, random_state=0).responses
@@ -176,7 +175,7 @@ def characteristic_curves(
 
 
 def _years(years: Any, respondents: tuple[str, ...]) -> Floats:
-    """The year of each respondent; NaN where none is given."""
+    """The year of each respondent; NaN if none is given."""
     if not (hasattr(years, "items") and callable(years.items)):
         raise InputError(
             f"years should map names of respondents to years, but it is a {type(years).__name__}."
@@ -186,7 +185,7 @@ def _years(years: Any, respondents: tuple[str, ...]) -> Floats:
     except (TypeError, ValueError) as error:
         raise InputError(f"years should give numbers, such as 2019, but: {error}.") from error
     if not any(name in known for name in respondents):
-        raise InputError("years names none of the respondents. Their names must be the same.")
+        raise InputError("years names none of the respondents. Use the same names in both.")
     return np.array([known.get(name, np.nan) for name in respondents])
 
 
@@ -197,7 +196,7 @@ def _expected(
     place: NDArray[np.intp],
     n: Floats,
 ) -> Floats:
-    """Mean probability to be right, at each respondent's ability, over the items it was asked."""
+    """Mean probability to be right at each respondent's ability, over the items it was asked."""
     ability = calibration.score(table)["ability"]
     chance = calibration.probability(ability).reindex(columns=list(table.items)).to_numpy()
     _, sums = sums_by_bin(np.where(np.isnan(cells), np.nan, chance), place, n.shape[1])

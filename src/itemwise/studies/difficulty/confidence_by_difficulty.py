@@ -1,4 +1,4 @@
-"""A model's own probability along the difficulty: where it is sure, and whether it may be."""
+"""A model's predicted probability and its accuracy, by difficulty: where it is overconfident."""
 
 from __future__ import annotations
 
@@ -36,13 +36,12 @@ FEWEST_DRAWS = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidenceByDifficulty(Result):
-    """Confidence and accuracy of a model, bin by bin from easy items to hard ones.
+    """Predicted probability and accuracy of a model, by bins from easy to hard items.
 
-    `gap` is probability less accuracy: above 0, the model is too sure. `calibration_error` is the
-    usual one (ECE): the mean distance of probability and accuracy over ten bins of probability.
-    Chance alone makes it greater than 0; `calibration_error_by_chance` says how large it would be
-    on average if the probability were right. `error_by_difficulty` is the same distance over the
-    bins of difficulty.
+    `gap` is probability minus accuracy: above 0, the model is overconfident. `calibration_error` is
+    the usual ECE: the mean distance of probability and accuracy over ten bins of probability. It is
+    above 0 by chance alone; `calibration_error_by_chance` is its mean for a perfectly calibrated
+    model. `error_by_difficulty` is the same distance over the bins of difficulty.
     """
 
     items: tuple[str, ...]
@@ -65,27 +64,25 @@ class ConfidenceByDifficulty(Result):
     error_by_difficulty: float
     error_by_difficulty_low: float
     error_by_difficulty_high: float
-    sure_and_wrong: pd.DataFrame  # index item: difficulty, probability; the easiest first
+    sure_and_wrong: pd.DataFrame  # index item: difficulty, probability; easiest first
     sure: float
     confidence: float
     notes: tuple[str, ...] = ()
 
     @property
     def meaning(self) -> str:
-        """Where probability and accuracy part, and how often the model is sure and wrong."""
+        """How often the model is sure and wrong, and where probability and accuracy differ most."""
         beyond = (self.gap_low > 0) | (self.gap_high < 0)
         text = f"Of {counted(len(self.items), 'item')}, {len(self.sure_and_wrong):,}"
-        text += f" were answered wrong with a probability of {self.sure:g} or more"
+        text += f" were answered wrong with a predicted probability of {self.sure:g} or more"
         if not beyond.any():
-            return (
-                f"{text}; in no bin of difficulty do probability and accuracy part beyond chance."
-            )
+            return f"{text}; probability and accuracy differ significantly in no bin of difficulty."
         k = int(np.argmax(np.where(beyond, np.abs(self.gap), -1.0)))
-        word = "too sure" if self.gap[k] > 0 else "not sure enough"
+        word = "overconfident" if self.gap[k] > 0 else "underconfident"
         return (
-            f"{text}; the model is most clearly {word} around a difficulty of "
-            f"{self.difficulty[k]:.2f}, where its probability is {self.probability[k]:.2f} and "
-            f"{self.accuracy[k]:.2f} of its responses are right."
+            f"{text}; the model is most {word} around a difficulty of {self.difficulty[k]:.2f}, "
+            f"where its mean probability is {self.probability[k]:.2f} and {self.accuracy[k]:.2f} "
+            f"of its responses are right (gap {self.gap_low[k]:+.2f} to {self.gap_high[k]:+.2f})."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -120,7 +117,7 @@ class ConfidenceByDifficulty(Result):
         ]
         display: Any = DISPLAYS["characteristic"]
         drawn: Display = display(
-            pd.concat(parts, ignore_index=True), height="mean probability and share of right"
+            pd.concat(parts, ignore_index=True), height="mean probability and share right"
         )
         return drawn.plot(**kw)
 
@@ -137,19 +134,18 @@ def confidence_by_difficulty(
     n_resamples: int = 500,
     random_state: int = 0,
 ) -> ConfidenceByDifficulty:
-    """A model's probability and accuracy by difficulty, and the items where it is sure and wrong.
+    """Compare a model's predicted probability with its accuracy, by difficulty.
 
-    `probability` is the probability that the model gives to its own response, `right` whether that
-    was right (0 or 1), `difficulty` how hard the item is: one value per item each, in the same
-    order; or Series, matched by their index, where rows that are only numbered are known as row_0,
-    row_1, ... `difficulty` may be what `difficulty_targets` found. Items without one of the three
-    are left out. `sure` is
-    the probability from which a wrong response is listed. Intervals of calibration errors come from
-    `n_resamples` draws of the items.
+    `probability` is what the model gives to its own response, `right` whether the response was
+    right (0 or 1), and `difficulty` how hard the item is: one value per item each, in the same
+    order; or Series, matched by their index, where numbered rows are called row_0, row_1, ...
+    `difficulty` may be the result of `difficulty_targets`. Items that lack one of the three are
+    left out. Wrong responses with a probability of at least `sure` are listed in `sure_and_wrong`.
+    Intervals of calibration errors come from `n_resamples` resamples of the items.
 
-    `bins` and `strategy` are those of `characteristic_curves`. The frame has one row per bin: from, to,
-    difficulty, n, and probability, accuracy and their gap, each with low and high at `confidence`.
-    The same `random_state` gives the same draws.
+    `bins` and `strategy` are as in `characteristic_curves`. The frame has one row per bin: from,
+    to, difficulty, n, and probability, accuracy and their gap, each with low and high at
+    `confidence`. The same `random_state` gives the same result.
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -208,9 +204,9 @@ def confidence_by_difficulty(
 
 
 def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
-    """Names of the items, the three columns, and a note of items that one of them lacks.
+    """Names of the items, the three columns, and a note on items missing in one of them.
 
-    Matched by index where all have one, else by place.
+    Columns are matched by index if all have one, else by position.
     """
     import pandas as pd
 
@@ -229,13 +225,13 @@ def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats, tuple[str,
     shapes = {column.shape for column in columns}
     if len(shapes) > 1 or columns[0].ndim != 1 or not columns[0].size:
         said = ", ".join(f"{n}: {c.shape}" for n, c in zip(given, columns, strict=True))
-        raise InputError(f"One value per item is needed in each, but shapes are {said}.")
+        raise InputError(f"Give one value per item in each; the shapes are {said}.")
     names = names or tuple(f"item_{k + 1}" for k in range(columns[0].size))
     return names, np.stack(columns), absent
 
 
 def _named_alike(given: dict[str, Any]) -> dict[str, Any]:
-    """Series that are only numbered get names where others have them: row_0, row_1, ..."""
+    """Rename numbered Series to row_0, row_1, ... if others have names."""
     import pandas as pd
 
     series = {name: column for name, column in given.items() if isinstance(column, pd.Series)}
@@ -248,14 +244,14 @@ def _named_alike(given: dict[str, Any]) -> dict[str, Any]:
     known = all(rows.intersection(series[name].index) for name in strangers)
     if len(series) < len(given) or (plain and not known):
         raise InputError(
-            "Some of probability, right and difficulty name their items, and some do not, so that "
-            "their order is not known. Give Series with one index, or arrays: .to_numpy()."
+            "Some of probability, right and difficulty name their items and some do not, so they "
+            "cannot be matched. Give Series with the same index, or arrays: .to_numpy()."
         )
     return {**given, **called}
 
 
 def _shared(given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The items that all three have, in the order of the first, and a note of the others."""
+    """The items that all three share, in the order of the first, and a note on the others."""
     series = {name: column.rename(index=str) for name, column in given.items()}
     for name, column in series.items():
         if column.index.has_duplicates:
@@ -264,11 +260,11 @@ def _shared(given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     shared = [item for item in every if all(item in column.index for column in series.values())]
     if not shared:
         raise InputError(
-            "probability, right and difficulty share no item. Their index names the items."
+            "probability, right and difficulty share no item. Their index should name the items."
         )
     there = set(shared)
     lost = [item for item in every if item not in there]
-    note = f"Left out, not in all of probability, right and difficulty: {listed(lost, 'item')}."
+    note = f"Left out, missing probability, right or difficulty: {listed(lost, 'item')}."
     return {name: column.loc[shared] for name, column in series.items()}, (note,) if lost else ()
 
 
@@ -311,7 +307,7 @@ def _by_bin(
 def _sure_and_wrong(
     items: tuple[str, ...], probability: Floats, right: Floats, value: Floats, sure: float
 ) -> pd.DataFrame:
-    """Wrong responses given with probability, on the easiest items first; of equals, the surest."""
+    """Wrong responses with a high probability, on the easiest items first, then the surest."""
     import pandas as pd
 
     frame = pd.DataFrame(

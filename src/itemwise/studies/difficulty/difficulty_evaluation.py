@@ -1,4 +1,4 @@
-"""How well difficulty can be predicted from features, by which regressor, for which target."""
+"""How well regressors predict difficulty from features, for several targets."""
 
 from __future__ import annotations
 
@@ -37,54 +37,52 @@ if TYPE_CHECKING:
 
 ALL = "all items"
 WITHOUT_NEGATIVE = "without negative"  # all items but those of negative discrimination
-FEWEST = 4  # items in a test part: with fewer, ranks say nothing
-FEWEST_DIFFERENCES = 6  # between folds, below which no signed rank is significant
+FEWEST = 4  # items in a test fold; with fewer, ranks say nothing
+FEWEST_DIFFERENCES = 6  # over folds, below which no signed-rank test is significant
 LEVEL = 0.05
 KEYS = ["target", "training", "regressor"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DifficultyEvaluation(Result):
-    """How well regressors predict the difficulty of items that they never saw.
+    """How well regressors predict the difficulty of held-out items.
 
-    NRMSE is the root mean squared error over the standard deviation of the target, both in the test
-    part of a fold: 1 is no better than the mean of these very items, and 1 − NRMSE² is R². `nrmse`
-    is the mean over folds, `nrmse_sd` the deviation. `spearman` is the mean over folds of the rank
-    correlation of predicted and true difficulty; its 95 % interval counts every item once, however
-    often folds are drawn anew.
+    NRMSE is the root mean squared error divided by the standard deviation of the target, both in
+    the test part of a fold: 1 is no better than the mean of these items, and 1 − NRMSE² is R².
+    `nrmse` is the mean over folds, `nrmse_sd` the standard deviation. `spearman` is the mean over
+    folds of the rank correlation of predicted and true difficulty; its 95 % interval counts every
+    item once, however often folds are resampled.
 
     `p` compares a regressor with the best one for the same target and training items, by Wilcoxon's
-    signed-rank test over folds; `p_adjusted` (Benjamini and Hochberg) allows for so many
-    comparisons. Folds share training items and the best is chosen by the same figures, so that both
-    are too small: take them as a guide.
+    signed-rank test over folds; `p_adjusted` corrects for multiple tests (Benjamini and Hochberg).
+    Folds share training items, and the best is chosen on the same data, so both are too small: take
+    them as a guide.
     """
 
-    folds: (
-        pd.DataFrame
-    )  # one row per fold: target, training, regressor, repeat, fold, n, nrmse, ...
+    folds: pd.DataFrame  # one row per fold: target, training, regressor, repeat, ...
     notes: tuple[str, ...] = ()
 
     @property
     def meaning(self) -> str:
-        """Which regressor is best, how good it is, and whether others are as good."""
+        """Which regressor is best, how good it is, and which do not differ significantly."""
         frame = self.to_frame()
         best = frame[frame["best"]]
         if best.empty:
-            return "In every target all items are equally hard: there is nothing to judge."
+            return "In every target all items are equally hard: there is nothing to predict."
         top = best.iloc[int(best["spearman"].argmax())]
         if len(best) == 1:
             rivals = frame[~frame["best"] & (frame["p_adjusted"] >= LEVEL)]["regressor"].tolist()
-            tail = f"; {listed(rivals, 'other')} cannot be told apart from it" if rivals else ""
+            tail = f"; {listed(rivals, 'other')} not significantly worse" if rivals else ""
             return f"{_said(top)}{tail}."
         wins = best["regressor"].value_counts()
-        lead = "the best order of items: " if top["nrmse"] < 1 else ""
+        lead = "the best ranking of items: " if top["nrmse"] < 1 else ""
         return (
             f"{wins.index[0]} has the smallest error in {wins.iloc[0]} of {len(best)} tables; "
             f"{lead}{_said(top)}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per target, choice of training items, and regressor."""
+        """One row per target, set of training items, and regressor."""
         import pandas as pd
 
         found = [
@@ -101,7 +99,7 @@ class DifficultyEvaluation(Result):
         )
 
     def table(self) -> pd.DataFrame:
-        """The same in the form of printed tables: NRMSE ± deviation and Spearman side by side."""
+        """A printable table: NRMSE ± standard deviation and Spearman for each regressor."""
         import pandas as pd
 
         rows = {
@@ -129,7 +127,7 @@ class DifficultyEvaluation(Result):
         return {"rank_correlation": self.plot, "errors": partial(self.plot, "nrmse")}
 
     def plot(self, kind: str = "spearman", **kw: Any) -> Display:
-        """Spearman with its uncertainty, or with "nrmse" a heat map of the errors."""
+        """Draw Spearman with its uncertainty, or with "nrmse" a heat map of the errors."""
         from itemwise.displays import DISPLAYS, RankingDisplay
 
         frame = self.to_frame()
@@ -149,7 +147,7 @@ class DifficultyEvaluation(Result):
 
 
 class _Job(NamedTuple):
-    """One regressor, learnt on some items and judged on others."""
+    """One regressor, trained on some items and tested on others."""
 
     target: str
     training: str
@@ -172,23 +170,22 @@ def evaluate_difficulty(
     n_jobs: int | None = None,
     progress: Progress | bool = True,
 ) -> DifficultyEvaluation:
-    """Predict difficulty in repeated cross-validation, with several regressors and targets.
+    """Evaluate regressors of difficulty by repeated cross-validation.
 
-    `X` has one row per item: a frame, whose columns may be categories and have gaps, or an
-    array. `targets` is what `difficulty_targets` found, each of its methods a target; or the
-    difficulty of each item, or a frame with one column per target; items without a finite value are
-    left out, and where all are equally hard there is no figure (NaN). `regressors` are names
-    of presets (all, left out) or a mapping from a name to a preset or a scikit-learn regressor; of
-    a DifficultyRegressor, the regressor inside is judged. `negative` marks items of negative
-    discrimination: all is then done a second time with these left out of training, never of tests.
-    Left out itself, what `difficulty_targets` found says which they are; `negative=False` does
-    without. `progress` is True (a bar in a terminal or a notebook), False, or a callable of
+    `X` has one row per item: a frame, which may have categorical columns and missing values, or an
+    array. `targets` is the result of `difficulty_targets`, each method being a target; or the
+    difficulty of each item; or a frame with one column per target. Items without a finite value are
+    left out; a target in which all items are equally hard has NaN. `regressors` are names of
+    presets (all by default) or a mapping from names to presets or scikit-learn regressors; a
+    DifficultyRegressor is evaluated by its inner regressor. `negative` marks items of negative
+    discrimination: everything is then repeated with these left out of training, though never of
+    tests. By default it is taken from the result of `difficulty_targets`; `negative=False` turns
+    this off. `progress` is True (a bar in a terminal or a notebook), False, or a callable of
     (fits done, fits in all, what was fitted).
 
-    The frame has one row per target, training and regressor: n, nrmse, nrmse_sd, spearman with low and
-    high, p, p_adjusted, best. `cv` folds are drawn `n_resamples` times,
-    `random_state` is its seed, `n_jobs` how many fits run at once. After Martínez-Plumed et al.
-    (2022).
+    The frame has one row per target, training and regressor: n, nrmse, nrmse_sd, spearman with low
+    and high, p, p_adjusted, best. `cv` folds are drawn `n_resamples` times, `random_state` is its
+    seed, `n_jobs` how many fits run at once. After Martínez-Plumed et al. (2022).
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -217,7 +214,7 @@ def evaluate_difficulty(
 
 
 def _chosen(regressors: Any) -> dict[str, Any]:
-    """A regressor for each name; those of a wrapper, since intervals are not judged here."""
+    """Regressors by name; a wrapper is replaced by its regressor, as intervals are not judged."""
     if regressors is None:
         regressors = tuple(PRESETS)
     if isinstance(regressors, str):
@@ -228,7 +225,7 @@ def _chosen(regressors: Any) -> dict[str, Any]:
         raise InputError(f"regressors is empty. Name at least one of: {', '.join(PRESETS)}.")
     found = {str(name): unwrapped(given) for name, given in regressors.items()}
     for given in found.values():
-        regressor_of(given, FEWEST, 0)  # refused now rather than after minutes
+        regressor_of(given, FEWEST, 0)  # fail early
     return found
 
 
@@ -241,7 +238,7 @@ def _check_numbers(cv: int, n_resamples: int, random_state: int, n_jobs: int | N
 
 
 def _kept(negative: Any, targets: Any, rows: Rows) -> dict[str, NDArray[np.bool_]]:
-    """Which items may be learnt from, under each name of a choice."""
+    """The items to train on, by name of the set."""
     everything = {ALL: np.ones(len(rows), dtype=bool)}
     if negative is None and isinstance(targets, DifficultyTargets):
         found = negative_items(targets, rows)
@@ -251,7 +248,7 @@ def _kept(negative: Any, targets: Any, rows: Rows) -> dict[str, NDArray[np.bool_
     mask = labels_of_items(negative, rows, "negative")
     if mask.dtype != bool:
         raise InputError(
-            f"negative holds {mask.dtype}, but it should hold True for items of negative "
+            f"negative holds {mask.dtype}, but it should be True for items of negative "
             "discrimination and False for the others: items['discrimination'] < 0."
         )
     return {**everything, WITHOUT_NEGATIVE: ~mask}
@@ -260,7 +257,7 @@ def _kept(negative: Any, targets: Any, rows: Rows) -> dict[str, NDArray[np.bool_
 def _splits(
     values: Mapping[str, Floats], cv: int, n_resamples: int, random_state: int
 ) -> dict[str, list[tuple[int, int, Any, Any]]]:
-    """Repeat, fold, training items and test items, for the items that each target knows."""
+    """Repeat, fold, training and test items, among those with a known target."""
     from sklearn.model_selection import KFold
 
     found = {}
@@ -269,8 +266,8 @@ def _splits(
         if len(known) < FEWEST * cv:
             raise InputError(
                 f"The target '{target}' is known for {counted(len(known), 'item')}, but {cv} "
-                f"folds need at least {FEWEST * cv}, {FEWEST} in each test part. Give more "
-                "items, or fewer folds."
+                f"folds need at least {FEWEST * cv}, {FEWEST} in each. Give more items, or fewer "
+                "folds."
             )
         found[target] = [
             (repeat, fold, known[train], known[test])
@@ -285,8 +282,8 @@ def _splits(
 def _check_jobs(jobs: Sequence[_Job], cv: int) -> None:
     if min(len(job.train) for job in jobs) < FEWEST:
         raise InputError(
-            "Without the items of negative discrimination fewer than "
-            f"{FEWEST} are left to learn from in one of {cv} folds. Give negative=False."
+            f"Without items of negative discrimination, fewer than {FEWEST} are left for training "
+            f"in one of {cv} folds. Give negative=False."
         )
 
 
@@ -319,7 +316,7 @@ def _run(
 def _judged(
     job: _Job, rows: Rows, plan: Plan | None, value: Floats, regressor: Any, random_state: int
 ) -> tuple[float, float]:
-    """NRMSE and Spearman on the test part."""
+    """NRMSE and Spearman on the test items."""
     from sklearn.utils import _safe_indexing
 
     made = pipeline_of(regressor, plan, value[job.train], random_state)
@@ -345,7 +342,7 @@ def _summary(names: dict[str, Any], part: pd.DataFrame) -> dict[str, Any]:
 
 
 def _compared(rows: pd.DataFrame, folds: pd.DataFrame) -> pd.DataFrame:
-    """The rows of one table with the best one marked, and every other held against it."""
+    """The rows of one table, with the best marked and all others compared with it."""
     if rows["nrmse"].isna().all():
         return rows.assign(p=np.nan, p_adjusted=np.nan, best=False)
     first = rows.iloc[0]
@@ -367,7 +364,7 @@ def _signed_rank(differences: Floats) -> float:
 
     there = differences[np.isfinite(differences) & (differences != 0)]
     if 0 < there.size < FEWEST_DIFFERENCES:
-        return np.nan  # the test could not find any difference
+        return np.nan  # the test has no power
     return float(wilcoxon(there).pvalue) if there.size else 1.0
 
 
@@ -388,12 +385,12 @@ def _shown(number: Any, text: str) -> str:
 def _said(row: pd.Series) -> str:
     if not row["nrmse"] < 1:
         return (
-            f"no regressor predicts {row['target']} better than its mean does (the best, "
+            f"no regressor predicts {row['target']} better than its mean (the best, "
             f"{row['regressor']}: NRMSE {row['nrmse']:.2f} ± {row['nrmse_sd']:.2f})"
         )
     return (
         f"{row['regressor']} predicts {row['target']} with an error of {row['nrmse']:.2f} ± "
-        f"{row['nrmse_sd']:.2f} of its spread, and orders {counted(row['n'], 'item')} with a "
+        f"{row['nrmse_sd']:.2f} standard deviations, and ranks {counted(row['n'], 'item')} with a "
         f"Spearman correlation of {row['spearman']:.2f} ({row['spearman_low']:.2f} to "
         f"{row['spearman_high']:.2f})"
     )
@@ -412,6 +409,6 @@ def _notes(
         notes.append(f"Features: {plan.losses}.")
     if WITHOUT_NEGATIVE in keep:
         negative = int((~keep[WITHOUT_NEGATIVE]).sum())
-        notes.append(f"Of negative discrimination: {counted(negative, 'item')}.")
-    notes.append("Folds share training items, so that p-values are too small; they are a guide.")
+        notes.append(f"With negative discrimination: {counted(negative, 'item')}.")
+    notes.append("Folds share training items, so p-values are too small: take them as a guide.")
     return tuple(notes)

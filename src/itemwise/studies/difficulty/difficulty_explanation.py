@@ -1,4 +1,4 @@
-"""Why items are hard: which features tell difficulty, beside those that tell the class."""
+"""Why items are hard: which features predict difficulty, and which predict the class."""
 
 from __future__ import annotations
 
@@ -30,69 +30,68 @@ if TYPE_CHECKING:
     from itemwise.learning.columns import Plan
 
 FEWEST = 20  # items
-LEAST = 1e-9  # importance; less is rounding
-FEWEST_TO_RANK = 3  # features, below which their orders agree by chance
+LEAST = 1e-9  # importance; less is rounding error
+FEWEST_TO_RANK = 3  # features; with fewer, rankings agree by chance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DifficultyExplanation(Result):
-    """Which features tell how hard an item is, and which tell its class.
+    """Which features predict how hard an item is, and which predict its class.
 
-    `permutation` is what the score on held-out items loses when a feature is shuffled among them:
-    R² of difficulty, accuracy of the class; mean and deviation over shuffles. A feature whose
-    information another one repeats may show none. `impurity` is the share of the spread that
-    splits on a feature took away in training, for models that are made of trees (Breiman, 2001); it
-    favours features of many values.
+    `permutation` is the loss of score on held-out items when a feature is shuffled among them: R²
+    of difficulty, accuracy of the class; mean and standard deviation over shuffles. A feature that
+    is redundant with another may show none. `impurity` is the importance of a feature in the splits
+    of tree models (Breiman, 2001); it favours features with many values.
     """
 
     features: tuple[str, ...]
     permutation: Floats  # (n_features,), as all that follow; of the difficulty model
     permutation_sd: Floats
-    impurity: Floats  # NaN where the model has none
+    impurity: Floats  # NaN if the model has none
     task_permutation: Floats  # of the classifier; NaN without labels
     task_permutation_sd: Floats
     task_impurity: Floats
     score: float  # R² of the difficulty model on held-out items
     task_score: float  # accuracy of the classifier on them
-    held_out: NDArray[np.intp]  # places of the items that no model has learnt from
+    held_out: NDArray[np.intp]  # positions of the held-out items
     model: Any  # the fitted difficulty model
     rows: Any  # the features of all items
     notes: tuple[str, ...] = ()
 
     @property
     def meaning(self) -> str:
-        """The feature that matters most for difficulty, and for the class."""
+        """The most important feature for difficulty, and for the class."""
         top = int(np.argmax(self.permutation))
         if not self.score > 0:
             return (
-                f"The features do not tell how hard items are: on "
-                f"{counted(len(self.held_out), 'held-out item')} R² is {self.score:.2f}."
+                "The features do not predict how hard items are: on "
+                f"{counted(len(self.held_out), 'held-out item')}, R² is {self.score:.2f}."
             )
         text = (
-            f"How hard an item is shows most in {self.features[top]}: shuffled, it costs "
-            f"{self.permutation[top]:.2f} ± {self.permutation_sd[top]:.2f} of R² "
-            f"{self.score:.2f}"
+            f"The most important feature for difficulty is {self.features[top]}: shuffling it "
+            f"lowers R² from {self.score:.2f} by {self.permutation[top]:.2f} ± "
+            f"{self.permutation_sd[top]:.2f} (standard deviation over shuffles)"
         )
         return text + ("." if np.isnan(self.task_score) else f"; {self._task_said(top)}.")
 
     def _task_said(self, top: int) -> str:
-        """Where the class shows, beside the feature that matters most for difficulty."""
+        """The most important feature for the class, compared with that for difficulty."""
         first = int(np.argmax(self.task_permutation))
         score = f"(accuracy {self.task_score:.2f})"
         if not self.task_permutation[first] > LEAST:
-            return f"its class shows in no feature {score}"
+            return f"shuffling any single feature does not change the class {score}"
         same = "the same feature" if first == top else self.features[first]
-        text = f"its class shows most in {same} {score}"
+        text = f"for the class it is {same} {score}"
         if len(self.features) < FEWEST_TO_RANK:
             return text
         agree = float(spearman(self.permutation, self.task_permutation))
         return (
-            f"{text}, and the two orders of {counted(len(self.features), 'feature')} agree with a "
-            f"Spearman correlation of {agree:.2f}"
+            f"{text}, and the two rankings of {counted(len(self.features), 'feature')} agree "
+            f"with a Spearman correlation of {agree:.2f}"
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per feature, what matters most for difficulty first."""
+        """One row per feature, the most important for difficulty first."""
         import pandas as pd
 
         names = ("permutation", "permutation_sd", "impurity")
@@ -103,12 +102,12 @@ class DifficultyExplanation(Result):
         return frame.sort_values("permutation", ascending=False, kind="stable")
 
     def of_item(self, item: Any) -> pd.DataFrame:
-        """What makes one item hard: for each feature, how far its value pushes the prediction.
+        """What makes one item hard: how far the value of each feature pushes the prediction.
 
-        `push` is the predicted difficulty less what it would be with the `usual` value of that
-        feature, its median or most frequent category, all others as they are: above 0 it makes the
-        item harder. Pushes need not add up, since features act together. `item` is a place, or a
-        name in the index of the features; rows that are only numbered are called row_0, row_1, ...
+        `push` is the predicted difficulty minus the prediction with the `usual` value of that
+        feature (its median or most frequent category) and all others unchanged: above 0, it makes
+        the item harder. Pushes need not add up, since features interact. `item` is a position, or a
+        name in the index of the features; numbered rows are called row_0, row_1, ...
         """
         import pandas as pd
 
@@ -137,8 +136,8 @@ class DifficultyExplanation(Result):
         if whole and 0 <= item < len(self.rows):
             return int(item)
         raise InputError(
-            f"There is no item {item!r:.40}. Give a place from 0 to {len(self.rows) - 1:,}, or a "
-            "name in the index of the features."
+            f"There is no item {item!r:.40}. Give a position from 0 to {len(self.rows) - 1:,}, "
+            "or a name in the index of the features."
         )
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -150,7 +149,7 @@ class DifficultyExplanation(Result):
         return {kind: partial(self.plot, kind) for kind in ("permutation", "impurity")}
 
     def plot(self, kind: str = "permutation", **kw: Any) -> Display:
-        """Importance for difficulty and for the class side by side, or that by "impurity".
+        """Draw importance for difficulty and for the class, by "permutation" or "impurity".
 
         Bars are shares of the sum over features, so that both models can be compared.
         """
@@ -168,7 +167,7 @@ class DifficultyExplanation(Result):
             if np.isfinite(total):
                 columns |= {name: value / (total or 1.0), f"{name}_sd": error / (total or 1.0)}
         if "difficulty" not in columns:
-            raise InputError("This model is not made of trees: it has no impurity to show.")
+            raise InputError("This model has no trees, and so no importance by impurity.")
         frame = pd.DataFrame(columns, index=list(self.features))
         return DISPLAYS["importance"](frame).plot(**kw)
 
@@ -183,18 +182,18 @@ def explain_difficulty(
     n_resamples: int = 10,
     random_state: int = 0,
 ) -> DifficultyExplanation:
-    """Say which features make items hard, beside those that tell their class.
+    """Find the features that predict how hard items are, and those that predict their class.
 
-    `regressor` is a preset ("rf") or a scikit-learn regressor, of which a copy is fitted.
-    `X` has one row per item, `difficulty` a number and `labels`, where given, the class of each
-    item; a random forest learns these, from items that have one. `difficulty` may be what
-    `difficulty_targets` found, of which the first method is taken. A share `test_size` of the
-    items is held out, and each feature is shuffled `n_resamples` times among them. Items without a
-    finite difficulty are left out.
+    `regressor` is a preset ("rf") or a scikit-learn regressor, which is cloned. `X` has one row per
+    item, `difficulty` one number per item, and `labels`, if given, the class of each item, which is
+    learnt by a random forest from the items that have one. `difficulty` may be the result of
+    `difficulty_targets`, of which the first method is used. A share `test_size` of the items is
+    held out, and each feature is shuffled `n_resamples` times among them. Items without a finite
+    difficulty are left out.
 
-    The frame has one row per feature: permutation, permutation_sd, impurity; where `labels` are given,
-    also task_... for the class. After Martínez-Plumed et al. (2022). Same `random_state`, same
-    result.
+    The frame has one row per feature: permutation, permutation_sd, impurity; with `labels`, also
+    task_... for the class. After Martínez-Plumed et al. (2022). The same `random_state` gives the
+    same result.
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -239,12 +238,12 @@ def explain_difficulty(
 def _parts(
     value: Floats, test_size: float, random_state: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Training and held-out places, among items whose difficulty is known."""
+    """Positions of training and held-out items, among those of known difficulty."""
     known = np.flatnonzero(np.isfinite(value))
     if len(known) < FEWEST:
         raise InputError(
-            f"The difficulty of {counted(len(known), 'item')} is known, but at least {FEWEST} are "
-            "needed to learn and to test. Give more."
+            f"The difficulty of {counted(len(known), 'item')} is known, but training and testing "
+            f"need at least {FEWEST}."
         )
     if alike := equally_hard(value):
         raise InputError(f"{alike[0].upper()}{alike[1:]}: there is nothing to explain.")
@@ -262,11 +261,11 @@ def _known(labels: NDArray[Any]) -> NDArray[np.bool_]:
 def _classes(
     labels: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp]
 ) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
-    """The class of each item as text, empty ones as None; no classes where there is no task."""
+    """The class of each item as text, None if missing; no classes if they cannot be learnt."""
     if labels is None:
         return None, ()
     if isinstance(labels, list | tuple):
-        labels = np.array(labels, dtype=object)  # else NaN among words would become a word
+        labels = np.array(labels, dtype=object)  # keeps NaN among strings
     given = labels_of_items(labels, rows, "labels")
     known = _known(given)
     classes = np.array([label_text(label) for label in given], dtype=object)
@@ -276,7 +275,7 @@ def _classes(
     remarks = (remark,) if without else ()
     learnt = set(classes[train][known[train]])
     if len(learnt) < 2 or not known[test].any():
-        return None, (*remarks, "Class not explained: two or more are needed to learn them.")
+        return None, (*remarks, "The class is not explained: at least two classes are needed.")
     return classes, remarks
 
 
@@ -299,7 +298,7 @@ def _importance(
     n_resamples: int,
     random_state: int,
 ) -> tuple[Floats, float]:
-    """By permutation, its deviation, and by impurity, (3, n_features); the held-out score."""
+    """Permutation importance, its standard deviation, impurity, (3, n_features); the score."""
     from sklearn.inspection import permutation_importance
     from sklearn.metrics import get_scorer
     from sklearn.utils import _safe_indexing
@@ -316,7 +315,7 @@ def _importance(
 
 
 def _impurity(model: Any, plan: Plan | None, names: tuple[str, ...]) -> Floats:
-    """Importance by impurity of each feature, over all columns that were made of it."""
+    """Importance by impurity of each feature, summed over its encoded columns."""
     coder, last = model[0], model[-1]
     if not hasattr(last, "feature_importances_"):
         return np.full(len(names), np.nan)
@@ -342,5 +341,5 @@ def _notes(value: Floats, plan: Plan | None, impurity: Floats) -> tuple[str, ...
     if plan is not None and plan.left_out:
         notes.append(f"Features: {plan.losses}.")
     if np.isnan(impurity).all():
-        notes.append("The difficulty model is not made of trees: it has no impurity.")
+        notes.append("The difficulty model has no trees, and so no importance by impurity.")
     return tuple(notes)

@@ -28,12 +28,16 @@ from itemwise.words import counted, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-LEAST_SPREAD = 0.5  # of abilities in a part, by the usual spread; less is that of too few items
+LEAST_SPREAD = 0.5  # of abilities in a batch, relative to the median; less means too few items
 METHODS = (*MODELS, AVERAGE_ERROR)
 TREATMENTS = ("keep", "clip", "drop")
 RANDOM = "random 1"
 FEWEST_IN_A_BATCH = 10
-TARGETS = ("difficulty_", AVERAGE_ERROR, "discrimination")  # how columns that tell of it begin
+TARGETS = (
+    "difficulty_",
+    AVERAGE_ERROR,
+    "discrimination",
+)  # prefixes of columns that reveal difficulty
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +54,7 @@ class OnScale:
 
 
 def on_one_scale(table: Responses, model: str, batches: int | None, random_state: int) -> OnScale:
-    """Calibrate all items at once, or in `batches` that are linked."""
+    """Calibrate all items at once, or in linked `batches`."""
     if batches is None or batches == 1:
         return _calibrated(table, model)
     dealt = deal(table, batches, random_state)
@@ -73,7 +77,7 @@ def on_one_scale(table: Responses, model: str, batches: int | None, random_state
 
 
 def deal(table: Responses, batches: int, random_state: int) -> NDArray[np.intp]:
-    """The batch of each item: drawn, but with as many easy and hard ones in each."""
+    """The batch of each item: at random, but with equally many easy and hard ones in each."""
     asked = np.maximum((table.cells >= 0).sum(axis=0), 1)
     share = (table.cells > 0).sum(axis=0) / asked
     random = np.random.default_rng(random_state)
@@ -99,10 +103,10 @@ def _calibrated(table: Responses, model: str) -> OnScale:
 
 
 def _linked(parts: list[OnScale]) -> list[OnScale]:
-    """Parts moved so that abilities have the same mean and deviation in each, the usual one."""
+    """Rescale batches so that abilities have the same mean and standard deviation in each."""
     means = np.array([part.ability.mean() for part in parts])
     deviations = np.array([part.ability.std() for part in parts])
-    # Where respondents hardly differ in a part, it has no unit to compare.
+    # A batch in which respondents hardly differ keeps its unit.
     usual = float(np.median(deviations))
     told = deviations > LEAST_SPREAD * usual
     units = np.divide(usual, deviations, out=np.ones_like(deviations), where=told)
@@ -132,20 +136,19 @@ def difficulty_targets(
     limit: float = 6.0,
     random_state: int = 0,
 ) -> DifficultyTargets:
-    """How hard each item is: by 1PL, by 2PL, and by the share of respondents that err.
+    """Estimate how hard each item is: by 1PL, by 2PL, and by the share of wrong responses.
 
-    `responses` are right or wrong (NaN: never asked). With `artificial`, models are calibrated with
-    an always-right and an always-wrong respondent besides, and where `labels` gives the class of
-    each item, with one that draws classes by their share: it is right on an item with the
-    probability of its class. They stretch the unit of the scale, so that difficulties come nearer
-    to 0. The average error is that of the given respondents alone. `batches` calibrates items in so
-    many parts, linked by their respondents: quicker from some ten thousand items on, less accurate
-    the fewer items a part holds. Of items whose difficulty lies beyond ±`limit`, `abnormal` says
-    whether to "keep" or to "clip" the value, or to "drop" it (NaN).
+    `responses` are right or wrong (NaN: never asked); `methods` chooses among the three. With
+    `artificial`, models are calibrated with an additional always-right and always-wrong respondent,
+    and, if `labels` gives the class of each item, with one that guesses classes by their share.
+    They stretch the unit of the scale, so difficulties come closer to 0. The average error uses the
+    given respondents only. `batches` calibrates items in this number of parts, linked by their
+    respondents: faster from about ten thousand items, less accurate the fewer items a part has.
+    `abnormal` says what to do with difficulties beyond ±`limit`: "keep", "clip" or "drop" (NaN).
 
-    `methods` says which. The frame has one row per item: each difficulty and its se, discrimination
-    and its se, negative, flag. After Martínez-Plumed et al. (2022). `random_state` is the seed of
-    parts and of what is drawn.
+    The frame has one row per item: each difficulty and its se, discrimination and its se, negative,
+    flag. After Martínez-Plumed et al. (2022). `random_state` is the seed of batches and of the
+    guessing respondent.
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("1pl", 200, 8, random_state=0).responses
@@ -159,13 +162,13 @@ def difficulty_targets(
     table = as_responses(responses, "binary")
     if batches is not None and batches > 1 and table.n_items // batches < FEWEST_IN_A_BATCH:
         raise InputError(
-            f"batches is {batches}, so that some hold {table.n_items // batches} of "
-            f"{counted(table.n_items, 'item')}, but a scale of their own needs "
-            f"{FEWEST_IN_A_BATCH}. Give fewer batches."
+            f"batches is {batches}, so some hold only {table.n_items // batches} of "
+            f"{counted(table.n_items, 'item')}, but each needs at least {FEWEST_IN_A_BATCH}. Give "
+            "fewer batches."
         )
     asked = with_artificial(table, labels, random_state) if artificial else table
     if labels is not None and not artificial:
-        raise InputError("labels are for the random respondent only: give artificial=True too.")
+        raise InputError("labels are only for the artificial respondents: give artificial=True.")
     fits = {
         name: on_one_scale(asked, name, batches, random_state) for name in chosen if name in MODELS
     }
@@ -178,7 +181,7 @@ def difficulty_targets(
         beyond = np.abs(fits[name].difficulty) > limit
         counts[name] = int(beyond.sum())
         value, error = _treated(fits[name], beyond, abnormal, limit)
-        asked_some = table.observed.any(axis=0)  # of others nothing is known
+        asked_some = table.observed.any(axis=0)  # nothing is known about the others
         difficulties[name] = np.where(asked_some, value, np.nan)
         errors[name] = np.where(asked_some, error, np.nan)
     two = fits.get("2pl")
@@ -203,12 +206,12 @@ def with_artificial(
     labels: Mapping[str, object] | Sequence[object] | None,
     random_state: int,
 ) -> Responses:
-    """The responses with an always-right and an always-wrong respondent, and a random one."""
+    """The responses with an always-right, an always-wrong and a guessing respondent."""
     names = [OPTIMAL, PESSIMAL, *([] if labels is None else [RANDOM])]
     if taken := [name for name in names if name in table.respondents]:
         raise InputError(
-            f"There is a respondent {taken[0]!r} already, and artificial=True would add another. "
-            "Leave artificial=True out, or rename that one."
+            f"There is already a respondent {taken[0]!r}, and artificial=True would add another. "
+            "Leave it out, or rename the respondent."
         )
     rows = [np.ones(table.n_items), np.zeros(table.n_items)]
     if labels is not None:
@@ -235,7 +238,7 @@ def _labels(labels: Any, items: tuple[str, ...]) -> NDArray[Any]:
                 "Give one class per item."
             )
     if any(label is None or label != label for label in given):
-        raise InputError("labels has an empty entry. Give each item its class.")
+        raise InputError("labels has an empty entry. Give a class for each item.")
     return np.array([label_text(label) for label in given], dtype=object)
 
 
@@ -258,7 +261,7 @@ def _checked(
 
 
 def _average_error(table: Responses) -> tuple[Floats, Floats]:
-    """Share of wrong responses, and its deviation a posteriori under Jeffreys' prior."""
+    """Share of wrong responses, and its posterior standard deviation (Jeffreys' prior)."""
     asked = (table.cells >= 0).sum(axis=0).astype(np.float64)
     wrong = (table.cells == 0).sum(axis=0).astype(np.float64)
     share: Floats = np.divide(wrong, asked, out=np.full(asked.shape, np.nan), where=asked > 0)
@@ -271,7 +274,7 @@ def _average_error(table: Responses) -> tuple[Floats, Floats]:
 def _treated(
     fit: OnScale, beyond: NDArray[np.bool_], abnormal: str, limit: float
 ) -> tuple[Floats, Floats]:
-    """Difficulties and standard errors after what is to be done to abnormal ones."""
+    """Difficulties and standard errors, with abnormal ones kept, clipped or dropped."""
     if abnormal == "clip":
         return np.clip(fit.difficulty, -limit, limit), fit.difficulty_se
     if abnormal == "drop":
@@ -283,7 +286,7 @@ def _treated(
 
 
 def _flags(fits: Mapping[str, OnScale], n_items: int) -> tuple[str, ...]:
-    """What is to be known of each item; the 2PL says more."""
+    """The flag of each item, by the 2PL if it was fitted."""
     best = fits.get("2pl") or fits.get("1pl")
     return best.flag if best is not None else ("",) * n_items
 
@@ -312,14 +315,12 @@ def _notes(
         if count
     ]
     notes += [
-        f"The {name.upper()} had not converged when it stopped."
-        for name, fit in fits.items()
-        if not fit.converged
+        f"The {name.upper()} did not converge." for name, fit in fits.items() if not fit.converged
     ]
     if (two := fits.get("2pl")) is not None and (negative := int((two.discrimination < 0).sum())):
         notes.append(
-            f"{counted(negative, 'item')} with negative discrimination: better respondents miss "
-            "them more often, so that their difficulty runs the other way."
+            f"{counted(negative, 'item')} with negative discrimination: better respondents get "
+            "them wrong more often, so their difficulty is reversed."
         )
     if batches is not None and batches > 1 and fits:
         notes.append(f"Calibrated in {batches} batches, linked by the abilities of respondents.")

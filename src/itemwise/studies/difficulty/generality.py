@@ -1,4 +1,4 @@
-"""Generality: whether a respondent is good at all easy items and bad at all hard ones.
+"""Generality: whether a respondent solves all easy items and fails all hard ones.
 
 Martínez-Plumed and Hernández-Orallo (2020) pair it with ability, as discrimination is paired with
 difficulty.
@@ -31,31 +31,31 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-# A logistic distribution of unit scale has this deviation.
+# The standard deviation of a logistic distribution of unit scale.
 DEVIATION = math.pi / math.sqrt(3.0)
 FEWEST_DRAWS = 20
-LEAST_FALL = 1e-6  # of log-odds, by a deviation of difficulty; less is rounding
+LEAST_FALL = 1e-6  # of log-odds, per standard deviation of difficulty; less is rounding error
 RIGHT, WRONG, FLAT, FEW = "right everywhere", "wrong everywhere", "does not fall", "too few items"
 STEP = "falls at once"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Generality(Result):
-    """Over how narrow a stretch of difficulty each respondent turns from right to wrong.
+    """Over how narrow a range of difficulty each respondent turns from right to wrong.
 
-    Success of a respondent falls with difficulty h along the curve σ(-s (h - m)). What it loses at
-    each h, -dσ/dh, is a density around m of deviation π / (√3 s): the `spread`. Generality is
-    1 / spread. Where success does not fall at all, the spread is infinite and generality is 0. Who
-    is right (or wrong) everywhere falls beyond the items, nobody knows how fast: it is NaN. Who is
-    right up to a difficulty and wrong from there on falls at once, between two items: any higher
-    generality fits as well, and the one given is cautious (Jeffreys' prior).
+    Success of a respondent falls with difficulty h along the curve σ(-s (h - m)). The slope -dσ/dh
+    is a density around m with standard deviation π / (√3 s): the `spread`. Generality is 1 /
+    spread. If success does not fall, the spread is infinite and generality is 0. If a respondent is
+    right (or wrong) everywhere, success falls outside the range of the items, and generality is
+    NaN. If it is right up to a difficulty and wrong beyond, any higher generality fits as well, and
+    the estimate is conservative (Jeffreys' prior).
     """
 
     respondents: tuple[str, ...]
     generality: Floats  # (n_respondents,), as all that follow
-    generality_se: Floats  # over draws of the items
+    generality_se: Floats  # over resamples of the items
     spread: Floats
-    middle: Floats  # difficulty at which half of the items are solved; NaN where there is none
+    middle: Floats  # difficulty at which half of the items are solved; NaN if there is none
     share: Floats  # of right responses
     n: Floats  # responses
     flags: tuple[str, ...]
@@ -63,17 +63,19 @@ class Generality(Result):
 
     @property
     def meaning(self) -> str:
-        """Who is the most regular, and what that means."""
+        """Who is the most and the least general, and whether they differ significantly."""
         known = np.flatnonzero(np.isfinite(self.generality))
         if not known.size:
-            return "No respondent turns from right to wrong on these items: generality is unknown."
+            return (
+                "No respondent turns from right to wrong on these items, so generality is unknown."
+            )
         order = known[np.argsort(-self.generality[known], kind="stable")]
         best = order[0]
         if self.generality[best] == 0:
             names = listed([self.respondents[row] for row in known], "respondent")
             return (
-                f"Success of {names} does not fall with difficulty: generality is 0. The "
-                "difficulties may be those of other items."
+                f"The success of {names} does not fall with difficulty, so generality is 0. Check "
+                "that the difficulties belong to these items."
             )
         value, reach = self.generality[best], 1.96 * self.generality_se[best]
         text = (
@@ -85,22 +87,20 @@ class Generality(Result):
         last = order[-1]
         apart = self.generality[best] - self.generality[last]
         reach = 1.96 * math.hypot(self.generality_se[best], self.generality_se[last])
-        sure = "" if apart > reach else ", which may be chance"
+        sure = "" if apart > reach else "; the difference is not significant"
         return (
             f"{text}; the least general, {self.respondents[last]} "
-            f"({self.generality[last]:.2f}), fails easy items and solves hard ones "
-            f"more often{sure}."
+            f"({self.generality[last]:.2f}), fails easy items and solves hard ones more "
+            f"often{sure}."
         )
 
     def _fall(self, row: int) -> str:
         if self.flags[row] == STEP:
             return (
                 f"it is right on every item up to a difficulty of about {self.middle[row]:.2f} and "
-                "wrong on every harder one, so that it may be more general still"
+                "wrong on every harder one, so it may be even more general"
             )
-        return (
-            f"it turns from right to wrong within a spread of difficulty of {self.spread[row]:.2f}"
-        )
+        return f"it turns from right to wrong over a spread of difficulty of {self.spread[row]:.2f}"
 
     def to_frame(self) -> pd.DataFrame:
         """One row per respondent."""
@@ -134,14 +134,16 @@ def generality(
     n_resamples: int = 200,
     random_state: int = 0,
 ) -> Generality:
-    """Generality of each respondent: 1 / spread of difficulty over which its success falls.
+    """Compute generality: 1 / the spread of difficulty over which success falls.
 
     `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item, by
-    name; instead, `calibration` has it. Values far out pull the curves: `difficulty_targets` can
-    clip or drop them. Standard errors come from `n_resamples` draws of the items with replacement.
+    name; alternatively, `calibration` provides it. Outliers distort the curves:
+    `difficulty_targets` can clip or drop them. Standard errors come from `n_resamples` bootstrap
+    resamples of the items.
 
-    The frame has one row per respondent: generality and its se, spread, middle, share right, n, flag.
-    After Martínez-Plumed and Hernández-Orallo (2020). Same `random_state`, same draws.
+    The frame has one row per respondent: generality and its se, spread, middle, share right, n,
+    flag. After Martínez-Plumed and Hernández-Orallo (2020). The same `random_state` gives the same
+    result.
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 100, 40, random_state=0).responses
@@ -157,8 +159,8 @@ def generality(
     known = np.isfinite(value)
     if np.unique(value[known]).size < 2:
         raise InputError(
-            "Generality needs items of at least two different, finite difficulties. The names of "
-            "the items must be the same in responses and difficulty."
+            "Generality needs items of at least two different, finite difficulties. Use the same "
+            "names of items in responses and difficulty."
         )
     cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))[:, known]
     curves = logistic_curves(cells, value[known])
@@ -170,7 +172,7 @@ def generality(
 def _drawn_slopes(
     cells: Floats, value: Floats, curves: Floats, n_resamples: int, random_state: int
 ) -> Floats:
-    """How fast success falls in each draw of the items, (n_draws, n_respondents)."""
+    """How fast success falls in each resample of the items, (n_resamples, n_respondents)."""
     random = np.random.default_rng(random_state)
     even = np.full(value.size, 1 / value.size)
     found = []
@@ -191,7 +193,7 @@ def _found(
     drawn: Floats,
     unknown: list[str],
 ) -> Generality:
-    """Slopes as generality, with what is to be said of each respondent."""
+    """Slopes as generality, with a flag for each respondent."""
     slope = np.where(curves[:, 1] * value.std() > -LEAST_FALL, 0.0, curves[:, 1])
     flags = _flags(cells, value, slope)
     lost = np.array([flag in (RIGHT, WRONG, FEW) for flag in flags])
@@ -235,11 +237,11 @@ def _notes(
     respondents: tuple[str, ...], flags: tuple[str, ...], unknown: list[str]
 ) -> tuple[str, ...]:
     said = {
-        RIGHT: "its fall lies beyond these items; generality is unknown.",
-        WRONG: "its fall lies before these items; generality is unknown.",
-        FEW: "asked items of one difficulty at most; generality is unknown.",
+        RIGHT: "success falls beyond these items; generality is unknown.",
+        WRONG: "success falls before these items; generality is unknown.",
+        FEW: "asked items of at most one difficulty; generality is unknown.",
         FLAT: "success does not fall with difficulty; generality is 0.",
-        STEP: "right up to a difficulty, wrong from there on; generality may be higher.",
+        STEP: "right up to a difficulty, wrong beyond; generality may be higher.",
     }
     notes = []
     for flag, text in said.items():

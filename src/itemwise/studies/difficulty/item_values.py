@@ -23,7 +23,7 @@ from itemwise.words import counted, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-# A value for each item by name, a frame with a column `difficulty`, or as many as there are items.
+# Values by name of item, a frame with a column `difficulty`, or one value per item.
 Difficulty: TypeAlias = (
     "DifficultyTargets | pd.Series[float] | pd.DataFrame | Mapping[str, float] | Sequence[float] | "
     "Floats"
@@ -33,7 +33,7 @@ WAYS = {"quantile": edges_by_quantile, "uniform": edges_by_width}
 
 
 def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
-    """Features as a plain frame with its plan, or as an array of numbers; and the column names."""
+    """Features as a plain frame with its plan, or as an array of numbers; and column names."""
     if is_frame(X):
         rows = plain_rows(X)
         rows.frame.index = X.index
@@ -42,11 +42,12 @@ def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
         cells = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"X should be numbers, but: {error}. Give columns of another kind in a frame."
+            f"X should be numbers, but: {error}. Give other kinds of columns in a frame."
         ) from error
     if cells.ndim != 2 or not cells.size:
         raise InputError(
-            f"X has shape {cells.shape}, but it should have one row per item and one column per feature."
+            f"X has shape {cells.shape}, but it should have one row per item and one column per "
+            "feature."
         )
     if np.isinf(cells).any():
         raise InputError("X holds infinite values. Replace them, by NaN if unknown.")
@@ -54,7 +55,7 @@ def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
 
 
 def values_of_items(values: Any, rows: Rows, what: str) -> Floats:
-    """One number per item, NaN where unknown; by name where both have names."""
+    """One number per item, NaN if unknown; matched by name if both have names."""
     found = labels_of_items(difficulty_of(values), rows, what)
     try:
         numbers = np.asarray(found, dtype=np.float64)
@@ -64,7 +65,7 @@ def values_of_items(values: Any, rows: Rows, what: str) -> Floats:
 
 
 def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
-    """One value of any kind an item, in the order of the features."""
+    """One value of any kind per item, in the order of the features."""
     index = getattr(values, "index", None)
     if is_frame(rows) and index is not None and not callable(index):
         frame: Any = rows
@@ -79,9 +80,9 @@ def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
 
 
 def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
-    """Numbers per item under each of some names: a frame, a mapping, or one column alone.
+    """One or more columns of numbers by name, from a frame, a mapping, or a single column.
 
-    Of difficulty targets, each method is a column.
+    Each method of difficulty targets is a column.
     """
     if isinstance(values, DifficultyTargets):
         values = {name: values.difficulty(name, keep_dropped=True) for name in values.methods}
@@ -97,7 +98,7 @@ def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
 
 
 def negative_items(targets: DifficultyTargets, rows: Rows) -> NDArray[np.bool_]:
-    """Which items are known to be of negative discrimination, in the order of the features."""
+    """Which items are known to discriminate negatively, in the order of the features."""
     import pandas as pd
 
     known = pd.Series(targets.negative.astype(np.float64), index=list(targets.items))
@@ -106,21 +107,21 @@ def negative_items(targets: DifficultyTargets, rows: Rows) -> NDArray[np.bool_]:
 
 
 def _check_columns(frame: Any, what: str) -> None:
-    """Refuse columns of text: a frame of targets also tells errors and flags, which are none."""
+    """Refuse columns of text, such as the flags in a frame of targets."""
     import pandas as pd
 
     for name, column in frame.items():
         if (pd.to_numeric(column, errors="coerce").isna() & column.notna()).any():
             raise InputError(
                 f"The column '{name}' of {what} holds no numbers, but each column should be a "
-                f"difficulty. Choose columns, such as {what}[['difficulty_1pl']], or give what "
-                "difficulty_targets found as it is, not its frame."
+                f"difficulty. Choose columns, such as {what}[['difficulty_1pl']], or give the "
+                "result of difficulty_targets itself, not its frame."
             )
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins of difficulty that hold at least one item each, from easy to hard."""
+    """Non-empty bins of difficulty, from easy to hard."""
 
     edges: Floats  # (n_bins + 1,)
     place: NDArray[np.intp]  # (n_items,); the bin of each item, -1 for those left out
@@ -137,27 +138,29 @@ def check_confidence(confidence: float) -> None:
 def known_difficulty(
     difficulty: Difficulty | None, calibration: Calibration | None, owner: str
 ) -> Any:
-    """What says how hard the items are: the difficulty that was given, or the calibration's."""
+    """How hard the items are: the given difficulty, or that of the calibration."""
     if calibration is not None and not isinstance(calibration, Calibration):
-        raise InputError(f"calibration should be one, but it is a {type(calibration).__name__}.")
+        raise InputError(
+            f"calibration should be a Calibration, but it is a {type(calibration).__name__}."
+        )
     if difficulty is not None:
         return difficulty
     if calibration is None:
         raise InputError(
-            f"{owner} needs to know how hard the items are. Give difficulty, a value "
-            "for each item, or calibration."
+            f"{owner} needs to know how hard the items are. Give difficulty, with one value per "
+            "item, or calibration."
         )
     return calibration.items
 
 
 def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
-    """The difficulty of each item; NaN where none is given."""
+    """The difficulty of each item; NaN if none is given."""
     source = difficulty_of(source)
     if hasattr(source, "columns"):
         if "difficulty" not in source.columns:
             raise InputError(
-                "difficulty is a frame without the column 'difficulty'. Give one with it, or the "
-                "column itself."
+                "difficulty is a frame without the column 'difficulty'. Give a frame with it, or "
+                "the column itself."
             )
         source = source["difficulty"]
     if _by_place(source, items):
@@ -182,7 +185,7 @@ def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
 
 
 def _by_place(source: Any, items: tuple[str, ...]) -> bool:
-    """Whether a Series is only numbered, one value per item, and items have other names."""
+    """Whether a Series is numbered, with one value per item, and items have other names."""
     if not hasattr(source, "index") or not hasattr(source, "to_numpy"):
         return False
     numbered = is_numbered(source.index) and len(source) == len(items)
@@ -192,10 +195,10 @@ def _by_place(source: Any, items: tuple[str, ...]) -> bool:
 def along(
     value: Floats, items: tuple[str, ...], bins: int | Sequence[float], strategy: str = "quantile"
 ) -> Bins:
-    """Items in bins of their difficulty; `bins` is a number, or the edges."""
+    """Sort items into bins of difficulty; `bins` is a number, or the edges."""
     edges = bin_edges(value[np.isfinite(value)], bins, strategy)
     place = places(np.where(np.isfinite(value), value, np.nan), edges)
-    used = np.unique(place[place >= 0])  # bins without an item are none
+    used = np.unique(place[place >= 0])  # drop empty bins
     notes = _notes(items, value, place)
     place = np.where(place >= 0, np.searchsorted(used, place), -1)
     return Bins(
@@ -211,8 +214,8 @@ def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Flo
     """Edges of the bins for these finite values, checked."""
     if not values.size:
         raise InputError(
-            "No item of the responses has a finite difficulty. The names of the items must be the "
-            "same in both; they are in responses.items."
+            "No item of the responses has a finite difficulty. Use the same names of items in "
+            "both; they are in responses.items."
         )
     if strategy not in WAYS:
         raise InputError(f"strategy is {strategy!r}, but it should be 'quantile' or 'uniform'.")
@@ -224,8 +227,8 @@ def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Flo
         edges = np.empty(0)
     if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
         raise InputError(
-            f"bins is {bins!r:.40}, but it should be a whole number from 1, or at least two edges "
-            "that ascend."
+            f"bins is {bins!r:.40}, but it should be a whole number from 1, or at least two "
+            "ascending edges."
         )
     if not (places(values, edges) >= 0).any():
         raise InputError(
@@ -236,7 +239,7 @@ def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Flo
 
 
 def shares(right: Floats, n: Floats) -> Floats:
-    """Right of all; NaN where nothing was asked."""
+    """Share of right responses; NaN where nothing was asked."""
     found: Floats = np.divide(right, n, out=np.full(n.shape, np.nan), where=n > 0)
     return found
 

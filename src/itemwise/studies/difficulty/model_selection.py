@@ -1,4 +1,4 @@
-"""Which model for which item: the best by difficulty, and whether choosing by it pays."""
+"""Which model to use at which difficulty, and whether choosing by difficulty pays."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ class ModelSelection(Result):
     gain_high: float
     share_chosen: float
     share_single: float
-    share_any: float  # where at least one model is right: no choice could do better
+    share_any: float  # at least one model is right: the ceiling of any choice
     judged: int  # items
     confidence: float
     notes: tuple[str, ...] = ()
 
     def choose(self, difficulty: ArrayLike | DifficultyTargets) -> list[str]:
-        """The model for each item of these difficulties.
+        """Return the model to use for each of these difficulties.
 
-        Beyond the easiest and the hardest item, the outer bins go on; the single best model where a
-        difficulty is NaN.
+        The outer bins extend beyond the easiest and the hardest item. Where a difficulty is NaN,
+        the single best model is used.
         """
         try:
             value = np.atleast_1d(np.asarray(difficulty_of(difficulty), dtype=np.float64))
@@ -87,7 +87,7 @@ class ModelSelection(Result):
 
     @property
     def meaning(self) -> str:
-        """Whether choosing by difficulty is worth it, and who is best where."""
+        """Whether choosing by difficulty pays on held-out items, and which model is best where."""
         interval = f"{self.gain_low:+.3f} to {self.gain_high:+.3f}"
         shares_said = (
             f"right on {self.share_chosen:.3f} of held-out items, the single best model, "
@@ -104,12 +104,12 @@ class ModelSelection(Result):
                 f"{self.gain:+.3f} ({interval}). Use {self.single} for all."
             )
         return (
-            f"Choosing the model by difficulty shows no gain beyond chance: it is {shares_said}, "
-            f"{self.gain:+.3f} ({interval}). Nothing speaks against {self.single} for all."
+            f"Choosing the model by difficulty shows no significant gain: it is {shares_said}, "
+            f"{self.gain:+.3f} ({interval}). Use {self.single} for all."
         )
 
     def _regions_said(self, most: int = 4) -> str:
-        """Neighbouring bins of the same model as one stretch: A up to -1.2, B beyond."""
+        """Adjacent bins of the same model as one range: A up to -1.2, B beyond."""
         stretches = [
             (name, [k for k, _ in run])
             for name, run in groupby(enumerate(self.best), key=lambda entry: entry[1])
@@ -117,11 +117,11 @@ class ModelSelection(Result):
         said = [f"{name} up to {self.edges[ks[-1] + 1]:.2f}" for name, ks in stretches[:-1]]
         said.append(f"{stretches[-1][0]} beyond" if said else f"{stretches[-1][0]} everywhere")
         if len(said) > most:
-            return f"{', '.join(said[:most])}, and so on, with {len(said)} stretches in all"
+            return f"{', '.join(said[:most])}, and so on, with {len(said)} ranges in all"
         return ", ".join(said)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per bin, from easy to hard: who is best there, and who is as good."""
+        """One row per bin, from easy to hard: the best model, and those not significantly worse."""
         import pandas as pd
 
         row = [self.respondents.index(name) for name in self.best]
@@ -141,7 +141,7 @@ class ModelSelection(Result):
         return pd.DataFrame(columns, index=pd.Index(bins + 1, name="bin"))
 
     def plot(self, **kw: Any) -> Display:
-        """Share of right responses of each model along the difficulty."""
+        """Draw the share of right responses of each model by difficulty."""
         import pandas as pd
 
         from itemwise.displays import DISPLAYS
@@ -168,17 +168,17 @@ def select_models(
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> ModelSelection:
-    """The best model in each bin of difficulty, and what choosing by difficulty gains.
+    """Find the best model in each bin of difficulty, and what choosing by difficulty gains.
 
     `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item,
-    observed or predicted; instead, `calibration` has it. Best without these models' own responses:
-    a difficulty that they had a part in tells who was right, and the gain looks too large. `bins`
-    and `strategy` are those of `characteristic_curves`. The gain is measured over `cv` folds of the
-    items: bins, their best models and the single best are found on the others.
+    observed or predicted; alternatively, `calibration` provides it. It should not be estimated from
+    the responses of these models, or the gain will look too large. `bins` and `strategy` are as in
+    `characteristic_curves`. The gain is measured over `cv` folds of the items: bins, their best
+    models and the single best model are found on the other folds.
 
     The frame has one row per bin: from, to, difficulty, items, best, share with low and high (at
-    `confidence`), share_single, tied; `gain` with `gain_low` and `gain_high` is over all. After
-    Martínez-Plumed et al. (2022). Same `random_state`, same folds.
+    `confidence`), share_single, tied; `gain` with `gain_low` and `gain_high` is over all items.
+    After Martínez-Plumed et al. (2022). The same `random_state` gives the same folds.
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 100, 40, random_state=0).responses
@@ -192,7 +192,7 @@ def select_models(
     whole_number(random_state, "random_state", 0)
     table = as_responses(responses, "binary")
     if table.n_respondents < FEWEST_MODELS:
-        raise InputError("There is one respondent only. Give two or more to choose from.")
+        raise InputError("There is only one respondent. Give at least two to choose from.")
     value = difficulty_values(
         known_difficulty(difficulty, calibration, "select_models"), table.items
     )
@@ -205,8 +205,8 @@ def select_models(
     held = _held_out(cells[:, used], value[used], bins, strategy, cv, random_state)
     names = np.array(table.respondents, dtype=object)
     lost = int(used.size - held.n)
-    unjudged = (f"{counted(lost, 'item')} not judged: a model was never asked there.",)
-    # Folds share most of what they learn from, so that their errors do too.
+    unjudged = (f"Not judged, since a model was not asked: {counted(lost, 'item')}.",)
+    # Training sets overlap, so the errors of folds are correlated.
     inflation = 1.0 + cv / (cv - 1.0)
     gain_low, gain_high = paired_difference(held.better, held.worse, held.n, confidence, inflation)
     return ModelSelection(
@@ -234,7 +234,7 @@ def select_models(
 
 
 def _best(n: Floats, right: Floats) -> tuple[int, NDArray[np.intp]]:
-    """The single best row over all bins, and the best in each; equals go to the single best."""
+    """The single best row over all bins, and the best in each; ties go to the single best."""
     overall = shares(right.sum(axis=1), n.sum(axis=1))
     single = int(np.argmax(np.where(np.isnan(overall), -1.0, overall)))
     share = np.where(n > 0, shares(right, n), -1.0)
@@ -249,7 +249,7 @@ def _tied(
     confidence: float,
     respondents: tuple[str, ...],
 ) -> tuple[tuple[str, ...], ...]:
-    """For each bin, who is not beyond chance behind its best, on the items that both were asked."""
+    """For each bin, models not significantly behind its best, on items that both were asked."""
     tied = []
     for k, leader in enumerate(best):
         part = cells[:, found.place == k]
@@ -269,7 +269,7 @@ def _tied(
 
 @dataclass(frozen=True)
 class _HeldOut:
-    """Counts over items that neither bins nor models were chosen on."""
+    """Counts over held-out items."""
 
     n: int
     chosen: int
@@ -287,7 +287,7 @@ def _held_out(
     cv: int,
     random_state: int,
 ) -> _HeldOut:
-    """Right and wrong of the chosen and of the single best model, fold by fold."""
+    """Right and wrong of the chosen and of the single best model, over all folds."""
     n_items = value.size
     if cv > n_items:
         raise InputError(
@@ -308,8 +308,8 @@ def _held_out(
     judged = ~np.isnan(chosen) & ~np.isnan(single)
     if not judged.any():
         raise InputError(
-            "No held-out item was asked of both the chosen and the single best model, so that "
-            "nothing can be compared. Give responses of models that were asked the same items."
+            "No held-out item was asked of both the chosen and the single best model, so they "
+            "cannot be compared. Give responses of models to the same items."
         )
     one, other = chosen[judged], single[judged]
     return _HeldOut(

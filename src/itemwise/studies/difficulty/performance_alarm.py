@@ -1,7 +1,7 @@
 """An alarm for when performance and difficulty no longer agree.
 
-The idea is that of Martínez-Plumed et al. (2022, "When AI difficulty is easy"): what a model got
-right on items of known difficulty says how much it should get right on others.
+After Martínez-Plumed et al. (2022, "When AI difficulty is easy"): the performance of a model on
+items of known difficulty predicts its performance on other items.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 Items: TypeAlias = "pd.DataFrame | Mapping[str, Any] | tuple[Any, Any] | Floats | pd.Series[float]"
 
 METHODS = ("curve", "paper")
-SMALL_SHIFT = 0.2  # deviations of the reference; below, a shift explains no change of performance
-BEYOND = 0.05  # share of new items outside the reference from which a note is due
+SMALL_SHIFT = 0.2  # standard deviations; smaller shifts explain no change of performance
+BEYOND = 0.05  # share of new items outside the reference that is noted
 
 FLAT = (
-    "On the reference, the model is not surely more often wrong where items are harder: this "
-    "difficulty says little about it, and no ability is given."
+    "On the reference, the model is not significantly more often wrong on harder items: this "
+    "difficulty says little about the model, and no ability is given."
 )
 SITUATIONS = {
     ("same", "expected"): "nothing changed",
@@ -60,9 +60,9 @@ SITUATIONS = {
 
 @dataclass(frozen=True)
 class Statement:
-    """One quantity on the reference and on the new items, held against what was to be expected.
+    """One quantity on the reference and on the new items, and what was expected.
 
-    From `low` to `high` the new value would lie, were nothing changed.
+    If nothing changed, the new value lies between `low` and `high`.
     """
 
     reference: float
@@ -75,19 +75,19 @@ class Statement:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PerformanceAlarm(Result):
-    """Whether performance on new items is what their difficulty lets expect.
+    """Whether performance on new items is as their difficulty predicts.
 
-    Two tests share the false-alarm rate, half of it each (Bonferroni): one of the performance and
-    one of the distribution of difficulty. Ranges belong to the same halves.
+    Two tests share `alpha`, half of it each (Bonferroni): one of performance and one of the
+    distribution of difficulty. Ranges use the same halves.
     """
 
-    performance: Statement | None  # None where the new responses are unknown
+    performance: Statement | None  # None if the new responses are unknown
     difficulty: Statement  # means; `p` is that of the two-sample Kolmogorov-Smirnov test
-    difference: float  # of the mean difficulties, new less reference
+    difference: float  # of mean difficulty, new minus reference
     difference_low: float
     difference_high: float
     effect: float  # that difference, in standard deviations of the reference
-    ability: float  # where the curve of the reference is halfway; NaN where it does not fall
+    ability: float  # where the curve of the reference is halfway; NaN if it does not fall
     ability_low: float
     ability_high: float
     alpha: float
@@ -104,17 +104,17 @@ class PerformanceAlarm(Result):
 
     @property
     def shifted(self) -> bool:
-        """Whether the difficulty of the new items is distributed otherwise."""
+        """Whether the distribution of difficulty changed significantly."""
         return self.difficulty.p <= self.rate
 
     @property
     def fired(self) -> bool:
-        """Whether performance is not as expected; without responses, whether items shifted."""
+        """Whether performance is not as expected; without responses, whether difficulty shifted."""
         return self.shifted if self.performance is None else self.outcome != "expected"
 
     @property
     def outcome(self) -> str:
-        """Performance beside what was expected: "expected", "worse", "better" or "unknown"."""
+        """Performance compared with the expectation: "expected", "worse", "better", "unknown"."""
         if self.performance is None:
             return "unknown"
         if self.performance.p > self.rate:
@@ -123,7 +123,7 @@ class PerformanceAlarm(Result):
 
     @property
     def shift(self) -> str:
-        """The new items beside the reference: "same", "harder", "easier" or "other"."""
+        """The new items compared with the reference: "same", "harder", "easier" or "other"."""
         if not self.shifted:
             return "same"
         if self.difference_low <= 0 <= self.difference_high:
@@ -134,8 +134,8 @@ class PerformanceAlarm(Result):
     def situation(self) -> str:
         """Which of the known situations this resembles.
 
-        Where performance is off, a shift of the mean below a fifth of a deviation hardly counts,
-        sure though it may be: it could not explain that.
+        A shift of the mean below a fifth of a standard deviation, even if significant, is too small
+        to explain unexpected performance.
         """
         shift = self.shift
         small = shift in ("harder", "easier") and abs(self.effect) < SMALL_SHIFT
@@ -145,7 +145,7 @@ class PerformanceAlarm(Result):
 
     @property
     def meaning(self) -> str:
-        """What was expected, what came, and what it looks like."""
+        """What was expected, what was observed, and which situation that resembles."""
         parts = self.difficulty
         within = self.difference_low <= 0 <= self.difference_high
         sure = ", within chance" if within or not self.shifted else ""
@@ -157,15 +157,15 @@ class PerformanceAlarm(Result):
             return f"{_upper(self.situation)}: {moved}."
         word = "Alarm" if self.fired else "No alarm"
         return (
-            f"{word}: the model is right in {found.new:.3f} of the new items, where "
-            f"{found.low:.3f} to {found.high:.3f} was to be expected ({found.reference:.3f} on "
-            f"the reference); {moved}. It looks like: {self.situation}."
+            f"{word}: the model is right on {found.new:.3f} of the new items, and "
+            f"{found.low:.3f} to {found.high:.3f} was expected ({found.reference:.3f} on the "
+            f"reference); {moved}. Situation: {self.situation}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per statement.
+        """One row per quantity.
 
-        For `performance` and `difficulty`, `low` to `high` is where `new` would lie were nothing
+        For `performance` and `difficulty`, `low` to `high` is the range of `new` if nothing
         changed; for `ability`, it is the interval of the estimate.
         """
         import pandas as pd
@@ -182,7 +182,7 @@ class PerformanceAlarm(Result):
         return frame.rename_axis("quantity")
 
     def plot(self, **kw: Any) -> Display:
-        """Success against difficulty on both samples, with the curve of the reference."""
+        """Draw success by difficulty in both samples, with the curve of the reference."""
         from itemwise.displays import DISPLAYS
 
         frame = alarm_points(self.curves, self.reference, self.new, 1 - self.alpha)
@@ -197,20 +197,20 @@ def performance_alarm(
     method: str = "curve",
     guessing: float = 0.0,
 ) -> PerformanceAlarm:
-    """Say whether a model is as good on new items as their difficulty lets expect.
+    """Test whether a model is as good on new items as their difficulty predicts.
 
     `reference` and `new` hold the (predicted) `difficulty` of each item and whether the model was
-    `right`: a frame with these columns, or a pair of arrays, of which the first may be what
-    `difficulty_targets` found. Without `right` in `new`, only the
-    shift of difficulty is tested. Where nothing changed, either test speaks up with a chance of at
-    most `alpha`; the uncertainty of both samples is in it.
+    `right`: a frame with these columns, or a pair of arrays, of which the first may be the result
+    of `difficulty_targets`. Without `right` in `new`, only the shift of difficulty is tested. If
+    nothing changed, the chance that any of the tests is significant is at most `alpha`, including
+    the uncertainty of both samples.
 
     `method="curve"` fits success on the reference as a logistic curve in difficulty and takes its
-    mean over the new items; `guessing` is the floor of that curve, such as 0.25 where one of four
-    answers is right. "paper" uses mean difficulty and mean performance alone, at a slope of one.
+    mean over the new items; `guessing` is the floor of that curve, such as 0.25 for four options.
+    "paper" uses only mean difficulty and mean performance, with a slope of one.
 
-    The frame has one row per quantity: its value on the reference, on the new items, what was expected
-    with low and high, and p. After Martínez-Plumed et al. (2022).
+    The frame has one row per quantity: its value on the reference and on the new items, what was
+    expected with low and high, and p. After Martínez-Plumed et al. (2022).
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -223,8 +223,8 @@ def performance_alarm(
     old, fresh = read_sample(reference, "reference"), read_sample(new, "new")
     if old.right is None:
         raise InputError(
-            "reference does not say where the model was right, so nothing can be expected of it. "
-            "Give it a column 'right' of 0 and 1."
+            "reference does not say where the model was right, so it predicts nothing. Give it a "
+            "column 'right' of 0 and 1."
         )
     used, notes = _usable_method(old, method)
     curves = _curves(old, used, guessing)
@@ -256,15 +256,13 @@ def _check(alpha: float, method: str, guessing: float) -> None:
     if method not in METHODS:
         raise InputError(f"method is {method!r}, but it should be 'curve' or 'paper'.")
     if not 0 <= as_number(guessing) < 1:
-        raise InputError(
-            f"guessing is {guessing!r}, but it must be a number of at least 0 and below 1."
-        )
+        raise InputError(f"guessing is {guessing!r}, but it must be a number from 0 to below 1.")
     if method == "paper" and guessing > 0:
-        raise InputError("guessing belongs to method='curve'; 'paper' knows no floor. Leave it 0.")
+        raise InputError("guessing is for method='curve'; 'paper' has no floor. Leave it at 0.")
 
 
 def _usable_method(old: Sample, method: str) -> tuple[str, list[str]]:
-    """The method, and why it is not the one asked for: no slope can be seen in such a sample."""
+    """The method, and a note if the sample shows no slope and another one is used."""
     hits = int(old.hits.sum())
     reasons = {
         "all responses to it are right": hits == len(old),
@@ -309,7 +307,7 @@ def _performance(
 def _shift(old: Floats, fresh: Floats, reach: float) -> Statement:
     from scipy.stats import ks_2samp
 
-    # The exact distribution takes long where samples are large, and differs little there.
+    # With large samples the exact distribution is slow, and differs little.
     way = "auto" if max(len(old), len(fresh)) <= 1_000 else "asymp"
     mean = float(old.mean())
     found = ks_2samp(old, fresh, method=way)
@@ -319,7 +317,7 @@ def _shift(old: Floats, fresh: Floats, reach: float) -> Statement:
 
 
 def _difference(old: Floats, fresh: Floats, rate: float) -> tuple[float, float]:
-    """Difference of the means, and how far its interval reaches to each side (Welch)."""
+    """Difference of the means, and the half-width of its interval (Welch)."""
     from scipy.special import stdtrit
 
     parts = np.array([np.var(values, ddof=1) / len(values) for values in (old, fresh)])
@@ -339,7 +337,7 @@ def _effect(old: Floats, fresh: Floats) -> float:
 
 
 def _ability(curves: Curves, rate: float) -> tuple[float, float, float]:
-    """Where the curve is halfway up, with its interval; NaN where it may not fall at all."""
+    """Where the curve is halfway up, with its interval; NaN if it may not fall at all."""
     falling = curves.slope > 0
     if curves.weight[falling].sum() < 1 - rate / 2:
         return (np.nan,) * 3
@@ -354,8 +352,8 @@ def _beyond(old: Floats, fresh: Floats) -> list[str]:
     if outside <= BEYOND * len(fresh):
         return []
     said = (
-        f"{counted(outside, 'new item')} of {len(fresh):,} lie beyond the difficulties of the "
-        "reference: what is expected there rests on the shape of the curve."
+        f"{counted(outside, 'new item')} of {len(fresh):,} lie outside the difficulties of the "
+        "reference: the expectation there rests on the shape of the curve."
     )
     return [said]
 
