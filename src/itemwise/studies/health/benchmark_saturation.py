@@ -93,7 +93,7 @@ def said_of_saturation(frame: pd.DataFrame) -> str:
     if not full:
         return f"{text} No group of items is saturated on its own."
     still = int((parts["state"] == OPEN).sum())
-    return f"{text} Saturated groups: {listed(full, 'group')} of {len(parts)}; {still} open."
+    return f"{text} Saturated: {listed(full, 'group')} of {len(parts)}; open: {still}."
 
 
 def _said_of_lead(row: pd.Series[Any]) -> str:

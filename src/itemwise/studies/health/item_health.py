@@ -97,7 +97,7 @@ class ItemHealth(Result):
             "solved by none": (items["solved_by"] == "none").sum(),
             "with negative discrimination": items["negative"].sum(),
             "with a suspected wrong key": items["suspect_key"].sum(),
-            "near-duplicates of another": (items["duplicate_of"] != "").sum(),
+            "near-duplicate of another": (items["duplicate_of"] != "").sum(),
             "never asked": (items["n_respondents"] == 0).sum(),
         }
         total, told = counted(len(items), "item"), len(self.troubled)
@@ -399,10 +399,9 @@ def _negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
     sure = int(items["negative"].sum())
     if below == sure:
         return []
-    have = "has" if below == 1 else "have"
     note = (
-        f"{counted(below, 'item')} {have} a negative discrimination, {sure or 'none'} of them "
-        f"significantly so with {counted(n_respondents, 'respondent')}."
+        f"{counted(below, 'item')} {'has' if below == 1 else 'have'} a negative discrimination, "
+        f"{sure or 'none'} significantly so with {counted(n_respondents, 'respondent')}."
     )
     return [note]
 

@@ -107,12 +107,12 @@ def duplicate_items(
 def duplicate_notes(found: DuplicateItems, n_respondents: int, share: float) -> list[str]:
     """Notes on how well near-duplicates can be detected with these respondents."""
     notes = []
-    worth = f"{share * n_respondents:.0f} independent ones"
+    worth = round(share * n_respondents)
+    alike = f", worth {worth:,} independent ones" if worth < n_respondents else ""
     if found.n_pairs and found.least_p * found.n_pairs > ALPHA:
         notes.append(
-            f"{counted(n_respondents, 'respondent')} (with correlated errors, worth {worth}) are "
-            f"too few to detect near-duplicates among {counted(found.n_pairs, 'pair')}: some "
-            "patterns coincide by chance."
+            f"There are too few respondents ({n_respondents:,}{alike}) to detect near-duplicates "
+            f"among {counted(found.n_pairs, 'pair')}: some patterns coincide by chance."
         )
     seen, expected = found.coincidences
     if seen and expected == expected:  # not NaN

@@ -104,8 +104,8 @@ class Leaderboard(Result):
         risk = f" ({self._risk})" if apart else ""
         return (
             f"{best} has the highest accuracy {self._said_of_part()}{asked}, {mean} ({low} to "
-            f"{high}), and {tail}. {apart:,} of {counted(tested, 'pair')} differ significantly"
-            f"{risk}."
+            f"{high}), and {tail}. {apart:,} of {counted(tested, 'pair')} "
+            f"{'differs' if apart == 1 else 'differ'} significantly{risk}."
         )
 
     def _said_of_part(self) -> str:

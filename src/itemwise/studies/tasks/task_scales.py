@@ -107,8 +107,8 @@ class TaskScales(Result):
         first = known.iloc[0]
         if same.empty:
             told = (
-                "No two tasks correlate so highly that one scale would do; the highest correlation "
-                f"is that of {first['task']} and {first['other']}, {_value(first)}"
+                "These responses do not show that any two tasks could share one scale; the highest "
+                f"correlation is that of {first['task']} and {first['other']}, {_value(first)}"
             )
         else:
             others = len(same) - 1
@@ -364,7 +364,8 @@ def _remarks(
 
 
 def _value(row: pd.Series) -> str:
-    return f"{row['correlation']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+    value, low, high = (f"{row[name]:.2f}" for name in ("correlation", "low", "high"))
+    return f"{value} ({low} to {high})".replace("-0.00", "0.00")
 
 
 def _pair(row: pd.Series) -> str:
