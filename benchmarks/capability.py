@@ -25,10 +25,9 @@ from sklearn.preprocessing import StandardScaler
 
 from common import SHARED, machine, print_table
 from itemwise.capability import CaseDifficulty, measure_capability
-from itemwise.capability.class_test import run_class_tests
+from itemwise.capability.case_splits import Cases, prepare
+from itemwise.capability.class_tests import SuccessCurve, learn_curve, run_class_tests
 from itemwise.capability.classifying import Classifier
-from itemwise.capability.curve import SuccessCurve, learn_curve
-from itemwise.capability.preparing import Cases, prepare
 
 NAMES = {1: "pulsar", 0: "non-pulsar"}
 PUBLISHED_MLC = {"pulsar": 0.12, "non-pulsar": 0.32}

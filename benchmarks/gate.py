@@ -19,7 +19,7 @@ import pandas as pd
 
 import itemwise as iw
 from common import SHARED, machine, print_table
-from itemwise.capability.rivals import OWN
+from itemwise.capability.gate_comparison import OWN
 
 SEEDS = int(sys.argv[1]) if len(sys.argv) > 1 else 100
 

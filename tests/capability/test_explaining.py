@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from itemwise import CapabilityGate, CaseDifficulty
 from itemwise.capability.coding import Coding, Grades, NormalRange, States
-from itemwise.capability.contributions import expected
+from itemwise.capability.explaining import expected
 from itemwise.errors import InputError
 
 RANDOM = np.random.default_rng(0)

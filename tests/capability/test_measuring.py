@@ -7,8 +7,13 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from itemwise import CaseDifficulty, measure_capability
-from itemwise.capability.class_test import run_class_tests
-from itemwise.capability.curve import LEAST_SLOPE, UNKNOWN, SuccessCurve, learn_curve
+from itemwise.capability.class_tests import (
+    LEAST_SLOPE,
+    UNKNOWN,
+    SuccessCurve,
+    learn_curve,
+    run_class_tests,
+)
 from itemwise.errors import InputError
 
 

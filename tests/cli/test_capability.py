@@ -6,9 +6,9 @@ import pytest
 
 from itemwise import measure_capability
 from itemwise.capability import CaseDifficulty
-from itemwise.capability.class_test import RULES
-from itemwise.capability.named import named_classifier
-from itemwise.capability.tables import case_table
+from itemwise.capability.case_features import case_table
+from itemwise.capability.class_tests import RULES
+from itemwise.capability.named_classifiers import named_classifier
 from itemwise.cli.capability import RULES as OFFERED
 
 QUICK = ["--n-resamples", 2, "--budget", 4]

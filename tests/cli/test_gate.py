@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from itemwise import load
-from itemwise.capability.tables import new_cases
+from itemwise.capability.case_features import new_cases
 from itemwise.cli import app
 
 FIT = ("gate", "fit", "cases.csv", "--target", "state", "--out", "gate.json")

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from itemwise.capability import CaseDifficulty, measure_capability
-from itemwise.capability.findings import CapabilityComparison
+from itemwise.capability.capability_result import CapabilityComparison
 from itemwise.displays import Display
 from itemwise.report import write_folder
 

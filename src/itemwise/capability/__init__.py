@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 from itemwise.lazily import lazily
 
 if TYPE_CHECKING:
+    from itemwise.capability.capability_result import Capability as Capability
     from itemwise.capability.case_difficulty import CaseDifficulty as CaseDifficulty
+    from itemwise.capability.case_splits import split_by_difficulty as split_by_difficulty
     from itemwise.capability.coding import Coding as Coding
     from itemwise.capability.coding_table import read_coding as read_coding
-    from itemwise.capability.findings import Capability as Capability
     from itemwise.capability.gate import CapabilityGate as CapabilityGate
     from itemwise.capability.measuring import measure_capability as measure_capability
     from itemwise.capability.risk import accepted as accepted
     from itemwise.capability.risk import risk_coverage as risk_coverage
-    from itemwise.capability.splitting import split_by_difficulty as split_by_difficulty
 
 _HOMES = {
-    "Capability": "findings",
+    "Capability": "capability_result",
     "CapabilityGate": "gate",
     "CaseDifficulty": "case_difficulty",
     "Coding": "coding",
@@ -29,7 +29,7 @@ _HOMES = {
     "measure_capability": "measuring",
     "read_coding": "coding_table",
     "risk_coverage": "risk",
-    "split_by_difficulty": "splitting",
+    "split_by_difficulty": "case_splits",
 }
 
 __all__ = [*_HOMES]

@@ -22,8 +22,8 @@ from sklearn.utils.validation import (
 
 from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
+from itemwise.capability.class_scale import Scale, learn_scale
 from itemwise.capability.coding import Coding, quantile_coding
-from itemwise.capability.scale import Scale, learn_scale
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.words import counted, listed

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.capability.features import category_text
+from itemwise.capability.case_features import category_text
 from itemwise.errors import InputError
 from itemwise.learning.columns import MOST_CATEGORIES, plain, plan_columns
 from itemwise.numerics.arrays import Floats

@@ -11,8 +11,8 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from itemwise.capability.case_features import category_text
 from itemwise.capability.coding import Coding, Grades, NormalRange, Rule, States
-from itemwise.capability.features import category_text
 from itemwise.errors import InputError
 from itemwise.files import readable_file
 from itemwise.tables.delimited import read_delimited

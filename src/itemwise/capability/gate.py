@@ -21,24 +21,30 @@ from sklearn.utils.validation import (
 
 from itemwise.arguments import checked_share
 from itemwise.capability.case_difficulty import CaseDifficulty
-from itemwise.capability.class_test import RULES
+from itemwise.capability.case_features import Features, as_array
+from itemwise.capability.case_splits import (
+    Cases,
+    Positions,
+    curve_notes,
+    split_by_difficulty,
+    success_curves,
+)
+from itemwise.capability.class_tests import RULES
 from itemwise.capability.classifying import Classifier, index_of, rows_at
-from itemwise.capability.deciding import Decisions, decision_frame
-from itemwise.capability.default_model import default_model
-from itemwise.capability.features import Features, as_array
+from itemwise.capability.gate_comparison import Rivals, confidence
 from itemwise.capability.limits import (
     Codes,
+    Decisions,
     acceptance_notes,
     capability_frame,
     curves_by_prediction,
+    decision_frame,
     limits_by_target,
     limits_by_test,
     unknown_notes,
 )
-from itemwise.capability.preparing import Cases, curve_notes, success_curves
+from itemwise.capability.named_classifiers import default_model
 from itemwise.capability.risk import Accepted
-from itemwise.capability.rivals import Rivals, confidence
-from itemwise.capability.splitting import Positions, split_by_difficulty
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
 
@@ -46,8 +52,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.capability.explaining import Explanation
+    from itemwise.capability.gate_comparison import GateComparison
     from itemwise.capability.risk import RiskCoverage
-    from itemwise.capability.rivals import GateComparison
 
 FOLDS = 5  # out of which it is learnt how success falls with difficulty
 
@@ -185,7 +191,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
         By their difficulty ("gate") and by the model's own confidence ("probability").
         """
-        from itemwise.capability.rivals import gate_curves
+        from itemwise.capability.gate_comparison import gate_curves
 
         return gate_curves(self, *self._judged(X, y))
 
@@ -194,13 +200,13 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
         Each at its own limit, where a target was asked for, and all at the gate's coverage.
         """
-        from itemwise.capability.rivals import compare_gate
+        from itemwise.capability.gate_comparison import compare_gate
 
         return compare_gate(self, *self._judged(X, y))
 
     def save(self, path: Any) -> Path:
         """Write the gate as .json and the model beside it as .skops; `itemwise.load` reads both."""
-        from itemwise.capability.saving import save_gate
+        from itemwise.capability.gate_files import save_gate
 
         return save_gate(self, path)
 
@@ -368,6 +374,6 @@ def _has(gate: CapabilityGate, method: str) -> bool:
 
 def load_gate(file: Path, document: Mapping[str, Any], max_bytes: int) -> CapabilityGate:
     """Restore the gate that `CapabilityGate.save` wrote."""
-    from itemwise.capability.saving import restore_gate
+    from itemwise.capability.gate_files import restore_gate
 
     return restore_gate(CapabilityGate(), file, document, max_bytes)

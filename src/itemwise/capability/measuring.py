@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.arguments import as_number, whole_number
+from itemwise.capability.capability_result import Capability
 from itemwise.capability.case_difficulty import CaseDifficulty
-from itemwise.capability.class_test import RULES, ClassTests, run_class_tests
+from itemwise.capability.case_splits import Cases, Prepared, prepare
+from itemwise.capability.class_tests import RULES, ClassTests, SuccessCurve, run_class_tests
 from itemwise.capability.classifying import Classifier, rows_at
-from itemwise.capability.curve import SuccessCurve
-from itemwise.capability.findings import Capability
-from itemwise.capability.preparing import Cases, Prepared, prepare
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.classification import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.capability.named import CLASSIFIERS, LOGISTIC
+from itemwise.capability.named_classifiers import CLASSIFIERS, LOGISTIC
 from itemwise.cli.console import Console
 from itemwise.cli.errors import NOT_CONVERGED
 from itemwise.cli.files import report_folder, write_page
@@ -86,8 +86,8 @@ def capability(
     scale = case_difficulty(coding, levels)
     folder = report_folder(out, file_of(dataset), present=False)
     from itemwise.capability import measure_capability
-    from itemwise.capability.findings import CapabilityComparison
-    from itemwise.capability.named import named_classifier
+    from itemwise.capability.capability_result import CapabilityComparison
+    from itemwise.capability.named_classifiers import named_classifier
     from itemwise.report import write_folder
 
     console = Console(quiet, json)
@@ -147,7 +147,7 @@ def case_difficulty(coding: Path | None, levels: int | None) -> CaseDifficulty:
 
 def read_cases(source: str, target: str | None, console: Console) -> tuple[Any, Any]:
     """The cases of a data set as a CaseTable, and their classes."""
-    from itemwise.capability.tables import case_table
+    from itemwise.capability.case_features import case_table
     from itemwise.datasets import load_dataset
 
     with console.progress(f"Reading {file_of(source).name}"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.capability.named import CLASSIFIERS, LOGISTIC, UNSAVED
+from itemwise.capability.named_classifiers import CLASSIFIERS, LOGISTIC, UNSAVED
 from itemwise.cli.capability import (
     RULES,
     CodingFile,
@@ -103,7 +103,7 @@ def fit(
     }
     check_targets(targets, sources=[file_of(dataset)], present=False)
     from itemwise.capability import CapabilityGate
-    from itemwise.capability.named import named_classifier
+    from itemwise.capability.named_classifiers import named_classifier
     from itemwise.learning.skops_files import skops_io
 
     skops_io()  # what is missing is said before the work, not after it
@@ -266,7 +266,7 @@ def _judged(
 
 def _rows(gate: CapabilityGate, table: pd.DataFrame) -> pd.DataFrame:
     """New cases as the gate knows them; a column called case names them."""
-    from itemwise.capability.tables import new_cases
+    from itemwise.capability.case_features import new_cases
 
     kinds = gate.kinds_
     named = table.set_index("case") if "case" in table and "case" not in kinds else table

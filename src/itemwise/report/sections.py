@@ -130,6 +130,6 @@ def _together(results: Mapping[str, Result], numbered: Callable[[], str]) -> lis
     }
     if len(models) < 2:
         return []
-    from itemwise.capability.findings import CapabilityComparison
+    from itemwise.capability.capability_result import CapabilityComparison
 
     return [section_of("Models compared", CapabilityComparison(models), numbered)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from itemwise.arguments import as_number, whole_number
-from itemwise.capability.features import NUMBER, TEXT
+from itemwise.capability.case_features import NUMBER, TEXT
 from itemwise.errors import InputError
 
 if TYPE_CHECKING:

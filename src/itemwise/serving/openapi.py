@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from itemwise.capability.features import NUMBER
+from itemwise.capability.case_features import NUMBER
 from itemwise.serving.request_rows import LARGEST, LONGEST
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.capability.features import NUMBER
+from itemwise.capability.case_features import NUMBER
 from itemwise.files import size_for_people
 from itemwise.serving.contract import Fields, Problem, RefusalError, RequestLimits
 from itemwise.words import counted

@@ -10,7 +10,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from itemwise import CapabilityGate
-from itemwise.capability.rivals import EQUAL, OWN, Rivals, confidence, selected
+from itemwise.capability.gate_comparison import EQUAL, OWN, Rivals, confidence, selected
 from itemwise.errors import InputError
 
 

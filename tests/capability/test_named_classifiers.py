@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.capability.named import CLASSIFIERS, UNSAVED, named_classifier
-from itemwise.capability.tables import case_table
+from itemwise.capability.case_features import case_table
+from itemwise.capability.named_classifiers import CLASSIFIERS, UNSAVED, named_classifier
 from itemwise.errors import InputError
 from itemwise.learning.skops_files import packed
 

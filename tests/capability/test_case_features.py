@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.capability.tables import case_table, new_cases
+from itemwise.capability.case_features import case_table, new_cases
 from itemwise.errors import InputError
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itemwise.capability.deciding import Decisions, decision_frame
+from itemwise.capability.limits import Decisions, decision_frame
 
 
 def reasons(limit, target):

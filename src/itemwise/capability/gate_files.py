@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.capability.case_difficulty import CaseDifficulty
-from itemwise.capability.features import NUMBER, TEXT, Features
+from itemwise.capability.case_features import NUMBER, TEXT, Features
+from itemwise.capability.gate_comparison import Rivals
 from itemwise.capability.limits import Limits
 from itemwise.capability.risk import Accepted
-from itemwise.capability.rivals import Rivals
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
     DAMAGED,

@@ -23,8 +23,8 @@ from itemwise.words import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from itemwise.capability.deciding import Decisions
     from itemwise.capability.gate import CapabilityGate
+    from itemwise.capability.limits import Decisions
     from itemwise.displays import Display
 
 GATE, PROBABILITY, CONFORMAL = "gate", "probability", "conformal selection"

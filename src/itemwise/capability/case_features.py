@@ -1,14 +1,15 @@
-"""The features of a gate: known by name, whatever their order, and refused by name."""
+"""The features of cases: known by name and kind, and read from tables as people keep them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from itemwise.errors import InputError
+from itemwise.learning.columns import Plan, plain, plan_columns
 from itemwise.words import listed
 
 if TYPE_CHECKING:
@@ -122,3 +123,43 @@ def _refuse_twice(frame: pd.DataFrame) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"The cases have the feature '{twice}' more than once. Keep one.")
+
+
+class CaseTable(NamedTuple):
+    """Columns that tell cases apart, as floats or texts, and what a classifier makes of them."""
+
+    features: pd.DataFrame
+    plan: Plan
+    notes: tuple[str, ...]
+
+
+def case_table(features: pd.DataFrame) -> CaseTable:
+    """The features worth learning from; constants, identifiers and free text are left out."""
+    names = [str(name) for name in features.columns]
+    rows = plain(features, texts=names)  # nobody sends a new case in days since 1970
+    plan = plan_columns(rows.frame, rows.frame)
+    if not plan.used:
+        raise InputError(
+            f"No column tells a case from another: {plan.losses}. Give at least one column of "
+            "numbers or of few categories that varies."
+        )
+    notes = [*rows.remarks, *([plan.losses] if plan.left_out else [])]
+    kept = rows.frame[[name for name in rows.frame.columns if name not in plan.left_out]]
+    return CaseTable(kept, plan, tuple(f"{note[0].upper()}{note[1:]}." for note in notes))
+
+
+def new_cases(table: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
+    """A table read anew, its columns of the kinds that a gate knows.
+
+    Categories written as numbers are texts, and truth values are numbers, as `case_table` has them.
+    """
+    import pandas as pd
+
+    found = table.rename(columns=str)
+    changed: dict[str, Any] = {}
+    for name in kinds.keys() & set(found.columns):
+        if kinds[name] == TEXT:
+            changed[name] = as_texts(found[name])
+        elif pd.api.types.is_bool_dtype(found[name]):
+            changed[name] = found[name].astype(np.float64)
+    return found.assign(**changed)

@@ -1,4 +1,4 @@
-"""The adaptive test of a classifier on the cases of one class: by information, or by steps."""
+"""The cases of one class: how success falls with difficulty, and the adaptive test on them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,70 @@ from itemwise.adaptive import (
     simulate_adaptive,
 )
 from itemwise.calibration import Calibration, known_items
-from itemwise.capability.curve import UNKNOWN, SuccessCurve
 from itemwise.errors import InputError
 from itemwise.models import TwoPL
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.success_curves import curves_of, points
 from itemwise.responses import Responses
 from itemwise.scoring import NormalPopulation
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MIN_FOR_CURVE = 10  # cases of a class
+LEAST_SLOPE, MOST_SLOPE = 0.25, 20.0
+LEAST_CHANCE = 0.05  # of falling at all, below which success is taken not to fall
+FARTHEST = 6.0  # deviations from the mean of the index, beyond which no middle is believed
+OTHERWISE = 0.25  # deviation by which the middle of another classifier, on other cases, may differ
 RULES = ("information", "steps")
-FEWEST = 5  # cases before a standard error may end a test
+MIN_CASES = 5  # before the standard error may end a test
+
+
+@dataclass(frozen=True)
+class SuccessCurve:
+    """P(right) = σ(slope (middle - difficulty)), and how far the true middle may lie from it.
+
+    As a prior of a test, `middle` and `deviation` say where the capability is expected.
+    """
+
+    slope: float = 1.0
+    middle: float = 0.0
+    deviation: float = 1.0
+    n_cases: int = 0  # from which it was learnt
+
+    def __post_init__(self) -> None:
+        numbers = np.array([self.slope, self.middle, self.deviation], dtype=np.float64)
+        if not (np.isfinite(numbers).all() and self.slope > 0 and self.deviation > 0):
+            raise InputError(
+                f"A success curve has slope {self.slope}, middle {self.middle} and deviation "
+                f"{self.deviation}; give finite numbers, slope and deviation above 0."
+            )
+
+
+UNKNOWN = SuccessCurve()  # the slope that the step rule takes for granted, and a wide prior
+
+
+def learn_curve(difficulty: Floats, right: NDArray[np.bool_]) -> SuccessCurve:
+    """The curve of cases (n_cases,) that the classifier did not learn from; else `UNKNOWN`.
+
+    Middle and slope are means over the falling curves that the cases leave possible; the deviation
+    is theirs and that of another classifier. Where hardly any of them falls, the slope is the
+    least, so that single cases tell little.
+    """
+    if len(difficulty) < MIN_FOR_CURVE or np.ptp(difficulty) == 0:
+        return UNKNOWN
+    found = curves_of(points(difficulty, right.astype(np.float64)), 0.0)
+    falls = found.slope > LEAST_SLOPE
+    if found.weight[falls].sum() < LEAST_CHANCE:
+        return SuccessCurve(LEAST_SLOPE, 0.0, FARTHEST / 3, len(difficulty))
+    weight = found.weight[falls] / found.weight[falls].sum()
+    slope = np.minimum(found.slope[falls], MOST_SLOPE)
+    middles = np.clip(found.intercept[falls] / found.slope[falls], -FARTHEST, FARTHEST)
+    middle = float(weight @ middles)
+    spread = float(np.sqrt(weight @ (middles - middle) ** 2))
+    return SuccessCurve(
+        float(weight @ slope), middle, float(np.hypot(spread, OTHERWISE)), len(difficulty)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +200,7 @@ def class_test(
     if rule != "information":
         raise InputError(f"rule is {rule!r}; choose one of {', '.join(RULES)}.")
     most = min(budget, len(difficulty))
-    precise: Any = AtLeast(min(FEWEST, most), StandardError(max_se))
+    precise: Any = AtLeast(min(MIN_CASES, most), StandardError(max_se))
     return AdaptiveTest(
         _bank(difficulty, curve),
         selector=NearestByLot(among=5),

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from itemwise import CapabilityGate, CaseDifficulty, load
-from itemwise.capability.saving import KEYS
+from itemwise.capability.gate_files import KEYS
 from itemwise.errors import FileError, InputError
 
 RANDOM = np.random.default_rng(0)
