@@ -103,7 +103,7 @@ def test_an_item_may_be_called_like_a_fact(tmp_path):
     [
         ({"task": ["a"]}, "has 1 values, but there are 3 items"),
         ({"task": "sums"}, "give one value"),
-        ({"task": {"other": 1}}, "tells of no item"),
+        ({"task": {"other": 1}}, "names no item"),
         (pd.DataFrame({"task": [1]}, index=["other"]), "no item has such a name"),
         (pd.DataFrame({"task": [1, 2]}, index=["q1", "q1"]), "twice"),
     ],

@@ -200,7 +200,7 @@ CSV_ERRORS = {
     "empty": (b"", FileError, "is empty"),
     "blank": (b"\n\n \n", ItemwiseError, r"."),
     "only blank lines": (b"\n\n\n", FileError, "nothing but blank lines"),
-    "no rows": (b"model,q1\n", FileError, "no row below it"),
+    "no rows": (b"model,q1\n", FileError, "no rows below it"),
     "no rows, long": (b"respondent,item,response\n", InputError, "empty"),
     "no items": (b"model\na\nb\n", InputError, "2 respondents × 0 items"),
     "utf-16": (WIDE.encode("utf-16"), FileError, "is UTF-16 text.*Save it as UTF-8"),
@@ -234,8 +234,8 @@ CSV_ERRORS = {
     "infinite": (b"model,q1\na,inf\n", InputError, "item 'q1' is infinite"),
     "infinite by size": (b"model,q1\na,1e999\n", InputError, "item 'q1' is infinite"),
     "negative": (b"model,q1\na,-1\n", InputError, "holds -1, but grades are not negative"),
-    "same item twice": (b"model,q,q\na,1,1\n", InputError, r"In '.*csv'.*'q' stands at pos"),
-    "same respondent twice": (b"model,q\na,1\na,1\n", InputError, "'a' stands at positions 1, 2"),
+    "same item twice": (b"model,q,q\na,1,1\n", InputError, r"In '.*csv'.*'q' is at pos"),
+    "same respondent twice": (b"model,q\na,1\na,1\n", InputError, "'a' is at positions 1, 2"),
     "no heading": (b"1,0,1\n0,0,1\n", FileError, "should name the items"),
     "same pair twice": (
         b"model,item,score\na,q,1\na,q,0\n",
@@ -325,7 +325,7 @@ JSON_ERRORS = {
     "text": ('{"subject_id": "a", "responses": {"q": "1"}}', "Line 1, item 'q' holds '1'"),
     "nested": ('{"subject_id": "a", "responses": {"q": [1]}}', "Line 1, item 'q' holds"),
     "same subject": (py_irt(("a", {"q": 1}), ("a", {"r": 1})), "Line 2 gives respondent 'a'"),
-    "same item": ('{"subject_id": "a", "responses": {"q": 1, "q": 0}}', "'q' stands there twice"),
+    "same item": ('{"subject_id": "a", "responses": {"q": 1, "q": 0}}', "'q' is repeated"),
     "deep": ("[" * 100_000, "line 1 is not valid JSON"),
     "nobody asked anything": (py_irt(("a", {})), "1 respondents × 0 items"),
     "infinite": ('{"subject_id": "a", "responses": {"q": Infinity}}', "item 'q' is infinite"),
@@ -362,7 +362,7 @@ PARQUET_ERRORS = {
         parquet_bytes(
             pa.Table.from_arrays([pa.array([1])] * 4, names=["model", "item", "item", "score"])
         ),
-        "there twice",
+        "is repeated",
     ),
     "no columns": (parquet_bytes(pa.table({})), "no columns"),
     "no rows": (parquet_bytes(pa.table({"model": pa.array([], "string"), "q": [[]][0]})), "empty"),

@@ -144,7 +144,7 @@ def test_names_become_text():
 
 def test_repeated_names_are_named_with_their_positions():
     with pytest.raises(
-        InputError, match=r"item names must differ, but 'q' stands at positions 1, 3"
+        InputError, match=r"item names must differ, but 'q' is at positions 1, 3"
     ):
         Responses([[0, 1, 0]], items=["q", "r", "q"])
     with pytest.raises(InputError, match="respondent names must differ"):
@@ -278,8 +278,8 @@ def test_every_way_pandas_stores_numbers_is_understood(column, others):
         (pd.DataFrame({"x": [1, 0], "y": ["1", "maybe"]}), "respondent '1' and item 'y'.*'maybe'"),
         (pd.DataFrame({"model": ["m"], "y": [1]}), r"frame\.set_index\('model'\)"),
         (pd.DataFrame({"x": [1], "y": [datetime(2020, 1, 1)]}), "item 'y' holds"),
-        (pd.DataFrame([[0, 1]], columns=["q", "q"]), "'q' stands at positions 1, 2"),
-        (pd.DataFrame([[0], [1]], index=["a", "a"]), "'a' stands at positions"),
+        (pd.DataFrame([[0, 1]], columns=["q", "q"]), "'q' is at positions 1, 2"),
+        (pd.DataFrame([[0], [1]], index=["a", "a"]), "'a' is at positions"),
         (pd.DataFrame([[0, -1]], dtype="int8"), "holds -1, but grades are not negative"),
         (pd.DataFrame({"x": [1], "y": [-1.0]}), "holds -1, but grades are not negative"),
         (pd.DataFrame(), "empty"),
@@ -437,9 +437,9 @@ def test_a_model_may_predict_nothing_but_nonsense():
 @pytest.mark.parametrize(
     ("truth", "predictions", "message"),
     [
-        ([1, 2], {"m": ["1", "2"]}, "'m' predicts not a single label .* like '[12]'"),
-        ([1, 2], {"ok": [1, 2], "m": ["1", "2"]}, "'m' predicts not a single label"),
-        (["a", "b"], {"m": ["A", "B"]}, "Every model predicts not a single label"),
+        ([1, 2], {"m": ["1", "2"]}, "'m' predicts no label .* like '[12]'"),
+        ([1, 2], {"ok": [1, 2], "m": ["1", "2"]}, "'m' predicts no label"),
+        (["a", "b"], {"m": ["A", "B"]}, "Every model predicts no label"),
         ([1, 2, 3], {"m": [1, 2]}, "'m' has 2 predictions, but there are 3 true labels"),
         ([1, None], {"m": [1, 2]}, "y_true has no label at position 1"),
         ([[1], [2]], {"m": [1, 2]}, "y_true has 2 dimensions"),
@@ -489,7 +489,7 @@ def test_the_kind_survives_a_selection():
         ([True], "has 1 entries, but there are 3 items"),
         ([[0]], "2 dimensions"),
         ([], "empty"),
-        ([0, 0], "'x' stands at positions 1, 2"),
+        ([0, 0], "'x' is at positions 1, 2"),
     ],
 )
 def test_bad_selections_are_explained(responses, wanted, message):

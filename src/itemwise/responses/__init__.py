@@ -1,4 +1,4 @@
-"""What was observed: the table of responses, and the files it is read from and written to."""
+"""The table of responses, and the files it is read from and written to."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""CSV and its relatives, wide or long, one row in memory at a time.
+"""Responses from delimited text, wide or long, one row in memory at a time.
 
 A row becomes a vector of int8 as soon as it is read, so that a table of 5,000 × 20,000 binary
-responses needs some hundred megabytes. Cells are numbers or nothing: nothing is evaluated.
+responses needs about a hundred megabytes. Cells are numbers or empty: nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from itemwise.tables.text_files import text_lines
 from itemwise.words import shown
 
 _BLOCK_CELLS = 1 << 16
-_SAMPLE_ROWS = 100  # by which columns of text are known
+_SAMPLE_ROWS = 100  # rows that decide which columns hold text
 _WORDS = {
     **dict.fromkeys(["", "na", "n/a", "null", "none", "<na>"], math.nan),
     "true": 1.0,
@@ -44,9 +44,9 @@ _WORDS = {
 
 
 class Numerals(dict[str, float]):
-    """What a text stands for as a number, NaN for missing; remembers what it has met.
+    """Converts text to numbers, NaN if it is missing, and remembers the results.
 
-    Raises ValueError for a text that is no number.
+    Raises ValueError for text that is not a number.
     """
 
     def __missing__(self, text: str) -> float:
@@ -55,7 +55,7 @@ class Numerals(dict[str, float]):
             value = float(text)
         except ValueError:
             value = _WORDS.get(text.strip().lower())
-        else:  # Python reads 1_0, too, and the digits of every script
+        else:  # Python also reads 1_0, and the digits of every script
             value = value if text.isascii() and "_" not in text else None
         if value is None:
             raise ValueError(text)
@@ -102,7 +102,7 @@ def _wide(path: Path, header: list[str], rows: Rows, kind: str | None, layout: s
 
 
 def _item_rows(path: Path, header: list[str], rows: Rows, kind: str | None) -> Responses:
-    """A row an item: columns that tell of it, then one a respondent."""
+    """Read one row per item: columns that describe it, then one column per respondent."""
     start = list(itertools.islice(rows, _SAMPLE_ROWS))
     width = _leading(header, [row for _, row in start])
     cells: list[list[str]] = [[] for _ in range(width)]
@@ -121,7 +121,7 @@ def _item_rows(path: Path, header: list[str], rows: Rows, kind: str | None) -> R
 
 
 def _leading(header: list[str], start: list[list[str]]) -> int:
-    """How many columns tell of items: the first, and those after it that are called so or text."""
+    """How many columns describe items: the first, and those after it called item or with text."""
     numerals, width = Numerals(), 1
     while width < len(header) - 1 and (
         is_item(header[width]) or not all(numerals.know(row[width]) for row in start)
@@ -129,8 +129,8 @@ def _leading(header: list[str], start: list[list[str]]) -> int:
         width += 1
     if len(set(header[:width])) < width:
         raise InputError(
-            f"The first {width} columns tell of items, but two of them are called "
-            "the same. Rename one."
+            f"The first {width} columns describe items, but two of them have the same name. "
+            "Rename one."
         )
     return width
 
@@ -138,7 +138,7 @@ def _leading(header: list[str], start: list[list[str]]) -> int:
 def _check_rows(path: Path, first: list[str]) -> None:
     if not first:
         raise FileError(
-            f"'{path}' has a line of names, but no row below it. Check how it was made."
+            f"'{path}' has a line of names, but no rows below it. Check how it was made."
         )
 
 
@@ -174,7 +174,7 @@ def _first_and_table(
 
 
 def _with_first(first: list[str], numerals: Numerals, table: NDArray[Any]) -> NDArray[Any]:
-    """The table with its first column, which turned out to hold responses."""
+    """The table with its first column, which holds responses too."""
     column = compact(np.fromiter((numerals[text] for text in first), np.float64))[:, None]
     if column.dtype == table.dtype:
         return np.hstack([column, table])
@@ -190,7 +190,7 @@ def _responses(
 
 
 def _collected(header: list[str], columns: LongColumns, rows: Rows) -> tuple[Collector, Found]:
-    """Responses, and what the other columns tell."""
+    """The responses, and the facts in the other columns."""
     numerals, collector, extras = Numerals(), Collector(), ExtraCells(header, columns)
     for line, row in rows:
         respondent, item, text = (row[column] for column in columns)

@@ -1,4 +1,4 @@
-"""Responses as the engines read them: compact rows, weighted, on one device."""
+"""Responses as engines read them: compact, weighted rows on one device."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import numpy as np
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_array, free_bytes
 from itemwise.numerics.blocks import row_blocks
 
-FEW_ITEMS = 20  # up to here, equal rows are so common that collapsing them pays
-STREAMED_CELLS = 1 << 17  # a float64 block that lies in a core's cache: read once or twice
+FEW_ITEMS = 20  # with so few items, equal rows are common enough to collapse
+STREAMED_CELLS = 1 << 17  # a float64 block that fits into a core's cache
 PRODUCT_CELLS = 1 << 18  # a block that keeps matrix products busy
 NODE_CELLS = 1 << 18  # posterior weights of a block
-LEAST_ROWS = 192  # fewer rows leave a matrix product waiting for memory
-DEVICE_CELLS = 1 << 28  # what a GPU takes at a time
+LEAST_ROWS = 192  # with fewer rows, a matrix product waits for memory
+DEVICE_CELLS = 1 << 28  # block size on a GPU
 
 
 class Reader(Protocol):
-    """What a model says of responses; see `MeasurementModel`."""
+    """How a model reads responses; see `MeasurementModel`."""
 
     @property
     def kind(self) -> str:
-        """The kind of responses that it explains."""
+        """The kind of responses that it models."""
 
     def read(self, cells: Array) -> Array:
-        """Responses as numbers that engines work on."""
+        """Convert responses to the numbers that engines work on."""
 
     def statistics(self, values: Array, dtype: Any) -> list[Array]:
-        """The statistics of such numbers."""
+        """Compute the statistics of such numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows as tables, one for each statistic of a response; 0 where there is none.
+    """Some rows as tables, one per statistic of a response; 0 where there is no response.
 
-    `observed` is 1 where there is a response; None where all are there.
+    `observed` is 1 where there is a response; None if all are present.
     """
 
     statistics: list[Array]  # each (n_rows, n_items)
@@ -56,8 +56,8 @@ class Block:
 class Encoded:
     """Rows of responses, each standing for `weights` respondents.
 
-    Categories are integers with -1, scores float64 with NaN, where never asked. `read` is what
-    still has to be done to `cells` before they are used; None where it is done.
+    Cells that were never asked are -1 among categories (integers) and NaN among scores (float64).
+    `read` still has to be applied to `cells` before they are used, unless it is None.
     """
 
     cells: Array  # (n_rows, n_items)
@@ -66,7 +66,7 @@ class Encoded:
     statistics: Callable[[Array, Any], list[Array]]
     binary: bool = False
     read: Callable[[Array], Array] | None = None
-    single: bool = False  # tables in float32: half the work, for a way that is still long
+    single: bool = False  # tables in float32: half the work, while the fit is far from its end
     moments: tuple[Array, Array] | None = None  # mean and covariance of complete scores
 
     @property
@@ -81,7 +81,7 @@ class Encoded:
 
     @cached_property
     def right_counts(self) -> Array:
-        """Weighted number of right responses to each item of a binary table."""
+        """Weighted number of correct responses to each item of a binary table."""
         return sum(self.weights[rows] @ self.rights(rows) for rows in self.blocks(1))
 
     @property
@@ -90,7 +90,7 @@ class Encoded:
         return "int" in str(self.cells.dtype)
 
     def blocks(self, width: int) -> list[slice]:
-        """Slices of rows for work that holds `width` numbers a row beside its responses."""
+        """Slices of rows for work that needs `width` numbers per row besides its responses."""
         n_rows, n_items = self.shape
         if not isinstance(self.cells, np.ndarray):
             at_a_time = width if self.floats is not None else n_items + width
@@ -101,7 +101,7 @@ class Encoded:
         return row_blocks(n_rows, max(LEAST_ROWS, rows))
 
     def every(self, stride: int) -> Encoded:
-        """Every `stride`-th row, standing for as many respondents as all."""
+        """Every `stride`-th row, with weights that sum to the same number of respondents."""
         if stride < 2:
             return self
         weights = self.weights[::stride]
@@ -109,9 +109,9 @@ class Encoded:
         return replace(self, cells=self.cells[::stride], weights=scaled, moments=None)
 
     def thinned(self, most: int) -> Encoded:
-        """Evenly spaced rows, at most about `most`, that stand for all; few items stay as they are.
+        """About `most` evenly spaced rows that represent all; tables of few items stay as they are.
 
-        Equal rows of few items are collapsed already, and differ too much in weight to thin.
+        Equal rows of few items are already collapsed, and differ too much in weight to thin.
         """
         n_rows, n_items = self.shape
         few = self.graded and n_items <= FEW_ITEMS
@@ -126,21 +126,21 @@ class Encoded:
     def in_single(self) -> Encoded:
         """The same categories, read in float32.
 
-        Scores stay: their statistics cancel each other. So does a GPU, which sums too many rows
-        at once.
+        Scores stay in float64, because their statistics cancel. So do tables on a GPU, which sums
+        too many rows at once.
         """
         plain = isinstance(self.cells, np.ndarray) and self.graded
         return replace(self, single=True) if plain else self
 
     def rights(self, rows: slice) -> Array:
-        """The table of a complete binary block: 1 where the response is right."""
+        """The table of a complete binary block: 1 where the response is correct."""
         if self.floats is not None:
             return self.floats[rows]
         return array_namespace(self.cells).astype(self.cells[rows], self.dtype)
 
     @cached_property
     def floats(self) -> Array | None:
-        """All of `cells` as float64, where a GPU has the room: it then reads them once a pass."""
+        """All of `cells` as float64, if a GPU has room for them."""
         n_rows, n_items = self.shape
         if self.single or not self.complete or 16 * n_rows * n_items > free_bytes(self.cells):
             return None
@@ -148,7 +148,7 @@ class Encoded:
         return xp.astype(self.cells, xp.float64)
 
     def values(self, rows: slice) -> tuple[Array, Array | None]:
-        """Some rows as numbers, 0 where never asked, and where they were asked (None: always)."""
+        """Some rows as numbers, 0 where never asked, and a mask of the asked cells (None: all)."""
         xp = array_namespace(self.cells)
         cells = self.cells[rows]
         cells = cells if self.read is None else self.read(cells)
@@ -178,9 +178,9 @@ def encode(
     collapsing: bool = True,
     lazy: bool = False,
 ) -> Encoded:
-    """Collapse equal rows where that pays, and put the table on `device`.
+    """Collapse equal rows if that saves work, and put the table on `device`.
 
-    With `lazy`, complete scores are read when they are used: right for work that reads them once.
+    With `lazy`, complete scores are converted when they are used, for work that reads them once.
     """
     n_rows, n_items = cells.shape
     if weights is None:
@@ -204,6 +204,6 @@ def collapse(cells: Array, weights: Floats) -> tuple[Array, Floats]:
 
 
 def _any_missing(cells: Array) -> bool:
-    """Whether a score is NaN; a sum is, then, and needs no table of its own."""
+    """Whether a score is NaN: the sum of its block is then NaN, without another table."""
     rows = max(1, STREAMED_CELLS // cells.shape[1])
     return any(np.isnan(cells[part].sum()) for part in row_blocks(cells.shape[0], rows))

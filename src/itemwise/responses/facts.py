@@ -1,4 +1,4 @@
-"""What is known of respondents and items beside their names: task, subject, size of a model, ..."""
+"""Facts about respondents and items: task, subject, size of a model, ..."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Fact: TypeAlias = "str | int | float | bool | None"
-Facts: TypeAlias = "dict[str, tuple[Fact, ...]]"  # by column, one entry a name
+Facts: TypeAlias = "dict[str, tuple[Fact, ...]]"  # by column, one entry per name
 GivenFacts: TypeAlias = "pd.DataFrame | Mapping[str, Any]"
 
-UNKNOWN = "unknown"  # the group of what no fact tells of
+UNKNOWN = "unknown"  # the group of a missing fact
 
 
 def as_facts(given: GivenFacts, names: Sequence[str], what: str) -> Facts:
-    """Columns in the order of `names`, from a frame by its index or from lists by position.
+    """Columns in the order of `names`: a frame is matched by its index, lists by position.
 
-    A column given as a mapping is looked up by name, too. What is not told is None.
+    A column given as a mapping is matched by name. Missing values are None.
     """
     columns: Iterable[tuple[object, Any]] = given.items()
     index = getattr(given, "index", None)
@@ -33,19 +33,19 @@ def as_facts(given: GivenFacts, names: Sequence[str], what: str) -> Facts:
         raise InputError(f"The facts name the {what} {shown(index[index.duplicated()][0])} twice.")
     if index is not None and not {str(name) for name in index} & set(names):
         raise InputError(
-            f"The facts tell of {shown(index[0] if len(index) else '')}, ..., but no {what} has "
-            f"such a name. The index of the frame names {what}s."
+            f"The facts are about {shown(index[0] if len(index) else '')}, ..., but no {what} has "
+            f"such a name. The index of the frame should name {what}s."
         )
     return {str(column): _column(str(column), values, names, what) for column, values in columns}
 
 
 def part_of(facts: Facts, places: NDArray[np.intp]) -> Facts:
-    """The facts of some of the names."""
+    """The facts at these positions."""
     return {column: tuple(values[k] for k in places) for column, values in facts.items()}
 
 
 def facts_frame(facts: Facts, names: Sequence[str], what: str) -> pd.DataFrame:
-    """A row a name, a column a fact."""
+    """One row per name, one column per fact."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -55,7 +55,7 @@ def facts_frame(facts: Facts, names: Sequence[str], what: str) -> pd.DataFrame:
 
 
 def grouped(facts: Facts, names: Sequence[str], by: object, what: str) -> tuple[str, ...]:
-    """The group of each name, as text: by a fact, a mapping, a function, or a list by position."""
+    """The group of each name as text: by a fact, a mapping, a function, or a list by position."""
     if isinstance(by, str):
         if by not in facts:
             known = ", ".join(facts) or "none"
@@ -71,7 +71,7 @@ def grouped(facts: Facts, names: Sequence[str], by: object, what: str) -> tuple[
         values = _column("by", by, names, what)
     else:
         raise InputError(
-            f"by is {shown(by)}; give the name of a fact, or one group an {what}, as a list, a "
+            f"by is {shown(by)}; give the name of a fact, or one group per {what}, as a list, a "
             "mapping or a function."
         )
     return tuple(UNKNOWN if value is None else str(value) for value in values)
@@ -82,12 +82,12 @@ def _column(column: str, values: Any, names: Sequence[str], what: str) -> tuple[
         told = {str(name): value for name, value in values.items()}
         if not told.keys() & set(names):
             raise InputError(
-                f"{shown(column)} tells of no {what} of the table; its keys are names."
+                f"{shown(column)} names no {what} of the table; its keys should be names."
             )
         return tuple(_plain(told.get(name)) for name in names)
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputError(
-            f"The fact {shown(column)} is {shown(values)}; give one value a {what}, as a list or "
+            f"The fact {shown(column)} is {shown(values)}; give one value per {what}, as a list or "
             "a mapping."
         )
     listed = tuple(_plain(value) for value in values)
@@ -100,7 +100,7 @@ def _column(column: str, values: Any, names: Sequence[str], what: str) -> tuple[
 
 
 def _plain(value: Any) -> Fact:
-    """A value that JSON can hold; None for what is missing."""
+    """A value that JSON can hold; None if it is missing."""
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
     if value is None or type(value).__name__ in ("NAType", "NaTType"):

@@ -1,4 +1,4 @@
-"""Between pandas and tables of responses. Pandas is imported where it is used."""
+"""Conversion between pandas and tables of responses. Pandas is imported where it is used."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 class Wide(NamedTuple):
-    """A table and its names; `compact` says that -1 in `values` means never asked."""
+    """A table and its names; if `compact`, -1 in `values` means never asked."""
 
     values: NDArray[Any]
     respondents: list[str]
     items: list[str]
     compact: bool
-    facts: dict[str, list[Any]]  # of items: what stands above their names
+    facts: dict[str, list[Any]]  # of items: the levels above their names
 
 
 def from_wide(frame: pd.DataFrame) -> Wide:
-    """The cells of a frame; without a copy where its columns are of one numeric type."""
+    """The cells of a frame, without a copy if its columns share one numeric type."""
     _check_frame(frame)
     respondents, (items, facts) = [str(name) for name in frame.index], _items(frame.columns)
     kinds = set(frame.dtypes)
@@ -60,7 +60,7 @@ def from_wide(frame: pd.DataFrame) -> Wide:
 
 
 def _items(columns: pd.Index[Any]) -> tuple[list[str], dict[str, list[Any]]]:
-    """Names of items, and the named levels above them; all levels together if names repeat."""
+    """Names of items, and the named levels above them; all levels joined if names repeat."""
     if columns.nlevels == 1:
         return [str(name) for name in columns], {}
     names = [str(name) for name in columns.get_level_values(-1)]
@@ -92,7 +92,7 @@ def from_long(frame: pd.DataFrame, respondent: str, item: str, response: str) ->
 def from_predictions(
     y_true: ArrayLike, predictions: Mapping[str, ArrayLike] | pd.DataFrame
 ) -> tuple[NDArray[np.int8], list[str]]:
-    """Right, wrong or missing, one row per model."""
+    """Compare predictions with true labels: right, wrong or missing, one row per model."""
     import pandas as pd
 
     truth = _labels(y_true, "y_true")
@@ -107,7 +107,7 @@ def from_predictions(
             "labels. Give {'model': y_pred} or a DataFrame with one column per model."
         )
     known, met = _distinct(truth, "y_true"), False
-    pairs = list(predictions.items())  # a frame has a length of its own, that of its columns
+    pairs = list(predictions.items())  # the length of a frame is that of its columns
     cells = np.empty((len(pairs), truth.size), dtype=np.int8)
     names = []
     for row, (name, given) in enumerate(pairs):
@@ -133,7 +133,7 @@ def from_predictions(
 def wide(
     values: NDArray[np.float64], respondents: Sequence[str], items: Sequence[str]
 ) -> pd.DataFrame:
-    """A frame with the names on its sides."""
+    """A frame with the names as index and columns."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -178,7 +178,7 @@ def _is_plain(dtype: object) -> bool:
 
 
 def _numbers(column: pd.Series[Any], where: Where) -> NDArray[Any]:
-    """One column as a numeric array, whatever way pandas stores it."""
+    """One column as a numeric array, however pandas stores it."""
     import pandas as pd
 
     if _is_plain(column.dtype):
@@ -188,7 +188,7 @@ def _numbers(column: pd.Series[Any], where: Where) -> NDArray[Any]:
         and not pd.api.types.is_complex_dtype(column.dtype)
     ):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    # NaN in columns of text comes in several guises, all of which pandas knows.
+    # NaN in columns of text has several forms, all of which pandas recognises.
     return as_numbers(column.astype(object).where(column.notna(), None).to_numpy(), where)
 
 
@@ -242,6 +242,6 @@ def _refuse_strangers(who: str, found: set[Any], known: set[Any]) -> None:
         ", ".join(shown(label) for label in list(labels)[:3]) for labels in (found, known)
     )
     raise InputError(
-        f"{who} predicts not a single label that occurs in y_true: predictions are like "
+        f"{who} predicts no label that occurs in y_true: predictions are like "
         f"{predicted}; true labels are like {true}. Use the same labels and types for both."
     )

@@ -20,7 +20,7 @@ Selection = str | slice | Sequence[str] | Sequence[int] | Sequence[bool] | NDArr
 
 
 def named(names: Iterable[object] | None, count: int, what: str) -> tuple[str, ...]:
-    """`count` different names of what there is; `item_1`, `item_2`, ... if none are given."""
+    """Check that there are `count` distinct names; without names, make `item_1`, `item_2`, ..."""
     if names is None:
         return tuple(f"{what}_{position}" for position in range(1, count + 1))
     if isinstance(names, str | bytes):
@@ -44,7 +44,7 @@ def named(names: Iterable[object] | None, count: int, what: str) -> tuple[str, .
 
 
 def positions(names: tuple[str, ...], wanted: Selection | None, what: str) -> NDArray[np.intp]:
-    """Where in `names` the selection points, in the order of the selection."""
+    """The selected positions in `names`, in the order of the selection."""
     if wanted is None:
         return np.arange(len(names))
     if isinstance(wanted, slice):
@@ -65,12 +65,12 @@ def positions(names: tuple[str, ...], wanted: Selection | None, what: str) -> ND
 
 
 def _repeated(names: Sequence[str]) -> str:
-    """The names that occur twice or more, and where: 'a' stands at positions 1 and 3."""
+    """The names that occur more than once, and where: 'a' is at positions 1 and 3."""
     places: dict[str, list[int]] = {}
     for position, name in enumerate(names, start=1):
         places.setdefault(name, []).append(position)
     repeated = [
-        f"{shown(name)} stands at positions {', '.join(f'{p:,}' for p in where[:3])}"
+        f"{shown(name)} is at positions {', '.join(f'{p:,}' for p in where[:3])}"
         + (f" and {len(where) - 3:,} more" if len(where) > 3 else "")
         for name, where in places.items()
         if len(where) > 1
@@ -113,19 +113,19 @@ def _found(chosen: list[str], names: tuple[str, ...], what: str) -> NDArray[np.i
 
 
 def row_name(place: object) -> str:
-    """What the row at this place of a data set is called as an item."""
+    """The name, as an item, of the row at this position of a data set."""
     return f"row_{place}"
 
 
 def is_numbered(index: Any) -> bool:
-    """Whether an index says nothing but the position."""
+    """Whether an index only numbers the rows from 0."""
     import pandas as pd
 
     return bool(index.equals(pd.RangeIndex(len(index))))
 
 
 def place_of(item: object, index: Any) -> int | None:
-    """Where an item stands in an index, by its name; numbered rows are called row_0, row_1, ..."""
+    """The position of an item in an index, by name; numbered rows are row_0, row_1, ..."""
     import pandas as pd
 
     if not pd.api.types.is_hashable(item) or isinstance(item, bool) or not index.is_unique:
@@ -137,14 +137,14 @@ def place_of(item: object, index: Any) -> int | None:
 
 
 def aligned(values: pd.Series[Any], index: Any, what: str) -> pd.Series[Any]:
-    """`values` in the order of `index`, NaN where it has none; refused where names do not match.
+    """Put `values` in the order of `index`, NaN where there is none; unknown names are refused.
 
-    Rows of a data set that are only numbered are known as row_0, row_1, ... as pools name them.
+    Rows of a data set that are only numbered are named row_0, row_1, ... as in pools.
     """
     if values.index.equals(index):
         return values
     if values.index.has_duplicates:
-        raise InputError(f"{what} gives an item more than one value. Give one value an item.")
+        raise InputError(f"{what} gives an item more than one value. Give one value per item.")
     names = [row_name(place) for place in index] if is_numbered(index) else list(index)
     for wanted in (list(index), names):
         if set(values.index) <= set(wanted):

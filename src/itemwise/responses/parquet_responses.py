@@ -1,9 +1,4 @@
-"""Parquet tables of responses. PyArrow is imported where it is used.
-
-The longer side of the table makes the rows: a file of ten thousand columns is slow to open. Kind,
-side and notes travel in the metadata of the file; facts of the rows are columns before the
-responses, those of the columns lie in the metadata.
-"""
+"""Responses from Parquet files, written by Itemwise or by others."""
 
 from __future__ import annotations
 
@@ -52,7 +47,7 @@ def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> R
     table = _columns(path, [*(schema.field(column) for column in columns), *others], max_bytes)
     if table.num_columns != len(roles) + len(others):
         raise InputError(
-            f"One of the columns {', '.join(map(shown, roles))} is there twice. Rename the other."
+            f"One of the columns {', '.join(map(shown, roles))} is repeated. Rename the other."
         )
     frame = table.to_pandas()
     respondent, item, response = roles
@@ -61,7 +56,7 @@ def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> R
 
 
 def _extra_fields(path: Path, schema: Any, taken: list[str], max_bytes: int) -> list[Any]:
-    """Other columns that may tell facts: plain, called once, and within the bound."""
+    """Other columns that may be facts: of plain types, not repeated, and within `max_bytes`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -110,9 +105,9 @@ def _item_rows(table: Any, first: int, kind: str | None) -> Responses:
 
 
 def _as_written(path: Path, table: Any, told: dict[bytes, bytes], kind: str | None) -> Responses:
-    """The responses that `write_parquet` wrote, with what it wrote about them."""
+    """Responses as `write_responses` wrote them, with facts and notes."""
     wanted = kind or told[KIND_KEY].decode()
-    if ABOUT_KEY not in told:  # a release before facts
+    if ABOUT_KEY not in told:  # written without facts
         return Responses.from_frame(_named_frame(table, 0), kind=wanted)
     about = _about(path, told[ABOUT_KEY])
     n_facts, by_item = about["facts"], about["rows"] == "items"

@@ -39,26 +39,29 @@ def read_responses(
 ) -> Responses:
     """Read responses from the file at `path`; the end of its name says how.
 
-    `.csv` and `.tsv` (also with `.gz`) and `.parquet` hold a wide or a long table, whose first line
-    names the columns; fields are separated by commas, semicolons or tabs, whichever fits.
-    `.jsonl` holds one respondent a line, as py-irt writes them. Text is UTF-8. An empty cell, NA,
-    NaN, null or None was never asked; True and False are 1 and 0. A folder, or a file that is the
-    log of an evaluation, is read by `read_logs`.
+    `.csv`, `.tsv` (also with `.gz`) and `.parquet` files hold a wide or a long table whose first
+    line names the columns; fields are separated by commas, semicolons or tabs, whichever fits.
+    `.jsonl` files hold one respondent per line, as py-irt writes them. Text is UTF-8. An empty
+    cell, NA, NaN, null or None means never asked; True and False are 1 and 0. A folder, or a file
+    that is an evaluation log, is read by `read_logs`.
 
-    *Long* is a table with the columns respondent (or model, subject, ... also with _id), item (or
+    A *long* table has the columns respondent (or model, subject, ... also with _id), item (or
     question, instance, also with _id) and response (or score, correct, value, grade). Other
-    columns become facts of items where all rows of an item agree, such as its task, or else of
-    respondents; the rest is ignored. Every other table is *wide*: a row per respondent, a column
-    per item. Its first column names the respondents if its heading is one of the above, name, id
-    or empty, or if anything in it is not a number (in Parquet: if it is not of a numeric type, or
-    if it is the index that pandas stored); otherwise they are named respondent_1, respondent_2, ...
-    `layout`, "wide" or "long", decides where the columns mislead; "items" is a wide table the
-    other way round: a row per item, a column per respondent. Further columns of text, or called
-    item, that stand before the respondents are facts of items; if the names of items repeat, all
-    of these make the name, as in sums/12. `kind` is that of `Responses`.
+    columns become facts of items if all rows of an item agree, such as its task, or else of
+    respondents; the rest is ignored.
 
-    `max_bytes` bounds the file, what it unpacks to, and the cells of its table. With `progress`,
-    a person who watches sees how far the reading of logs is.
+    Every other table is *wide*: one row per respondent, one column per item. Its first column
+    names the respondents if its heading is one of the above, name, id or empty, or if anything in
+    it is not a number (in Parquet: if it is not of a numeric type, or is the index that pandas
+    stored); otherwise they are named respondent_1, respondent_2, ...
+
+    Set `layout` to "wide" or "long" if the column names are misleading. "items" is a transposed
+    wide table: one row per item, one column per respondent. In it, further columns of text, or
+    called item, before the respondents are facts of items; if the names of items repeat, all of
+    these columns make the name, as in sums/12. `kind` is that of `Responses`.
+
+    `max_bytes` limits the file, its unpacked size, and the cells of its table. With `progress`, a
+    bar shows how far the reading of logs is.
 
     >>> import itemwise as iw
     >>> from pathlib import Path
@@ -81,7 +84,7 @@ def read_responses(
         return _from_table(file, kind, layout, max_bytes)
     except InputError as error:
         turned = layout != ITEM_ROWS and "respondent names must differ" in str(error)
-        hint = " Do rows hold items? Then pass layout='items'." if turned else ""
+        hint = " If rows are items, pass layout='items'." if turned else ""
         raise InputError(f"In '{path}': {error}{hint}") from error
 
 
@@ -104,7 +107,7 @@ def _unknown_suffix(path: Path) -> FileError:
     known = ", ".join((*_DELIMITED, *_PARQUET, _JSON_LINES[0]))
     return FileError(
         f"'{path}' ends in {shown(path.suffix)}, but responses are read from {known}, and from "
-        "logs of evaluations and folders of them. "
+        "evaluation logs and folders of them. "
         "Convert the file, or rename it if it is one of these."
     )
 
@@ -152,10 +155,10 @@ def _parsed(path: Path, line: int, text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, unless it says the same key twice, of which Python would keep the last."""
+    """A JSON object without repeated keys, of which Python would keep the last."""
     record: dict[str, Any] = {}
     for key, value in pairs:
         if key in record:
-            raise ValueError(f"the key {shown(key)} stands there twice")
+            raise ValueError(f"the key {shown(key)} is repeated")
         record[key] = value
     return record

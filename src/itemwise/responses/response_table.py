@@ -1,4 +1,4 @@
-"""What was observed: the table of responses, respondents by items."""
+"""The table of observed responses: respondents × items."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ class Responses:
     """Respondents × items, immutable; NaN in `values` means that the item was never asked.
 
     `kind` is "binary" (0 or 1), "graded" (whole numbers from 0) or "continuous" (any finite score).
-    Left out, it is inferred from what was observed: only 0 and 1, or nothing at all, is binary;
-    other whole numbers from 0 to 20 are graded; everything else is continuous. Negative whole
-    numbers up to 20 are refused unless `kind` is given: they are as likely a code for "missing".
+    By default it is inferred from the responses: only 0 and 1, or none at all, are binary; other
+    whole numbers from 0 to 20 are graded; everything else is continuous. Negative whole numbers up
+    to 20 are refused unless `kind` is given: they may well be a code for "missing".
 
     Text that spells a number is read as one. A C-contiguous float64 table of continuous
-    responses is shared, not copied: leave the array alone afterwards, or give a copy.
+    responses is shared, not copied: do not change the array afterwards, or give a copy.
 
-    What else is known of respondents and items (`described`) and how the table came to be
-    (`notes`) go with it; they play no part when two tables are compared.
+    Facts about respondents and items (`described`) and notes on how the table was made (`notes`)
+    stay with it; they are ignored when two tables are compared.
 
     >>> import itemwise as iw
     >>> iw.Responses([[1, 0, float("nan")], [1, 1, 0]], respondents=["small", "large"])
@@ -68,7 +68,7 @@ class Responses:
     kind: Kind
     _respondent_facts: Facts
     _item_facts: Facts
-    notes: tuple[str, ...]  # what was left out when it was read, and why
+    notes: tuple[str, ...]  # on what was left out when it was read, and why
 
     def __init__(
         self,
@@ -87,16 +87,16 @@ class Responses:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, kind: str | None = None) -> Self:
-        """The index names the respondents, the columns name the items.
+        """Make a table from a frame: the index names the respondents, the columns name the items.
 
-        Of columns with several levels, the last names items, and those above are facts of them.
+        If columns have several levels, the last names the items, and those above are their facts.
         """
         wide = frame_conversion.from_wide(frame)
         if wide.compact:
             new = cls.from_codes(wide.values, wide.respondents, wide.items, kind)
         else:
             new = cls(wide.values, wide.respondents, wide.items, kind)
-            if np.may_share_memory(new.cells, wide.values):  # the frame may change, a table may not
+            if np.may_share_memory(new.cells, wide.values):  # the frame may be changed later
                 new = cls._of(new.cells.copy(), new.kind, new.respondents, new.items)
         vars(new).update(_item_facts=as_facts(wide.facts, new.items, "item"))
         return new
@@ -112,11 +112,11 @@ class Responses:
         *,
         facts: bool = True,
     ) -> Self:
-        """One row per response, in columns of these names; a pair that has no row was never asked.
+        """Make a table from one row per response; a pair without a row was never asked.
 
-        Respondents and items come in the order in which they first appear. With `facts`, other
-        columns that are the same in all rows of an item, such as its task, become facts of items;
-        those that are the same in all rows of a respondent, facts of respondents.
+        Respondents and items are in order of appearance. With `facts`, other columns that are the
+        same in all rows of an item, such as its task, become facts of items; those that are the
+        same in all rows of a respondent become facts of respondents.
         """
         triples = frame_conversion.from_long(frame, respondent, item, response)
         new = cls.from_triples(triples, kind)
@@ -135,9 +135,9 @@ class Responses:
         predictions: Mapping[str, ArrayLike] | pd.DataFrame,
         items: Iterable[object] | None = None,
     ) -> Self:
-        """1 where a model predicts the true label; where it predicts nothing, it was never asked.
+        """1 where a model predicts the true label, else 0; without a prediction, never asked.
 
-        `predictions` maps each model to its labels; as a frame, it has a column per model.
+        `predictions` maps each model to its labels, or is a frame with one column per model.
         Labels are compared by position.
         """
         cells, respondents = frame_conversion.from_predictions(y_true, predictions)
@@ -151,7 +151,7 @@ class Responses:
         items: Iterable[object] | None = None,
         kind: str | None = None,
     ) -> Self:
-        """From cells as they are stored, -1 for never asked; the array is shared, not copied."""
+        """Make a table from stored cells, -1 for never asked; the array is shared, not copied."""
         wanted = checked_kind(kind)
         check_codes(cells)
         rows = named(respondents, cells.shape[0], "respondent")
@@ -160,7 +160,7 @@ class Responses:
 
     @classmethod
     def from_triples(cls, triples: Triples, kind: str | None = None) -> Self:
-        """From one (respondent, item, response) after the other."""
+        """Make a table from triples of respondent, item and response."""
         wanted = checked_kind(kind)
         rows = named(triples.respondents, len(triples.respondents), "respondent")
         columns = named(triples.items, len(triples.items), "item")
@@ -183,10 +183,10 @@ class Responses:
         items: GivenFacts | None = None,
         notes: Iterable[str] = (),
     ) -> Responses:
-        """The same responses, with more known of them.
+        """Return the same responses with more facts and notes.
 
-        Facts are a frame whose index holds names, or columns by name: one value each, as a list
-        in the order of the table or as a mapping from name to value.
+        Facts are a frame whose index holds names, or columns by name: each a list in the order of
+        the table, or a mapping from name to value.
 
         >>> import itemwise as iw
         >>> table = iw.Responses([[1, 0], [0, 1]], items=["q1", "q2"])
@@ -207,59 +207,59 @@ class Responses:
 
     @property
     def item_facts(self) -> pd.DataFrame:
-        """What is known of the items: a row an item, a column a fact."""
+        """Facts about the items: one row per item, one column per fact."""
         return facts_frame(self._item_facts, self.items, "item")
 
     @property
     def respondent_facts(self) -> pd.DataFrame:
-        """What is known of the respondents: a row a respondent, a column a fact."""
+        """Facts about the respondents: one row per respondent, one column per fact."""
         return facts_frame(self._respondent_facts, self.respondents, "respondent")
 
     def item_groups(self, by: object) -> tuple[str, ...]:
-        """The group of each item: by a fact, such as "task", a mapping, a function or a list."""
+        """The group of each item, `by` a fact such as "task", a mapping, a function or a list."""
         return grouped(self._item_facts, self.items, by, "item")
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Respondents, items."""
+        """The number of respondents and of items."""
         return len(self.respondents), len(self.items)
 
     @property
     def n_respondents(self) -> int:
-        """How many rows there are."""
+        """The number of respondents."""
         return len(self.respondents)
 
     @property
     def n_items(self) -> int:
-        """How many columns there are."""
+        """The number of items."""
         return len(self.items)
 
     @property
     def observed(self) -> NDArray[np.bool_]:
-        """Where an item was asked; a new mask of the full shape."""
+        """Which cells hold a response; a new mask at every call."""
         asked: NDArray[np.bool_]
         asked = ~np.isnan(self.cells) if self.kind == "continuous" else self.cells >= 0
         return asked
 
     @cached_property
     def n_missing(self) -> int:
-        """How many cells were never asked."""
+        """The number of cells without a response."""
         return self.cells.size - int(np.count_nonzero(self.observed))
 
     @property
     def complete(self) -> bool:
-        """Whether everybody was asked everything."""
+        """Whether every respondent was asked every item."""
         return self.n_missing == 0
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Float64 with NaN for never asked; a full copy, eight bytes a cell, at every call."""
+        """Float64 with NaN for never asked; a full copy, eight bytes per cell, at every call."""
         return as_floats(self.cells)
 
     def select(
         self, respondents: Selection | None = None, items: Selection | None = None
     ) -> Responses:
-        """The part with these respondents and items, in the order given; kind and facts stay.
+        """Select respondents and items, in the order given; kind and facts are kept.
 
         Each is a list of names, of positions from 0, or of True and False; or one name, or a slice.
         """
@@ -280,7 +280,7 @@ class Responses:
         return part
 
     def of_kind(self, kind: str) -> Responses:
-        """The same responses as another kind, if each of them can be one."""
+        """Return the same responses as another kind; refused if one of them cannot be of it."""
         wanted = checked_kind(kind)
         if wanted is None or wanted == self.kind:
             return self
@@ -290,11 +290,11 @@ class Responses:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per respondent, a column per item; float64 with NaN for never asked."""
+        """One row per respondent, one column per item; float64 with NaN for never asked."""
         return frame_conversion.wide(self.values, self.respondents, self.items)
 
     def to_long(self) -> pd.DataFrame:
-        """A row per observed response: respondent and item (as categories), response."""
+        """One row per observed response: respondent and item (as categories), response."""
         return frame_conversion.long(self.cells, self.observed, self.respondents, self.items)
 
     def save(self, path: PathLike) -> Path:
@@ -339,7 +339,7 @@ def _hold(
     respondents: tuple[str, ...],
     items: tuple[str, ...],
 ) -> None:
-    """Fill a new, frozen object."""
+    """Set the attributes of a new, frozen object."""
     cells = cells.view()  # the caller's own array stays writable
     cells.flags.writeable = False
     vars(responses).update(cells=cells, respondents=respondents, items=items, kind=kind)
@@ -347,7 +347,7 @@ def _hold(
 
 
 def as_responses(table: Table, kind: str | None = None) -> Responses:
-    """Responses as they are, or made from a frame or an array; of a `kind` if that is given."""
+    """Return responses as they are, or make them from a frame or an array, of a given `kind`."""
     if isinstance(table, Responses):
         return table if kind is None else table.of_kind(kind)
     if isinstance(table, str | os.PathLike):
@@ -360,14 +360,14 @@ def as_responses(table: Table, kind: str | None = None) -> Responses:
         )
     if hasattr(table, "toarray"):
         raise InputError(
-            "Responses are needed, not a sparse matrix, in which 0 and never asked are the same. "
+            "Responses are needed, not a sparse matrix, which cannot tell 0 from never asked. "
             "Give matrix.toarray(), with NaN where an item was never asked."
         )
     frame: Any = table
     if hasattr(frame, "columns") and long_columns([str(name) for name in frame.columns], "auto"):
         raise InputError(
-            "The frame has a row per response, but a table has a row per respondent and a column "
-            "per item. Use Responses.from_long(frame), which takes the names of its columns."
+            "The frame has one row per response, but a table has one row per respondent and one "
+            "column per item. Use Responses.from_long(frame), which takes the names of its columns."
         )
     found = Responses.from_frame if hasattr(frame, "columns") else Responses
     return found(frame, kind=kind)

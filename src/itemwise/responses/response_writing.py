@@ -1,4 +1,4 @@
-"""Tables of responses to files that `read_responses` reads back."""
+"""Write tables of responses to files that `read_responses` reads back."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from itemwise.files import PathLike
     from itemwise.responses.response_table import Responses
 
-# Under which the metadata of a Parquet file hold the kind of the responses, and the rest.
+# Keys in the metadata of a Parquet file: the kind of the responses, and everything else.
 KIND_KEY, ABOUT_KEY = b"itemwise.kind", b"itemwise.about"
 
 
 def write_responses(responses: Responses, path: PathLike) -> Path:
     """Write a wide table to `.csv`, `.tsv` (also with `.gz`) or `.parquet`, and return its path.
 
-    `read_responses` gives an equal object back. Parquet remembers kind, facts and notes; a text
-    file cannot: when it is read, pass `kind` where it would be inferred differently.
+    `read_responses` returns an equal object. Parquet keeps kind, facts and notes; text files do
+    not, so pass `kind` when reading one whose kind would be inferred differently.
     """
     name = Path(path).name.lower()
     try:
@@ -58,7 +58,7 @@ def write_responses(responses: Responses, path: PathLike) -> Path:
 
 
 def _write_delimited(responses: Responses, file: BinaryIO, *, delimiter: str, packed: bool) -> None:
-    # No time in the header of the archive: same responses, same bytes.
+    # Without a time in the header, the same responses give the same bytes.
     binary = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
     text = io.TextIOWrapper(binary, encoding="utf-8", newline="")
     try:
@@ -77,14 +77,14 @@ def _lines(responses: Responses, delimiter: str) -> Iterator[str]:
             cells = ("" if cell != cell else repr(cell) for cell in row.tolist())
             yield delimiter.join([_quoted(name), *cells]) + "\n"
         return
-    # The last entry is what never asked, -1, points at.
+    # The last entry is that of -1, never asked.
     numerals = [*map(str, range(int(responses.cells.max()) + 1)), ""]
     for name, row in zip(responses.respondents, responses.cells, strict=True):
         yield delimiter.join([_quoted(name), *map(numerals.__getitem__, row.tolist())]) + "\n"
 
 
 def _quoted(name: str) -> str:
-    """Always in quotes, so that no name is taken for a delimiter, a line end or nothing."""
+    """Always quote names, so that none is read as a delimiter, a line end or an empty cell."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -92,13 +92,17 @@ def _check_names(responses: Responses) -> None:
     for name in (*responses.respondents, *responses.items):
         if "\0" in name:
             raise InputError(
-                f"The name {shown(name)} holds a null character, which text files may not. "
+                f"The name {shown(name)} holds a null character, which text files cannot hold. "
                 "Rename it, or write Parquet."
             )
 
 
 def _write_parquet(responses: Responses, file: BinaryIO) -> None:
-    """A column of names, columns of facts, then responses, with nulls where it was never asked."""
+    """Write a column of names, columns of facts, then responses, null where never asked.
+
+    The longer side of the table makes the rows, because a file with ten thousand columns is slow to
+    open. Kind, side, notes and the facts of the columns go into the metadata of the file.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -125,7 +129,7 @@ def _write_parquet(responses: Responses, file: BinaryIO) -> None:
 
 
 def _fact_column(values: tuple[Fact, ...]) -> Any:
-    """One type where there is one, text otherwise."""
+    """An Arrow array of one type if possible, otherwise of text."""
     import pyarrow as pa
 
     try:

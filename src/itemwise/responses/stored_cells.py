@@ -22,7 +22,7 @@ NEVER_ASKED = -1  # in binary and graded cells; continuous cells hold NaN
 HIGHEST_INFERRED_GRADE = 20
 HIGHEST_GRADE = int(np.iinfo(np.int16).max)
 
-_BLOCK_CELLS = 1 << 20  # 8 MiB as float64: what a pass over a large table needs beside it
+_BLOCK_CELLS = 1 << 20  # 8 MiB as float64: the extra memory of a pass over a large table
 _EXPECTED = {
     "binary": "binary responses are 0 or 1",
     "graded": f"grades are whole numbers from 0 to {HIGHEST_GRADE:,}",
@@ -32,7 +32,7 @@ _HOW_TO_MISS = "Use NaN where an item was never asked"
 
 @dataclass(frozen=True)
 class Extent:
-    """What the observed responses span."""
+    """The range of the observed responses."""
 
     low: float = math.inf
     high: float = -math.inf
@@ -40,7 +40,7 @@ class Extent:
 
 
 def checked_kind(kind: str | None) -> Kind | None:
-    """The kind as given, if there is such a kind."""
+    """Return the kind, if it is a known one or None."""
     for known in KINDS:
         if kind == known:
             return known
@@ -53,9 +53,9 @@ def checked_kind(kind: str | None) -> Kind | None:
 
 
 def as_numbers(values: NDArray[Any], where: Where) -> NDArray[Any]:
-    """Numeric arrays as they are; objects and text parsed cell by cell."""
+    """Return numeric arrays as they are; parse objects and text cell by cell."""
     if values.dtype.kind in "biuf":
-        # On some machines there are wider floats; what they hold beyond float64 is infinite.
+        # Some machines have wider floats; what exceeds float64 becomes infinite.
         with np.errstate(over="ignore"):
             return values.astype(np.float64) if values.dtype.itemsize > 8 else values
     if values.dtype.kind not in "OUST":
@@ -71,7 +71,7 @@ def as_numbers(values: NDArray[Any], where: Where) -> NDArray[Any]:
 
 
 def refuse_text(cell: str, value: object, n_more: int = 0) -> NoReturn:
-    """Raise: this cell holds something that is not a number."""
+    """Raise an error: this cell holds something that is not a number."""
     raise InputError(
         f"{cell} holds {shown(value)}, which is not a number{_and_more(n_more)}. "
         f"Give 0 and 1, grades or scores as numbers. {_HOW_TO_MISS}."
@@ -79,10 +79,10 @@ def refuse_text(cell: str, value: object, n_more: int = 0) -> NoReturn:
 
 
 def coded(values: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArray[Any], Kind]:
-    """Numbers as stored cells, and their kind; NaN is what was never asked.
+    """Convert numbers to stored cells, and infer their kind; NaN means never asked.
 
-    Goes through the table block by block, so that nothing of its size is made
-    but the cells; C-contiguous float64 of the continuous kind is not even copied.
+    The table is processed in blocks, so that the cells are the only array of its size that is
+    made. C-contiguous float64 of the continuous kind is not copied.
     """
     extent = _extent(values, where)
     kind = kind or _inferred(extent, values, where)
@@ -98,7 +98,7 @@ def coded(values: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArra
 
 
 def recoded(compact: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArray[Any], Kind]:
-    """Like `coded`, for whole numbers in which -1 already says never asked; they are kept."""
+    """Like `coded`, for whole numbers in which -1 already means never asked; they are kept."""
     extent = Extent(0.0, float(compact.max(initial=0)), True)
     kind = kind or _inferred(extent, compact, where)
     if kind == "continuous":
@@ -109,7 +109,7 @@ def recoded(compact: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDA
 
 
 def as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
-    """A new float64 array in which NaN says never asked."""
+    """A new float64 array in which NaN means never asked."""
     floats = cells.astype(np.float64)
     if cells.dtype.kind != "f":
         floats[cells == NEVER_ASKED] = np.nan
@@ -117,7 +117,7 @@ def as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def compact(block: NDArray[np.float64]) -> NDArray[Any]:
-    """Floats as int8 with -1 for NaN, if that loses nothing; as they are otherwise."""
+    """Floats as int8 with -1 for NaN if that loses nothing, otherwise as they are."""
     missing = np.isnan(block)
     filled = np.where(missing, 0.0, block)
     if ((filled >= 0) & (filled <= 127) & (filled == np.floor(filled))).all():
@@ -126,7 +126,7 @@ def compact(block: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def stacked(blocks: list[NDArray[Any]], *, columns: bool = False) -> NDArray[Any]:
-    """Blocks of rows (or of columns, lying down) that `compact` made, as one; empties the list."""
+    """Join blocks of rows (or of transposed columns) made by `compact`; empties the list."""
     small = all(block.dtype == np.int8 for block in blocks)
     end = sum(map(len, blocks))
     shape = end, blocks[0].shape[1]
@@ -140,7 +140,7 @@ def stacked(blocks: list[NDArray[Any]], *, columns: bool = False) -> NDArray[Any
 
 
 def cell_finder(respondents: Sequence[str], items: Sequence[str]) -> Where:
-    """Says which cell of a table stands at a position."""
+    """Return a function that describes the cell at a position of a table."""
 
     def where(position: int) -> str:
         row, column = divmod(position, len(items))
@@ -150,7 +150,7 @@ def cell_finder(respondents: Sequence[str], items: Sequence[str]) -> Where:
 
 
 def pair_in_words(respondent: str, item: str) -> str:
-    """One cell, by its names."""
+    """Describe one cell by its names."""
     return f"The cell of respondent {shown(respondent)} and item {shown(item)}"
 
 
@@ -212,7 +212,7 @@ def _check_range(extent: Extent, values: NDArray[Any], kind: Kind, where: Where)
 def _first(
     values: NDArray[Any], test: Callable[[NDArray[Any]], NDArray[np.bool_]]
 ) -> tuple[int, int]:
-    """Where in C order the test first holds, and how many more times it does."""
+    """The first position in C order where the test holds, and how many more there are."""
     first, count = -1, 0
     for rows, block in _blocks(values):
         found = np.flatnonzero(test(block))
@@ -233,7 +233,7 @@ def _grade_type(high: float) -> type[np.signedinteger[Any]]:
 
 
 def as_table(values: ArrayLike) -> NDArray[Any]:
-    """Any rectangle as an array of two dimensions; a frame is refused."""
+    """Return any rectangle as a two-dimensional array; a frame is refused."""
     if hasattr(values, "columns") and hasattr(values, "index"):
         raise InputError(
             "values is a DataFrame, whose names would be lost. "
@@ -259,7 +259,7 @@ def as_table(values: ArrayLike) -> NDArray[Any]:
 
 
 def check_codes(cells: NDArray[Any]) -> None:
-    """Refuse what is no table of codes."""
+    """Refuse what is not a table of codes."""
     if cells.dtype not in (np.int8, np.int16) or cells.ndim != 2:
         raise InputError(
             f"cells is {cells.ndim}-dimensional and of type {cells.dtype}, but codes are a table "

@@ -19,24 +19,24 @@ Each = TypeVar("Each")
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """A table without respondents and items that have no response, and what was left out."""
+    """A table without empty rows and columns, and what was left out."""
 
     table: Responses
-    items: Bools  # of the table that was given: which of them stay
+    items: Bools  # which items of the given table are kept
     notes: tuple[str, ...]
 
     def of_items(self, each: Sequence[Each]) -> tuple[Each, ...]:
-        """Of what is known of every item given, the part that belongs to those that stay."""
+        """Select, from one value per given item, those of the items that are kept."""
         return tuple(one for one, kept in zip(each, self.items, strict=True) if kept)
 
 
 def answered(table: Responses) -> Answered:
-    """The part of a table of which something is known; refused where that is nothing."""
+    """Leave out respondents and items without a response; an empty table is refused."""
     seen = table.observed
     rows: Bools = np.asarray(seen.any(axis=1))
     columns: Bools = np.asarray(seen.any(axis=0))
     if not rows.any():
-        raise InputError("No item was answered, so that there is nothing to tell of anybody.")
+        raise InputError("The table holds no response, so there is nothing to analyse.")
     notes = []
     for kept, names, noun in (
         (rows, table.respondents, "respondent"),
@@ -44,18 +44,18 @@ def answered(table: Responses) -> Answered:
     ):
         lost = [name for name, there in zip(names, kept, strict=True) if not there]
         if lost:
-            notes.append(f"Left out, without a response: {listed(lost, noun)}.")
+            notes.append(f"Left out for lack of responses: {listed(lost, noun)}.")
     part = table.select(rows, columns) if notes else table
     return Answered(part, columns, tuple(notes))
 
 
 def rivals(scores: Table, study: str) -> Responses:
-    """Scores of at least two respondents, a row each, a column an item."""
+    """Scores of at least two respondents, one row per respondent, one column per item."""
     found = as_responses(scores, "continuous")
     if found.n_respondents < 2:
         raise InputError(
             f"{study} compares respondents, but the table has "
-            f"{counted(found.n_respondents, 'respondent')}. Give one row a respondent, "
+            f"{counted(found.n_respondents, 'respondent')}. Give one row per respondent, "
             "at least two."
         )
     return found
@@ -65,7 +65,7 @@ Ints = NDArray[np.int64]
 
 
 def copies(responses: Responses) -> Ints:
-    """The number of the group of each respondent, (n,): equal rows make a group."""
+    """The group of each respondent, (n,): respondents with equal rows form a group."""
     cells = np.nan_to_num(responses.cells, nan=-np.inf)
     _, group = np.unique(cells, axis=0, return_inverse=True)
     return np.asarray(group, dtype=np.int64).reshape(-1)
@@ -74,35 +74,35 @@ def copies(responses: Responses) -> Ints:
 def grouped_folds(groups: Ints, folds: int, random_state: int) -> Ints:
     """The fold of each respondent, (n,), of about equal sizes; no group is divided.
 
-    There are as many folds as groups at most; `said_of_folds` tells of it.
+    There are at most as many folds as groups; `said_of_folds` notes it.
     """
     sizes = np.bincount(groups)
     folds = min(folds, sizes.size)
     if folds < 2:
         raise InputError(
-            f"{counted(groups.size, 'respondent')} with one and the same responses cannot be "
-            "divided into folds. Give respondents that differ."
+            f"{counted(groups.size, 'respondent')} with identical responses cannot be divided into "
+            "folds. Give respondents that differ."
         )
     random = np.random.default_rng(random_state)
     order = random.permutation(sizes.size)
-    order = order[np.argsort(-sizes[order], kind="stable")]  # the large ones first
+    order = order[np.argsort(-sizes[order], kind="stable")]  # the largest first
     filled, fold_of = np.zeros(folds), np.zeros(sizes.size, dtype=np.int64)
     for group in order:
         fold_of[group] = filled.argmin()
         filled[fold_of[group]] += sizes[group]
-    names = random.permutation(folds)  # so that the first is not always that of the largest
+    names = random.permutation(folds)  # so that the largest group is not always in the first fold
     found: Ints = names[fold_of][groups]
     return found
 
 
 def said_of_folds(groups: Ints, folds: int) -> list[str]:
-    """Notes on copies that stay together, and on folds that respondents are too few for."""
+    """Notes on copies that stay together, and on a reduced number of folds."""
     notes, kinds = [], np.unique(groups).size
     if same := groups.size - kinds:
         notes.append(
-            f"{counted(same, 'respondent')} of {groups.size:,} responded exactly as another did; "
-            "such copies stay in one fold, and count as one for standard errors."
+            f"{counted(same, 'respondent')} of {groups.size:,} gave exactly the same responses as "
+            "another; such copies stay in one fold and count as one for standard errors."
         )
     if kinds < folds:
-        notes.append(f"{kinds} folds in place of {folds}: no more respondents differ.")
+        notes.append(f"{kinds} folds instead of {folds}: only so many respondents differ.")
     return notes

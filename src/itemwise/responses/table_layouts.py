@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 ITEM_ROWS = "items"
 LAYOUTS = ("auto", "wide", "long", ITEM_ROWS)
 
-# The heading under which Itemwise itself writes names: it says that the table is wide, whatever
-# the items are called.
+# The heading that Itemwise itself writes above names: it marks a wide table, whatever the items
+# are called.
 CORNER = "respondents"
 
 _NAMES_OF_RESPONDENTS = (
@@ -41,7 +41,7 @@ _FIRST_OF_WIDE = {*_NAMES_OF_RESPONDENTS, CORNER, "name", "id", "", "unnamed: 0"
 
 
 class LongColumns(NamedTuple):
-    """Where a long table keeps what."""
+    """The positions of the three columns of a long table."""
 
     respondent: int
     item: int
@@ -49,7 +49,7 @@ class LongColumns(NamedTuple):
 
 
 def long_columns(header: Sequence[str], layout: str) -> LongColumns | None:
-    """The three columns of a long table, or None if the table is wide."""
+    """Find the three columns of a long table; None if the table is wide."""
     plain = [_plain(name) for name in header]
     if layout in ("wide", ITEM_ROWS) or (layout == "auto" and plain[:1] == [CORNER]):
         return None
@@ -70,12 +70,12 @@ def long_columns(header: Sequence[str], layout: str) -> LongColumns | None:
 
 
 def is_item(heading: str) -> bool:
-    """Whether a column of this heading names items."""
+    """Whether a column with this heading names items."""
     return _plain(heading) in (*_NAMES_OF_ITEMS, "id")
 
 
 def names_rows(heading: str, layout: str) -> bool:
-    """Whether the first column of a wide table holds names, by its heading; that of items does."""
+    """Whether the heading of the first column of a wide table says that it holds names."""
     return layout == ITEM_ROWS or _plain(heading) in _FIRST_OF_WIDE
 
 
@@ -88,7 +88,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?")  # 007 is a name
 
 
 class Found(NamedTuple):
-    """Facts by column, each a value by name."""
+    """Facts by column, each a mapping from name to value."""
 
     of_items: dict[str, dict[str, Any]]
     of_respondents: dict[str, dict[str, Any]]
@@ -96,13 +96,13 @@ class Found(NamedTuple):
 
 @dataclass
 class _Column:
-    """The one value of each name, until a name has two."""
+    """The value of each name, until a name has two."""
 
     of_items: dict[str, str] | None = field(default_factory=dict)
     of_respondents: dict[str, str] | None = field(default_factory=dict)
 
     def add(self, respondent: str, item: str, text: str) -> bool:
-        """Note a cell; whether it can still be a fact."""
+        """Add a cell; returns whether the column can still be a fact."""
         if self.of_items is not None and self.of_items.setdefault(item, text) != text:
             self.of_items = None
         told = self.of_respondents
@@ -112,7 +112,7 @@ class _Column:
 
 
 class ExtraCells:
-    """Takes the other cells of a long table row by row; what varies is forgotten at once."""
+    """Collects the other columns of a long table row by row; what varies is dropped at once."""
 
     def __init__(self, header: Sequence[str], taken: Sequence[int]) -> None:
         self._columns = {
@@ -121,7 +121,7 @@ class ExtraCells:
         self._header = header
 
     def add(self, respondent: str, item: str, row: Sequence[str]) -> None:
-        """Note the other cells of a row."""
+        """Add the other cells of a row."""
         lost = [
             place
             for place, column in self._columns.items()
@@ -131,7 +131,7 @@ class ExtraCells:
             del self._columns[place]
 
     def found(self) -> Found:
-        """Facts of items, or else of respondents: what is the same for all is one of items."""
+        """Facts of items, or else of respondents; a constant column is a fact of items."""
         found = Found({}, {})
         for place, column in self._columns.items():
             told = column.of_items if column.of_items is not None else column.of_respondents
@@ -153,7 +153,7 @@ def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: Triples) 
     others = [name for name in frame.columns if name not in taken]
     for name in dict.fromkeys(others):
         column = frame[name]
-        if column.ndim != 1:  # a heading that is there twice
+        if column.ndim != 1:  # a repeated heading
             continue
         try:
             codes, values = pd.factorize(column)
@@ -170,7 +170,7 @@ def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: Triples) 
 def _one_each(
     codes: NDArray[np.integer[Any]], owner: NDArray[np.integer[Any]], count: int
 ) -> NDArray[np.integer[Any]] | None:
-    """The one code of each owner, -1 where none is told; None where an owner has two."""
+    """The code of each owner, -1 if it has none; None if an owner has two."""
     told = codes >= 0
     one = np.full(count, -1, dtype=np.intp)
     one[owner[told]] = codes[told]
@@ -180,8 +180,8 @@ def _one_each(
 def names_and_facts(columns: Mapping[str, Sequence[Any]]) -> tuple[list[str], dict[str, Any]]:
     """Names of items from the columns before their responses, and these columns as facts.
 
-    The column that is called item names them if it can; otherwise all together do, as in
-    sums/12. It then is the fact "id".
+    The column called item names them if its values are distinct; otherwise all columns together do,
+    as in sums/12, and that column becomes the fact "id".
     """
     headings = list(columns)
     called = next((heading for heading in headings if is_item(heading)), headings[0])
@@ -198,7 +198,7 @@ def names_and_facts(columns: Mapping[str, Sequence[Any]]) -> tuple[list[str], di
 
 
 def typed(texts: Sequence[str]) -> list[Fact]:
-    """Texts as numbers where all of them are; None for what is empty."""
+    """Texts as numbers if all of them are numbers; None for empty ones."""
     told = [text.strip() for text in texts if text.strip()]
     found = [_NUMBER.fullmatch(text) for text in told]
     if not told or not all(found):

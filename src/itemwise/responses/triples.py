@@ -1,4 +1,4 @@
-"""Responses that come one by one: who, to what, which."""
+"""Responses as triples: respondent, item, response."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from itemwise.words import shown
 
 @dataclass(frozen=True, eq=False)
 class Triples:
-    """Responses one after the other; `rows` and `columns` point into the names."""
+    """A list of responses; `rows` and `columns` are positions in the names."""
 
     respondents: Sequence[str]
     items: Sequence[str]
@@ -27,12 +27,12 @@ class Triples:
     responses: NDArray[Any]
 
     def where(self, position: int) -> str:
-        """The cell of one response, in words."""
+        """Describe the cell of one response."""
         row, column = self.rows[position], self.columns[position]
         return pair_in_words(self.respondents[row], self.items[column])
 
     def placed(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """The table with one code per triple; what no triple names was never asked."""
+        """Make the table of these codes, one per triple; all other cells were never asked."""
         shape = len(self.respondents), len(self.items)
         missing = np.nan if codes.dtype.kind == "f" else NEVER_ASKED
         try:
@@ -66,7 +66,7 @@ class Triples:
 
 @dataclass(frozen=True)
 class Collector:
-    """Takes responses as a file gives them, at sixteen bytes each."""
+    """Collects responses as they are read, at sixteen bytes each."""
 
     respondents: dict[str, int] = field(default_factory=dict)
     items: dict[str, int] = field(default_factory=dict)
@@ -75,13 +75,13 @@ class Collector:
     responses: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, respondent: str, item: str, response: float) -> None:
-        """Note one response; names are numbered as they first appear."""
+        """Add one response; names are numbered in order of appearance."""
         self.rows.append(self.respondents.setdefault(respondent, len(self.respondents)))
         self.columns.append(self.items.setdefault(item, len(self.items)))
         self.responses.append(response)
 
     def triples(self, max_bytes: int) -> Triples:
-        """What was collected, if its table, at a byte a cell, stays within `max_bytes`.
+        """Return what was collected, if its table, at one byte per cell, fits into `max_bytes`.
 
         A small file may name a million respondents and a million items.
         """

@@ -148,7 +148,7 @@ def test_copies_are_told_and_make_standard_errors_no_smaller(table):
     once, doubled = (iw.replay_adaptively(bank, part, sizes=[5]) for part in (some, twice))
     adaptive = [found.errors["mae_se"].iloc[0] for found in (once, doubled)]
     assert adaptive[0] == pytest.approx(adaptive[1], rel=1e-6)
-    assert "120 respondents of 240 responded exactly" in " ".join(doubled.notes)
+    assert "120 respondents of 240 gave exactly the same responses" in " ".join(doubled.notes)
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -295,8 +295,8 @@ def test_two_respondents_have_no_ability_and_it_is_said():
 def test_who_answered_nothing_is_left_out_and_named():
     board = iw.leaderboard([[1, 0, NAN], [NAN, NAN, NAN], [0, 1, NAN]])
     assert board.respondents == ("respondent_1", "respondent_3")
-    assert "Left out, without a response: 1 respondent (respondent_2)." in board.notes
-    assert "Left out, without a response: 1 item (item_3)." in board.notes
+    assert "Left out for lack of responses: 1 respondent (respondent_2)." in board.notes
+    assert "Left out for lack of responses: 1 item (item_3)." in board.notes
     with pytest.raises(InputError, match="nothing to tell"):
         iw.leaderboard([[NAN, NAN]])
 

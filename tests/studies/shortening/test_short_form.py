@@ -252,8 +252,8 @@ def test_who_answered_nothing_and_what_nobody_was_asked_are_left_out(table):
     wanted = iw.shorten(iw.Responses.from_frame(frame), 4, cv=2, by=["a"] * 12)
     assert found.items == wanted.items
     pd.testing.assert_frame_equal(found.error, wanted.error)
-    assert "Left out, without a response: 1 respondent (silent)." in found.notes
-    assert "Left out, without a response: 1 item (unasked)." in found.notes
+    assert "Left out for lack of responses: 1 respondent (silent)." in found.notes
+    assert "Left out for lack of responses: 1 item (unasked)." in found.notes
 
 
 def test_few_respondents_get_notes_and_intervals_that_promise_nothing():
