@@ -158,7 +158,7 @@ def test_a_layout_is_named_as_the_command_line_does(run, tmp_path):
     (tmp_path / "items.csv").write_text("topic,item,gpt,pythia\nsums,1,1,0\nsums,2,0,1\n")
     done = run("calibrate", "items.csv")
     assert done.exit_code == 3
-    assert "If rows are items? Then use --layout items." in done.stderr
+    assert "If rows are items, use --layout items." in done.stderr
 
 
 def test_a_missing_source_is_said_before_a_folder_is_made(run, tmp_path):

@@ -197,7 +197,7 @@ def test_items_that_differ_by_name_keep_it(tmp_path):
 
 def test_repeated_respondents_lead_to_the_other_layout(tmp_path):
     (tmp_path / "items.csv").write_text("topic,item,gpt\nsums,1,1\nsums,2,0\n")
-    with pytest.raises(InputError, match="Then pass layout='items'"):
+    with pytest.raises(InputError, match="If rows are items, pass layout='items'"):
         read_responses(tmp_path / "items.csv")
 
 

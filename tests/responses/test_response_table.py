@@ -143,9 +143,7 @@ def test_names_become_text():
 
 
 def test_repeated_names_are_named_with_their_positions():
-    with pytest.raises(
-        InputError, match=r"item names must differ, but 'q' is at positions 1, 3"
-    ):
+    with pytest.raises(InputError, match=r"item names must differ, but 'q' is at positions 1, 3"):
         Responses([[0, 1, 0]], items=["q", "r", "q"])
     with pytest.raises(InputError, match="respondent names must differ"):
         Responses([[0], [1]], respondents=[1, "1"])
