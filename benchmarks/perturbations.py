@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from itemwise.arguments import is_number, whole_number
 from itemwise.errors import InputError
+from itemwise.learning.deep_inputs import check_images
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.images import check_images
 from itemwise.words import counted
 
 Images: TypeAlias = NDArray[Any]

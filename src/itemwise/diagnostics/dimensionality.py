@@ -19,7 +19,7 @@ import numpy as np
 from itemwise.diagnostics.diagnosis import Diagnosis
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.blocks import evenly_spaced, workers
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.stored_cells import as_floats
 from itemwise.words import counted, listed
@@ -184,8 +184,8 @@ def _compared(
 
 def _looked_at(table: Responses) -> tuple[Floats, list[str]]:
     """Responses as numbers, thinned, without the items that are constant."""
-    rows = _spaced(table.n_respondents, MOST_RESPONDENTS)
-    columns = _spaced(table.n_items, MOST_ITEMS)
+    rows = evenly_spaced(table.n_respondents, MOST_RESPONDENTS)
+    columns = evenly_spaced(table.n_items, MOST_ITEMS)
     values = as_floats(table.cells[np.ix_(rows, columns)])
     notes = []
     if len(rows) < table.n_respondents:
@@ -197,13 +197,6 @@ def _looked_at(table: Responses) -> tuple[Floats, list[str]]:
         names = [table.items[k] for k in columns[constant]]
         notes.append(f"left out, all responses being the same: {listed(names, 'item')}")
     return values[:, ~constant], notes
-
-
-def _spaced(count: int, most: int) -> np.ndarray:
-    """At most `most` positions, evenly spaced from first to last."""
-    if count <= most:
-        return np.arange(count)
-    return np.linspace(0, count - 1, most).round().astype(int)
 
 
 def _constant(values: Floats) -> np.ndarray:

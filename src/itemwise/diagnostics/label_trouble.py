@@ -28,11 +28,12 @@ from itemwise.diagnostics.diagnosis import (
     own_or_given,
     population_nodes,
 )
+from itemwise.diagnostics.residuals import ratio
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import OnePL
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.blocks import evenly_spaced, row_blocks
 from itemwise.responses import Responses, Table
 from itemwise.responses.encoding import encode
 from itemwise.scoring.likelihood import Posterior
@@ -256,8 +257,8 @@ class _Scale:
         Residuals of independent respondents have no direction in common: the largest eigenvalue
         of their covariances is the mean one, but for chance.
         """
-        rows = _spaced(self.table.n_respondents, MOST_ROWS)
-        items = _spaced(self.table.n_items, MOST_ITEMS)
+        rows = evenly_spaced(self.table.n_respondents, MOST_ROWS)
+        items = evenly_spaced(self.table.n_items, MOST_ITEMS)
         cells = self.table.cells[np.ix_(rows, items)]
         places = np.searchsorted(self.nodes, self.ability[rows]).clip(0, len(self.nodes) - 1)
         right = np.exp(self.log_prob[1][items])[:, places].T
@@ -271,13 +272,6 @@ class _Scale:
         # weighted by its size, (1 + rows / items) times; the lesser allowance is the careful one.
         worth = np.trace(products) / largest * (1 + len(rows) / len(items))
         return float(min(worth, len(rows)))
-
-
-def _spaced(count: int, most: int) -> np.ndarray:
-    """At most `most` positions, evenly spaced from first to last."""
-    if count <= most:
-        return np.arange(count)
-    return np.linspace(0, count - 1, most).round().astype(int)
 
 
 def _evidence(scale: _Scale) -> tuple[Floats, float]:
@@ -300,7 +294,7 @@ def _evidence(scale: _Scale) -> tuple[Floats, float]:
         logs -= logs.max(axis=(0, 2), keepdims=True)
         return np.exp(logs[0]), np.exp(logs[1:])
 
-    learned = fit(_spaced(len(right), MOST_LEARNED_FROM))
+    learned = fit(evenly_spaced(len(right), MOST_LEARNED_FROM))
     curves, shares, share_wrong = _learned(*learned, before / before.sum())
     odds = [
         _log_odds(*fit(items), curves, shares, share_wrong)
@@ -408,14 +402,8 @@ def _described(
     return {
         "n": n,
         "share_right": hits / n,
-        "share_right_strong": _ratio(strong_hits, strong),
-        "share_right_weak": _ratio(weak_hits, weak),
-        "item_rest": _ratio(both - hits * rest / n, np.sqrt(np.where(spread > 1e-12, spread, 0))),
+        "share_right_strong": ratio(strong_hits, strong),
+        "share_right_weak": ratio(weak_hits, weak),
+        "item_rest": ratio(both - hits * rest / n, np.sqrt(np.where(spread > 1e-12, spread, 0))),
         "outfit": surprise / n,
     }
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """NaN where there is nothing to divide by."""
-    found: Floats = np.divide(above, below, out=np.full(len(below), np.nan), where=below > 0)
-    return found

@@ -142,31 +142,31 @@ class Fit:
     @property
     def infit(self) -> Floats:
         """Squared residuals over their variances: 1 where responses vary as they should."""
-        return _ratio(self.sums[1], self.sums[2])
+        return ratio(self.sums[1], self.sums[2])
 
     @property
     def outfit(self) -> Floats:
         """The mean of squared standardised residuals: surprises far from the difficulty count."""
-        return _ratio(self.sums[3], self.n)
+        return ratio(self.sums[3], self.n)
 
     @property
     def infit_z(self) -> Floats:
         """Infit as a standard normal deviate, about."""
-        return _cube_root(self.infit, _ratio(self.sums[5], self.sums[2] ** 2))
+        return _cube_root(self.infit, ratio(self.sums[5], self.sums[2] ** 2))
 
     @property
     def outfit_z(self) -> Floats:
         """Outfit as a standard normal deviate, about."""
-        return _cube_root(self.outfit, _ratio(self.sums[4], self.n**2) - _ratio(1.0, self.n))
+        return _cube_root(self.outfit, ratio(self.sums[4], self.n**2) - ratio(1.0, self.n))
 
     @property
     def zh(self) -> Floats:
         """The standardised log-likelihood; far below 0 where responses are unlikely."""
         spread = np.where(self.sums[7] > LEAST_SPREAD, self.sums[7], 0.0)
-        return _ratio(self.sums[6], np.sqrt(spread))
+        return ratio(self.sums[6], np.sqrt(spread))
 
 
-def _ratio(above: Floats | float, below: Floats) -> Floats:
+def ratio(above: Floats | float, below: Floats) -> Floats:
     """Above over below; NaN where below is nothing."""
     result: Floats = above / np.where(below > 0, below, np.nan)
     return result

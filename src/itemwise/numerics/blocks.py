@@ -10,6 +10,7 @@ from functools import lru_cache, reduce
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 
@@ -92,3 +93,10 @@ def fold(
     """
     dealt = [blocks[first::lanes] for first in range(min(lanes, len(blocks)))]
     return reduce(combine, run(lambda lane: reduce(combine, map(work, lane)), dealt))
+
+
+def evenly_spaced(count: int, most: int) -> NDArray[np.intp]:
+    """At most `most` of `count` positions, evenly spaced from first to last."""
+    if count <= most:
+        return np.arange(count)
+    return np.linspace(0, count - 1, most).round().astype(np.intp)

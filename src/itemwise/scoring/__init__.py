@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from itemwise.scoring.abilities import METHODS, Abilities, score_abilities
+from itemwise.scoring.abilities import METHODS, Abilities, score_abilities, staged_abilities
 from itemwise.scoring.population import HistogramPopulation, NormalPopulation, Population
-from itemwise.scoring.staged import staged_abilities
 
 __all__ = [
     "METHODS",

@@ -1,8 +1,13 @@
-"""Four estimates of ability: EAP, MAP, maximum likelihood, and Warm's weighted likelihood.
+"""Five estimates of ability: EAP, MAP, maximum likelihood, weighted likelihood, and in stages.
 
-EAP averages over the posterior. The others maximise: the best node of a grid first, so that a
+EAP averages over the posterior. The next three maximise: the best node of a grid first, so that a
 second maximum of a 3PL does no harm, then safeguarded scoring steps inside its neighbours. Where
-responses are normal, all four are weighted means.
+responses are normal, all four are weighted means. Weighted likelihood is that of Warm (1989).
+
+The staged estimate is that of decodIRT: ten groups of items, from easy to hard. Each group alone
+gives an estimate, so that the last and hardest group decides. Where a respondent gets a whole group
+right or wrong, no maximum of the likelihood exists, and the estimate goes half the way to the
+hardest or the easiest item (Dodd, 1990).
 """
 
 from __future__ import annotations
@@ -14,9 +19,9 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Floats
+from itemwise.numerics.arrays import Array, Floats
 from itemwise.numerics.blocks import workers
-from itemwise.responses.encoding import Block, Encoded
+from itemwise.responses.encoding import Block, Encoded, encode
 from itemwise.scoring.likelihood import LogLikelihood, Posterior, plan_nodes
 from itemwise.scoring.population import STANDARD, NormalPopulation, Population
 
@@ -31,6 +36,9 @@ LEAST_INFORMATION = 1e-12  # less is none: the standard error would only grow wi
 EDGE_MASS = 1e-6
 NUDGE = 1e-4
 TINY = 1e-300
+
+Work = Callable[[slice], tuple[Floats, Floats, np.ndarray]]
+GROUPS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +74,6 @@ def score_abilities(
         parts = list(run(work, data.blocks(width)))
     ability, se, at_bound = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Abilities(ability, se, at_bound.astype(bool))
-
-
-Work = Callable[[slice], tuple[Floats, Floats, np.ndarray]]
 
 
 def _weighted_mean(
@@ -215,3 +220,47 @@ def _log_warm_weight(block: Block, grid: Floats, information: Floats, bias: Floa
     slope = 0.5 * tilt / np.maximum(total, TINY)
     areas = 0.5 * (slope[:, 1:] + slope[:, :-1]) * (grid[1] - grid[0])
     return np.concatenate([np.zeros((slope.shape[0], 1)), np.cumsum(areas, axis=1)], axis=1)
+
+
+def staged_abilities(
+    cells: Array, model: MeasurementModel, coords: Floats, groups: int = GROUPS
+) -> Abilities:
+    """Ability of every row of right (1) and wrong (0) responses; -1 was never asked.
+
+    All groups have the same size; the hardest items that do not fill a group are left out. The
+    standard error is that of the last group alone, at the estimate.
+    """
+    if model.kind != "binary":
+        raise InputError(
+            f"The staged estimate is for right and wrong responses, but the model is "
+            f"{model.name}. Choose another method, such as 'eap'."
+        )
+    difficulty = model.parameters(coords)["difficulty"]
+    size = difficulty.size // groups
+    if not size:
+        raise InputError(
+            f"The staged estimate needs {groups} items or more, but there are {difficulty.size}. "
+            "Choose another method, such as 'eap'."
+        )
+    order = np.argsort(difficulty, kind="stable")[: groups * size]
+    asked = cells >= 0
+    ability = (cells == 1).sum(axis=1) / np.maximum(asked.sum(axis=1), 1)
+    at_bound = np.zeros(ability.size, dtype=bool)
+    for group in np.split(order, groups):
+        there, part = asked[:, group], cells[:, group]
+        right, wrong = (~there | (part == 1)).all(axis=1), (part != 1).all(axis=1)
+        found = _most_likely(part, model.of_items(group), coords[group])
+        found = np.where(right, 0.5 * (ability + difficulty.max()), found)
+        found = np.where(wrong, 0.5 * (ability + difficulty.min()), found)
+        some = there.any(axis=1)
+        ability = np.where(some, found, ability)
+        at_bound = np.where(some, right | wrong, at_bound)
+    last = order[-size:]
+    information = model.of_items(last).information(coords[last], ability)
+    told = (asked[:, last].T * information).sum(axis=0)
+    return Abilities(ability, 1 / np.sqrt(np.maximum(told, LEAST_INFORMATION)), at_bound)
+
+
+def _most_likely(cells: Array, model: MeasurementModel, coords: Floats) -> Floats:
+    data = encode(cells, model, collapsing=False)
+    return score_abilities(data, model, coords, method="ml").ability
