@@ -15,7 +15,7 @@ from scipy.special import expit
 
 import itemwise as iw
 from common import SHARED, best_of, machine, print_table
-from itemwise.estimation.choosing import AUTO
+from itemwise.models import AUTO
 from itemwise.studies.leaderboards.board import DOCUMENT, TASK, Board, groups_of
 from itemwise.studies.leaderboards.board_accuracy import ability_scale
 from itemwise.studies.leaderboards.board_pairs import rank_limits

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ROWS_IN_TERMINAL = 5
 ROWS_IN_NOTEBOOK = 10
+ROWS_IN_COMMAND = 12
 COLUMNS_IN_TERMINAL = 6
 COLUMNS_IN_NOTEBOOK = 12
 WIDEST_CELL = 28
@@ -101,6 +102,10 @@ class Result(ABC):
     def banks(self) -> Mapping[str, Result]:
         """Return the item banks (calibrations) behind the result, by name."""
         return {}
+
+    def preview(self) -> pd.DataFrame:
+        """Return the few rows and columns that a command shows in a terminal."""
+        return self.to_frame().iloc[:ROWS_IN_COMMAND, :COLUMNS_IN_TERMINAL]
 
     def page_tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a page shows: all, unless a result has many."""

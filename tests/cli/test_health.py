@@ -60,14 +60,14 @@ def test_a_folder_is_filled(run, table, undrawn, tmp_path):
 
 def test_a_bank_takes_the_place_of_a_calibration(run, table, tmp_path):
     bank = iw.calibrate(iw.read_responses(table), "1pl").save(tmp_path / "bank.json")
-    document = json.loads(run("health", table, "--bank", bank, "--json").stdout)
+    document = json.loads(run("health", table, "--calibration", bank, "--json").stdout)
     assert len({row["discrimination"] for row in document["items"]}) == 1
 
 
 def test_the_model_of_a_calibration_made_here_may_be_chosen(run, table, tmp_path):
     document = json.loads(run("health", table, "--model", "1pl", "--json").stdout)
     assert len({row["discrimination"] for row in document["items"]}) == 1
-    done = run("health", table, "--model", "1pl", "--bank", "bank.json")
+    done = run("health", table, "--model", "1pl", "--calibration", "bank.json")
     assert done.exit_code == 3
     assert "Leave one of them out" in done.stderr
 

@@ -47,10 +47,9 @@ def test_a_folder_gets_tables_and_figures(run, path, tmp_path):
 
 def test_json_is_one_document(run, path):
     document = json.loads(run("leaderboard", path, "--json").stdout)
-    assert [row["rank"] for row in document["board"]] == [1, 2, 3, 4, 5]
+    assert [row["rank"] for row in document["leaderboard"]] == [1, 2, 3, 4, 5]
     assert len(document["pairs"]) == 10
-    assert document["pairs"][0]["respondent"] == document["board"][0]["respondent"]
-    assert document["leaders"][0] == document["board"][0]["respondent"]
+    assert document["pairs"][0]["respondent"] == document["leaderboard"][0]["respondent"]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_json_is_one_document(run, path):
         (("--by", "topic"), 3, "no fact 'topic'"),
         (("--cluster", "book"), 3, "no fact 'book'"),
         (("--alpha", "2"), 3, "alpha is 2"),
-        (("--average", "models"), 2, "not one of items, tasks"),
+        (("--average", "models"), 3, "average is 'models'"),
         (("--out", "board.csv"), 3, "Name a folder"),
         (("--by", "task", "--by-prefix", "/"), 3, "Leave one of them out"),
         (("--by-prefix", "/"), 3, "in no name of an item; the first is 'item_1'"),
@@ -97,7 +96,7 @@ def test_tasks_come_from_names_or_from_a_table(run, table, tmp_path):
     ):
         done = run("leaderboard", *source, *words)
         assert done.exit_code == 0, done.stderr
-        board = json.loads(done.stdout)["board"]
+        board = json.loads(done.stdout)["leaderboard"]
         assert [row["accuracy"] for row in board] == pytest.approx(wanted)
 
 

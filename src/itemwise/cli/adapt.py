@@ -12,14 +12,13 @@ from itemwise.cli.console import Console
 from itemwise.cli.files import (
     bank_or_responses,
     check_targets,
-    page_of,
+    finish,
     report_folder,
-    write_page,
 )
 from itemwise.cli.grouping import check_facts, with_facts
 from itemwise.cli.options import Items, Json, Kind, Layout, ModelOrAuto, Quiet, Seed, choice
 from itemwise.errors import InputError
-from itemwise.estimation.choosing import AUTO
+from itemwise.models import AUTO
 from itemwise.studies.evaluation.adaptive_replay import SIZES
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from itemwise.responses import Responses
 
 LM_EVAL, INSPECT = "--lm-eval", "--inspect"
-SHOWN = ["method", "n_items", "mae", "mae_se", "spearman", "coverage", "coverage_widened"]
 
 Source = Annotated[
     Path | None,
@@ -92,7 +90,6 @@ def adapt(
     check_targets(targets, sources=[path for path in (source, replay, items) if path])
     folder = None if out is None else report_folder(out, source)
     import itemwise as iw
-    from itemwise.report import write_folder
 
     console = Console(quiet, json)
     given, recorded = bank_or_responses(source, layout, kind), None
@@ -116,25 +113,16 @@ def adapt(
             random_state=seed,
             progress=report,
         )
-    files = []
-    if folder is not None:
-        with console.progress("Drawing"):
-            files = write_folder(found, folder)
-            settings = {"selector": selector, "model": model, "cv": cv, "seed": seed}
-            files.append(write_page(folder, found, "Adaptive evaluation", settings))
-    table = found.errors.set_index("method")
-    console.finding(
+    finish(
+        console,
         found,
-        table,
         folder,
-        shown=found.errors[SHOWN].set_index("method").round(3),
-        written={"Tables and figures": folder, "Report": page_of(folder)},
+        "Adaptive evaluation",
+        {"selector": selector, "model": model, "cv": cv, "random_state": seed},
         respondents=found.n_respondents,
         items=found.n_items,
-        files=files,
         lm_eval=lm_eval,
         inspect=inspect,
-        errors=table,
     )
     if chosen:
         size = int(found.errors["n_items"].max())

@@ -8,21 +8,24 @@ from typing import Annotated, Any
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import BANK, TABLE, check_targets, write_table
+from itemwise.cli.files import BANK, NOT_CONVERGED, TABLE, check_targets, write_table
 from itemwise.cli.options import (
-    Engine,
     Jobs,
     Json,
     Kind,
     Layout,
-    Method,
     ModelOrAuto,
     Priors,
     Quiet,
     Scores,
+    choice,
 )
-from itemwise.estimation.choosing import AUTO
+from itemwise.estimation import ENGINES
+from itemwise.models import AUTO
+from itemwise.scoring import METHODS
+
+Engine = Annotated[str, choice("--engine", names=ENGINES, text="How items are found.")]
+Method = Annotated[str, choice("--method", names=METHODS, text="Estimate of ability.")]
 
 
 def calibrate(

@@ -9,8 +9,7 @@ import typer
 
 from itemwise.capability.named_classifiers import CLASSIFIERS, LOGISTIC
 from itemwise.cli.console import Console
-from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import report_folder, write_page
+from itemwise.cli.files import NOT_CONVERGED, report_folder, write_page
 from itemwise.cli.options import Json, Quiet, Seed, choice, choices
 from itemwise.errors import InputError
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.decode import Binary, Target, TestSize, TimeLimit
-from itemwise.cli.errors import NOT_CONVERGED, resumable
-from itemwise.cli.files import write_page
-from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed
+from itemwise.cli.decode import Binary, Pool, Target, TestSize, TimeLimit
+from itemwise.cli.errors import resumable
+from itemwise.cli.files import NOT_CONVERGED, write_page
+from itemwise.cli.options import Jobs, Json, Quiet, Seed
 from itemwise.files import make_folder
 from itemwise.pools.pool import POOLS
 

@@ -49,7 +49,8 @@ class Console:
     def table(self, frame: pd.DataFrame) -> None:
         """A whole table for the next program: what a command makes when it writes no file."""
         if not self.json:
-            tell(frame.to_csv(lineterminator="\n"), nl=False)
+            named = any(name is not None for name in frame.index.names)
+            tell(frame.to_csv(lineterminator="\n", index=named), nl=False)
 
     def document(self, content: Mapping[str, Any]) -> None:
         """The one JSON document that `--json` promises; frames become lists of records."""

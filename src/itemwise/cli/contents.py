@@ -1,7 +1,8 @@
 """The table of contents: every command in one line, so that help imports none of them.
 
-A command `name` is the function `name`, or the group of commands `group`, of the module
-`itemwise.cli.name`; the first line of its help is the line that stands here.
+A command of `CONTENTS` is the function of that name, or the group of commands `group`, in the
+module of that name; all others are made from the registry of studies. The first line of a
+command's help is the line in the table.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from itemwise.studies import STUDIES
 
 EXIT_CODES = (
     "Exit codes: 0 fine; 2 wrong usage; 3 bad input, explained on stderr; "
@@ -35,15 +38,10 @@ CONTENTS: dict[str, dict[str, str]] = {
     },
     "Language models": {
         "read": "Read evaluation logs of language models into one table of responses.",
-        "leaderboard": "Rank respondents, with intervals of accuracy, ability and rank, and say "
-        "who is really better.",
-        "health": "Say which items of a benchmark need a look, and how much it still tells.",
         "shorten": "Choose a few items that predict the score on all of them, and say how far off "
         "they are.",
         "adapt": "Simulate adaptive evaluation on recorded responses: how well a few items "
         "foretell all.",
-        "tasks": "Say which tasks measure the same: one scale a task, and correlations between "
-        "them.",
         "link": "Put a new version of a benchmark, or new items, on the scale of an old item bank.",
     },
     "Algorithms": {
@@ -65,36 +63,51 @@ CONTENTS: dict[str, dict[str, str]] = {
 }
 
 
+def contents() -> dict[str, dict[str, str]]:
+    """Return all commands by heading: those written by hand, and those of the registry."""
+    found = {panel: dict(lines) for panel, lines in CONTENTS.items()}
+    for study in STUDIES.values():
+        if study.command:
+            found.setdefault(study.panel, {}).setdefault(study.command, study.help)
+    return found
+
+
 class Contents(TyperGroup):
-    """A group that lists its commands from the table, and imports one when it is run."""
+    """A group that lists its commands without importing them, and imports one when it is run."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All names, in the order of the table."""
+        """Return all names, in the order of the headings."""
         del ctx
-        return [name for lines in CONTENTS.values() for name in lines]
+        return [name for lines in contents().values() for name in lines]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The line of a command, which is all that help needs."""
+        """Return the line of a command, which is all that help needs."""
         del ctx
-        for panel, lines in CONTENTS.items():
+        for panel, lines in contents().items():
             if cmd_name in lines:
                 return TyperCommand(cmd_name, help=lines[cmd_name], rich_help_panel=panel)
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command itself, once it is asked for by name."""
+        """Return the command itself, once it is asked for by name."""
         name, found, rest = super().resolve_command(ctx, args)
         return name, found if name is None else loaded(name), rest
 
 
 def loaded(name: str) -> Any:
-    """A command, or a group of commands, from its module."""
-    module = import_module(f"itemwise.cli.{name}")
-    if hasattr(module, "group"):
-        made = typer.main.get_command(module.group)
+    """Return a command, or a group of commands."""
+    alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+    if any(name in lines for lines in CONTENTS.values()):
+        module = import_module(f"itemwise.cli.{name}")
+        if hasattr(module, "group"):
+            alone = module.group
+        else:
+            alone.command(name, epilog=EXIT_CODES)(getattr(module, name))
     else:
-        alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-        alone.command(name, epilog=EXIT_CODES)(getattr(module, name))
-        made = typer.main.get_command(alone)
+        from itemwise.cli.study_commands import study_command
+
+        function = next(each for each, study in STUDIES.items() if study.command == name)
+        alone.command(name, epilog=EXIT_CODES)(study_command(function))
+    made = typer.main.get_command(alone)
     made.name, made.epilog = name, EXIT_CODES
     return made

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.errors import NOT_CONVERGED, resumable
-from itemwise.cli.files import page_of, write_page
-from itemwise.cli.options import Jobs, Json, Pool, Quiet, Seed, choice
+from itemwise.cli.errors import resumable
+from itemwise.cli.files import NOT_CONVERGED, page_of, write_page
+from itemwise.cli.options import Jobs, Json, Quiet, Seed, choice
 from itemwise.errors import InputError
 from itemwise.files import make_folder
 from itemwise.models import MODELS
+from itemwise.pools.pool import POOLS
 from itemwise.scoring import METHODS
 from itemwise.studies.benchmarks import ORDERS, SCORES
 
@@ -87,6 +88,7 @@ AsResponses = Annotated[
     bool,
     typer.Option("--responses", help="The files are tables of right and wrong; nothing is run."),
 ]
+Pool = Annotated[str, choice("--pool", names=POOLS, text="Classifiers that answer.")]
 
 
 def decode(

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import check_sources, write_page
+from itemwise.cli.files import NOT_CONVERGED, check_sources, write_page
 from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Priors, Quiet, Scores
-from itemwise.estimation.choosing import AUTO
 from itemwise.files import make_folder
+from itemwise.models import AUTO
 
 
 def diagnose(

@@ -17,7 +17,6 @@ from itemwise.cli.contents import Contents
 from itemwise.errors import ItemwiseError
 
 BAD_INPUT = 3
-NOT_CONVERGED = 4
 INTERRUPTED = 130
 DEBUG = "--debug"
 _LAYOUT = re.compile(r"(?:pass )?layout='(\w+)'")  # as one says it in Python

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from itemwise.cli.console import typed
+import typer
+
+from itemwise.cli.console import Console, typed
 from itemwise.errors import FileError, InputError
 from itemwise.files import check_present, check_writable, make_folder, write_bytes
 
@@ -15,12 +17,14 @@ if TYPE_CHECKING:
 
     from itemwise.calibration import Calibration
     from itemwise.responses import Responses
+    from itemwise.results import Result
 
 _WRITERS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {
     ".csv": lambda frame: frame.to_csv(lineterminator="\n").encode(),
     ".parquet": lambda frame: frame.reset_index().to_parquet(index=False),
 }
 
+NOT_CONVERGED = 4  # exit code
 REPORT = "report.html"  # what commands call their page
 FIGURE = (".png", ".svg", ".pdf")
 BANK = (".json", ".parquet")
@@ -119,6 +123,40 @@ def write_page(
         instances=instances,
         command=typed(),
     )
+
+
+def finish(
+    console: Console,
+    found: Result,
+    folder: Path | None,
+    title: str,
+    settings: Mapping[str, Any],
+    **more: Any,
+) -> None:
+    """End a command that shows one result: files, text, JSON, and the exit code.
+
+    With a `folder`, tables, figures, item banks and a page are written to it; without, the main
+    table is printed as CSV. `more` goes into the document of --json.
+    """
+    tables, files = found.tables(), []
+    if folder is not None:
+        from itemwise.report import write_folder
+
+        with console.progress("Drawing"):
+            files = write_folder(found, folder)
+            files.append(write_page(folder, found, title, settings))
+    console.finding(
+        found,
+        next(iter(tables.values())),
+        folder,
+        shown=found.preview().round(3),
+        written={"Tables and figures": folder, "Report": page_of(folder)},
+        files=files,
+        **tables,
+        **more,
+    )
+    if not all(getattr(bank, "converged", True) for bank in found.banks().values()):
+        raise typer.Exit(NOT_CONVERGED)
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

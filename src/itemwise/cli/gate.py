@@ -20,8 +20,7 @@ from itemwise.cli.capability import (
     read_cases,
 )
 from itemwise.cli.console import Console
-from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import FIGURE, TABLE, check_targets, write_table
+from itemwise.cli.files import FIGURE, NOT_CONVERGED, TABLE, check_targets, write_table
 from itemwise.cli.options import Json, Quiet, Seed, choice
 from itemwise.errors import InputError
 

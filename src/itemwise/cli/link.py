@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.errors import NOT_CONVERGED
 from itemwise.cli.files import (
     BANK,
     FIGURE,
+    NOT_CONVERGED,
     TABLE,
     bank_or_responses,
     check_targets,

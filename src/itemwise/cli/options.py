@@ -8,13 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from itemwise.estimation.calibrating import ENGINES
-from itemwise.estimation.choosing import AUTO
-from itemwise.models import MODELS
-from itemwise.pools.pool import POOLS
+from itemwise.models import AUTO, MODELS
 from itemwise.responses.stored_cells import KINDS
 from itemwise.responses.table_layouts import LAYOUTS
-from itemwise.scoring import METHODS
 
 
 def _one_of(names: Collection[str]) -> Callable[[str], str]:
@@ -75,12 +71,10 @@ ModelOrAuto = Annotated[
     str,
     choice("--model", "-m", names=[AUTO, *MODELS], text="Response function of items."),
 ]
-Engine = Annotated[str, choice("--engine", names=ENGINES, text="How items are found.")]
 Priors = Annotated[
     str,
     choice("--priors", names=("default", "none"), text="none: plain maximum likelihood."),
 ]
-Method = Annotated[str, choice("--method", names=METHODS, text="Estimate of ability.")]
 Layout = Annotated[
     str, choice("--layout", names=LAYOUTS, text="If names mislead; items: a row an item.")
 ]
@@ -101,7 +95,6 @@ Items = Annotated[
     Path | None,
     typer.Option("--items", help="Table of facts of items: a column item, and one a fact."),
 ]
-Pool = Annotated[str, choice("--pool", names=POOLS, text="Classifiers that answer.")]
 Jobs = Annotated[
     int,
     typer.Option(

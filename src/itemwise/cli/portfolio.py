@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 import typer
 
 from itemwise.cli.console import Console
-from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import check_sources, page_of, report_folder, write_page
+from itemwise.cli.files import NOT_CONVERGED, check_sources, page_of, report_folder, write_page
 from itemwise.cli.options import Json, Layout, Quiet, Seed, choice
 from itemwise.datasets.aslib_description import Better as BetterName
 from itemwise.errors import InputError

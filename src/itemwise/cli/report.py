@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from itemwise.cli.console import Console, typed
-from itemwise.cli.errors import NOT_CONVERGED
-from itemwise.cli.files import check_targets
+from itemwise.cli.files import NOT_CONVERGED, check_targets
 from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet
-from itemwise.estimation.choosing import AUTO
+from itemwise.models import AUTO
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from itemwise.cli.calibrate import Method
 from itemwise.cli.console import Console
 from itemwise.cli.files import TABLE, check_targets, read_bank, write_table
-from itemwise.cli.options import Bank, Json, Kind, Layout, Method, Quiet, Scores
+from itemwise.cli.options import Bank, Json, Kind, Layout, Quiet, Scores
 
 
 def score(

@@ -24,7 +24,7 @@ from itemwise.cli.options import (
     choice,
 )
 from itemwise.errors import InputError
-from itemwise.estimation.choosing import AUTO
+from itemwise.models import AUTO
 from itemwise.studies.shortening.short_form import METHODS
 
 SHORT = (".json",)

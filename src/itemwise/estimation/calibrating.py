@@ -10,14 +10,14 @@ import numpy as np
 
 from itemwise.calibration import HELD, Calibration
 from itemwise.errors import InputError
-from itemwise.estimation.choosing import AUTO, find_preset, pick_model
+from itemwise.estimation.choosing import find_preset, pick_model
 from itemwise.estimation.em import EM
 from itemwise.estimation.engine import Engine, Fit
 from itemwise.estimation.held_items import check_engine, held_note, items_held
 from itemwise.estimation.joint import Joint
 from itemwise.estimation.remarks import flag_notes, item_flags, table_notes
 from itemwise.estimation.shojima import Shojima
-from itemwise.models import MeasurementModel, Prior, with_priors
+from itemwise.models import AUTO, MeasurementModel, Prior, with_priors
 from itemwise.numerics.arrays import Floats
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses

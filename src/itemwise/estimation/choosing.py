@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itemwise.errors import InputError
 from itemwise.estimation.engine import Engine
 from itemwise.estimation.shojima import Shojima
-from itemwise.models import Continuous, MeasurementModel, find_model
+from itemwise.models import AUTO, Continuous, MeasurementModel, find_model
 from itemwise.responses import Responses
 
-AUTO = "auto"
 PICKS = {
     "binary": ("2pl", "responses are right or wrong; where guessing matters, ask for '3pl'"),
     "graded": ("graded", "responses are grades; the other model of grades is 'gpcm'"),

@@ -15,12 +15,15 @@ from itemwise.models.measurement import Coordinate, MeasurementModel
 from itemwise.models.partial_credit import PartialCredit
 from itemwise.models.priors import Beta, Normal, Prior
 
+AUTO = "auto"  # the model is chosen by the kind of responses
+
 MODELS: dict[str, type[MeasurementModel]] = {
     model.name: model
     for model in (OnePL, TwoPL, ThreePL, FourPL, Graded, PartialCredit, Continuous, BetaResponse)
 }
 
 __all__ = [
+    "AUTO",
     "MODELS",
     "Beta",
     "BetaResponse",

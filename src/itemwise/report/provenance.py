@@ -75,6 +75,6 @@ def _call(result: Result) -> str | None:
     from itemwise.studies import STUDIES
 
     last = module.rpartition(".")[2]
-    found = next((name for name, home in STUDIES.items() if home == last), last)
+    found = next((name for name, study in STUDIES.items() if kind in study.names), last)
     public = getattr(import_module("itemwise"), "__all__", ())
     return f"iw.{found}(...)" if found in public else None

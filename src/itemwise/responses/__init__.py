@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from itemwise.responses.logs import LogReading, read_logs
-from itemwise.responses.response_reading import read_responses
-from itemwise.responses.response_table import Responses, Table, as_responses
-from itemwise.responses.response_writing import write_responses
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "LogReading",
-    "Responses",
-    "Table",
-    "as_responses",
-    "read_logs",
-    "read_responses",
-    "write_responses",
-]
+from itemwise.lazily import lazily
+
+if TYPE_CHECKING:
+    from itemwise.responses.logs import LogReading as LogReading
+    from itemwise.responses.logs import read_logs as read_logs
+    from itemwise.responses.response_reading import read_responses as read_responses
+    from itemwise.responses.response_table import Responses as Responses
+    from itemwise.responses.response_table import Table as Table
+    from itemwise.responses.response_table import as_responses as as_responses
+    from itemwise.responses.response_writing import write_responses as write_responses
+
+_HOMES = {
+    "LogReading": "logs",
+    "Responses": "response_table",
+    "Table": "response_table",
+    "as_responses": "response_table",
+    "read_logs": "logs",
+    "read_responses": "response_reading",
+    "write_responses": "response_writing",
+}
+
+__all__ = [*_HOMES]
+
+
+__getattr__ = lazily(__name__, _HOMES)

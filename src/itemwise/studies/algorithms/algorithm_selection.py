@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["AlgorithmSelector", "SelectorEvaluation", "evaluate_selectors"]
+
 VIRTUAL = "virtual best"
 REFERENCES = (VIRTUAL, SINGLE)
 PENALTY = 10.0  # PAR10

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["PortfolioComparison", "compare_portfolios"]
+
 SINGLE = "single best"  # the algorithm with the best mean on the training problems
 FOLDS = 10
 BEST_MEMBER, MEAN_MEMBER = "best member", "mean member"

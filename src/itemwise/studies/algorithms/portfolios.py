@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["ChosenPortfolio", "Portfolio", "portfolio"]
+
 Model = Literal["continuous", "graded"]
 MODELS: tuple[Model, ...] = ("continuous", "graded")
 CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80

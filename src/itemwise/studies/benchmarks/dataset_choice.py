@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["ChosenDatasets", "choose_datasets"]
+
 LEAST_DATASETS = 3
 RANGE = (0.025, 0.975)
 LEVEL = 0.05

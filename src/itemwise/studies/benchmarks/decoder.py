@@ -19,10 +19,9 @@ from itemwise.datasets import Dataset, Split, load_datasets, metadata, split_dat
 from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation import calibrate
-from itemwise.estimation.choosing import AUTO
 from itemwise.estimation.remarks import FEW_RESPONDENTS
 from itemwise.files import file_name_of
-from itemwise.models import MeasurementModel, find_model
+from itemwise.models import AUTO, MeasurementModel, find_model
 from itemwise.numerics.intervals import wilson
 from itemwise.pools import Answers, Pool, find_pool, run_pool
 from itemwise.pools.paper import OPTIMAL, PESSIMAL
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
 
     from itemwise.files import PathLike
     from itemwise.numerics.arrays import Array
+
+__all__ = ["BenchmarkDecoding", "Limits", "decode_benchmark", "decode_responses"]
 
 STAGED = "staged"
 

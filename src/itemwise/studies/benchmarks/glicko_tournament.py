@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["Tournament", "tournament"]
+
 # Names in the order of play, or a value for each name (played lowest first).
 Order: TypeAlias = "str | Sequence[str] | Mapping[str, float] | pd.Series[float] | None"
 

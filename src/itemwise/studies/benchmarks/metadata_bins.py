@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["MetadataBins", "probability_by_metadata"]
+
 Parts: TypeAlias = tuple[tuple[str, ...], ...]  # data sets by bin
 
 SUMMARIES = ("difficulty_mean", "discrimination_mean", "guessing_mean")

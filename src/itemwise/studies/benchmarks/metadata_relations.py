@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["MetadataRelations", "relate_metadata"]
+
 # One row per data set, or a mapping from names to what itemwise.datasets.metadata returns.
 Metadata: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, float]]"
 PARAMETERS = ("difficulty", "discrimination", "guessing", "slip")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["SubsetComparison", "compare_subsets"]
+
 # Name: the column that orders the data sets, and which of them are played.
 ORDERS = {
     "by difficulty": ("difficulty_mean", "all"),

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
     from itemwise.files import PathLike
 
+__all__ = ["ClassifierComparison", "compare_classifiers"]
+
 TUNED = "tuned"
 FILTERED = "_filtered"  # suffix of columns without items of negative discrimination
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["ConfusionCurves", "enrich_confusion"]
+
 CURVE_POINTS = 61
 CURVE_REACH = 4.0  # population standard deviations
 MOST_FIGURES = 3  # of single models on a page

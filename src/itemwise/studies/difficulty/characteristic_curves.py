@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["CharacteristicCurves", "characteristic_curves"]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CharacteristicCurves(Result):

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["ConfidenceByDifficulty", "confidence_by_difficulty"]
+
 FEWEST_DRAWS = 20
 
 

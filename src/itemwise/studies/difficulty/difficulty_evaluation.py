@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
     from itemwise.learning.columns import Plan
 
+__all__ = ["DifficultyEvaluation", "evaluate_difficulty"]
+
 ALL = "all items"
 WITHOUT_NEGATIVE = "without negative"  # all items but those of negative discrimination
 FEWEST = 4  # items in a test fold; with fewer, ranks say nothing

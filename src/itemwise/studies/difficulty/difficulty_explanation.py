@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
     from itemwise.learning.columns import Plan
 
+__all__ = ["DifficultyExplanation", "explain_difficulty"]
+
 FEWEST = 20  # items
 LEAST = 1e-9  # importance; less is rounding error
 FEWEST_TO_RANK = 3  # features; with fewer, rankings agree by chance

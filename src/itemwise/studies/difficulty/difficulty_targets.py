@@ -28,6 +28,8 @@ from itemwise.words import counted, listed
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["DifficultyTargets", "difficulty_targets"]
+
 LEAST_SPREAD = 0.5  # of abilities in a batch, relative to the median; less means too few items
 METHODS = (*MODELS, AVERAGE_ERROR)
 TREATMENTS = ("keep", "clip", "drop")

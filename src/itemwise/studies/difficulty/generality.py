@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["Generality", "generality"]
+
 # The standard deviation of a logistic distribution of unit scale.
 DEVIATION = math.pi / math.sqrt(3.0)
 FEWEST_DRAWS = 20

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["ModelSelection", "select_models"]
+
 FEWEST_MODELS = 2
 
 

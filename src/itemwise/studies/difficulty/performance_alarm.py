@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["PerformanceAlarm", "performance_alarm"]
+
 # A frame or mapping with `difficulty` and `right`; or a pair of arrays; or difficulties alone.
 Items: TypeAlias = "pd.DataFrame | Mapping[str, Any] | tuple[Any, Any] | Floats | pd.Series[float]"
 

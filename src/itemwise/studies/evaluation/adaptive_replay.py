@@ -14,8 +14,8 @@ from itemwise.arguments import checked_share, one_of, whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.choosing import AUTO, model_of_choices
-from itemwise.models import MeasurementModel
+from itemwise.estimation.choosing import model_of_choices
+from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import conformal_quantile, conformal_rank, normal_reach
 from itemwise.numerics.prediction_error import prediction_error
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+
+__all__ = ["AdaptiveReplay", "replay_adaptively"]
 
 
 SIZES = (5, 10, 25, 50)
@@ -87,6 +89,11 @@ class AdaptiveReplay(Result):
     def figures(self) -> dict[str, Draw]:
         """Return one figure per kind."""
         return {kind: partial(self.plot, kind) for kind in FIGURES}
+
+    def preview(self) -> pd.DataFrame:
+        """Return errors and coverage."""
+        names = ["method", "n_items", "mae", "mae_se", "spearman", "coverage", "coverage_widened"]
+        return self.errors[names].set_index("method")
 
     def plot(self, kind: str = "mae", **kw: Any) -> Display:
         """Draw the mean absolute error by number of items, "mae", or "coverage" of intervals."""

@@ -24,6 +24,8 @@ from itemwise.studies.evaluation.course import (
 )
 from itemwise.words import listed
 
+__all__ = ["AdaptiveEvaluation", "evaluate_adaptively", "evaluate_adaptively_async"]
+
 Ask: TypeAlias = Callable[[Any], Any]
 WIDEST = 40  # characters of item names beside a progress bar
 

@@ -10,9 +10,8 @@ from itemwise.adaptive import AdaptiveTest, Selector
 from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.estimation.choosing import AUTO
 from itemwise.files import PathLike, write_bytes
-from itemwise.models import MeasurementModel
+from itemwise.models import AUTO, MeasurementModel
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.facts import as_facts
 from itemwise.studies.evaluation.adaptive_replay import bank_from
@@ -20,6 +19,8 @@ from itemwise.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+__all__ = ["first_items", "inspect_sample_ids", "lm_eval_samples"]
 
 SampleIds: TypeAlias = "dict[str, list[int | str]]"
 

@@ -19,7 +19,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.stored_cells import as_floats
-from itemwise.results import Draw, Result
+from itemwise.results import ROWS_IN_COMMAND, Draw, Result
 from itemwise.studies.health.benchmark_saturation import (
     information_along,
     said_of_saturation,
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+
+__all__ = ["ItemHealth", "item_health"]
 
 ALPHA = 0.05  # share of false discoveries among the items called negative
 SAME_Q3 = 0.8  # residual correlation from which grades and scores are near-duplicates
@@ -168,6 +170,11 @@ class ItemHealth(Result):
     def banks(self) -> dict[str, Calibration]:
         """Return the item bank."""
         return {"items": self.calibration}
+
+    def preview(self) -> pd.DataFrame:
+        """Return the first items that need a look."""
+        names = ["difficulty", "discrimination", "discrimination_se", "share_right", "problems"]
+        return self.items.loc[self.items["problems"] != "", names].head(ROWS_IN_COMMAND)
 
     def plot(self, kind: str = "items", **kw: Any) -> Display:
         """Draw "items", "saturation" or "respondents"."""

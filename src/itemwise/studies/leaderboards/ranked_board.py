@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration
-from itemwise.estimation.choosing import AUTO
-from itemwise.models import MeasurementModel
+from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.multiplicity import CORRECTIONS
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+
+__all__ = ["Leaderboard", "leaderboard"]
 
 FIGURES = ("ranks", "pairs", "tasks")
 BETTER, WORSE, TIED, APART = "better", "worse", "no significant difference", "no shared items"
@@ -220,6 +221,11 @@ class Leaderboard(Result):
     def banks(self) -> dict[str, Calibration]:
         """Return the item bank, where there is one."""
         return {} if self.calibration is None else {"items": self.calibration}
+
+    def preview(self) -> pd.DataFrame:
+        """Return ranks, accuracies and abilities."""
+        names = ["rank", "rank_low", "rank_high", "accuracy", "accuracy_low", "accuracy_high"]
+        return self.to_frame()[[*names, "ability"]]
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
         """Draw accuracy and rank with intervals; or differences by "pairs", accuracy by "tasks"."""

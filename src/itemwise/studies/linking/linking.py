@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
+__all__ = ["Linking", "link"]
+
 FIGURES = ("anchors",)
 DRIFT = ("remove", "keep")
 FEW_ANCHORS = 5

@@ -10,8 +10,7 @@ import numpy as np
 from itemwise.arguments import one_of, whole_number
 from itemwise.calibration import Calibration
 from itemwise.estimation import calibrate
-from itemwise.estimation.choosing import AUTO
-from itemwise.models import MeasurementModel
+from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.blocks import workers
 from itemwise.numerics.intervals import conformal_rank
 from itemwise.progress import Progress, telling
@@ -36,6 +35,8 @@ from itemwise.studies.shortening.folds import (
 from itemwise.studies.shortening.predictors import PREDICTORS
 from itemwise.studies.shortening.short_benchmark import ShortBenchmark, checked_confidence
 from itemwise.words import counted, listed
+
+__all__ = ["ShortBenchmark", "shorten"]
 
 FEW = 50  # respondents below which the error itself is uncertain
 METHODS = (AUTO, *CHOOSERS)

@@ -14,8 +14,7 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics import reliability
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.choosing import AUTO
-from itemwise.models import MeasurementModel, Normal, Prior
+from itemwise.models import AUTO, MeasurementModel, Normal, Prior
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.joint_normal import (
     Correlations,
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from itemwise.displays import Display
+
+__all__ = ["TaskScales", "task_scales"]
 
 FIGURES = ("correlations",)
 LEAST_RESPONDENTS = 4  # needed for a standard error of a correlation
@@ -86,6 +87,10 @@ class TaskScales(Result):
     def banks(self) -> dict[str, Calibration]:
         """Return one item bank per task."""
         return dict(self.calibrations)
+
+    def preview(self) -> pd.DataFrame:
+        """Return the tasks."""
+        return self.tasks
 
     def plot(self, kind: str = "correlations", **kw: Any) -> Display:
         """Draw the correlations as a heat map, with similar tasks next to each other."""

@@ -1,0 +1,193 @@
+"""Commands made from the signature of a study: read a table of responses, call, show, write."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from itemwise.cli.console import Console
+from itemwise.cli.files import check_sources, finish, read_bank, report_folder
+from itemwise.cli.grouping import check_facts, read_grouped
+from itemwise.cli.options import (
+    By,
+    ByPrefix,
+    Items,
+    Jobs,
+    Json,
+    Kind,
+    Layout,
+    ModelOrAuto,
+    Priors,
+    Quiet,
+    Scores,
+    Seed,
+)
+from itemwise.errors import InputError
+from itemwise.models import AUTO
+from itemwise.studies import STUDIES
+
+CalibrationFile = Annotated[
+    Path | None,
+    typer.Option(help="Item bank of these items.", show_default="calibrated here"),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Folder for tables, figures, item banks and a page."),
+]
+# Parameters that mean the same in every study, and parameters that are no option.
+KNOWN: dict[str, tuple[Any, Any]] = {
+    "by": (By, None),
+    "calibration": (CalibrationFile, None),
+    "model": (ModelOrAuto, AUTO),
+    "n_jobs": (Jobs, -1),
+    "priors": (Priors, "default"),
+    "random_state": (Seed, 0),
+}
+NO_OPTION = ("progress",)
+BEFORE = {"responses": (Scores, inspect.Parameter.empty)}
+AFTER = {
+    "by_prefix": (ByPrefix, None),
+    "items": (Items, None),
+    "out": (Out, None),
+    "layout": (Layout, "auto"),
+    "kind": (Kind, None),
+    "quiet": (Quiet, False),
+    "json": (Json, False),
+}
+
+
+def study_command(name: str) -> Callable[..., None]:
+    """Return the command of a study that takes a table of responses first."""
+    function = STUDIES[name].load(name)
+    parameters = dict(list(inspect.signature(function).parameters.items())[1:])
+    options = {
+        each.name: known
+        for each in parameters.values()
+        if (known := _option(each, _described(function))) is not None
+    }
+    if "calibration" in options:
+        options.setdefault("model", KNOWN["model"])
+
+    def command(**given: Any) -> None:
+        _run(name, function, given, set(options) & set(parameters))
+
+    command.__doc__ = inspect.getdoc(function)
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                word, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+            )
+            for word, (annotation, default) in (BEFORE | options | AFTER).items()
+        ]
+    )
+    command.__annotations__ = {
+        word: annotation for word, (annotation, _) in (BEFORE | options | AFTER).items()
+    }
+    command.__doc__ = _help(function)
+    return command
+
+
+def _run(
+    name: str, function: Callable[..., Any], given: Mapping[str, Any], passed: set[str]
+) -> None:
+    """Read, call and finish."""
+    source, bank, model = given["responses"], given.get("calibration"), given.get("model", AUTO)
+    if bank is not None and model != AUTO:
+        raise InputError("--model does not apply with --calibration. Leave one of them out.")
+    check_sources(source, given["items"], bank)
+    folder = None if given["out"] is None else report_folder(given["out"], source)
+    console = Console(given["quiet"], given["json"])
+    table, by = read_grouped(
+        source,
+        given["layout"],
+        given["kind"],
+        given["items"],
+        given.get("by"),
+        given["by_prefix"],
+    )
+    defaults = inspect.signature(function).parameters
+    arguments = {word: given[word] for word in passed - {"by", "calibration"}}
+    for word in passed & {"n_jobs", "priors"}:
+        arguments[word] = None if given[word] in (-1, "none") else given[word]
+    for word, value in list(arguments.items()):
+        if value is None:
+            del arguments[word]
+        elif _is_fact(defaults[word]) and value != defaults[word].default:
+            check_facts(table, [value], f"--{word.replace('_', '-')}")
+    if by is not None:
+        arguments["by"] = by
+    with console.progress(f"{_title(name)}: {source.name}") as report:
+        if "progress" in defaults:
+            arguments["progress"] = report
+        if "calibration" in passed and (bank is not None or model != AUTO):
+            arguments["calibration"] = _calibration(bank, table, model)
+        if "model" not in defaults:
+            arguments.pop("model", None)
+        found = function(table, **arguments)
+    settings = {word: given[word] for word in sorted(passed) if given[word] is not None}
+    finish(console, found, folder, _title(found.name()), settings)
+
+
+def _calibration(bank: Path | None, table: Any, model: str) -> Any:
+    if bank is not None:
+        return read_bank(bank)
+    from itemwise.estimation import calibrate
+
+    return calibrate(table, model)
+
+
+def _option(parameter: inspect.Parameter, described: Mapping[str, str]) -> tuple[Any, Any] | None:
+    """Return the annotation and the default of an option; None where a command has none."""
+    name, default = parameter.name, parameter.default
+    if name in NO_OPTION:
+        return None
+    if name in KNOWN:
+        return KNOWN[name]
+    text = described.get(name, "")
+    if isinstance(default, bool | int | float | str):
+        kind: Any = type(default)
+    elif isinstance(default, tuple) and default:
+        kind, default = list[type(default[0])], list(default)  # type: ignore[misc]
+    elif default is inspect.Parameter.empty:
+        kind = {"int": int, "float": float, "str": str}.get(str(parameter.annotation))
+    else:
+        plain = {"int | None": int, "float | None": float, "str | None": str}
+        kind = plain.get(str(parameter.annotation))
+        kind = None if kind is None else kind | None
+    if kind is None:
+        return None
+    if default is inspect.Parameter.empty:
+        return Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=text)], default
+    return Annotated[kind, typer.Option(help=text)], default
+
+
+def _is_fact(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter names a fact of items."""
+    return str(parameter.annotation) == "object"
+
+
+def _title(name: str) -> str:
+    words = name.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _help(function: Callable[..., Any]) -> str:
+    """Return what the docstring says before its sections."""
+    text = inspect.getdoc(function) or ""
+    return re.split(r"\n\n(?:[A-Z][a-z]+\n-{3,}|>>> )", text, maxsplit=1)[0]
+
+
+def _described(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the description of each parameter in a numpydoc docstring."""
+    text = inspect.getdoc(function) or ""
+    found = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n[A-Z][a-z]+\n-+|\Z)", text, re.M | re.S)
+    described: dict[str, str] = {}
+    for entry in re.finditer(r"^(\w[\w, ]*)\n((?: +.*\n?)+)", found[1] if found else "", re.M):
+        for name in entry[1].split(", "):
+            described[name] = " ".join(entry[2].split())
+    return described
