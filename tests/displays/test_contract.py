@@ -134,11 +134,19 @@ def key(request):
     return request.param
 
 
-def test_a_display_says_which_columns_it_lacks(key):
+def test_a_display_asks_for_its_columns_and_says_when_there_is_nothing_to_draw(key, frames):
     if key == "heat_map":
         pytest.skip("any table of numbers makes a heat map")
     with pytest.raises(InputError, match=r"missing\. The frame has: 'height', 'weight'"):
         DISPLAYS[key](pd.DataFrame({"height": [1.0], "weight": [2.0]}))
+    frame = frames[key](NAMES)
+    display = DISPLAYS[key](frame)
+    for column in (*type(display).numbers, *type(display).labels):
+        with pytest.raises(InputError, match=r"(is|are) missing\. The frame has"):
+            DISPLAYS[key](frame.drop(columns=column))
+    for column in display._needed:
+        with pytest.raises(InputError, match=f"{type(display).__name__} has nothing to draw"):
+            DISPLAYS[key](frame.assign(**{column: np.nan}))
 
 
 def test_a_display_draws_on_a_given_axes_and_leaves_everything_else_alone(key, frames):

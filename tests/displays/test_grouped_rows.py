@@ -1,8 +1,18 @@
+"""Grouped rows: what is its own in each display."""
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from itemwise.displays.grouped_rows import by_class, class_name, limits_by_class, said_limit
+from itemwise.displays.grouped_rows import (
+    by_class,
+    class_name,
+    limits_by_class,
+    lines_by_name,
+    said_limit,
+)
 from itemwise.errors import InputError
 
 FRAME = pd.DataFrame({"class": ["b", "a", "b"], "limit": [np.nan, 0.5, 1.5]})
@@ -47,3 +57,20 @@ def test_limits_of_another_kind_or_of_other_classes_are_refused():
 def test_a_limit_is_said_with_its_reach_where_that_is_known():
     assert said_limit(-0.5, 0.1) == "−0.50 ± 0.20"
     assert said_limit(0.5, np.nan) == "0.50"
+
+
+ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", "", None]), st.integers(0, 5)), max_size=12)
+
+
+@given(ROWS.filter(len))
+def test_every_row_comes_back_once_under_its_name_in_ascending_order(rows):
+    frame = pd.DataFrame(rows, columns=["name", "x"]).assign(y=np.arange(float(len(rows))))
+    names, lines = lines_by_name(frame, "name", ("x", "y"))
+    assert len(names) == len(lines) == frame["name"].nunique(dropna=False)
+    assert all((np.diff(line[:, 0]) >= 0).all() for line in lines)
+    found = {
+        y: "none" if pd.isna(name) else name
+        for name, line in zip(names, lines, strict=True)
+        for _, y in line
+    }
+    assert found == dict(zip(frame["y"], frame["name"].fillna("none"), strict=True))

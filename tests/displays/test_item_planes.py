@@ -1,3 +1,5 @@
+"""Item planes: what is its own in each display."""
+
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,3 +1,5 @@
+"""Smoothing: what is its own in each display."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
