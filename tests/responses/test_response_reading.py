@@ -210,7 +210,7 @@ CSV_ERRORS = {
     "noise": (np.random.default_rng(1).bytes(5000), ItemwiseError, r"."),
     "zip": (b"PK\x03\x04rest", FileError, "Excel workbook.*Export it as CSV"),
     "gzip by content": (gzip.compress(b"x"), FileError, r"compressed with gzip.*\.gz"),
-    "parquet by content": (b"PAR1....", FileError, r"name end in \.parquet"),
+    "parquet by content": (b"PAR1....", FileError, r"ends in \.parquet"),
     "lfs": (b"version https://git-lfs.github.com/spec/v1\noid x\n", FileError, "git lfs pull"),
     "short row": (b"model,q1,q2\na,1,0\nb,1\n", FileError, "line 3 has 2 fields.*line has 3"),
     "long row": (b"model,q1\na,1\nb,1,0\n", FileError, "line 3 has 3 fields"),
@@ -297,9 +297,9 @@ def test_a_line_without_end_is_stopped(write, monkeypatch):
     ("damage", "message"),
     [
         (lambda packed: packed[:-12], "cut short"),
-        (lambda packed: packed[:20] + b"\xff" * 20 + packed[40:], "no intact gzip file"),
-        (lambda packed: b"plain text, no gzip", "no intact gzip file"),
-        (lambda packed: gzip.compress(b""), "holds nothing"),
+        (lambda packed: packed[:20] + b"\xff" * 20 + packed[40:], "not an intact gzip file"),
+        (lambda packed: b"plain text, no gzip", "not an intact gzip file"),
+        (lambda packed: gzip.compress(b""), "is empty"),
     ],
 )
 def test_damaged_gzip_is_explained(write, damage, message):
@@ -347,9 +347,9 @@ def parquet_bytes(table):
 
 INTACT = parquet_bytes(pa.table({"model": ["a", "b"], "q": [1, 0]}))
 PARQUET_ERRORS = {
-    "text": (b"model,q\na,1\n", "no intact Parquet file"),
-    "cut short": (INTACT[:-20], "no intact Parquet file"),
-    "cut in the middle": (INTACT[:100] + INTACT[-8:], "no intact Parquet file"),
+    "text": (b"model,q\na,1\n", "not an intact Parquet file"),
+    "cut short": (INTACT[:-20], "not an intact Parquet file"),
+    "cut in the middle": (INTACT[:100] + INTACT[-8:], "not an intact Parquet file"),
     "nested": (
         parquet_bytes(pa.table({"model": ["a"], "q": [[1]]})),
         "Column 'q' of .* holds lists",

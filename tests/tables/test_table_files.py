@@ -93,7 +93,7 @@ def test_damaged_metadata_of_parquet_name_the_file(tmp_path):
         ("a.csv", b"a,class\n\xe9,x\n", "not UTF-8"),
         ("a.csv", b"PK\x03\x04rest", "Excel"),
         ("a.xlsx", b"PK\x03\x04rest", "ends in '.xlsx'"),
-        ("a.parquet", b"PAR1 and then nothing", "no intact Parquet"),
+        ("a.parquet", b"PAR1 and then nothing", "not an intact Parquet"),
     ],
 )
 def test_broken_files_say_what_is_wrong(write, name, content, message):

@@ -1,6 +1,6 @@
-"""ARFF, dense and sparse, as WEKA and OpenML write it.
+"""ARFF, dense and sparse, as written by WEKA and OpenML.
 
-Numeric, nominal and text attributes are read. Dates come in formats of Java and are refused.
+Numeric, nominal and text attributes are read. Dates, which have Java formats, are refused.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _CELL = re.compile(rf"\s*+(\d{{1,9}})\s++(?:(?:{_QUOTED})\s*+|((?!['\"])[^,]*+))
 _ATTRIBUTE = re.compile(rf"@attribute\s++(?:{_QUOTED}|([^\s'\"{{]\S*+))\s*+(.*)", re.I | re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NUMERIC = ("numeric", "real", "integer")
-_BLOCK_CELLS = 1 << 16  # what is held as text at a time
+_BLOCK_CELLS = 1 << 16  # cells held as text at a time
 
 Cell = str | None  # None is missing
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column: its name, and for a nominal one the values it may take."""
+    """A column: its name and type, and the values of a nominal one."""
 
     name: str
     kind: str  # "numeric", "nominal" or "text"
@@ -46,7 +46,7 @@ class Attribute:
 
 
 def read_arff(path: Path, max_bytes: int) -> pd.DataFrame:
-    """Read the table below @data, with the names and types stated above it."""
+    """Read the table below @data, with the names and types declared above it."""
     with text_lines(path, max_bytes) as lines:
         numbered = _content(lines)
         attributes = _attributes(path, numbered)
@@ -63,7 +63,7 @@ def _content(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
 
 
 def _attributes(path: Path, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
-    """What stands above @data."""
+    """Read the declarations above @data."""
     found: list[Attribute] = []
     for number, text in lines:
         word = text.split(None, 1)[0].lower()
@@ -74,18 +74,18 @@ def _attributes(path: Path, lines: Iterator[tuple[int, str]]) -> list[Attribute]
         elif word != "@relation":
             raise FileError(
                 f"'{path}', line {number:,} is {shown(text)}, but @relation, @attribute or @data "
-                "is expected above the data. It is no ARFF file, or it is damaged."
+                "is expected above the data. It is not an ARFF file, or it is damaged."
             )
-    raise FileError(f"'{path}' ends before @data: it was cut short, or is no ARFF file.")
+    raise FileError(f"'{path}' ends before @data: it was cut short, or is not an ARFF file.")
 
 
 def _checked(path: Path, attributes: list[Attribute]) -> list[Attribute]:
     names = [attribute.name for attribute in attributes]
     if not names:
-        raise FileError(f"'{path}' states no @attribute above @data. Check how it was made.")
+        raise FileError(f"'{path}' declares no @attribute above @data. Check how it was made.")
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise FileError(f"'{path}' states {listed(twice, 'attribute')} twice. Rename the other.")
+        raise FileError(f"'{path}' declares {listed(twice, 'attribute')} twice. Rename one.")
     return attributes
 
 
@@ -102,7 +102,7 @@ def _attribute(path: Path, number: int, text: str) -> Attribute:
         if len(places) < len(values):
             repeated = sorted({shown(value) for value in values if values.count(value) > 1})
             raise FileError(
-                f"'{path}', line {number:,}: attribute {shown(name)} states "
+                f"'{path}', line {number:,}: attribute {shown(name)} declares "
                 f"{listed(repeated, 'value')} more than once. Remove the repetition."
             )
         return Attribute(name, "nominal", values, places)
@@ -119,7 +119,7 @@ def _attribute(path: Path, number: int, text: str) -> Attribute:
 
 
 def _unquoted(match: re.Match[str], first: int = 1) -> str:
-    """What a field says: quotes and the backslashes inside them taken away."""
+    """The text of a field, without quotes and the backslashes inside them."""
     for quoted in (match[first], match[first + 1]):
         if quoted is not None:
             return _ESCAPED.sub(r"\1", quoted)
@@ -151,15 +151,15 @@ def _fields(path: Path, number: int, text: str) -> list[Cell]:
 def _sparse_fields(
     path: Path, number: int, text: str, attributes: list[Attribute], defaults: list[Cell]
 ) -> list[Cell]:
-    """The fields of a row like {1 5, 3 'a b'}; what it leaves out is 0 or the first value."""
+    """The fields of a row like {1 5, 3 'a b'}; missing ones are 0 or the first value."""
     cells = list(defaults)
     inside, place = text[1:-1].strip(), 0
     while place < len(inside):
         match = _CELL.match(inside, place)
         if match is None or int(match[1]) >= len(attributes):
             raise FileError(
-                f"'{path}', line {number:,}: {shown(inside[place : place + 40])} is no cell of a "
-                f"sparse row; it should be a column from 0 to {len(attributes) - 1:,} and a value."
+                f"'{path}', line {number:,}: {shown(inside[place : place + 40])} is not a cell of "
+                f"a sparse row, which is a column from 0 to {len(attributes) - 1:,} and a value."
             )
         value = _unquoted(match, 2)
         cells[int(match[1])] = None if match[4] is not None and value == "?" else value
@@ -170,7 +170,7 @@ def _sparse_fields(
 def _blocks(
     path: Path, lines: Iterator[tuple[int, str]], attributes: list[Attribute], max_bytes: int
 ) -> Iterator[list[NDArray[Any]]]:
-    """Columns of some thousand rows at a time, so that few cells are held as text."""
+    """Yield columns of some thousand rows at a time, so that few cells are held as text."""
     defaults = [_left_out(attribute) for attribute in attributes]
     height = max(1, _BLOCK_CELLS // len(attributes))
     rows: list[list[Cell]] = []
@@ -186,7 +186,7 @@ def _blocks(
         if len(row) != len(attributes):
             raise FileError(
                 f"'{path}', line {number:,} has {len(row):,} fields, but {len(attributes):,} "
-                "attributes are stated. It was cut short, or text in it lacks its quotes."
+                "attributes are declared. It was cut short, or text in it lacks its quotes."
             )
         rows.append(row)
         numbers.append(number)
@@ -231,7 +231,7 @@ def _column(
     expected = (
         "a number"
         if attribute.kind == "numeric"
-        else listed(list(attribute.labels), "stated value")
+        else listed(list(attribute.labels), "declared value")
     )
     raise FileError(
         f"'{path}', line {numbers[at]:,}: attribute {shown(attribute.name)} is {shown(cells[at])}, "

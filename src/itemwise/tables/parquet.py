@@ -27,7 +27,7 @@ def parquet_errors(path: Path) -> Iterator[None]:
     except (pa.ArrowException, OSError, RecursionError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise FileError(
-            f"'{path}' is no intact Parquet file: {shown(reason)}. Copy or write it again."
+            f"'{path}' is not an intact Parquet file: {shown(reason)}. Copy or write it again."
         ) from error
 
 

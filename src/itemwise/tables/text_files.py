@@ -1,4 +1,4 @@
-"""Text files from strangers: opened within bounds, decoded strictly, read line by line."""
+"""Text files of unknown origin: opened within bounds, decoded strictly, read line by line."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _UTF16 = "UTF-16 text", "Save it as UTF-8 (in Excel: CSV UTF-8)."
 _BEGINNINGS = {
     b"\xff\xfe": _UTF16,
     b"\xfe\xff": _UTF16,
-    b"\x1f\x8b": ("compressed with gzip", "Let its name end in .gz."),
+    b"\x1f\x8b": ("compressed with gzip", "Rename it so that it ends in .gz."),
     b"PK\x03\x04": ("a ZIP archive or an Excel workbook", "Export it as CSV."),
     b"\xd0\xcf\x11\xe0": ("an Excel workbook", "Export it as CSV."),
-    b"PAR1": ("a Parquet file", "Let its name end in .parquet."),
+    b"PAR1": ("a Parquet file", "Rename it so that it ends in .parquet."),
 }
 
 
 @contextmanager
 def text_lines(path: Path, max_bytes: int) -> Iterator[Iterator[str]]:
-    """The lines of a UTF-8 file, gzip unpacked, with at most `max_bytes` of text in all.
+    """The lines of a UTF-8 file, also compressed with gzip, at most `max_bytes` in all.
 
     Whatever goes wrong while the lines are read becomes a `FileError`.
     """
@@ -47,9 +47,9 @@ def text_lines(path: Path, max_bytes: int) -> Iterator[Iterator[str]]:
 def text_bytes(
     path: Path, max_bytes: int, passed: Callable[[int], None] | None = None
 ) -> Iterator[io.BufferedReader[Any]]:
-    """The bytes of a text file, gzip unpacked, at most `max_bytes` of them.
+    """The bytes of a text file, also compressed with gzip, at most `max_bytes` of them.
 
-    `passed` is told how far the file itself was read, at every read.
+    `passed` is called at every read with the position in the file itself.
     """
     try:
         with path.open("rb") as file:
@@ -63,11 +63,11 @@ def text_bytes(
     except EOFError as error:
         raise FileError(f"'{path}' ends too early: it was cut short. Copy it again.") from error
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise FileError(f"'{path}' is no intact gzip file: {error}. Copy it again.") from error
+        raise FileError(f"'{path}' is not an intact gzip file: {error}. Copy it again.") from error
 
 
 class _Bounded(io.RawIOBase):
-    """Passes bytes on until there are too many: a small archive may unpack without end."""
+    """Reads bytes until there are too many: a small archive may unpack without end."""
 
     def __init__(self, source: BinaryIO | gzip.GzipFile, path: Path, limit: int) -> None:
         self._source, self._path, self._limit, self._total = source, path, limit, 0
@@ -90,9 +90,9 @@ class _Bounded(io.RawIOBase):
 
 
 def check_beginning(path: Path, beginning: bytes) -> None:
-    """Refuse a file whose first bytes are not those of UTF-8 text, saying what it seems to be."""
+    """Refuse a file that does not begin with UTF-8 text, and say what it seems to be."""
     if not beginning:
-        raise FileError(f"'{path}' holds nothing. Check how it was made.")
+        raise FileError(f"'{path}' is empty. Check how it was made.")
     for magic, (what, advice) in _BEGINNINGS.items():
         if beginning.startswith(magic):
             raise FileError(f"'{path}' is {what}, but UTF-8 text is needed. {advice}")
@@ -108,6 +108,6 @@ def _lines(path: Path, text: io.TextIOWrapper) -> Iterator[str]:
         if len(line) == MAX_LINE and not line.endswith(("\n", "\r")):
             raise FileError(
                 f"'{path}' has a line of more than {MAX_LINE:,} characters. "
-                "It is no table, or its line breaks are lost."
+                "It is not a table, or its line breaks are lost."
             )
         yield line

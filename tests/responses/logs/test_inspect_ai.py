@@ -275,7 +275,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path):
 def test_an_archive_that_lies_about_its_size_is_refused(tmp_path, method):
     content = json.dumps([sample(1, "C", story="x" * 100_000)]).encode()
     path = zipped(tmp_path / "log.eval", {"header.json": content}, method, stated=200)
-    with pytest.raises(FileError, match="is not what its archive says"):
+    with pytest.raises(FileError, match="is not what its archive states"):
         read_logs(path)
 
 
@@ -299,5 +299,5 @@ def test_encrypted_and_unknown_members_are_refused(tmp_path):
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("header.json", "{}")
-    with pytest.raises(FileError, match="packed by method 14"):
+    with pytest.raises(FileError, match="compressed by method 14"):
         read_logs(path)

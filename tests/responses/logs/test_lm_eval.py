@@ -48,7 +48,7 @@ def test_where_lower_is_better_the_sign_is_turned(lm_eval, folder):
     )
     reading = read_logs(folder)
     np.testing.assert_array_equal(reading.responses.values, [[-2.5, -0.5]])
-    assert any("lower is better in loss" in note for note in reading.notes)
+    assert any("lower is better for loss" in note for note in reading.notes)
 
 
 def test_of_two_filters_the_strict_one_is_kept(lm_eval, folder):
@@ -85,7 +85,7 @@ def test_versions_with_and_without_hashes_meet_by_number(lm_eval, folder):
     reading = read_logs(folder)
     assert reading.responses.items == ("sums/0", "sums/1", "sums/2")
     assert reading.responses.complete
-    assert any("no hash of the content" in note for note in reading.notes)
+    assert any("no content hash" in note for note in reading.notes)
 
 
 def test_numbers_that_stand_for_several_contents_do_not_meet(lm_eval, folder):
@@ -106,7 +106,7 @@ def test_results_of_another_date_name_the_model_only_if_they_agree(lm_eval, fold
     other.with_name("results_2025-03-02T00-00-00.json").write_text('{"model_name": "lab/third"}')
     reading = read_logs(folder)
     assert reading.responses.respondents == ("lab/one",)
-    assert "results beside are of several models" in reading.files.loc[0, "reason"]
+    assert "results in the folder are of several models" in reading.files.loc[0, "reason"]
 
 
 def test_the_same_document_twice_is_one_item(lm_eval, folder):
@@ -190,7 +190,10 @@ def test_scores_between_make_the_table_continuous_and_it_is_said(lm_eval, folder
     lm_eval([row(0, 0.25, "f1"), row(1, 1.0, "f1")], task="summaries")
     reading = read_logs(folder)
     assert reading.responses.kind == "continuous"
-    assert any("(summaries) are not only 0 and 1, beside 1 task" in note for note in reading.notes)
+    assert any(
+        "(summaries) are not only 0 and 1, unlike those of 1 other task" in note
+        for note in reading.notes
+    )
 
 
 def test_whole_grades_make_the_table_graded(lm_eval, folder):

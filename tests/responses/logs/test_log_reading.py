@@ -53,7 +53,7 @@ def test_of_two_runs_the_newest_counts_and_the_older_fills_gaps(lm_eval, folder)
     files = reading.files.set_index("file")
     assert files.loc[str(old), "dropped"] == 2
     assert "older run" in files.loc[str(old), "reason"]
-    assert any("the newest counts" in note for note in reading.notes)
+    assert any("the newest log is used" in note for note in reading.notes)
 
 
 def test_the_newest_is_told_across_time_zones(tmp_path):
@@ -180,12 +180,12 @@ def test_a_file_that_was_named_must_be_a_log(lm_eval, tmp_path):
         read_logs(path)
     other = tmp_path / "settings.json"
     other.write_text("{}")
-    with pytest.raises(FileError, match=r"settings\.json' is no log that is known"):
+    with pytest.raises(FileError, match=r"settings\.json' is not a known log"):
         read_logs(other)
 
 
 def test_a_folder_without_logs_is_refused(tmp_path):
-    with pytest.raises(FileError, match="holds no evaluation log"):
+    with pytest.raises(FileError, match="without evaluation logs"):
         read_responses(tmp_path)
     with pytest.raises(FileError, match="There is no file 'nowhere'"):
         read_logs(tmp_path / "nowhere")

@@ -297,7 +297,7 @@ def test_who_answered_nothing_is_left_out_and_named():
     assert board.respondents == ("respondent_1", "respondent_3")
     assert "Left out for lack of responses: 1 respondent (respondent_2)." in board.notes
     assert "Left out for lack of responses: 1 item (item_3)." in board.notes
-    with pytest.raises(InputError, match="nothing to tell"):
+    with pytest.raises(InputError, match="nothing to analyse"):
         iw.leaderboard([[NAN, NAN]])
 
 

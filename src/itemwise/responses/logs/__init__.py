@@ -1,4 +1,4 @@
-"""Evaluation logs of language models and of OpenML runs: one module a format."""
+"""Evaluation logs of language models and of OpenML runs: one module per format."""
 
 from __future__ import annotations
 

@@ -27,7 +27,11 @@ ZSTD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTD)
 _NO_ARCHIVE = (
     *(zipfile.BadZipFile, NotImplementedError, struct.error, EOFError, ValueError),
-    *(OSError, OverflowError, MemoryError),  # of a directory that states absurd places and sizes
+    *(
+        OSError,
+        OverflowError,
+        MemoryError,
+    ),  # raised when a directory states absurd positions and sizes
 )
 _LOCAL_HEADER = 30
 _PIECE = 1 << 18
@@ -50,30 +54,30 @@ class Archive:
         )
 
     def read(self, name: str, limit: int = LARGEST_MEMBER) -> bytes:
-        """The whole of a member, as long as its archive says, and whole by its checksum."""
+        """Read a member, and check its size and checksum against those the archive states."""
         member = self._members[name]
         where = f"'{self.path}', member {shown(name)}"
         if member.file_size > limit:
             raise FileError(
                 f"{where} unpacks to {size_for_people(member.file_size)}, and the limit is "
-                f"{size_for_people(limit)}. It is damaged, or no log."
+                f"{size_for_people(limit)}. It is damaged, or not a log."
             )
         if member.flag_bits & 0x1:
             raise FileError(f"{where} is encrypted.")
         if member.compress_type not in _METHODS:
             raise FileError(
-                f"{where} is packed by method {member.compress_type}, which is unknown."
+                f"{where} is compressed by method {member.compress_type}, which is unknown."
             )
         try:
             content = _unpacked(member, self._packed(member))
         except (OSError, EOFError, ValueError, zlib.error, struct.error) as error:
             raise FileError(f"{where} cannot be unpacked: {error}. Copy the file again.") from error
         if len(content) != member.file_size or zlib.crc32(content) != member.CRC:
-            raise FileError(f"{where} is not what its archive says: it is damaged, or a trap.")
+            raise FileError(f"{where} is not what its archive states: it is damaged or malicious.")
         return content
 
     def _packed(self, member: zipfile.ZipInfo) -> bytes:
-        """The bytes of a member as they are stored, behind its own header."""
+        """The stored bytes of a member, after its own header."""
         self._file.seek(member.header_offset)
         header = self._file.read(_LOCAL_HEADER)
         if len(header) < _LOCAL_HEADER or not header.startswith(b"PK\x03\x04"):
@@ -88,13 +92,13 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path, max_bytes: int) -> Iterator[Archive]:
-    """The archive, once the names and sizes that it states are known to be sane."""
+    """Open an archive, after checking the names and sizes that it states."""
     with path.open("rb") as file:
         try:
             members = zipfile.ZipFile(file).infolist()
         except _NO_ARCHIVE as why:
             raise FileError(
-                f"'{path}' is no intact ZIP archive: {why}. It was cut short, or the run that "
+                f"'{path}' is not an intact ZIP archive: {why}. It was cut short, or the run that "
                 "writes it has not ended."
             ) from why
         _check_members(path, members, max_bytes)
@@ -116,7 +120,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo], max_bytes: int) -
         if parts.is_absolute() or ".." in parts.parts or "\0" in name or ":" in name[:3]:
             raise FileError(
                 f"'{path}' has a member named {shown(name)}, which points out of the archive. "
-                "It is no log; do not unpack it."
+                "It is not a log; do not unpack it."
             )
     size = sum(member.file_size for member in members)
     if size > max_bytes:
@@ -127,7 +131,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo], max_bytes: int) -
 
 
 def _unpacked(member: zipfile.ZipInfo, packed: bytes) -> bytes:
-    """At most one byte more than the archive states, however much there is."""
+    """The content, cut off one byte after the size that the archive states."""
     limit = member.file_size + 1
     if member.compress_type == zipfile.ZIP_STORED:
         return packed[:limit]
@@ -149,7 +153,7 @@ def _from_zstd(packed: bytes, limit: int) -> bytes:
 
 
 SMALL = 64 * 1024**2  # bytes of a document that is parsed whole, and of one piece of a long one
-MOST_PARTS = 4_000_000  # lists and objects in it: each takes 25 times the memory of its two bytes
+MOST_PARTS = 4_000_000  # lists and objects: each needs 25 times the memory of its two bytes
 _STEP = 1 << 20
 _SPACE = " \t\n\r"
 _NAMES = {"[": "a list", "{": "an object"}
@@ -158,14 +162,14 @@ _DECODER = json.JSONDecoder()
 
 
 def loads(content: bytes) -> Any:
-    """The value of a document; a ValueError if it is broken, or has too many parts."""
+    """Parse a document; a ValueError if it is invalid or has too many parts."""
     if content.count(b"[") + content.count(b"{") > MOST_PARTS:
         raise ValueError(f"it has more than {MOST_PARTS:,} lists and objects")
     return json.loads(content)
 
 
 def parsed(content: bytes, where: str) -> Any:
-    """The value of a document; a `FileError` that says where it stood if it is broken."""
+    """Parse a document; a `FileError` that names its place if it is invalid."""
     try:
         return loads(content)
     except RecursionError as error:
@@ -177,7 +181,7 @@ def parsed(content: bytes, where: str) -> Any:
 
 
 def small_json(path: Path, max_bytes: int) -> dict[str, Any]:
-    """What a file beside a log tells; nothing where it is missing, broken or too large."""
+    """Read the JSON object in a file next to a log; empty if missing, invalid or too large."""
     try:
         file = readable_file(path, min(SMALL, max_bytes))
         found = parsed(file.read_bytes(), f"'{path}'")
@@ -187,7 +191,7 @@ def small_json(path: Path, max_bytes: int) -> dict[str, Any]:
 
 
 class Pieces:
-    """Walks through one JSON document: values are parsed one after the other, never all at once."""
+    """Reads one JSON document piece by piece: values are parsed one at a time."""
 
     def __init__(self, stream: BinaryIO | io.BufferedReader[Any], where: str) -> None:
         self._stream: TextIO = io.TextIOWrapper(stream, encoding="utf-8-sig")
@@ -195,7 +199,7 @@ class Pieces:
         self._text, self._at, self._ended = "", 0, False
 
     def members(self) -> Iterator[tuple[str, bool]]:
-        """The keys of an object, and whether a list follows, which `elements` or `value` takes."""
+        """The keys of an object, and whether a list follows; read it with `elements` or `value`."""
         self._expect("{")
         if self._next() == "}":
             return
@@ -218,7 +222,7 @@ class Pieces:
                 return
 
     def value(self) -> Any:
-        """The next value as a whole."""
+        """Parse the next value."""
         self._next()
         while True:
             try:
@@ -229,13 +233,13 @@ class Pieces:
                 if self._ended:
                     raise self._broken() from error
             else:
-                if end < len(self._text) or self._ended:  # a number may go on in the next piece
+                if end < len(self._text) or self._ended:  # a number may continue in the next piece
                     self._at = end
                     return found
             self._more(max(_STEP, len(self._text) - self._at))
 
     def _comma(self, closing: str) -> bool:
-        """Step over what follows a value; whether that was the end."""
+        """Skip the sign after a value; returns whether it was the closing one."""
         sign = self._next()
         if sign not in (",", closing):
             raise self._broken()
@@ -247,14 +251,14 @@ class Pieces:
         if found != sign and sign in _NAMES and (found in _NAMES or found in _PLAIN):
             raise FileError(
                 f"{self._where} holds {_NAMES.get(found, 'a single value')} where {_NAMES[sign]} "
-                "is needed: it is no log."
+                "is needed: it is not a log."
             )
         if found != sign:
             raise self._broken()
         self._at += 1
 
     def _next(self) -> str:
-        """The next sign that is no space; it stays where it is."""
+        """Look at the next sign that is not a space."""
         while True:
             while self._at < len(self._text):
                 if self._text[self._at] not in _SPACE:
@@ -265,20 +269,20 @@ class Pieces:
             self._more(_STEP)
 
     def _check_parts(self) -> None:
-        """Refuse what would fill the memory as lists, before it is parsed."""
+        """Refuse values that would fill the memory, before they are parsed."""
         if len(self._text) < MOST_PARTS:
             return
         if self._text.count("[") + self._text.count("{") > MOST_PARTS:
             raise FileError(
                 f"{self._where} holds a value of more than {MOST_PARTS:,} lists and objects. "
-                "It is damaged, or no log."
+                "It is damaged, or not a log."
             )
 
     def _more(self, size: int) -> None:
         if len(self._text) - self._at > SMALL:
             raise FileError(
                 f"{self._where} holds a value of more than {size_for_people(SMALL)}. "
-                "It is damaged, or no log."
+                "It is damaged, or not a log."
             )
         try:
             piece = self._stream.read(size)

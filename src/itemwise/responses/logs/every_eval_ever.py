@@ -1,4 +1,4 @@
-"""Instances of Every Eval Ever: <uuid>_samples.jsonl, a row a sample, of any models and tasks."""
+"""Instances of Every Eval Ever: <uuid>_samples.jsonl, one row per sample, any model and task."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class EveryEvalEver:
     name: str = "every-eval-ever"
 
     def recognises(self, path: Path, beginning: bytes) -> bool:
-        """By the first fields of a row."""
+        """Recognise the first fields of a row."""
         keys = (b'"sample_id"', b'"evaluation_name"', b'"evaluation_id"')
         known = b'"model_id"' in beginning and any(key in beginning for key in keys)
         return ".jsonl" in path.name and known
 
     def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
-        """A run for each model and task that the rows name."""
+        """Yield one run per model and task that the rows name."""
         like = first_records(path, wanted.max_bytes)
         metric = _metric(path, like, wanted.metrics)
         runs: dict[tuple[str, str], Run] = {}
@@ -59,7 +59,9 @@ class EveryEvalEver:
         ):
             self._add(path, block, metric, runs, items, lost)
         if not runs:
-            raise FileError(f"'{path}' has no row with model, task and id, so nothing to read.")
+            raise FileError(
+                f"'{path}' has no row with model, task and id, so there is nothing to read."
+            )
         first = next(iter(runs.values()))
         lost[BROKEN_LINES] = len(trouble.broken) + bool(trouble.cut)
         for why, rows in lost.items():
@@ -76,7 +78,7 @@ class EveryEvalEver:
         items: Items,
         lost: Counter[str],
     ) -> None:
-        """Take the rows of a block."""
+        """Add the rows of a block."""
         for at in range(len(block["score"])):
             model, task = block["model"][at], block["task"][at]
             identity, key = block["id"][at], block["key"][at]
@@ -99,7 +101,7 @@ class EveryEvalEver:
 
 
 def _metric(path: Path, like: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> str:
-    """One that was asked for, or the one that most of the first rows have."""
+    """A requested metric, or the one that most of the first rows have."""
     if wanted:
         found = [name for name in wanted if name in METRICS]
         if not found:

@@ -1,4 +1,4 @@
-"""Run folders of HELM: per_instance_stats.json, with run_spec.json and scenario_state.json beside.
+"""Run folders of HELM: per_instance_stats.json, run_spec.json and scenario_state.json.
 
 An instance has a list of statistics; one of them is the metric of the run.
 """
@@ -33,8 +33,8 @@ from itemwise.tables.text_files import text_bytes
 STATS, SPEC, STATE = "per_instance_stats.json", "run_spec.json", "scenario_state.json"
 PERTURBED = "of perturbed instances"
 
-# What HELM's own tables show of a group of runs, by how its name begins, where that is not the
-# first of the metrics below. Bits per byte, of which less is better, are not read unasked.
+# The metric that HELM's own tables show for a group of runs, by the prefix of its name, unless it
+# is the first of those preferred below. Bits per byte, where less is better, must be asked for.
 MAIN = {
     **dict.fromkeys(("narrative_qa", "natural_qa", "quac"), ("f1_score",)),
     **dict.fromkeys(
@@ -73,19 +73,21 @@ PREFERRED = (
 
 @dataclass(frozen=True)
 class Helm:
-    """HELM: a folder a run."""
+    """HELM: one folder per run."""
 
     name: str = "helm"
 
     def recognises(self, path: Path, beginning: bytes) -> bool:  # noqa: ARG002
-        """By the names that HELM gives to its files; a run without its statistics is one, too."""
+        """Recognise the file names of HELM; a run that lacks its statistics is recognised too."""
         lacking = path.name == SPEC and not (path.parent / STATS).exists()
         return path.name == STATS or lacking
 
     def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
-        """One run: a model on a scenario."""
+        """Yield one run: a model on a scenario."""
         if path.name == SPEC:
-            raise FileError(f"'{path.parent}' is a run of HELM without {STATS}: nothing to read.")
+            raise FileError(
+                f"'{path.parent}' is a run of HELM without {STATS}, so there is nothing to read."
+            )
         spec = small_json(path.with_name(SPEC), wanted.max_bytes)
         run = self._run(path, spec)
         available: Counter[str] = Counter()
@@ -96,7 +98,7 @@ class Helm:
         if available and not run.metric:
             raise no_metric(path, preferred, sorted(available))
         if not run.rows:
-            raise FileError(f"'{path}' holds no instances, so nothing to read.")
+            raise FileError(f"'{path}' holds no instances, so there is nothing to read.")
         if wanted.keep_text:
             try:
                 _tell_texts(path.with_name(STATE), run.task, wanted, items)
@@ -110,8 +112,8 @@ class Helm:
         model = as_name(part(spec, "adapter_spec", "model")) or _argument(named, "model")
         if model is None:
             raise FileError(
-                f"'{path}' does not say which model it is of: {SPEC} beside it is missing or "
-                "broken. Copy the whole folder of the run."
+                f"'{path}' does not name its model: {SPEC} in its folder is missing or damaged. "
+                "Copy the whole folder of the run."
             )
         run = Run(path, self.name, model, _task(named), repeats="trials")
         run.about = {
@@ -136,7 +138,7 @@ def _argument(name: str, key: str) -> str | None:
 def _preferred(spec: Mapping[str, Any]) -> tuple[str, ...]:
     groups = spec.get("groups")
     names = [*(groups if isinstance(groups, list) else []), spec.get("name", "")]
-    by_length = sorted(MAIN, key=len, reverse=True)  # the longest beginning says most
+    by_length = sorted(MAIN, key=len, reverse=True)  # the longest prefix is the most specific
     keys = [next((key for key in by_length if str(name).startswith(key)), None) for name in names]
     main = [metric for key in keys if key for metric in MAIN[key]]
     return (*dict.fromkeys(main), *PREFERRED)
@@ -150,7 +152,7 @@ def _add(
     available: Counter[str],
     spec: Mapping[str, Any],
 ) -> None:
-    """Note one instance of one trial."""
+    """Add one instance of one trial."""
     identity = as_name(part(instance, "instance_id"))
     if identity is None:
         run.leave_out(NO_IDENTITY)
@@ -170,7 +172,7 @@ def _add(
 
 
 def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
-    """Mean and split of each statistic; an empty one has neither."""
+    """Mean and split of each statistic; an empty statistic has neither."""
     found: dict[str, tuple[float | None, Fact]] = {}
     several = part(instance, "stats")
     for stat in several if isinstance(several, list) else []:
@@ -185,7 +187,7 @@ def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
 
 
 def _tell_texts(path: Path, task: str, wanted: Wanted, items: Items) -> None:
-    """Input and right reference of each instance, where the state of the scenario is there."""
+    """Add input and correct reference of each instance, if the scenario state exists."""
     if not path.is_file():
         return
     with text_bytes(path, wanted.max_bytes) as stream:

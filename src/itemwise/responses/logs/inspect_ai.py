@@ -40,19 +40,19 @@ NOT_JUDGED = "that no scorer judged"
 
 @dataclass(frozen=True)
 class InspectAI:
-    """Inspect AI; the letters of a scorer become numbers."""
+    """Inspect AI; letter grades of a scorer become numbers."""
 
     name: str = "inspect"
 
     def recognises(self, path: Path, beginning: bytes) -> bool:
-        """By the ending .eval, or by the first keys of the document."""
+        """Recognise the ending .eval, or the first keys of the document."""
         if path.name.endswith(".eval"):
             return True
         keys = (b'"version"', b'"status"', b'"eval"')
         return path.name.endswith((".json", ".json.gz")) and all(key in beginning for key in keys)
 
     def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
-        """One run: a model on a task."""
+        """Yield one run: a model on a task."""
         reader = _zipped if path.name.endswith(".eval") else _plain
         with reader(path, wanted.max_bytes, passed) as (header, samples):
             run = self._run(path, header)
@@ -69,7 +69,7 @@ class InspectAI:
         told = part(header, "eval")
         model, task = as_name(part(told, "model")), as_name(part(told, "task"))
         if model is None or task is None:
-            raise FileError(f"'{path}' does not say which model did which task; it is no log.")
+            raise FileError(f"'{path}' does not name its model and task; it is not a log.")
         run = Run(path, self.name, model, task, date=as_name(part(told, "created")) or "")
         settings = {**_object(told, "model_args"), **_object(told, "model_generate_config")}
         run.about = {
@@ -87,7 +87,7 @@ def _object(record: object, key: str) -> dict[str, Any]:
 
 
 class _Teller:
-    """Takes samples and says of each whether it is a response."""
+    """Adds samples to a run, and counts those that are not responses."""
 
     def __init__(self, run: Run, items: Items, wanted: Wanted, header: Mapping[str, Any]) -> None:
         self.run, self.items, self.wanted, self.header = run, items, wanted, header
@@ -96,7 +96,7 @@ class _Teller:
         self.scorers: dict[str, None] = {}
 
     def add(self, sample: object) -> None:
-        """Note one sample."""
+        """Add one sample."""
         identity = as_name(part(sample, "id"))
         scores = part(sample, "scores") or part(sample, "score")
         if identity is None:
@@ -112,7 +112,7 @@ class _Teller:
                 self.items.tell(place, self._facts(sample))
 
     def _value(self, scores: Mapping[str, Any]) -> object:
-        """What the scorer gave, or one value of several that it gave."""
+        """The value of the chosen scorer, or one of its several values."""
         self.scorers.update(dict.fromkeys(scores))
         if self.metric is None:
             self.metric = self._metric(scores)
@@ -122,7 +122,7 @@ class _Teller:
         return value if key is None else part(value, key)
 
     def _metric(self, scores: Mapping[str, Any]) -> tuple[str, str | None]:
-        """A scorer, and one of its values where it gives several."""
+        """Choose a scorer, and one of its values if it gives several."""
         found: list[tuple[str, str | None]] = []
         for scorer in scores:
             value = part(scores, scorer, "value")
@@ -148,7 +148,7 @@ class _Teller:
         return facts
 
     def add_reductions(self) -> None:
-        """A log without its samples may still hold their scores, epochs already reduced."""
+        """Add the scores of a log without samples, which may hold them with epochs reduced."""
         several = part(self.header, "reductions") or part(
             self.header, "results", "sample_reductions"
         )
@@ -161,13 +161,13 @@ class _Teller:
         for identity, scores in found.items():
             self.add({"id": identity, "scores": scores})
         if self.run.rows:
-            self.run.remarks.append("it holds no samples; their scores are those of its reductions")
+            self.run.remarks.append("it holds no samples; the scores are those of its reductions")
 
     def remark(self) -> None:
-        """Say what is not seen in the counts."""
+        """Add remarks on what the counts do not show."""
         if self.limited:
             self.run.remarks.append(
-                f"{counted(self.limited, 'sample')} hit a limit; the scores count"
+                f"{counted(self.limited, 'sample')} hit a limit; their scores are used"
             )
         if len(self.scorers) > 1:
             read = self.metric[0] if self.metric else None
@@ -176,14 +176,14 @@ class _Teller:
 
 
 def as_number(value: object) -> float | None:
-    """The score that a scorer gave: a number, a letter, or a word."""
+    """Convert the value of a scorer: a number, a letter, or a word."""
     if not isinstance(value, str):
         return as_score(value)
     if value in LETTERS:
         return LETTERS[value]
     if value.lower() in _WORDS:
         return _WORDS[value.lower()]
-    if not value.isascii() or "_" in value:  # Python reads 1_0, too, and the digits of any script
+    if not value.isascii() or "_" in value:  # Python also reads 1_0, and the digits of any script
         return None
     try:
         return float(value)
@@ -205,7 +205,7 @@ def _check_status(run: Run, header: Mapping[str, Any]) -> None:
     status = as_name(part(header, "status"))
     if not run.rows:
         raise FileError(
-            f"'{run.file}' holds no samples (status: {status or 'unknown'}), so nothing to read."
+            f"'{run.file}' holds no samples (status: {status or 'unknown'}): nothing to read."
         )
     if status not in (None, "success"):
         total = part(header, "eval", "dataset", "sample_ids")
@@ -220,7 +220,7 @@ def _zipped(
     with open_archive(path, max_bytes) as archive:
         header = _member(archive, "header.json" if "header.json" in archive else _STARTED)
         if not isinstance(header, dict):
-            raise FileError(f"'{path}' holds a header that is no object. It is no log.")
+            raise FileError(f"'{path}' holds a header that is not an object. It is not a log.")
         if "reductions.json" in archive:
             header["reductions"] = _member(archive, "reductions.json")
         yield header, _samples(archive)
@@ -232,12 +232,14 @@ _STARTED = "_journal/start.json"
 
 def _member(archive: Archive, name: str) -> Any:
     if name not in archive:
-        raise FileError(f"'{archive.path}' has neither header.json nor {_STARTED}: no log.")
+        raise FileError(
+            f"'{archive.path}' has neither header.json nor {_STARTED}: it is not a log."
+        )
     return parsed(archive.read(name, SMALL), f"'{archive.path}', member '{name}'")
 
 
 def _samples(archive: Archive) -> Iterator[Any]:
-    """All samples: from the summaries, which have the scores and are short, or one by one."""
+    """All samples: from the summaries, which are short and have the scores, or one by one."""
     whole = ["summaries.json"] if "summaries.json" in archive else []
     summaries = whole or archive.names("_journal/summaries/")
     for name in summaries:
@@ -252,7 +254,7 @@ def _samples(archive: Archive) -> Iterator[Any]:
 def _plain(
     path: Path, max_bytes: int, passed: Passed
 ) -> Iterator[tuple[dict[str, Any], Iterator[Any]]]:
-    """What stands before the samples, then the samples; what follows them joins the header."""
+    """The keys before the samples, then the samples; keys after them are added to the header."""
     header: dict[str, Any] = {}
     with text_bytes(path, max_bytes, passed) as stream:
         pieces = Pieces(stream, f"'{path}'")

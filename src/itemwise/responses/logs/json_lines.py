@@ -1,7 +1,7 @@
-"""Rows of JSON Lines, by the million: only the fields that are needed, block by block.
+"""Rows of JSON Lines by the million: only the needed fields, block by block.
 
-A block is parsed by Arrow, which skips the texts; where anything in it is not as expected, its
-lines are read one by one, so that a broken line costs itself alone.
+A block is parsed by Arrow, which skips other fields; if anything in it is unexpected, its lines are
+parsed one by one, so that an invalid line affects only itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from itemwise.words import counted
 
 BLOCK = 4 * 1024**2  # bytes
 PEEKED_ROWS = 20
-SURVEYED_LINES, SURVEYED_BYTES = 2_000, 64 * 1024**2  # where the first rows do not say enough
+SURVEYED_LINES, SURVEYED_BYTES = 2_000, 64 * 1024**2  # if the first rows are not enough
 _BOM = b"\xef\xbb\xbf"
 
 Columns = dict[str, list[Any]]
@@ -30,10 +30,10 @@ Columns = dict[str, list[Any]]
 
 @dataclass(frozen=True)
 class Field:
-    """A value that every row may have: where it stands, and what is taken of it.
+    """A field of a row: its path, and how it is read.
 
-    A name is short text or a number, a text is as long as it is, a flag says whether there is
-    anything at all.
+    A name is short text or a number, a text may have any length, a flag says whether there is any
+    value.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Field:
 
 @dataclass
 class Trouble:
-    """What was wrong with lines, by number."""
+    """Invalid lines, by number, and whether the file is cut short."""
 
     broken: list[int] = field(default_factory=list)
     cut: str = ""
 
     def sentences(self) -> list[str]:
-        """What to tell of it."""
+        """Describe the trouble."""
         told = [self.cut] if self.cut else []
         if self.broken:
             several = ", ".join(f"{line:,}" for line in self.broken[:5])
@@ -59,12 +59,12 @@ class Trouble:
 
 
 def first_records(path: Path, max_bytes: int) -> list[dict[str, Any]]:
-    """The first intact rows as they are, from which it is seen what the others hold."""
+    """The first intact rows, which show what the others hold."""
     return list(islice(records(path, max_bytes, SURVEYED_LINES), PEEKED_ROWS))
 
 
 def records(path: Path, max_bytes: int, lines: int) -> Iterator[dict[str, Any]]:
-    """The intact rows among the first lines, one by one."""
+    """Yield the intact rows among the first lines."""
     size = 0
     with text_bytes(path, max_bytes) as stream:
         for line in islice(iter(lambda: _line(stream), b""), lines):
@@ -79,7 +79,7 @@ def records(path: Path, max_bytes: int, lines: int) -> Iterator[dict[str, Any]]:
 def _line(stream: io.BufferedReader[Any]) -> bytes:
     try:
         return stream.readline(MAX_LINE)
-    except (EOFError, zlib.error):  # the file is cut: what came before can be read
+    except (EOFError, zlib.error):  # the file is cut short: what came before can be read
         return b""
 
 
@@ -93,10 +93,10 @@ def columns(
     like: Sequence[Mapping[str, Any]] = (),
     extra: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
 ) -> Iterator[Columns]:
-    """The fields of the rows, some thousand rows at a time.
+    """Yield the fields of the rows, some thousand rows at a time.
 
-    `like` are rows that show of which type a field is. `extra` makes further columns from a whole
-    row; it needs all texts, so that each line is parsed by itself.
+    `like` are rows that show the type of each field. `extra` makes further columns from a whole
+    row; it needs all fields, so each line is parsed by itself.
     """
     schema = None if extra else _schema(fields, like)
     with text_bytes(path, max_bytes, passed) as stream:
@@ -108,7 +108,7 @@ def columns(
 def _blocks(
     path: Path, stream: io.BufferedReader[Any], trouble: Trouble
 ) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, some megabytes at a time, and the number of the first of them."""
+    """Yield whole lines, some megabytes at a time, and the number of the first of them."""
     line, rest, ended = 1, b"", False
     while not ended:
         parts = [rest]
@@ -122,8 +122,8 @@ def _blocks(
             size += len(piece)
             if size > MAX_LINE + BLOCK:
                 raise FileError(
-                    f"'{path}', line {line:,} has more than {MAX_LINE:,} bytes. It is no log, or "
-                    "its line breaks are lost."
+                    f"'{path}', line {line:,} has more than {MAX_LINE:,} bytes. It is not a log, "
+                    "or its line breaks are lost."
                 )
         text = b"".join(parts)
         end = len(text) if ended else text.rfind(b"\n") + 1
@@ -137,8 +137,8 @@ def _blocks(
 def _piece(stream: io.BufferedReader[Any], trouble: Trouble) -> bytes:
     try:
         return stream.read1(1 << 16)
-    except (EOFError, zlib.error):  # a gzip file that was cut, or damaged, after what we have
-        trouble.cut = "the file is cut short; what could be unpacked was read"
+    except (EOFError, zlib.error):  # a gzip file that is cut short or damaged after this point
+        trouble.cut = "the file is cut short; the intact part was read"
         return b""
 
 
@@ -169,7 +169,7 @@ def _typed(pa: Any, tree: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _by_arrow(block: bytes, schema: Any, fields: Sequence[Field]) -> Columns | None:
-    """The columns of a block; None where it is not what the schema says, or lines are broken."""
+    """The columns of a block; None if it does not fit the schema, or lines are invalid."""
     import pyarrow as pa
     import pyarrow.json as pj
 
@@ -202,14 +202,14 @@ def _column(pa: Any, table: Any, wanted: Field) -> list[Any]:
 
 
 def _all_names(pc: Any, column: Any) -> bool:
-    """Whether each text is surely a name, so that none needs a closer look."""
+    """Whether every text is certainly a name, so that none needs a check."""
     longest = pc.max(pc.utf8_length(column)).as_py() or 0
     visible = pc.all(pc.match_substring_regex(column, "[!-~]")).as_py()
     return longest <= LONGEST_NAME and visible is not False
 
 
 def _one_row_a_line(block: bytes, rows: int) -> bool:
-    """Two rows on a line, or a row over two lines, are not what a log should have."""
+    """Whether every line holds exactly one row."""
     if rows == block.count(b"\n") + (not block.endswith(b"\n")):
         return True
     return rows == sum(1 for line in block.split(b"\n") if line.strip())

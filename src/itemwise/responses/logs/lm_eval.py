@@ -62,7 +62,7 @@ class LmEval:
     _results: dict[Path, dict[Path, dict[str, Any]]] = field(default_factory=dict)
 
     def recognises(self, path: Path, beginning: bytes) -> bool:
-        """By the name of its sample files, or by the first fields of a row."""
+        """Recognise the names of sample files, or the first fields of a row."""
         if ".jsonl" not in path.name:
             return False
         begins = beginning.lstrip(b"\xef\xbb\xbf").startswith(b"{")
@@ -70,7 +70,7 @@ class LmEval:
         return begins and (named or (b'"doc_id"' in beginning and b'"doc"' in beginning))
 
     def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
-        """One run: a model on a task."""
+        """Yield one run: a model on a task."""
         like = first_records(path, wanted.max_bytes)
         metric, remarks = chosen_metric(path, like, wanted)
         run, sign = self._run(path, metric, wanted.max_bytes)
@@ -92,7 +92,7 @@ class LmEval:
         yield run
 
     def _run(self, path: Path, metric: str, max_bytes: int) -> tuple[Run, float]:
-        """What the name of the file and the results beside it tell, before the rows are read."""
+        """Start the run from the file name and the results in the same folder."""
         match = _NAME.fullmatch(path.name)
         task = match[1] if match else path.name.partition(".")[0]
         date = (match[2] if match else None) or ""
@@ -103,11 +103,11 @@ class LmEval:
         run.about = _about(results, date)
         lower = part(results, "higher_is_better", task, metric) is False
         if lower:
-            run.remarks.append(f"lower is better in {metric}: its scores were made negative")
+            run.remarks.append(f"lower is better for {metric}: its scores were negated")
         return run, -1.0 if lower else 1.0
 
     def _told(self, path: Path, date: str, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
-        """The results of the same date, or others beside, if they are all of one model."""
+        """The results of the same date, or others in the folder if all are of one model."""
         folder = path.parent
         if folder not in self._results:
             files = sorted(folder.glob("results_*.json"))
@@ -118,19 +118,19 @@ class LmEval:
             return (same or [{}])[-1], []
         models = {_model(found) for found in beside.values()} - {None}
         if len(models) > 1:
-            return {}, ["results beside are of several models: the folder names the model"]
-        remark = "no results of its date are beside: others name the model"
+            return {}, ["results in the folder are of several models: the folder names the model"]
+        remark = "no results of its date in the folder: others name the model"
         return list(beside.values())[-1], [remark] if date and models else []
 
 
 def _kept(results: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked of results, which may be long."""
+    """The needed part of results, which may be long."""
     names = ("model_name", "config", "higher_is_better", "lm_eval_version", "git_hash")
     return {name: results[name] for name in names if name in results}
 
 
 def _fields(metric: str, like: Sequence[Mapping[str, Any]]) -> list[Field]:
-    """What is read of a row; subject and passage only where the documents have them."""
+    """The fields to read; subject and passage only if the documents have them."""
     fields = [
         Field("id", ("doc_id",)),
         Field("key", ("doc_hash",)),
@@ -150,7 +150,7 @@ def _fields(metric: str, like: Sequence[Mapping[str, Any]]) -> list[Field]:
 
 
 def _texts(row: dict[str, Any]) -> dict[str, Fact]:
-    """Question and target of a row; where no field is known to hold it, what was sent."""
+    """Question and target of a row; without a known question field, the prompt."""
     text = question(row.get("doc"))
     if text is None:
         text = shortened(part(row, "arguments", "gen_args_0", "arg_0"))
@@ -159,7 +159,7 @@ def _texts(row: dict[str, Any]) -> dict[str, Fact]:
 
 
 class _Filters:
-    """The rows of each filter, until it is known which filters there are."""
+    """Collects the rows of each filter, until all filters are known."""
 
     def __init__(self, run: Run, items: Items) -> None:
         self.run, self.items = run, items
@@ -167,7 +167,7 @@ class _Filters:
         self.ids: dict[int, str] = {}
 
     def add(self, block: Columns, sign: float) -> None:
-        """Take the rows of a block."""
+        """Add the rows of a block."""
         told = [name for name in ("subject", "passage", "text", "target") if name in block]
         rows = zip(block["id"], block["key"], block["filter"], block["score"], strict=True)
         for at, (identity, key, name, score) in enumerate(rows):
@@ -180,14 +180,14 @@ class _Filters:
                 self.items.tell(place, _facts(block, told, at))
             scores = self.found.setdefault(name, {})
             if place in scores:
-                again = TWICE if name else TWICE_UNNAMED  # old logs do not name their filters
+                again = TWICE if name else TWICE_UNNAMED  # old logs do not name filters
                 self.run.leave_out(again if self.ids[place] == identity else SAME_CONTENT)
                 continue
             self.ids.setdefault(place, identity)
             scores[place] = None if score is None else sign * score
 
     def choose(self, wanted: str | None) -> None:
-        """Keep the filter that was asked for, a strict one, or the first."""
+        """Keep the requested filter, a strict one, or the first."""
         names = list(self.found)
         strict = [name for name in names if name and "strict" in name]
         known = wanted is not None and wanted in names
@@ -243,7 +243,7 @@ _NO_METRICS = {
 
 @dataclass
 class Survey:
-    """Which metrics the first rows have."""
+    """Counts the metrics of the first rows."""
 
     rows: int = 0
     named: Counter[str] = field(default_factory=Counter)  # rows that have the key
@@ -251,7 +251,7 @@ class Survey:
     texts: Counter[str] = field(default_factory=Counter)  # rows in which a number is spelled
 
     def of(self, rows: Iterable[Mapping[str, Any]]) -> Survey:
-        """Take these rows."""
+        """Add these rows."""
         for row in rows:
             self.rows += 1
             told = row.get("metrics")
@@ -265,11 +265,11 @@ class Survey:
 
     @property
     def metrics(self) -> list[str]:
-        """What is a number somewhere, in the order of the rows."""
+        """Keys that hold a number somewhere, in the order of the rows."""
         return [key for key in self.named if self.numbers[key]]
 
     def usual(self) -> str | None:
-        """The metric that most rows have; of several, the usual one or the first."""
+        """The metric that most rows have; of several, a preferred one or the first."""
         there = self.metrics
         ranked = [*(name for name in PREFERRED if name in there), *there]
         return max(ranked, key=lambda name: self.named[name], default=None)
@@ -278,7 +278,7 @@ class Survey:
 def chosen_metric(
     path: Path, like: Sequence[Mapping[str, Any]], wanted: Wanted
 ) -> tuple[str, list[str]]:
-    """The metric to read, one that was asked for or the usual one, and what is odd about it."""
+    """The metric to read, requested or usual, and remarks on it."""
     if not like:
         raise FileError(f"'{path}' has no intact row among its first lines. Check how it was made.")
     survey = Survey().of(like)
@@ -303,7 +303,7 @@ def _choice(survey: Survey, wanted: Sequence[str]) -> str | None:
 
 
 def _odd(survey: Survey, metric: str) -> list[str]:
-    """What a reader should know of the choice."""
+    """Remarks on the choice that a reader should know."""
     said = []
     lacking = survey.rows - survey.named[metric]
     others = [name for name in survey.metrics if name != metric and survey.named[name] <= lacking]

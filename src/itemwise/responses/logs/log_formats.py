@@ -29,12 +29,12 @@ LOG_FORMATS: dict[str, type[LogFormat]] = {str(one.name): one for one in _ALL}
 
 ENDINGS = (".jsonl", ".json", ".eval", ".arff", ".ndjson", ".jsonlines")
 _BEGINNING = 1 << 14
-_UNKNOWN = "'{}' is no log that is known. Known are: {}. Give a log, or a folder that holds some."
+_UNKNOWN = "'{}' is not a known log. Known formats: {}. Give a log, or a folder of logs."
 
 
 @dataclass(frozen=True)
 class LogFile:
-    """A file, and the format of its log or why it cannot be read."""
+    """A file, and the format of its log, or why it cannot be read."""
 
     path: Path
     size: int = 0
@@ -43,13 +43,13 @@ class LogFile:
 
 
 def is_log(path: Path, max_bytes: int) -> bool:
-    """Whether one of the formats knows this file."""
+    """Whether one of the formats recognises this file."""
     formats = [make() for make in LOG_FORMATS.values()]
-    return may_be_log(path) and _looked_at(path, formats, max_bytes).format is not None
+    return may_be_log(path) and _inspected(path, formats, max_bytes).format is not None
 
 
 def is_folder(path: Path) -> bool:
-    """Whether it is a directory; one that may not even be looked at is none."""
+    """Whether it is a directory that may be accessed."""
     try:
         return path.is_dir()
     except OSError:
@@ -57,38 +57,38 @@ def is_folder(path: Path) -> bool:
 
 
 def may_be_log(path: Path) -> bool:
-    """Whether the name ends as those of logs do."""
+    """Whether the name has the ending of a log."""
     return path.name.lower().removesuffix(".gz").endswith(ENDINGS)
 
 
 def find_logs(paths: Iterable[Path], max_bytes: int) -> list[LogFile]:
-    """The logs among these files and in these folders, in the order of their names.
+    """The logs among these files and in these folders, in order of their names.
 
-    A file that was named itself must be a log. Of a folder, what cannot be read is told, but a
-    JSON document that is something else is passed over.
+    A file that was named explicitly must be a log. Unreadable files of a folder are reported, but
+    JSON documents of another kind are skipped.
     """
     formats = [make() for make in LOG_FORMATS.values()]
     found: dict[Path, LogFile] = {}
     for path in paths:
         if not is_folder(path):
-            found.setdefault(path, _looked_at(path, formats, max_bytes))
+            found.setdefault(path, _inspected(path, formats, max_bytes))
             continue
         closed: list[OSError] = []
         for file in _files(path, closed):
-            one = _looked_at(file, formats, max_bytes)
-            if one.format or (one.reason and not _passed_over(file)):
+            one = _inspected(file, formats, max_bytes)
+            if one.format or (one.reason and not _may_be_skipped(file)):
                 found.setdefault(file, one)
         for error in closed:
             folder = Path(error.filename or path)
             reason = (
-                f"The directory '{folder}' cannot be read: {error.strerror}. Open it, or copy it."
+                f"The directory '{folder}' cannot be read: {error.strerror}. Check permissions."
             )
             found.setdefault(folder, LogFile(folder, reason=reason))
     return list(found.values())
 
 
 def _files(folder: Path, closed: list[OSError]) -> Iterator[Path]:
-    """All files that may be logs, hidden folders and links to folders left out."""
+    """All files that may be logs, without hidden folders and links to folders."""
     for directory, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -97,11 +97,11 @@ def _files(folder: Path, closed: list[OSError]) -> Iterator[Path]:
                 yield path
 
 
-def _passed_over(path: Path) -> bool:
+def _may_be_skipped(path: Path) -> bool:
     return path.name.lower().removesuffix(".gz").endswith(".json")
 
 
-def _looked_at(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> LogFile:
+def _inspected(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> LogFile:
     try:
         file = readable_file(path, max_bytes)
         beginning = _beginning(file)
@@ -126,15 +126,15 @@ def _beginning(path: Path) -> bytes:
 
 
 def as_paths(given: object) -> list[Path]:
-    """One path or several, each of which exists."""
+    """Return one path or several as a list."""
     several = [given] if isinstance(given, str | os.PathLike) else given
     if not isinstance(several, Iterable) or isinstance(several, bytes):
         raise InputError(f"paths is {shown(given)}, but the path of a log or a folder is needed.")
     paths = []
     for one in several:
         if not isinstance(one, str | os.PathLike):
-            raise InputError(f"One of the paths is {shown(one)}, which is none.")
+            raise InputError(f"One of the paths is {shown(one)}, which is not a path.")
         paths.append(Path(one))
     if not paths:
-        raise InputError("There is no path. Give the path of a log or of a folder.")
+        raise InputError("There are no paths. Give the path of a log or of a folder.")
     return paths

@@ -28,7 +28,7 @@ _TABLE_BYTES = 2 * 1024**3
 
 @dataclass
 class RunScores:
-    """What counts of a run: one score an item, made of so many rows."""
+    """The scores of a run: one per item, and the number of rows behind it."""
 
     run: Run
     places: NDArray[np.int64]
@@ -36,7 +36,7 @@ class RunScores:
     rows: NDArray[np.int64]
 
     def keep(self, which: NDArray[np.bool_], why: str) -> None:
-        """Leave the other items out."""
+        """Keep these items, and count the rows of the others as left out."""
         if not which.all():
             self.run.left_out[why] += int(self.rows[~which].sum())
             self.places, self.scores = self.places[which], self.scores[which]
@@ -44,7 +44,7 @@ class RunScores:
 
 
 def merged(runs: Sequence[Run], items: Items, epochs: Epochs, max_bytes: int) -> Responses:
-    """One table of all runs, with what is known of its items and models."""
+    """Merge all runs into one table, with facts about its items and models."""
     same, hash_notes = _same_items(runs, items)
     answers = [_reduced(run, same, epochs) for run in sorted(runs, key=_age)]
     notes = [*hash_notes, *_epoch_notes(answers, epochs), *_drop_older(answers)]
@@ -73,15 +73,15 @@ def merged(runs: Sequence[Run], items: Items, epochs: Epochs, max_bytes: int) ->
 
 
 def _age(run: Run) -> tuple[float, str]:
-    """Older runs first; without a date, by name."""
+    """Sort key: older runs first; without a date, by name."""
     return moment(run.date), str(run.file)
 
 
 def _same_items(runs: Sequence[Run], items: Items) -> tuple[NDArray[np.int64], list[str]]:
-    """Which item each place stands for: one without a hash is the hashed one of the same id.
+    """Map items without a hash to the hashed item of the same id.
 
-    That holds within a task of one harness whose hashed items have an id each: its older versions
-    wrote no hash.
+    This applies within a task of one harness whose hashed items have distinct ids: older versions
+    of the harness wrote no hash.
     """
     same = np.arange(len(items))
     together: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -99,14 +99,14 @@ def _same_items(runs: Sequence[Run], items: Items) -> tuple[NDArray[np.int64], l
     if not joined_tasks:
         return same, []
     note = (
-        f"In {listed(joined_tasks, 'task')} some logs have no hash of the content; their items "
-        "were taken for those of the same id."
+        f"In {listed(joined_tasks, 'task')} some logs have no content hash; their items were "
+        "matched by id."
     )
     return same, [note]
 
 
 def _reduced(run: Run, same: NDArray[np.int64], epochs: Epochs) -> RunScores:
-    """One score an item: the mean of its epochs, how many were right, or the first."""
+    """One score per item: the mean of its epochs, the number correct, or the first."""
     places = same[np.frombuffer(run.places, dtype=np.int64)]
     scores = np.frombuffer(run.scores, dtype=np.float64)
     found, first, inverse, counts = np.unique(
@@ -122,7 +122,7 @@ def _reduced(run: Run, same: NDArray[np.int64], epochs: Epochs) -> RunScores:
     if not np.isin(scores, (0.0, 1.0)).all():
         odd = scores[~np.isin(scores, (0.0, 1.0))][0]
         raise InputError(
-            f"epochs is 'grades', which counts right answers, but task {shown(run.task)} in "
+            f"epochs is 'grades', which counts correct answers, but task {shown(run.task)} in "
             f"'{run.file}' has the score {odd:g}. Use epochs='mean' or 'first'."
         )
     answers = RunScores(run, found, totals, counts)
@@ -131,7 +131,7 @@ def _reduced(run: Run, same: NDArray[np.int64], epochs: Epochs) -> RunScores:
 
 
 def _epoch_notes(answers: Sequence[RunScores], epochs: Epochs) -> list[str]:
-    """How many epochs each task had; as grades, all its runs must have the same number."""
+    """Notes on tasks with several epochs; for grades, all runs need the same number."""
     several: dict[str, set[int]] = defaultdict(set)
     words: dict[str, str] = {}
     for one in answers:
@@ -147,7 +147,7 @@ def _epoch_notes(answers: Sequence[RunScores], epochs: Epochs) -> list[str]:
             f"and {found[-1]} in another, so that their grades differ in meaning. "
             "Use epochs='mean' or 'first'."
         )
-    became = "averaged" if epochs == "mean" else "counted: a grade is how many were right"
+    became = "averaged" if epochs == "mean" else "counted: a grade is the number correct"
     repeated: dict[str, list[str]] = defaultdict(list)
     for task, found_in_task in several.items():
         if max(found_in_task) > 1:
@@ -159,7 +159,7 @@ def _epoch_notes(answers: Sequence[RunScores], epochs: Epochs) -> list[str]:
 
 
 def _drop_older(answers: Sequence[RunScores]) -> list[str]:
-    """Where two runs of a model and a task have the same item, the newer counts."""
+    """Of two runs of a model and a task with the same item, keep the newer."""
     together: dict[tuple[str, str], list[RunScores]] = defaultdict(list)
     for one in answers:
         together[one.run.model, one.run.task].append(one)
@@ -176,14 +176,14 @@ def _drop_older(answers: Sequence[RunScores]) -> list[str]:
         return []
     pairs = list(dict.fromkeys(twice))
     note = (
-        f"Several logs hold {listed(pairs, 'pair')} of a model and a task; where they have the "
-        "same item, the newest counts."
+        f"Several logs hold {listed(pairs, 'pair')} of a model and a task; for items that occur "
+        "in several, the newest log is used."
     )
     return [note]
 
 
 def _item_names(items: Items, used: NDArray[np.int64]) -> tuple[list[str], list[str]]:
-    """Task and id; where two items of a task share an id, the content hash tells them apart."""
+    """Task and id, with a part of the content hash if two items of a task share an id."""
     names = [f"{items.tasks[place]}/{items.ids[place]}" for place in used]
     seen: dict[str, int] = defaultdict(int)
     for name in names:
@@ -199,8 +199,8 @@ def _item_names(items: Items, used: NDArray[np.int64]) -> tuple[list[str], list[
         if len(set(longer)) == len(longer):
             break
     note = (
-        f"{listed(shared, 'name')} stand for items of different content in different logs; a part "
-        "of the content's hash was added to their names."
+        f"{listed(shared, 'name')} refer to items of different content in different logs; a part "
+        "of the content hash was added to their names."
     )
     return longer, [note]
 
@@ -221,7 +221,7 @@ def _item_facts(items: Items, used: NDArray[np.int64]) -> dict[str, list[Fact]]:
 
 
 def _model_facts(runs: Sequence[Run], models: Sequence[str]) -> dict[str, list[Fact]]:
-    """What the logs tell of each model; several values are listed, of dates the latest."""
+    """Facts about each model; several values are joined, of dates the latest is kept."""
     told: dict[str, dict[str, list[Fact]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         for name, value in run.about.items():
@@ -248,7 +248,7 @@ def _kind(scores: NDArray[np.float64]) -> Kind:
 
 
 def _kind_notes(answers: Sequence[RunScores], kind: str) -> list[str]:
-    """Which tasks are not right or wrong, and what the table became for it."""
+    """A note on tasks whose scores are not 0 and 1, and the resulting kind."""
     if kind == "binary":
         return []
     odd: set[str] = set()
@@ -257,7 +257,7 @@ def _kind_notes(answers: Sequence[RunScores], kind: str) -> list[str]:
         (plain if np.isin(one.scores, (0.0, 1.0)).all() else odd).add(one.run.task)
     plain -= odd
     note = f"The scores of {listed(sorted(odd), 'task')} are not only 0 and 1"
-    beside = f", beside {counted(len(plain), 'task')} of right or wrong" if plain else ""
+    beside = f", unlike those of {counted(len(plain), 'other task')}" if plain else ""
     return [f"{note}{beside}: the table is {kind}."]
 
 
@@ -267,7 +267,7 @@ def _metric_notes(answers: Sequence[RunScores]) -> list[str]:
         metrics[one.run.task].add(one.run.metric)
     return [
         f"Task {shown(task)} is scored by {' in some logs and '.join(sorted(found))} in others; "
-        "name one as metric."
+        "choose one with metric."
         for task, found in sorted(metrics.items())
         if len(found) > 1
     ]
@@ -291,13 +291,13 @@ def _version_notes(answers: Sequence[RunScores]) -> list[str]:
 
 
 def _source_notes(answers: Sequence[RunScores]) -> list[str]:
-    """Two harnesses may number the items of a task differently."""
+    """Notes on tasks from several harnesses, which may number items differently."""
     sources: dict[str, set[str]] = defaultdict(set)
     for one in answers:
         sources[one.run.task].add(one.run.format)
     return [
-        f"Task {shown(task)} comes from logs of {' and '.join(sorted(found))}; items of the same "
-        "id or content hash were taken for the same."
+        f"Task {shown(task)} comes from logs of {' and '.join(sorted(found))}; items with the "
+        "same id or content hash were merged."
         for task, found in sorted(sources.items())
         if len(found) > 1
     ]
@@ -311,7 +311,9 @@ _DATE = re.compile(
 
 
 def moment(text: str) -> float:
-    """Seconds since 1970, of a date with or without a time zone (then UTC); -inf for no date.
+    """Seconds since 1970 of an ISO 8601 date, UTC without a time zone; -inf for other text.
+
+    Logs also write dashes in the time.
 
     >>> moment("2024-01-01T10:00:00-05:00") - moment("2024-01-01T12-00-00")
     10800.0

@@ -38,26 +38,27 @@ def read_logs(
     max_bytes: int = 8 * 1024**3,
     progress: Progress | bool = True,
 ) -> LogReading:
-    """Read evaluation logs at `paths`, or folders of them, into one table: models × items.
+    """Read evaluation logs at `paths`, or in folders, into one table: models × items.
 
-    Read are sample logs of the lm-evaluation-harness, Inspect AI (.json and .eval), run folders of
-    HELM, Every Eval Ever and predictions of OpenML runs. Items are named task/id; within a task,
-    the hash of the content says which item it is, where a log has one. Facts of items are task,
-    id, and subject, document, split, hash where the logs tell; with `keep_text` also text (its
+    It reads sample logs of the lm-evaluation-harness and Inspect AI (.json and .eval), run folders
+    of HELM, Every Eval Ever, and predictions of OpenML runs. Items are named task/id; within a
+    task, items are matched by their content hash if a log has one. Facts of items are task, id,
+    and, if the logs have them, subject, document, split and hash; with `keep_text` also text (the
     first 2,000 characters) and target.
 
-    `metric` names the score to read, or several, of which the first that a log has is taken; left
-    out, each format has its usual one. `filter` names the filter of lm-eval to read; left out, a
-    strict one or the first. Where an item was asked several times, `epochs` says what counts: the
-    "mean", the number right ("grades"), or the "first". Where several logs of a model and a task
-    have the same item, the newest counts.
+    `metric` names the score to read, or several, of which the first that a log has is used; by
+    default, each format has its usual one. `filter` names the lm-eval filter to read, by default a
+    strict one or the first. If an item was asked several times, `epochs` is "mean" (of the scores),
+    "grades" (the number correct) or "first". If several logs of a model and a task have the same
+    item, the newest is used.
 
-    A file of a folder that cannot be read is left out and named in `files` and `notes`; one that
-    was named itself is an error. `max_bytes` bounds each file and what it unpacks to; texts are
-    not held. `progress` is True (a bar in a terminal or a notebook), False, or a callable of
-    (bytes read, bytes in all, file).
+    An unreadable file in a folder is left out and listed in `files` and `notes`; a file that was
+    named explicitly raises an error. `max_bytes` limits each file and its unpacked size.
+    `progress` is True (a bar in a terminal or a notebook), False, or a callable that takes bytes
+    read, bytes in all, and the name of the file.
 
-    `responses` of what comes back is that table; the frame has a row a file, model and task.
+    The table is the attribute `responses` of the result; its frame has one row per file, model and
+    task.
 
     >>> import itemwise as iw
     >>> from pathlib import Path
@@ -109,7 +110,7 @@ def _all_runs(
     items: Items,
     progress: Progress,
 ) -> tuple[list[Run], dict[Path, str]]:
-    """The runs of all logs, and why some logs have none; one that was named itself must have."""
+    """The runs of all logs, and why some were refused; a log named explicitly must be readable."""
     runs: list[Run] = []
     refused: dict[Path, str] = {}
     total, done = sum(one.size for one in found), 0
@@ -124,7 +125,9 @@ def _all_runs(
             if one.path in given:
                 raise
             reason = f"{type(error).__name__}: {error}"
-            refused[one.path] = f"'{one.path}' cannot be read ({reason:.200}). It is no intact log."
+            refused[one.path] = (
+                f"'{one.path}' cannot be read ({reason:.200}). It is not an intact log."
+            )
         done += one.size
     return runs, refused
 
@@ -137,7 +140,9 @@ def _checked(
             f"epochs is {shown(epochs)}, but it should be 'mean', 'grades' or 'first'."
         )
     if wanted_filter is not None and not isinstance(wanted_filter, str):
-        raise InputError(f"filter is {shown(wanted_filter)}, but it should be the name of one.")
+        raise InputError(
+            f"filter is {shown(wanted_filter)}, but it should be the name of a filter."
+        )
     metrics = (metric,) if isinstance(metric, str) else () if metric is None else metric
     if not isinstance(metrics, Sequence) or not all(isinstance(name, str) for name in metrics):
         raise InputError(f"metric is {shown(metric)}, but it should be a name or a list of names.")
@@ -147,7 +152,7 @@ def _checked(
 def _runs(
     one: LogFile, wanted: Wanted, items: Items, done: int, total: int, progress: Progress
 ) -> list[Run]:
-    """The runs of a log, while its bytes are told as they pass."""
+    """The runs of a log; progress is reported as its bytes are read."""
     if one.format is None:
         raise FileError(one.reason)
 
@@ -160,30 +165,30 @@ def _runs(
 def _nothing(
     given: Sequence[Path], found: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]
 ) -> str:
-    """Why there is no table."""
+    """Explain why there is no table."""
     where = ", ".join(f"'{path}'" for path in given[:3])
     if not found:
         return (
-            f"{where} is a directory that holds no evaluation log. Logs end in .jsonl, .json, "
+            f"{where} is a directory without evaluation logs. Logs end in .jsonl, .json, "
             ".eval or .arff. Name another directory, or a file."
         )
     why = [f"'{run.file}': {_reason(run)}" for run in runs] + list(refused.values())
     more = f" ({len(why) - 3:,} more like these)" if len(why) > 3 else ""
     return (
-        f"{where} holds {counted(len(found), 'log')}, but no scored row. {' '.join(why[:3])}{more}"
+        f"{where} holds {counted(len(found), 'log')}, but no scored rows. {' '.join(why[:3])}{more}"
     )
 
 
 def _refusals(refused: dict[Path, str]) -> list[str]:
     if not refused:
         return []
-    more = " Others are named in files." if len(refused) > 1 else ""
+    more = " The others are listed in files." if len(refused) > 1 else ""
     first = next(iter(refused.values()))
     return [f"{counted(len(refused), 'file')} could not be read. {first}{more}"]
 
 
 def _remarks(runs: Sequence[Run]) -> list[str]:
-    """What was said of single logs; many of them are in the frame of files."""
+    """Remarks on single logs; the frame of files has them all."""
     said = [f"'{run.file}': {'; '.join(run.remarks)}." for run in runs if run.remarks]
     more = [f"{counted(len(said) - 5, 'more remark')} on logs: see files."] if len(said) > 5 else []
     return said[:5] + more
@@ -195,7 +200,7 @@ def _reason(run: Run) -> str:
 
 
 def _files(found: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]) -> pd.DataFrame:
-    """A row for each run, and one for each file that was refused."""
+    """One row per run, and one per file that was refused."""
     import pandas as pd
 
     by_file: dict[Path, list[Run]] = {}
@@ -215,26 +220,26 @@ def _files(found: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, st
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogReading(Result):
-    """What evaluation logs hold, and what was left out of them."""
+    """The responses in evaluation logs, and what was left out."""
 
     responses: Responses
-    files: pd.DataFrame  # a row a file, or a model and a task in it
+    files: pd.DataFrame  # one row per file, model and task
     left_out: Mapping[str, int]  # rows, by why
     refused: Mapping[str, str]  # files that could not be read, and why
     notes: tuple[str, ...]
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each model and task of each file: its rows, how many were read, why not all."""
+        """One row per file, model and task: its rows, how many were read, and why not all."""
         return self.files.copy()
 
     @property
     def n_refused(self) -> int:
-        """How many files could not be read."""
+        """The number of files that could not be read."""
         return len(self.refused)
 
     @property
     def meaning(self) -> str:
-        """How much was read, and what was left out."""
+        """Summarise what was read, and what was left out."""
         tasks = set(self.responses.item_groups("task"))
         used = self.files.loc[self.files["read"] > 0, "file"].nunique()
         said = (
@@ -248,7 +253,7 @@ class LogReading(Result):
         return f"{said}; left out: {joined(left)}." if left else f"{said}."
 
     def plot(self, **kw: Any) -> Display:
-        """How many items of each task each model was asked."""
+        """Plot how many items of each task each model was asked."""
         import pandas as pd
 
         from itemwise.displays import HeatMapDisplay
@@ -261,6 +266,6 @@ class LogReading(Result):
 
 
 def _short(models: Sequence[str]) -> list[str]:
-    """Names without who made the models, where they still differ."""
+    """Model names without their organisation, if they are still distinct."""
     short = [model.rpartition("/")[2] for model in models]
     return short if len(set(short)) == len(short) else list(models)

@@ -17,10 +17,10 @@ from itemwise.responses.facts import Fact
 from itemwise.words import shown
 
 Epochs = Literal["mean", "grades", "first"]
-Passed = Callable[[int], None]  # told how many bytes of the file are behind us
+Passed = Callable[[int], None]  # called with the number of bytes read so far
 
 LONGEST_TEXT = 2_000
-LONGEST_NAME = 500  # of a model, a task or an id: more is no name
+LONGEST_NAME = 500  # of a model, a task or an id
 
 NOT_SCORED = "without a score"
 NO_IDENTITY = "without an id"
@@ -30,9 +30,9 @@ BROKEN_LINES = "on broken lines"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the caller asked for."""
+    """The settings of `read_logs`."""
 
-    metrics: tuple[str, ...] = ()  # the first that a log has is taken; none: the format's choice
+    metrics: tuple[str, ...] = ()  # the first that a log has is used; empty: the format's choice
     filter: str | None = None
     epochs: Epochs = "mean"
     keep_text: bool = False
@@ -40,7 +40,7 @@ class Wanted:
 
 
 class Items:
-    """The items of all tasks. Within a task, the content decides which item it is, or the id."""
+    """The items of all tasks; within a task, identified by content hash, or else by id."""
 
     def __init__(self) -> None:
         self._by_content: dict[str, dict[str, int]] = {}
@@ -54,7 +54,7 @@ class Items:
         return len(self.ids)
 
     def place(self, task: str, identity: str | None, content_hash: str | None = None) -> int:
-        """The number of an item, which has an id or a hash; a new one if no log has told of it."""
+        """The number of an item with this id or hash; a new one if it is not known yet."""
         known = (self._by_id if content_hash is None else self._by_content).setdefault(task, {})
         key = content_hash or identity or ""
         place = known.get(key)
@@ -66,7 +66,7 @@ class Items:
         return place
 
     def tell(self, place: int, facts: Mapping[str, Fact]) -> None:
-        """Keep what is known of an item; what was told first stays."""
+        """Add facts about an item; earlier values are kept."""
         for name, value in facts.items():
             if value is not None:
                 self.facts.setdefault(name, {}).setdefault(place, value)
@@ -74,7 +74,7 @@ class Items:
 
 @dataclass
 class Run:
-    """What one log says of one model on one task; rows are added as they are read."""
+    """One model on one task in one log; rows are added as they are read."""
 
     file: Path
     format: str
@@ -86,15 +86,15 @@ class Run:
     rows: int = 0
     places: array[int] = field(default_factory=lambda: array("q"))
     scores: array[float] = field(default_factory=lambda: array("d"))
-    left_out: Counter[str] = field(default_factory=Counter)  # rows, by why
+    left_out: Counter[str] = field(default_factory=Counter)  # rows, by reason
     remarks: list[str] = field(default_factory=list)
-    repeats: str = "epochs"  # what it calls asking an item again
+    repeats: str = "epochs"  # the harness's word for asking an item again
 
     def __post_init__(self) -> None:
         self.model, self.task = clean(self.model), clean(self.task)
 
     def add(self, place: int, score: float | None) -> bool:
-        """Note a row; one without a finite score was never asked."""
+        """Add a row; returns whether it has a finite score, without which it is left out."""
         self.rows += 1
         if score is None or not math.isfinite(score):
             self.left_out[NOT_SCORED] += 1
@@ -104,27 +104,27 @@ class Run:
         return True
 
     def leave_out(self, why: str, rows: int = 1) -> None:
-        """Count rows that are not used."""
+        """Count rows as left out."""
         self.rows += rows
         self.left_out[why] += rows
 
 
 class LogFormat(Protocol):
-    """One kind of log: it knows its files and reads them."""
+    """A format of logs: recognises its files and reads them."""
 
     @property
     def name(self) -> str:
-        """What it is called in the table of files."""
+        """Its name in the table of files."""
 
     def recognises(self, path: Path, beginning: bytes) -> bool:
-        """Whether this file, of which the first bytes are given, unpacked, is such a log."""
+        """Whether this file, whose first unpacked bytes are given, is such a log."""
 
     def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
-        """The runs of a log, one row after the other; a `FileError` where it is none."""
+        """Yield the runs of a log; raises a `FileError` if it is not one."""
 
 
 def as_score(value: object) -> float | None:
-    """A number, or a truth value as one; None for everything else."""
+    """Convert a number or truth value to float; None for everything else."""
     if isinstance(value, bool | int | float):
         try:
             return float(value)
@@ -134,7 +134,7 @@ def as_score(value: object) -> float | None:
 
 
 def as_name(value: object) -> str | None:
-    """A name as logs give them: text or a number, neither empty nor endless."""
+    """A name from text or a number; None if it is empty or too long."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, float):  # 1 and 1.0 are one name
@@ -146,12 +146,12 @@ def as_name(value: object) -> str | None:
 
 
 def clean(text: str) -> str:
-    """Text that can be stored: half a character, of JSON or a file name, is spelled out."""
+    """Escape lone surrogates, which JSON and file names may hold, but UTF-8 may not."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def as_fact(value: object) -> Fact:
-    """A fact in a few words; anything nested or long is none."""
+    """A short fact; None if the value is nested or long."""
     if isinstance(value, bool | int):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -160,12 +160,12 @@ def as_fact(value: object) -> Fact:
 
 
 def shortened(text: object) -> str | None:
-    """Text to keep, as long as it may be."""
+    """Text cut to the longest that is kept; None if there is none."""
     return clean(text[:LONGEST_TEXT]) if isinstance(text, str) and text else None
 
 
 def part(record: object, *path: str) -> Any:
-    """What stands at the end of a path of keys; None where it ends early."""
+    """The value at a path of keys; None if there is none."""
     for key in path:
         if not isinstance(record, dict):
             return None
@@ -174,11 +174,11 @@ def part(record: object, *path: str) -> Any:
 
 
 def no_metric(path: Path, wanted: Sequence[str], found: Iterable[str]) -> FileError:
-    """The error of a log that lacks the metrics that were wanted, with those that it has."""
+    """The error for a log without the requested metrics, listing those it has."""
     asked = " or ".join(map(shown, wanted[:3])) or "that is known"
     there = ", ".join(f"{name:.60}" for name in islice(found, 20))
     if not there:
-        return FileError(f"'{path}' has no metric {asked}, nor another: nothing to read.")
+        return FileError(f"'{path}' has no metric {asked}, nor any other: nothing to read.")
     return FileError(
         f"'{path}' has no metric {asked}; it has: {there}. Name one of them as metric."
     )
@@ -190,21 +190,21 @@ QUESTIONS = ("question", "query", "problem", "prompt", "sentence", "input", "tex
 
 
 def field_of(record: object, names: tuple[str, ...]) -> str | None:
-    """The first of these fields that holds text, by name."""
+    """The name of the first of these fields that holds text."""
     if not isinstance(record, Mapping):
         return None
     return next((name for name in names if isinstance(record.get(name), str)), None)
 
 
 def fingerprint(passage: object) -> str | None:
-    """A short name of a text: items that share it have the same."""
+    """A short hash of a text, the same for all items that share it."""
     if not isinstance(passage, str) or not passage.strip():
         return None
     return hashlib.blake2b(passage.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 def subject_and_document(record: object) -> dict[str, Fact]:
-    """The facts of one item, from its fields."""
+    """Subject and document of one item, from its fields."""
     subject, passage = field_of(record, SUBJECTS), field_of(record, PASSAGES)
     found: Mapping[str, Any] = record if isinstance(record, Mapping) else {}
     return {
@@ -214,6 +214,6 @@ def subject_and_document(record: object) -> dict[str, Fact]:
 
 
 def question(record: object) -> str | None:
-    """The text that was asked, where a field of a known name holds it."""
+    """The question, if a field of a known name holds it."""
     name = field_of(record, QUESTIONS)
     return None if name is None else shortened(record[name])  # type: ignore[index]

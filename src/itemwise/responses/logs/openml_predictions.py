@@ -1,4 +1,4 @@
-"""Predictions of OpenML runs: predictions.arff, a row a test instance of a fold."""
+"""Predictions of OpenML runs: predictions.arff, one row per test instance and fold."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _DESCRIPTION = 64 * 1024**2  # bytes
 
 @dataclass(frozen=True)
 class OpenMLPredictions:
-    """Runs of OpenML; an instance is right where the prediction is the correct class."""
+    """Runs of OpenML; a response is correct if the prediction is the true class."""
 
     name: str = "openml"
 
     def recognises(self, path: Path, beginning: bytes) -> bool:
-        """By the attributes that every table of predictions has."""
+        """Recognise the attributes that every table of predictions has."""
         stated = beginning.lower()
         return ".arff" in path.name and b"row_id" in stated and b"prediction" in stated
 
     def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
-        """One run: a flow on a task."""
+        """Yield one run: a flow on a task."""
         frame = read_arff(path, wanted.max_bytes)
         _check(path, frame)
         run = self._run(path, wanted.max_bytes)
@@ -56,7 +56,7 @@ class OpenMLPredictions:
         yield run
 
     def _run(self, path: Path, max_bytes: int) -> Run:
-        """Task and flow, from the description beside the predictions, the table or the folder."""
+        """Task and flow, from the description next to the predictions, the table or the folder."""
         told = _description(path.with_name("description.xml"))
         with text_bytes(path, max_bytes) as stream:
             match = _RELATION.search(stream.read(_HEAD))
@@ -78,13 +78,15 @@ def _check(path: Path, frame: pd.DataFrame) -> None:
         )
     missing = [name for name in ("row_id", "prediction", "correct") if name not in frame]
     if missing:
-        raise FileError(f"'{path}' lacks {joined(missing)}: these are no predictions of OpenML.")
+        raise FileError(
+            f"'{path}' lacks {joined(missing)}: it does not hold predictions of OpenML."
+        )
     if frame["row_id"].isna().any():
         raise FileError(f"'{path}' has a prediction without row_id. It is damaged.")
 
 
 def _description(path: Path) -> dict[str, Fact]:
-    """What the description of a run tells, as plain text: no XML of strangers is interpreted."""
+    """Read the description of a run as plain text: XML of unknown origin is not interpreted."""
     try:
         with readable_file(path, _DESCRIPTION).open("rb") as file:
             found = _TOLD.findall(file.read(1 << 20))
