@@ -64,4 +64,4 @@ def test_quiet_says_nothing(run, logs):
 def test_a_folder_without_logs_is_bad_input(run, tmp_path):
     done = run("read", tmp_path, "--out", "responses.csv")
     assert done.exit_code == 3
-    assert "no evaluation log" in done.stderr
+    assert "without evaluation logs" in done.stderr
