@@ -60,7 +60,7 @@ def test_a_table_that_cannot_be_read_is_refused(frame, classes, message):
 
 def test_responses_need_a_true_code_for_each_item_and_a_member_that_answered():
     answers = Answers.from_predictions(table(), ["cat", "dog"])
-    with pytest.raises(InputError, match=r"y_test has shape \(2,\), but there are 3 items"):
+    with pytest.raises(InputError, match=r"y_true has shape \(2,\), but there are 3 items"):
         answers.responses([0, 1])
     with pytest.raises(InputError, match="no member 'd'"):
         answers.responses([0, 1, 0], ["d"])

@@ -123,7 +123,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         test_size: float = 0.2,
         device: str | None = None,
         random_state: int = 0,
-        progress: Progress | bool = False,
+        progress: Progress | bool = True,
     ) -> None:
         self.encoder = encoder
         self.kind = kind

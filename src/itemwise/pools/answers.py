@@ -68,15 +68,15 @@ class Answers(Result):
             failures={members[i]: "it predicts nothing" for i in np.flatnonzero(silent)},
         )
 
-    def responses(self, y_test: ArrayLike, members: Iterable[str] | None = None) -> Responses:
+    def responses(self, y_true: ArrayLike, members: Iterable[str] | None = None) -> Responses:
         """1 where a member predicts the true code, 0 elsewhere; failed members are left out.
 
         `members` selects some of them, such as those of a pool that calibrate.
         """
-        truth = np.asarray(y_test)
+        truth = np.asarray(y_true)
         if truth.shape != (len(self.items),):
             raise InputError(
-                f"y_test has shape {truth.shape}, but there are "
+                f"y_true has shape {truth.shape}, but there are "
                 f"{counted(len(self.items), 'item')}. Give one code for each."
             )
         rows = self._rows(self.members if members is None else tuple(members))
@@ -86,9 +86,9 @@ class Answers(Result):
             cells, [self.members[row] for row in rows], self.items, "binary"
         )
 
-    def accuracy(self, y_test: ArrayLike) -> NDArray[np.float64]:
+    def accuracy(self, y_true: ArrayLike) -> NDArray[np.float64]:
         """Share of items that each member answers correctly; NaN if it failed."""
-        right = np.array(self.predictions == np.asarray(y_test), dtype=np.float64)
+        right = np.array(self.predictions == np.asarray(y_true), dtype=np.float64)
         right[self.predictions == NO_ANSWER] = np.nan
         asked = np.maximum((self.predictions != NO_ANSWER).sum(axis=1), 1)
         failed = [name in self.failures for name in self.members]
