@@ -24,7 +24,7 @@ torch = pytest.importorskip("torch", reason="the extra 'deep' is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra 'deep' is not installed")
 pytest.importorskip("safetensors", reason="the extra 'deep' is not installed")
 
-from itemwise.learning import deep, deep_encoders, deep_hub  # noqa: E402
+from itemwise.learning import deep, deep_encoders  # noqa: E402
 from itemwise.learning.deep_training import Schedule  # noqa: E402
 
 WORDS = {"cat": 0.0, "sun": 0.1, "walk": 0.2, "tree": 0.3, "tensor": 1.2, "entropy": 1.4}
@@ -103,7 +103,7 @@ def _tokenizer(special=True):
 
 
 def _stored(model, folder):
-    with deep_hub.quiet(transformers):
+    with deep_encoders.quiet(transformers):
         model.save_pretrained(folder)
     return str(folder)
 
@@ -186,7 +186,7 @@ def test_a_saved_regressor_predicts_the_same(fitted, tmp_path, kind, encoder, fi
 
 
 def test_a_frozen_encoder_stays_as_it_was_and_a_fine_tuned_one_does_not(fitted, text_folder):
-    with deep_hub.quiet(transformers):
+    with deep_encoders.quiet(transformers):
         before = transformers.AutoModel.from_pretrained(text_folder).state_dict()
     name = "encoder.layer.0.output.dense.weight"
     frozen = fitted("text", "folder")[0].encoder_.module.state_dict()
@@ -504,7 +504,7 @@ def test_code_that_comes_with_an_encoder_is_not_run(text_folder, texts, tmp_path
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"kind": "sound"}, "'image' or 'text'"),
+        ({"kind": "sound"}, "one of: image, text"),
         ({"epochs": 0}, "whole number from 1"),
         ({"hidden": 2.5}, "whole number"),
         ({"confidence": 1.0}, "from 0.5 to below 1"),
@@ -668,7 +668,7 @@ def test_a_failed_save_leaves_the_earlier_one(fitted, saved, monkeypatch):
     def full(*_words, **_settings):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("itemwise.learning.deep_saving.write_json", full)
+    monkeypatch.setattr("itemwise.learning.deep_files.write_json", full)
     with pytest.raises(FileError, match="No space left"):
         fitted("text", None)[0].save(saved)
     assert {f.name: f.read_bytes() for f in saved.iterdir() if f.is_file()} == before

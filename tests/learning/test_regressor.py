@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from itemwise import DifficultyRegressor
 from itemwise.errors import InputError
 from itemwise.learning import StepwiseRegressor
-from itemwise.learning.presets import PRESETS
+from itemwise.learning.regressor_presets import PRESETS
 
 
 def draw(n=200, seed=0, noise=0.5):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.learning.columns import Plan, plain, plan_columns
+from itemwise.learning.feature_columns import Plan, plain, plan_columns
 from itemwise.words import listed
 
 if TYPE_CHECKING:

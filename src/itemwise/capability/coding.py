@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from itemwise.capability.case_features import category_text
 from itemwise.errors import InputError
-from itemwise.learning.columns import MOST_CATEGORIES, plain, plan_columns
+from itemwise.learning.feature_columns import MOST_CATEGORIES, plain, plan_columns
 from itemwise.numerics.arrays import Floats
 from itemwise.words import counted, listed
 

@@ -6,11 +6,11 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import InputError
-from itemwise.learning.columns import column_transformer
+from itemwise.learning.feature_columns import column_transformer
 from itemwise.pools.algorithm_pools import GRIDS, algorithm_classes
 
 if TYPE_CHECKING:
-    from itemwise.learning.columns import Plan
+    from itemwise.learning.feature_columns import Plan
 
 LOGISTIC = "logistic-regression"
 ROUNDS = 1_000

@@ -13,7 +13,7 @@ from itemwise.cli.difficulty_alarm import alarm
 from itemwise.cli.files import TABLE, check_targets, write_table
 from itemwise.cli.options import Jobs, Json, Quiet, Seed, choice, choices
 from itemwise.errors import InputError
-from itemwise.learning.presets import PRESETS
+from itemwise.learning.regressor_presets import PRESETS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from itemwise.arguments import as_number
 from itemwise.datasets.dataset import Dataset, coded
 from itemwise.errors import InputError
-from itemwise.learning.columns import (
+from itemwise.learning.feature_columns import (
     MOST_CATEGORIES,
     Plan,
     column_transformer,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from itemwise.arguments import is_number, whole_number
-from itemwise.errors import InputError, MissingExtraError
+from itemwise.arguments import is_number, one_of, whole_number
+from itemwise.errors import InputError
 from itemwise.files import PathLike
 from itemwise.learning.conformal import (
     checked_confidence,
@@ -26,13 +25,15 @@ from itemwise.learning.deep_inputs import Images, Texts, checked_images, checked
 from itemwise.learning.deep_training import (
     Schedule,
     new_head,
+    require_torch,
     seeded,
     set_training,
     standardise,
+    usable_device,
 )
-from itemwise.learning.rows import in_sentences, known_rows
-from itemwise.learning.targets import same_for_all
-from itemwise.numerics.arrays import Floats, checked_device
+from itemwise.learning.feature_columns import in_sentences, known_rows
+from itemwise.learning.known_difficulty import same_for_all
+from itemwise.numerics.arrays import Floats
 from itemwise.progress import Progress, telling
 
 FEWEST_ITEMS = 5
@@ -146,7 +147,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         Where texts and difficulties are both named (pandas Series), they are matched by name, and
         texts without a difficulty are left out.
         """
-        check_settings(self)
+        self.check_settings()
         require_torch()
         X, y, remarks = known_rows(X, y)
         items = self._checked(X)
@@ -185,10 +186,23 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
         A regressor that was saved there before is replaced.
         """
-        from itemwise.learning.deep_saving import save_regressor
+        from itemwise.learning.deep_files import save_regressor
 
         check_is_fitted(self, "residuals_")
         return save_regressor(self, path)
+
+    def check_settings(self) -> None:
+        """Refuse invalid settings before anything is loaded."""
+        one_of(self.kind, "kind", ("image", "text"))
+        for name, least in {"hidden": 1, "epochs": 1, "batch_size": 1, "warm_up": 0}.items():
+            whole_number(getattr(self, name), name, least)
+        whole_number(self.random_state, "random_state", 0)
+        checked_confidence(self.confidence)
+        checked_test_size(self.test_size)
+        for name in ("learning_rate", "encoder_learning_rate"):
+            rate = getattr(self, name)
+            if not is_number(rate) or not 0 < float(rate) < math.inf:
+                raise InputError(f"{name} is {rate!r}, but it must be a finite number above 0.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -255,41 +269,6 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         return self.center_ + self.spread_ * values
 
 
-def check_settings(regressor: DeepDifficultyRegressor) -> None:
-    """Refuse settings that cannot be meant, before anything is loaded."""
-    if regressor.kind not in ("image", "text"):
-        raise InputError(f"kind is {regressor.kind!r}, but it must be 'image' or 'text'.")
-    for name, least in {"hidden": 1, "epochs": 1, "batch_size": 1, "warm_up": 0}.items():
-        whole_number(getattr(regressor, name), name, least)
-    whole_number(regressor.random_state, "random_state", 0)
-    checked_confidence(regressor.confidence)
-    checked_test_size(regressor.test_size)
-    for name in ("learning_rate", "encoder_learning_rate"):
-        _refuse_outside(name, getattr(regressor, name), 0.0, math.inf)
-
-
-def require_torch() -> None:
-    """Say how to install what this part needs, before anything else goes wrong."""
-    for package in ("torch", "safetensors"):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "deep")
-
-
-def usable_device(device: str | None) -> str:
-    """The device that was asked for, or CUDA where there is one."""
-    import torch
-
-    if device is None:
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        return checked_device(device)
-    except InputError as error:
-        raise InputError(
-            f"device is {device!r}, which cannot be used here ({error.__cause__!s:.200}). "
-            "Use 'cpu' or 'cuda', or leave it out to use CUDA where there is one."
-        ) from error
-
-
 def _checked_difficulty(y: Any, n_items: int) -> Floats:
     try:
         difficulty: Floats = np.asarray(y, dtype=np.float64)
@@ -313,14 +292,9 @@ def _checked_difficulty(y: Any, n_items: int) -> Floats:
     return difficulty
 
 
-def _refuse_outside(name: str, value: Any, low: float, high: float) -> None:
-    if not is_number(value) or not low < float(value) < high:
-        raise InputError(f"{name} is {value!r}, but it must lie between {low:g} and {high:g}.")
-
-
 def load_deep_regressor(path: Path, encoder: Any, device: str | None) -> DeepDifficultyRegressor:
     """Restore the regressor that `DeepDifficultyRegressor.save` wrote."""
-    from itemwise.learning.deep_saving import load_regressor
+    from itemwise.learning.deep_files import load_regressor
 
     require_torch()
     return load_regressor(DeepDifficultyRegressor, path, encoder, device)

@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.errors import InputError
+from itemwise.errors import InputError, MissingExtraError
+from itemwise.numerics.arrays import checked_device
 from itemwise.progress import Progress
 
 
@@ -76,7 +78,7 @@ def new_head(width: int, hidden: int) -> Any:
 
 
 def standardise(head: Any, embeddings: Any) -> None:
-    """Let the head see each coordinate of these embeddings with mean 0 and deviation 1."""
+    """Let the head scale each coordinate of these embeddings to mean 0, standard deviation 1."""
     import torch
 
     variance = embeddings.var(dim=0, unbiased=False)
@@ -126,3 +128,25 @@ def _finite(loss: float, epoch: int) -> float:
         f"Training diverged: the loss is {loss} in epoch {epoch + 1}. "
         "Lower learning_rate or encoder_learning_rate."
     )
+
+
+def require_torch() -> None:
+    """Refuse to go on without torch and safetensors, with the line that installs them."""
+    for package in ("torch", "safetensors"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "deep")
+
+
+def usable_device(device: str | None) -> str:
+    """Return the requested device, or CUDA if available."""
+    import torch
+
+    if device is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return checked_device(device)
+    except InputError as error:
+        raise InputError(
+            f"device is {device!r}, which cannot be used here ({error.__cause__!s:.200}). "
+            "Use 'cpu' or 'cuda', or leave it out to use CUDA if available."
+        ) from error

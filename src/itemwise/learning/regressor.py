@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -24,9 +24,10 @@ from itemwise.learning.conformal import (
     conformal_interval,
     held_out_part,
 )
-from itemwise.learning.pipelines import bare_regressor, pipeline_of
-from itemwise.learning.rows import (
+from itemwise.learning.feature_columns import (
+    Plan,
     checked_kinds,
+    coder_of,
     in_sentences,
     is_frame,
     known_columns,
@@ -34,13 +35,11 @@ from itemwise.learning.rows import (
     plain_rows,
     plan_of,
 )
-from itemwise.learning.targets import difficulty_of, same_for_all
+from itemwise.learning.known_difficulty import difficulty_of, equally_hard, same_for_all
+from itemwise.learning.regressor_presets import regressor_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import prediction_figures
 from itemwise.words import counted
-
-if TYPE_CHECKING:
-    from itemwise.learning.columns import Plan
 
 FEWEST = 5  # items
 
@@ -229,8 +228,6 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return checked_kinds(plain_rows(X, self.categories_ or ()).frame, self._plan())
 
     def _plan(self) -> Plan:
-        from itemwise.learning.columns import Plan
-
         return Plan(tuple(self.numbers_ or ()), tuple(self.categories_ or ()), {})
 
     def _made(self, target: Floats, seed: int) -> Any:
@@ -269,6 +266,29 @@ def _parts(n: int, cv: Any, test_size: Any, seed: int) -> list[tuple[Any, Any]]:
         return [held_out_part(n, checked_test_size(test_size), seed)]
     folds = KFold(min(int(cv), n), shuffle=True, random_state=seed)
     return list(folds.split(np.empty((n, 1))))
+
+
+def pipeline_of(regressor: Any, plan: Plan | None, target: Floats, seed: int) -> Any:
+    """Return an unfitted regressor for `target`, with the encoding of columns before it.
+
+    Without a plan, rows are arrays of numbers.
+    """
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(coder_of(plan), bare_regressor(regressor, target, seed))
+
+
+def bare_regressor(regressor: Any, target: Floats, seed: int) -> Any:
+    """Return a preset or a copy of a regressor; a constant predictor for a constant target."""
+    from sklearn.dummy import DummyRegressor
+
+    made = regressor_of(regressor, len(target), seed)
+    return DummyRegressor() if equally_hard(target) else made  # some divide by the spread
+
+
+def unwrapped(given: Any) -> Any:
+    """Return the regressor inside a DifficultyRegressor, or the given one."""
+    return given.regressor if isinstance(given, DifficultyRegressor) else given
 
 
 def load_regressor(file: Path, max_bytes: int) -> DifficultyRegressor:

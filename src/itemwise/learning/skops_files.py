@@ -1,11 +1,13 @@
-"""Estimators in files of skops, without pickle: only data is read, and only of known types."""
+"""Estimators in files of skops, without pickle: only data of known types is read, and checked."""
 
 from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from itemwise.errors import FileError, InputError, MissingExtraError
 from itemwise.files import PathLike, size_for_people
@@ -31,7 +33,7 @@ def packed(estimator: Any, noun: str) -> bytes:
     try:
         content: bytes = skops.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
         _refuse_foreign(skops.get_untrusted_types(data=content))
-        _refuse_unsound(estimator)
+        check_trees(estimator)
     except Exception as error:
         raise InputError(
             f"This {noun} cannot be saved: {error}. Save one made of scikit-learn's own parts."
@@ -54,7 +56,7 @@ def unpacked(
         _refuse_foreign(skops.get_untrusted_types(data=content))
         found = skops.loads(content, trusted=list(OWN_TYPES))
         check(found)
-        _refuse_unsound(found)
+        check_trees(found)
     # Whatever a bent file makes skops or scikit-learn stumble over, the file is to blame.
     except Exception as error:
         raise FileError(
@@ -80,12 +82,6 @@ def _refuse_foreign(types: Sequence[str]) -> None:
         )
 
 
-def _refuse_unsound(regressor: Any) -> None:
-    from itemwise.learning.soundness import check_trees
-
-    check_trees(regressor)
-
-
 def _check_size(path: PathLike, content: bytes, max_bytes: int, noun: str, writer: str) -> None:
     """Refuse an archive that unpacks to more than it should, before it is unpacked."""
     try:
@@ -101,3 +97,99 @@ def _check_size(path: PathLike, content: bytes, max_bytes: int, noun: str, write
             f"'{path}' unpacks to {size_for_people(total)}, and the limit is "
             f"{size_for_people(max_bytes)}. If you trust the file, pass a larger max_bytes."
         )
+
+
+def check_trees(regressor: Any) -> None:
+    """Refuse trees with indices that lead out of their arrays, or back."""
+    from sklearn.ensemble._forest import BaseForest
+    from sklearn.ensemble._gb import BaseGradientBoosting
+    from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+        BaseHistGradientBoosting,
+    )
+    from sklearn.svm._base import BaseLibSVM
+    from sklearn.tree import BaseDecisionTree
+    from sklearn.tree._tree import Tree
+
+    owned, seen = set(), []
+    for part in _parts(regressor):
+        if isinstance(part, BaseLibSVM):
+            raise InputError(
+                f"it holds a {type(part).__name__}, whose arrays are read without a look at their "
+                "length and cannot be checked; take another regressor"
+            )
+        if isinstance(part, BaseDecisionTree) and hasattr(part, "tree_"):
+            _check_tree(part.tree_, part.n_features_in_)
+            owned.add(id(part.tree_))
+        elif isinstance(part, BaseForest | BaseGradientBoosting) and hasattr(part, "estimators_"):
+            for one in np.ravel(np.asarray(part.estimators_, dtype=object)):
+                _require(one.n_features_in_ == part.n_features_in_)
+        elif isinstance(part, BaseHistGradientBoosting) and hasattr(part, "_predictors"):
+            for one in _flattened(part._predictors):  # noqa: SLF001
+                _check_nodes(one.nodes, part.n_features_in_)
+        elif isinstance(part, Tree):
+            seen.append(id(part))
+    _require(owned.issuperset(seen))
+
+
+def _check_tree(tree: Any, n_features: int) -> None:
+    _require(tree.n_features == n_features)
+    left, right = tree.children_left, tree.children_right
+    inner = left != -1
+    _require(bool(((right != -1) == inner).all()))
+    _check_indices(left[inner], right[inner], np.flatnonzero(inner), len(left))
+    feature = tree.feature[inner]
+    _require(len(left) > 0 and bool(((feature >= 0) & (feature < n_features)).all()))
+
+
+def _check_nodes(nodes: Any, n_features: int) -> None:
+    if nodes["is_categorical"].any():
+        raise InputError(
+            "it holds gradient boosting with categorical splits, which cannot be checked; let the "
+            "regressor code categories as columns instead"
+        )
+    inner = nodes["is_leaf"] == 0
+    part = nodes[inner]
+    _check_indices(
+        part["left"].astype(np.int64),
+        part["right"].astype(np.int64),
+        np.flatnonzero(inner),
+        len(nodes),
+    )
+    feature = part["feature_idx"].astype(np.int64)
+    _require(len(nodes) > 0 and bool(((feature >= 0) & (feature < n_features)).all()))
+
+
+def _check_indices(left: Any, right: Any, own: Any, count: int) -> None:
+    """Children lie inside the array and after their parent, so that every walk ends."""
+    for child in (left, right):
+        _require(bool(((child > own) & (child < count)).all()))
+
+
+def _require(sound: bool) -> None:  # noqa: FBT001
+    if not sound:
+        raise InputError("it holds a tree whose nodes lead nowhere")
+
+
+def _flattened(nested: Any) -> Iterator[Any]:
+    for row in nested:
+        yield from row
+
+
+def _parts(root: Any) -> Iterator[Any]:
+    """Everything that a regressor is made of, each once."""
+    seen: set[int] = set()
+    ahead = [root]
+    while ahead:
+        part = ahead.pop()
+        if id(part) in seen or isinstance(part, str | bytes | int | float | type | None):
+            continue
+        seen.add(id(part))
+        yield part
+        if isinstance(part, dict):
+            ahead += [*part.keys(), *part.values()]
+        elif isinstance(part, list | tuple | set):
+            ahead += list(part)
+        elif isinstance(part, np.ndarray):
+            ahead += list(part.ravel()) if part.dtype == object else []
+        else:
+            ahead += list(getattr(part, "__dict__", {}).values())

@@ -17,8 +17,8 @@ from itemwise.arguments import whole_number
 from itemwise.datasets.aslib import AslibScenario
 from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
+from itemwise.learning.feature_columns import is_frame
 from itemwise.learning.regressor import FEWEST
-from itemwise.learning.rows import is_frame
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import reach_of_parts
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing

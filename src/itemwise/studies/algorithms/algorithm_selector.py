@@ -11,8 +11,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from itemwise.errors import InputError
+from itemwise.learning.feature_columns import is_frame, known_columns
 from itemwise.learning.regressor import FEWEST, DifficultyRegressor
-from itemwise.learning.rows import is_frame, known_columns
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.splines import fit_splines
 from itemwise.responses.naming import aligned

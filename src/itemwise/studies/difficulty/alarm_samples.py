@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.learning.targets import difficulty_of
+from itemwise.learning.known_difficulty import difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, places, sums_by_bin
 from itemwise.numerics.intervals import wilson

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import as_number, whole_number
 from itemwise.errors import InputError
-from itemwise.learning.targets import difficulty_of
+from itemwise.learning.known_difficulty import difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import wilson
 from itemwise.numerics.prediction_error import (

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
-from itemwise.learning.pipelines import pipeline_of
-from itemwise.learning.presets import PRESETS, checked_name, regressor_of, unwrapped
-from itemwise.learning.rows import Rows
-from itemwise.learning.targets import PREDICTED, DifficultyTargets, equally_hard
+from itemwise.learning.feature_columns import Rows
+from itemwise.learning.known_difficulty import PREDICTED, DifficultyTargets, equally_hard
+from itemwise.learning.regressor import pipeline_of, unwrapped
+from itemwise.learning.regressor_presets import PRESETS, checked_name, regressor_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.numerics.rankings import correlation_interval, prediction_figures
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
-    from itemwise.learning.columns import Plan
+    from itemwise.learning.feature_columns import Plan
 
 __all__ = ["DifficultyEvaluation", "evaluate_difficulty"]
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from itemwise.arguments import checked_share, whole_number
 from itemwise.datasets.dataset import label_text
 from itemwise.errors import InputError
-from itemwise.learning.pipelines import pipeline_of
-from itemwise.learning.presets import TREES, unwrapped
-from itemwise.learning.rows import Rows, coder_of, is_frame, owners_of
-from itemwise.learning.targets import equally_hard
+from itemwise.learning.feature_columns import Rows, coder_of, is_frame, owners_of
+from itemwise.learning.known_difficulty import equally_hard
+from itemwise.learning.regressor import pipeline_of, unwrapped
+from itemwise.learning.regressor_presets import TREES
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import spearman
 from itemwise.responses.naming import place_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
-    from itemwise.learning.columns import Plan
+    from itemwise.learning.feature_columns import Plan
 
 __all__ = ["DifficultyExplanation", "explain_difficulty"]
 

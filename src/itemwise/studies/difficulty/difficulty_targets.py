@@ -19,7 +19,7 @@ from itemwise.arguments import as_number, whole_number
 from itemwise.datasets.dataset import label_text
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.learning.targets import AVERAGE_ERROR, MODELS, DifficultyTargets, said_method
+from itemwise.learning.known_difficulty import AVERAGE_ERROR, MODELS, DifficultyTargets, said_method
 from itemwise.numerics.arrays import Floats
 from itemwise.pools.paper import OPTIMAL, PESSIMAL, misplaced
 from itemwise.responses import Responses, Table, as_responses

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from itemwise.arguments import checked_share, whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.learning.columns import Plan
-from itemwise.learning.rows import Rows, is_frame, plain_rows, plan_of
-from itemwise.learning.targets import DifficultyTargets, difficulty_of
+from itemwise.learning.feature_columns import Plan, Rows, is_frame, plain_rows, plan_of
+from itemwise.learning.known_difficulty import DifficultyTargets, difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, edges_by_width, places
 from itemwise.responses.naming import aligned, is_numbered

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.learning.targets import DifficultyTargets, difficulty_of
+from itemwise.learning.known_difficulty import DifficultyTargets, difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import sums_by_bin
 from itemwise.numerics.intervals import mcnemar, paired_difference, wilson

@@ -15,6 +15,7 @@ import numpy as np
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, read_json, readable_file, require_keys, write_json
 from itemwise.learning.deep_inputs import Pixels
+from itemwise.learning.deep_training import new_head, usable_device
 
 if TYPE_CHECKING:
     from itemwise.learning.deep import DeepDifficultyRegressor
@@ -165,13 +166,11 @@ def _restored(
     device: str | None,
 ) -> DeepDifficultyRegressor:
     """The regressor with its settings and figures, without its network."""
-    from itemwise.learning.deep import check_settings, usable_device
-
     parameters = dict(document["parameters"])
     given = document["source"] == "given"
     parameters |= {"device": device, "encoder": encoder if given else parameters["encoder"]}
     regressor = kind(**parameters)
-    check_settings(regressor)
+    regressor.check_settings()
     regressor.device_ = usable_device(device)
     regressor.center_ = float(document["center"])
     regressor.spread_ = float(document["spread"])
@@ -191,8 +190,6 @@ def _restore_network(
     """Build the network twice: without memory to compare it with the weights, then for good."""
     import torch
     from safetensors.torch import load_file
-
-    from itemwise.learning.deep_training import new_head
 
     if document["source"] == "given" and encoder is None:
         raise FileError(
@@ -224,12 +221,12 @@ def _rebuilt(
     device: str,
 ) -> Encoder:
     """An encoder of the same build, with weights of no meaning yet."""
-    from itemwise.learning import deep_encoders, deep_hub
+    from itemwise.learning import deep_encoders
 
     source, kind, config = document["source"], regressor.kind, document["config"]
     pixels = _pixels(document["pixels"]) if kind == "image" else None
     if source == "hugging-face":
-        module = deep_hub.encoder_part(deep_hub.model_of_config(config), kind).to(device)
+        module = deep_encoders.encoder_part(deep_encoders.model_of_config(config), kind).to(device)
         if pixels is not None:
             return deep_encoders.ImageEncoder(module, pixels, device, source, config)
         tokenizer = None if device == "meta" else _tokenizer(folder)
@@ -248,7 +245,7 @@ def _rebuilt(
 
 
 def _tokenizer(folder: Path) -> Any:
-    from itemwise.learning.deep_hub import saved_tokenizer
+    from itemwise.learning.deep_encoders import saved_tokenizer
 
     found = folder / TOKENIZER
     if not found.is_dir():

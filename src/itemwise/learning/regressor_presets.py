@@ -1,4 +1,4 @@
-"""Regressors by name, as the difficulty study compares them."""
+"""Regressors by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from itemwise.errors import InputError
 
 NEIGHBOURS = 5
-PARTS = 5  # in which the elastic net chooses its penalty
+FOLDS = 5  # in which the elastic net chooses its penalty
 TREES = 200
 
 
@@ -22,13 +22,13 @@ def _stepwise(n_items: int, seed: int) -> Any:  # noqa: ARG001
 def _elastic_net(n_items: int, seed: int) -> Any:  # noqa: ARG001
     from sklearn.linear_model import ElasticNetCV
 
-    return ElasticNetCV(l1_ratio=[0.1, 0.5, 1.0], cv=min(PARTS, n_items), max_iter=10_000)
+    return ElasticNetCV(l1_ratio=[0.1, 0.5, 1.0], cv=min(FOLDS, n_items), max_iter=10_000)
 
 
 def _nearest(n_items: int, seed: int) -> Any:  # noqa: ARG001
     from sklearn.neighbors import KNeighborsRegressor
 
-    # Brute force: no tree that a file could bend, and as quick beyond twenty columns.
+    # Brute force: no tree to check in a file, and as fast beyond twenty columns.
     return KNeighborsRegressor(n_neighbors=min(NEIGHBOURS, n_items), algorithm="brute")
 
 
@@ -55,15 +55,15 @@ PRESETS: dict[str, Callable[[int, int], Any]] = {
 
 
 def regressor_of(given: Any, n_items: int, seed: int) -> Any:
-    """A fresh regressor: a preset for `n_items` training items, or a copy of the given one."""
+    """Return a new regressor: a preset for `n_items` training items, or a copy of the given one."""
     from sklearn.base import clone, is_classifier
 
     if isinstance(given, str):
         return PRESETS[checked_name(given)](n_items, seed)
     if not (hasattr(given, "fit") and hasattr(given, "predict")) or isinstance(given, type):
         raise InputError(
-            f"regressor is {given!r:.60}, but it should be a scikit-learn regressor, made and not "
-            f"yet fitted, or one of: {', '.join(PRESETS)}."
+            f"regressor is {given!r:.60}, but it should be an unfitted scikit-learn regressor, "
+            f"or one of: {', '.join(PRESETS)}."
         )
     if is_classifier(given):
         raise InputError(
@@ -73,15 +73,8 @@ def regressor_of(given: Any, n_items: int, seed: int) -> Any:
     return clone(given)
 
 
-def unwrapped(given: Any) -> Any:
-    """The regressor inside a DifficultyRegressor; anything else as it is."""
-    from itemwise.learning.regressor import DifficultyRegressor
-
-    return given.regressor if isinstance(given, DifficultyRegressor) else given
-
-
 def checked_name(name: str) -> str:
-    """The name of a preset, or an error that lists them."""
+    """Return the name of a preset, or raise an error that lists them."""
     if name not in PRESETS:
         near = difflib.get_close_matches(name.lower(), PRESETS, n=1)
         hint = f"Did you mean '{near[0]}'? " if near else ""
