@@ -24,7 +24,7 @@ torch = pytest.importorskip("torch", reason="the extra 'deep' is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra 'deep' is not installed")
 pytest.importorskip("safetensors", reason="the extra 'deep' is not installed")
 
-from itemwise.learning import deep, deep_encoders  # noqa: E402
+from itemwise.learning import deep_encoders, deep_training  # noqa: E402
 from itemwise.learning.deep_training import Schedule  # noqa: E402
 
 WORDS = {"cat": 0.0, "sun": 0.1, "walk": 0.2, "tree": 0.3, "tensor": 1.2, "entropy": 1.4}
@@ -462,8 +462,9 @@ def test_a_name_that_can_be_none_needs_no_network(texts):
 
 @pytest.mark.parametrize("package", ["torch", "safetensors"])
 def test_a_missing_package_is_named_with_the_line_to_install_it(texts, monkeypatch, package):
-    real = deep.find_spec
-    monkeypatch.setattr(deep, "find_spec", lambda name: None if name == package else real(name))
+    real = deep_training.find_spec
+    found = lambda name: None if name == package else real(name)  # noqa: E731
+    monkeypatch.setattr(deep_training, "find_spec", found)
     with pytest.raises(MissingExtraError, match=rf"'{package}'.*itemwise\[deep\]"):
         DeepDifficultyRegressor(kind="text").fit(texts.X, texts.y)
 

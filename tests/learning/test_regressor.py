@@ -222,7 +222,7 @@ def test_what_cannot_be_learnt_from_is_refused():
     [
         ({"regressor": "forest"}, "no regressor 'forest'.*stepwise, elastic-net"),
         ({"regressor": "elasticnet"}, "Did you mean 'elastic-net'"),
-        ({"regressor": 3}, "regressor is 3, but it should be a scikit-learn regressor"),
+        ({"regressor": 3}, "regressor is 3, but it should be an unfitted scikit-learn regressor"),
         ({"regressor": LogisticRegression()}, "the classifier LogisticRegression"),
         ({"confidence": 1.0}, "confidence is 1.0, but it should be from 0.5"),
         ({"confidence": 0.2}, "confidence is 0.2"),
