@@ -60,7 +60,7 @@ def test_items_that_are_equally_hard_have_no_figures(run, features, tmp_path):
     words = ("--difficulty", "hard", *OTHERS, "-r", "stepwise", "--n-resamples", 1)
     judged = run("difficulty", "evaluate", features, *words, "--out", "table.csv")
     assert judged.exit_code == 0, judged.output
-    assert "all items are equally hard: there is nothing to judge" in judged.output
+    assert "all items are equally hard: there is nothing to predict" in judged.output
     assert "nan" not in done.output + judged.output
     document = json.loads(fit(run, features, "--json").stdout, parse_constant=pytest.fail)
     assert document["nrmse"] is None

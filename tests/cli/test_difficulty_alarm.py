@@ -67,7 +67,7 @@ def test_new_items_may_come_without_responses(run, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("height,right\n1,1\n", "needs the column 'difficulty'"),
+        ("height,right\n1,1\n", "needs the columns 'difficulty'"),
         ("difficulty,right\n1,1\n", "1 item"),
         ("difficulty,right\n" + "1,1\n" * 11 + ",0\n", "difficulty is nan at position 11"),
         ("difficulty,right\n" + "1,1\n" * 11 + "1,2\n", "right is 2 at position 11"),

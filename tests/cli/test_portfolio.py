@@ -85,7 +85,7 @@ def test_all_that_is_noted_is_printed_and_written_once(run, seconds, undrawn, tm
     words = ["--better", "lower", "--cutoff", 15, "--size", 4, "-e", 2, "--out", "there"]
     said = run("portfolio", "few.csv", *words).stdout
     written = json.loads((tmp_path / "there" / "summary.json").read_text())["sentences"]
-    for note in ("Portfolios are not compared.", "epsilon is 2, but performance"):
+    for note in ("Portfolios are not compared.", "epsilon is 2, but modelled performance"):
         assert said.count(note) == 1
         assert any(text.startswith(note) for part in written.values() for text in part)
 

@@ -122,7 +122,7 @@ def test_an_unknown_item_in_the_order_is_named(run, tmp_path):
     (tmp_path / "order.txt").write_text("easy\nharder\n")
     done = run("scores.csv", "--order", "order.txt")
     assert done.exit_code == 3
-    assert "'harder', which is no item" in done.stderr
+    assert "'harder', which is not an item" in done.stderr
 
 
 def test_a_negative_tolerance_is_wrong_usage(run):

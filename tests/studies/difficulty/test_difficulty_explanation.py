@@ -48,7 +48,7 @@ def test_items_of_the_importance_are_held_out(forest):
 
 def test_its_meaning_names_both_features(forest):
     assert "for difficulty is blur" in forest.meaning
-    assert "its class shows most in height" in forest.meaning
+    assert "for the class it is height" in forest.meaning
 
 
 def test_an_item_is_explained_by_what_pushes_it_up_and_down(forest):
@@ -92,7 +92,7 @@ def test_without_labels_or_trees_the_rest_is_left_out():
     assert found.to_frame()["impurity"].isna().all()
     assert "no importance by impurity" in found.notes[-1]
     assert "class" not in found.meaning
-    with pytest.raises(InputError, match="not made of trees"):
+    with pytest.raises(InputError, match="has no trees"):
         found.plot("impurity")
 
 

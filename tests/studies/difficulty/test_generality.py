@@ -90,7 +90,7 @@ def test_where_nothing_falls_nobody_is_called_the_most_general():
     )
     assert "inf" not in found.meaning
     rising = generality([[0, 0, 0, 1, 1, 1]], np.arange(6.0), n_resamples=20)
-    assert rising.meaning.startswith("Success of 1 respondent (respondent_1) does not fall")
+    assert rising.meaning.startswith("The success of 1 respondent (respondent_1) does not fall")
 
 
 def test_a_perfect_step_may_be_more_general_than_these_items_can_show():
