@@ -44,7 +44,7 @@ REFERENCE = drawn(seed=1)
             drawn(ability=-2),
             True,
             "same",
-            "adversarial: difficulty unchanged, performance collapses",
+            "adversarial: difficulty unchanged, performance drops",
         ),
         (drawn(ability=6), True, "same", "Clever Hans: difficulty unchanged, performance too good"),
         (drawn(mean=0.3, ability=-2), True, "harder", "harder and worse than expected"),
@@ -65,7 +65,7 @@ def test_a_shift_too_small_to_explain_a_collapse_counts_as_none():
     found = performance_alarm(reference, new)
     assert found.shift == "harder"
     assert abs(found.effect) < 0.2
-    assert found.situation == "adversarial: difficulty hardly changed, performance collapses"
+    assert found.situation == "adversarial: difficulty hardly changed, performance drops"
     clever = performance_alarm(reference, drawn(30_000, mean=-0.9, ability=6))
     assert clever.situation == "Clever Hans: difficulty hardly changed, performance too good"
 

@@ -244,10 +244,7 @@ def compare_classifiers(
         runner = _Runner(split, folder, time_limit, n_jobs, random_state, combined)
         told = runner.run(calibrating, "pool")
         found = None if chosen is None else runner.run(chosen, "models")
-    labels = {**({} if found is None else _labels(found, split)), **elsewhere}
-    if not labels:
-        name, reason = next(iter(found.failures.items())) if found else ("", "")
-        raise InputError(f"All models failed, so there is nothing to compare. '{name}': {reason}")
+    labels = _labels(found, split, elsewhere)
     calibration = calibrate(told.responses(split.y_test, calibrating.calibrating), model)
     curves = enrich_confusion(
         calibration,
@@ -260,14 +257,13 @@ def compare_classifiers(
         random_state=random_state,
     )
     filtered = curves.without_negative() if upright_items(calibration).any() else None
-    several = len(curves.models) > 1
     return ClassifierComparison(
         dataset=loaded.name,
         source=loaded.source,
         preprocessing=split.preprocessing,
         curves=curves,
         filtered=filtered,
-        ranks=compare_ranks(curves.scores()) if several else None,
+        ranks=compare_ranks(curves.scores()) if len(curves.models) > 1 else None,
         remarks={} if found is None else found.remarks,
         failures={} if found is None else found.failures,
         pool_failures=told.failures,
@@ -396,9 +392,17 @@ def _predicted(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
         ) from error
 
 
-def _labels(answers: Answers, split: Split) -> dict[str, Any]:
-    """Predicted classes of each model that did not fail."""
+def _labels(answers: Answers | None, split: Split, elsewhere: Mapping[str, Any]) -> dict[str, Any]:
+    """Predicted classes of the models that did not fail, and those made elsewhere."""
+    if answers is None:
+        return dict(elsewhere)
     classes = np.array(split.classes, dtype=object)
-    places = {name: row for row, name in enumerate(answers.members)}
-    names = [name for name in answers.members if name not in answers.failures]
-    return {name: classes[answers.predictions[places[name]]] for name in names}
+    labels = {
+        name: classes[predicted]
+        for name, predicted in zip(answers.members, answers.predictions, strict=True)
+        if name not in answers.failures
+    }
+    if not labels and not elsewhere:
+        name, reason = next(iter(answers.failures.items()))
+        raise InputError(f"All models failed, so there is nothing to compare. '{name}': {reason}")
+    return {**labels, **elsewhere}

@@ -172,28 +172,15 @@ def confidence_by_difficulty(
     sureness, hit, value = columns[:, known]
     _check_values(sureness, hit)
     found = along(value, items, bins, strategy)
-    inside = found.place >= 0
-    by_bin = _by_bin(sureness, hit, found.place, found.items.size, confidence)
     random = np.random.default_rng(random_state)
-    coarse = confidence_bins(sureness)
-    usual = error_interval(sureness, hit, coarse, confidence, int(n_resamples), random)
-    along_bins = error_interval(
-        sureness[inside], hit[inside], found.place[inside], confidence, int(n_resamples), random
-    )
     lost = int((~known).sum())
     return ConfidenceByDifficulty(
         items=items,
         edges=found.edges,
         difficulty=found.difficulty,
         n=found.items,
-        **by_bin,
-        calibration_error=calibration_error(sureness, hit, coarse),
-        calibration_error_low=usual[0],
-        calibration_error_high=usual[1],
-        calibration_error_by_chance=error_by_chance(sureness, coarse, int(n_resamples), random),
-        error_by_difficulty=calibration_error(sureness[inside], hit[inside], found.place[inside]),
-        error_by_difficulty_low=along_bins[0],
-        error_by_difficulty_high=along_bins[1],
+        **_by_bin(sureness, hit, found.place, found.items.size, confidence),
+        **_errors(sureness, hit, found.place, confidence, int(n_resamples), random),
         sure_and_wrong=_sure_and_wrong(items, sureness, hit, value, sure),
         sure=float(sure),
         confidence=confidence,
@@ -283,7 +270,7 @@ def _check_values(probability: Floats, right: Floats) -> None:
 
 def _by_bin(
     probability: Floats, right: Floats, place: NDArray[np.intp], n_bins: int, confidence: float
-) -> dict[str, Floats]:
+) -> dict[str, Any]:
     """Mean probability, accuracy and their difference in each bin, with intervals."""
     parts = [place == k for k in range(n_bins)]
     n = np.array([part.sum() for part in parts], dtype=np.float64)
@@ -304,6 +291,28 @@ def _by_bin(
         "gap_low": gaps[:, 1],
         "gap_high": gaps[:, 2],
     }
+
+
+def _errors(
+    probability: Floats,
+    right: Floats,
+    place: NDArray[np.intp],
+    confidence: float,
+    n_resamples: int,
+    random: np.random.Generator,
+) -> dict[str, Any]:
+    """Calibration errors over bins of probability and over bins of difficulty, with intervals."""
+    coarse, inside = confidence_bins(probability), place >= 0
+    parts = {
+        "calibration_error": (probability, right, coarse),
+        "error_by_difficulty": (probability[inside], right[inside], place[inside]),
+    }
+    found: dict[str, Any] = {}
+    for name, part in parts.items():
+        low, high = error_interval(*part, confidence, n_resamples, random)
+        found |= {name: calibration_error(*part), f"{name}_low": low, f"{name}_high": high}
+    by_chance = error_by_chance(probability, coarse, n_resamples, random)
+    return found | {"calibration_error_by_chance": by_chance}
 
 
 def _sure_and_wrong(

@@ -174,24 +174,21 @@ def difficulty_targets(
     fits = {
         name: on_one_scale(asked, name, batches, random_state) for name in chosen if name in MODELS
     }
-    average, average_se = _average_error(table)
-    difficulties, errors, counts = {}, {}, {}
+    asked_some = table.observed.any(axis=0)  # nothing is known about the others
+    found, counts = {}, {}
     for name in chosen:
         if name == AVERAGE_ERROR:
-            difficulties[name], errors[name] = average, average_se
+            found[name] = _average_error(table)
             continue
         beyond = np.abs(fits[name].difficulty) > limit
         counts[name] = int(beyond.sum())
-        value, error = _treated(fits[name], beyond, abnormal, limit)
-        asked_some = table.observed.any(axis=0)  # nothing is known about the others
-        difficulties[name] = np.where(asked_some, value, np.nan)
-        errors[name] = np.where(asked_some, error, np.nan)
+        found[name] = np.where(asked_some, _treated(fits[name], beyond, abnormal, limit), np.nan)
     two = fits.get("2pl")
     return DifficultyTargets(
         items=table.items,
         methods=chosen,
-        difficulties=difficulties,
-        errors=errors,
+        difficulties={name: value for name, (value, _) in found.items()},
+        errors={name: error for name, (_, error) in found.items()},
         discrimination=None if two is None else two.discrimination,
         discrimination_se=None if two is None else two.discrimination_se,
         flags=_flags(fits, table.n_items),
@@ -262,7 +259,7 @@ def _checked(
     return chosen
 
 
-def _average_error(table: Responses) -> tuple[Floats, Floats]:
+def _average_error(table: Responses) -> Floats:
     """Share of wrong responses, and its posterior standard deviation (Jeffreys' prior)."""
     asked = (table.cells >= 0).sum(axis=0).astype(np.float64)
     wrong = (table.cells == 0).sum(axis=0).astype(np.float64)
@@ -270,21 +267,15 @@ def _average_error(table: Responses) -> tuple[Floats, Floats]:
     above, below = wrong + 0.5, asked - wrong + 0.5
     total = asked + 1.0
     error = np.sqrt(above * below / (total**2 * (total + 1.0)))
-    return share, np.where(asked > 0, error, np.nan)
+    return np.stack([share, np.where(asked > 0, error, np.nan)])
 
 
-def _treated(
-    fit: OnScale, beyond: NDArray[np.bool_], abnormal: str, limit: float
-) -> tuple[Floats, Floats]:
+def _treated(fit: OnScale, beyond: NDArray[np.bool_], abnormal: str, limit: float) -> Floats:
     """Difficulties and standard errors, with abnormal ones kept, clipped or dropped."""
     if abnormal == "clip":
-        return np.clip(fit.difficulty, -limit, limit), fit.difficulty_se
-    if abnormal == "drop":
-        return (
-            np.where(beyond, np.nan, fit.difficulty),
-            np.where(beyond, np.nan, fit.difficulty_se),
-        )
-    return fit.difficulty, fit.difficulty_se
+        return np.stack([np.clip(fit.difficulty, -limit, limit), fit.difficulty_se])
+    both = np.stack([fit.difficulty, fit.difficulty_se])
+    return np.where(beyond, np.nan, both) if abnormal == "drop" else both
 
 
 def _flags(fits: Mapping[str, OnScale], n_items: int) -> tuple[str, ...]:

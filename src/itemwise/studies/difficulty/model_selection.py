@@ -208,9 +208,6 @@ def select_models(
     names = np.array(table.respondents, dtype=object)
     lost = int(used.size - held.n)
     unjudged = (f"Not judged, since a model was not asked: {counted(lost, 'item')}.",)
-    # Training sets overlap, so the errors of folds are correlated.
-    inflation = 1.0 + cv / (cv - 1.0)
-    gain_low, gain_high = paired_difference(held.better, held.worse, held.n, confidence, inflation)
     return ModelSelection(
         respondents=table.respondents,
         single=names[single],
@@ -223,12 +220,8 @@ def select_models(
         share=shares(right, n),
         low=low,
         high=high,
-        gain=(held.better - held.worse) / held.n,
-        gain_low=gain_low,
-        gain_high=gain_high,
-        share_chosen=held.chosen / held.n,
-        share_single=held.single / held.n,
-        share_any=held.anybody / held.n,
+        **held.shares(),
+        **held.gain(confidence, cv),
         judged=held.n,
         confidence=confidence,
         notes=(*found.notes, *(unjudged if lost else ())),
@@ -279,6 +272,17 @@ class _HeldOut:
     better: int  # chosen right, single wrong
     worse: int
     anybody: int
+
+    def shares(self) -> dict[str, float]:
+        """Shares of right responses."""
+        counts = {"chosen": self.chosen, "single": self.single, "any": self.anybody}
+        return {f"share_{name}": count / self.n for name, count in counts.items()}
+
+    def gain(self, confidence: float, cv: int) -> dict[str, float]:
+        """What choosing gains over the single best model, with its interval."""
+        inflation = 1.0 + cv / (cv - 1.0)  # training sets overlap, so folds are correlated
+        low, high = paired_difference(self.better, self.worse, self.n, confidence, inflation)
+        return {"gain": (self.better - self.worse) / self.n, "gain_low": low, "gain_high": high}
 
 
 def _held_out(
