@@ -47,9 +47,9 @@ def evaluate_adaptively(
 ) -> AdaptiveEvaluation:
     """Ask a model the most informative items, and predict its accuracy on all items of a bank.
 
-    `ask(item)` puts the item of that name to the model and returns its response: 1 or 0, a grade
-    or a score, as the measurement model requires; None if it could not be answered, which is not
-    asked again. With a `batch_size` above 1 it is given a list of items, and returns a list of
+    `calibration` is the bank: a fitted measurement model, or one read by `load`. `ask(item)` puts
+    the item of that name to the model and returns its response: 1 or 0, a grade or a score, as the
+    bank requires; None if it could not be answered, which is not asked again. With a `batch_size` above 1 it is given a list of items, and returns a list of
     responses in the same order, or a mapping from item to response. It may be async; if an event
     loop is running, it then runs in a thread (or await `evaluate_adaptively_async`).
 

@@ -100,8 +100,9 @@ def inspect_sample_ids(
 ) -> SampleIds:
     """Return sample ids by task, for Inspect's `eval(sample_id=ids[task])` or `--sample-id`.
 
-    `facts` are as in `lm_eval_samples`. Ids stay numbers or text. With a `path`, they are written
-    as JSON.
+    `facts` are responses with the facts `task` and `id` of their items, or a frame with these
+    columns and items as its index. Ids stay numbers or text. With a `path`, they are written as
+    JSON.
 
     >>> import itemwise as iw
     >>> import pandas as pd
