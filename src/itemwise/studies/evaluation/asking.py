@@ -49,9 +49,10 @@ def evaluate_adaptively(
 
     `calibration` is the bank: a fitted measurement model, or one read by `load`. `ask(item)` puts
     the item of that name to the model and returns its response: 1 or 0, a grade or a score, as the
-    bank requires; None if it could not be answered, which is not asked again. With a `batch_size` above 1 it is given a list of items, and returns a list of
-    responses in the same order, or a mapping from item to response. It may be async; if an event
-    loop is running, it then runs in a thread (or await `evaluate_adaptively_async`).
+    bank requires; None if it could not be answered, which is not asked again. With a `batch_size`
+    above 1 it is given a list of items, and returns a list of responses in the same order, or a
+    mapping from item to response. It may be async; if an event loop is running, it then runs in a
+    thread (or await `evaluate_adaptively_async`).
 
     The evaluation stops when `budget` items were asked, or when the standard error of the ability
     is at most `max_se`. The `selector` "score" chooses items that make the accuracy on all items
