@@ -9,7 +9,7 @@ from itemwise.capability import CaseDifficulty
 from itemwise.capability.case_features import case_table
 from itemwise.capability.class_tests import RULES
 from itemwise.capability.named_classifiers import named_classifier
-from itemwise.cli.capability import RULES as OFFERED
+from itemwise.cli.capability_commands import RULES as OFFERED
 
 QUICK = ["--n-resamples", 2, "--budget", 4]
 
@@ -54,7 +54,7 @@ def test_a_folder_is_filled(run, cases, tmp_path):
 
 
 def test_figures_are_those_of_the_package(run, cases):
-    words = ["--model", "lda", "--levels", 3, "--test-size", 0.4, "--seed", 5, "--json"]
+    words = ["--model", "lda", "--levels", 3, "--test-size", 0.4, "--random-state", 5, "--json"]
     done = run("capability", "cases.csv#state", *words, *QUICK)
     document = json.loads(done.stdout)
     table = case_table(cases.drop(columns="state"))

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from itemwise import progress
+from itemwise.cli.command_table import explained
 from itemwise.cli.console import Console
-from itemwise.cli.errors import explained
 from itemwise.errors import InputError
 
 

@@ -9,14 +9,9 @@ from pathlib import Path
 import pytest
 
 from itemwise import cli
-from itemwise.cli.contents import CONTENTS, contents, loaded
+from itemwise.cli.command_table import CONTENTS, HOMES, contents, loaded
 
 NAMES = [name for lines in contents().values() for name in lines]
-# Modules of the command line that are no command.
-PARTS = {"console", "contents", "errors", "files", "grouping", "options", "orders"}
-PARTS |= {"difficulty_alarm", "study_commands"}
-
-
 # What these options are called for short, and what they say, wherever there is one.
 SHORT = {"--out": "-o", "--model": "-m", "--jobs": "-j", "--quiet": "-q"}
 SAME_WORDS = ("--jobs", "--json", "--kind", "--layout", "--pool", "--quiet")
@@ -48,7 +43,7 @@ def test_options_are_called_alike_everywhere(command):
     options = _options(command)
     for name, short in SHORT.items():
         assert name not in options or short in options[name].opts
-    assert not {"--n-jobs", "--output", "--random-state", "--verbose"} & options.keys()
+    assert not {"--n-jobs", "--output", "--seed", "--verbose"} & options.keys()
 
 
 @pytest.mark.parametrize("name", SAME_WORDS)
@@ -96,9 +91,10 @@ def test_each_line_is_the_first_of_the_command_s_own_help(name, line):
     assert " ".join(help_.split("\n\n")[0].split()) == line
 
 
-def test_every_module_of_the_command_line_is_listed():
-    modules = {path.stem for path in Path(cli.__file__).parent.glob("[a-z]*.py")}
-    assert modules - PARTS == {name for lines in CONTENTS.values() for name in lines}
+def test_every_command_written_by_hand_has_a_home():
+    assert set(HOMES) == {name for lines in CONTENTS.values() for name in lines}
+    modules = {path.stem for path in Path(cli.__file__).parent.glob("*_commands.py")}
+    assert {home.partition(":")[0] for home in HOMES.values()} == modules - {"study_commands"}
 
 
 def test_help_lists_every_command_under_its_heading(run):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from itemwise.cli.errors import explained
+from itemwise.cli.command_table import explained
 
 COMMAND = [sys.executable, "-c", "from itemwise.cli import main; main()"]
 
@@ -26,7 +26,7 @@ COMMAND = [sys.executable, "-c", "from itemwise.cli import main; main()"]
         (("calibrate", "scores.csv", "--out", "dir.json"), "is a directory"),
         (("calibrate", "scores.csv", "--tolerance", "0"), "tolerance is 0.0"),
         (("calibrate", "bank.json"), "responses are read from"),
-        (("score", "scores.csv", "scores.csv"), "not valid JSON"),
+        (("score", "scores.csv", "scores.csv"), "is not a file that Itemwise saved"),
         (("score", "nope.json", "scores.csv"), "There is no file"),
         (("simulate", "--missing", "2"), "missing is 2.0"),
     ],
@@ -113,7 +113,11 @@ def test_a_reader_that_stops_early_is_no_error(scores):
         (("confusion", "sklearn:iris", "-q"), "itemwise.studies.compare_classifiers", True),
         (("demo",), "itemwise.demo.demonstrate", True),
         (("calibrate", "scores.csv"), "itemwise.calibrate", False),
-        (("leaderboard", "scores.csv"), "itemwise.studies.leaderboard", False),
+        (
+            ("leaderboard", "scores.csv"),
+            "itemwise.studies.leaderboards.ranked_board.leaderboard",
+            False,
+        ),
         (("shorten", "scores.csv", "--size", "3"), "itemwise.shorten", False),
         (("adapt", "scores.csv"), "itemwise.replay_adaptively", False),
         (("read", ".", "--out", "read.csv"), "itemwise.responses.read_logs", False),

@@ -1,6 +1,6 @@
 import pytest
 
-from itemwise.cli.orders import read_order
+from itemwise.cli.tournament_commands import read_order
 from itemwise.errors import FileError, InputError
 
 

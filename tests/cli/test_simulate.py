@@ -9,7 +9,18 @@ from itemwise.models import MODELS
 
 
 def test_responses_and_truth_are_those_of_the_package(run):
-    words = ("--model", "3pl", "--respondents", 50, "--items", 7, "--missing", 0.2, "--seed", 3)
+    words = (
+        "--model",
+        "3pl",
+        "--respondents",
+        50,
+        "--items",
+        7,
+        "--missing",
+        0.2,
+        "--random-state",
+        3,
+    )
     done = run("simulate", *words, "--out", "r.csv", "--truth", "t.parquet")
     assert done.exit_code == 0
     wanted = iw.simulate("3pl", 50, 7, missing=0.2, random_state=3)
@@ -19,7 +30,7 @@ def test_responses_and_truth_are_those_of_the_package(run):
 
 
 def test_what_is_printed_can_be_read_back(run, tmp_path):
-    words = ("--respondents", 20, "--items", 3, "--missing", 0.3, "--seed", 3)
+    words = ("--respondents", 20, "--items", 3, "--missing", 0.3, "--random-state", 3)
     (tmp_path / "r.csv").write_text(run("simulate", *words).stdout)
     assert iw.read_responses("r.csv") == iw.simulate("2pl", 20, 3, missing=0.3, random_state=3)[0]
 
@@ -32,7 +43,18 @@ def test_json_is_one_document(run):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_is_drawn_and_written(run, model):
-    words = ("--model", model, "--respondents", 30, "--items", 4, "--missing", 0.2, "--seed", 3)
+    words = (
+        "--model",
+        model,
+        "--respondents",
+        30,
+        "--items",
+        4,
+        "--missing",
+        0.2,
+        "--random-state",
+        3,
+    )
     assert run("simulate", *words, "--out", "r.parquet", "--truth", "t.csv").exit_code == 0
     wanted = iw.simulate(model, 30, 4, missing=0.2, random_state=3)
     assert iw.read_responses("r.parquet") == wanted.responses
@@ -41,7 +63,18 @@ def test_every_model_is_drawn_and_written(run, model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_what_is_printed_of_every_model_can_be_read_back(run, tmp_path, model):
-    words = ("--model", model, "--respondents", 30, "--items", 4, "--missing", 0.2, "--seed", 3)
+    words = (
+        "--model",
+        model,
+        "--respondents",
+        30,
+        "--items",
+        4,
+        "--missing",
+        0.2,
+        "--random-state",
+        3,
+    )
     done = run("simulate", *words)
     assert done.exit_code == 0
     (tmp_path / "r.csv").write_text(done.stdout)
@@ -54,7 +87,7 @@ def test_what_is_printed_of_every_model_can_be_read_back(run, tmp_path, model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_is_one_document(run, model):
-    words = ("--model", model, "--items", 3, "--respondents", 5, "--seed", 1, "--json")
+    words = ("--model", model, "--items", 3, "--respondents", 5, "--random-state", 1, "--json")
     document = json.loads(run("simulate", *words).stdout)
     wanted = iw.simulate(model, 5, 3, random_state=1).responses
     found = [list(row.values())[-3:] for row in document["responses"]]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from itemwise import compare_portfolios, portfolio
-from itemwise.cli.portfolio import Told
+from itemwise.cli.portfolio_commands import Told
 from itemwise.displays import Display
 from itemwise.report import write_folder
 from itemwise.studies.algorithms.portfolio_choice import METHODS

@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from itemwise import __version__
-from itemwise.cli.contents import EXIT_CODES
-from itemwise.cli.errors import Commands
+from itemwise.cli.command_table import EXIT_CODES, Commands
 from itemwise.progress import hushed
 
 app = typer.Typer(

@@ -10,10 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from itemwise.cli.console import Console
-from itemwise.cli.files import check_sources, finish, read_bank, report_folder
-from itemwise.cli.grouping import check_facts, read_grouped
-from itemwise.cli.options import (
+from itemwise.cli.command_files import (
+    check_facts,
+    check_sources,
+    finish,
+    read_bank,
+    read_grouped,
+    report_folder,
+)
+from itemwise.cli.command_options import (
     By,
     ByPrefix,
     Items,
@@ -24,9 +29,10 @@ from itemwise.cli.options import (
     ModelOrAuto,
     Priors,
     Quiet,
+    RandomState,
     Scores,
-    Seed,
 )
+from itemwise.cli.console import Console
 from itemwise.errors import InputError
 from itemwise.models import AUTO
 from itemwise.studies import STUDIES
@@ -46,7 +52,7 @@ KNOWN: dict[str, tuple[Any, Any]] = {
     "model": (ModelOrAuto, AUTO),
     "n_jobs": (Jobs, -1),
     "priors": (Priors, "default"),
-    "random_state": (Seed, 0),
+    "random_state": (RandomState, 0),
 }
 NO_OPTION = ("progress",)
 BEFORE = {"responses": (Scores, inspect.Parameter.empty)}

@@ -1,15 +1,24 @@
-"""`itemwise tournament`."""
+"""The command `itemwise tournament`, and files that order items."""
 
 from __future__ import annotations
 
+import csv
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from itemwise.cli.command_files import FIGURE, TABLE, check_targets, write_table
+from itemwise.cli.command_options import Json, Layout, Quiet, Scores
 from itemwise.cli.console import Console
-from itemwise.cli.files import FIGURE, TABLE, check_targets, write_table
-from itemwise.cli.options import Json, Layout, Quiet, Scores
+from itemwise.errors import FileError, InputError
+from itemwise.files import readable_file
+from itemwise.tables.delimited import number
+from itemwise.tables.text_files import text_lines
+
+if TYPE_CHECKING:
+    from itemwise.files import PathLike
 
 Order = Annotated[
     str,
@@ -57,7 +66,7 @@ def tournament(
         },
         sources=[responses, *([ordered] if ordered else [])],
     )
-    from itemwise.cli.orders import read_order
+    from itemwise.cli.tournament_commands import read_order
     from itemwise.responses import read_responses
     from itemwise.studies.benchmarks.glicko_tournament import tournament as play
 
@@ -88,3 +97,52 @@ def tournament(
         items=found.items,
         ratings=ratings,
     )
+
+
+HEADINGS = ("item", "name", "dataset", "data set", "data_set")
+MOST_ITEMS = 1_000_000
+
+
+def read_order(path: PathLike, *, max_bytes: int = 64 * 1024**2) -> list[str] | dict[str, float]:
+    """The names in a file, one a line; with a number after a comma, the values to sort them by.
+
+    A first line that begins with item, name or dataset is a heading.
+    """
+    file = readable_file(path, max_bytes)
+    with text_lines(file, max_bytes) as lines:
+        try:
+            rows = [
+                [cell.strip() for cell in row]
+                for row in islice(csv.reader(lines), MOST_ITEMS)
+                if any(cell.strip() for cell in row)
+            ]
+        except csv.Error as error:
+            raise FileError(f"'{path}' is no CSV: {error}. Write one name a line.") from error
+    if rows and rows[0][0].lower() in HEADINGS:
+        rows = rows[1:]
+    if not rows:
+        raise InputError(f"'{path}' names no item. Write one name a line.")
+    widths = {len(row) for row in rows}
+    if widths == {1}:
+        return [row[0] for row in rows]
+    if widths != {2}:
+        raise InputError(
+            f"'{path}' has lines of {min(widths)} to {max(widths)} fields, but each should hold a "
+            "name, or a name and a number. Correct the lines; quote names that hold commas."
+        )
+    return _values(path, rows)
+
+
+def _values(path: PathLike, rows: list[list[str]]) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for name, text in rows:
+        value = number(text)
+        if value is None:
+            raise InputError(
+                f"'{path}' gives {name!r:.60} the value {text!r:.40}, which is no number. "
+                "Correct it."
+            )
+        if name in values:
+            raise InputError(f"'{path}' names {name!r:.60} more than once. Keep one line.")
+        values[name] = value
+    return values

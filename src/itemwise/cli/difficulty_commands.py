@@ -1,4 +1,4 @@
-"""`itemwise difficulty`: learn it from features, predict it, and judge how well that works."""
+"""Commands about predicted difficulty: `itemwise difficulty` and its alarm."""
 
 from __future__ import annotations
 
@@ -8,15 +8,83 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from itemwise.cli.command_files import FIGURE, TABLE, check_targets, write_table
+from itemwise.cli.command_options import Jobs, Json, Quiet, RandomState, choice, choices
 from itemwise.cli.console import Console
-from itemwise.cli.difficulty_alarm import alarm
-from itemwise.cli.files import TABLE, check_targets, write_table
-from itemwise.cli.options import Jobs, Json, Quiet, Seed, choice, choices
 from itemwise.errors import InputError
 from itemwise.learning.regressor_presets import PRESETS
+from itemwise.studies.difficulty.performance_alarm import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Reference = Annotated[
+    Path,
+    typer.Argument(help="Items the model is known on: .csv, .parquet; columns difficulty, right."),
+]
+New = Annotated[
+    Path, typer.Argument(help="New items, the same columns; right may be missing in it.")
+]
+Rate = Annotated[float, typer.Option(help="Highest chance of an alarm if nothing changed.")]
+Method = Annotated[
+    str,
+    choice("--method", names=METHODS, text="A curve fitted in difficulty, or the paper's means."),
+]
+Guessing = Annotated[float, typer.Option(help="Share that is right by luck: floor of the curve.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Table of the statements, .csv or .parquet.")
+]
+Figure = Annotated[
+    Path | None, typer.Option(help="Figure of success against difficulty, .png, .svg or .pdf.")
+]
+
+
+def alarm(
+    reference: Reference,
+    new: New,
+    alpha: Rate = 0.05,
+    method: Method = "curve",
+    guessing: Guessing = 0.0,
+    out: Out = None,
+    figure: Figure = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say whether a model is as good on new items as their difficulty lets expect.
+
+    Without --out, the statements are printed as CSV. An alarm is a result, not an error: the exit
+    code is 0; --json has `fired`.
+    """
+    check_targets({"--out": (out, TABLE), "--figure": (figure, FIGURE)}, sources=[reference, new])
+    from itemwise.studies import performance_alarm
+    from itemwise.tables.table_files import read_table
+
+    console = Console(quiet, json)
+    found = performance_alarm(
+        read_table(reference),
+        read_table(new),
+        alpha=alpha,
+        method=method,
+        guessing=guessing,
+    )
+    statements = found.to_frame()
+    if out is not None:
+        write_table(statements, out)
+    if figure is not None:
+        found.plot().save(figure)
+    console.finding(
+        found,
+        statements,
+        out,
+        written={"Statements": out, "Figure": figure},
+        fired=found.fired,
+        shifted=found.shifted,
+        situation=found.situation,
+        alpha=alpha,
+        method=found.method,
+        statements=statements,
+    )
+
 
 group = typer.Typer(
     add_completion=False,
@@ -53,7 +121,7 @@ def fit(
     regressor: Regressor = "rf",
     leave_out: LeaveOut = None,
     confidence: Confidence = 0.95,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -68,7 +136,7 @@ def fit(
     console = Console(quiet, json)
     frame, columns = _read(features, [difficulty], leave_out, console)
     known = np.isfinite(columns[difficulty])
-    made = DifficultyRegressor(regressor, confidence=confidence, random_state=seed)
+    made = DifficultyRegressor(regressor, confidence=confidence, random_state=random_state)
     with console.progress(f"Learning from {features.name}"):
         made.fit(frame[known], columns.loc[known, difficulty])
     made.save(out)
@@ -143,7 +211,7 @@ def evaluate(
     cv: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     n_resamples: Annotated[int, typer.Option(min=1, help="How often folds are drawn.")] = 2,
     jobs: Jobs = 1,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -165,7 +233,7 @@ def evaluate(
             negative=None if negative is None else columns[negative] == 1,
             cv=cv,
             n_resamples=n_resamples,
-            random_state=seed,
+            random_state=random_state,
             n_jobs=jobs,
             progress=report,
         )

@@ -1,4 +1,4 @@
-"""`itemwise portfolio`."""
+"""The command `itemwise portfolio`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
+from itemwise.cli.command_files import (
+    NOT_CONVERGED,
+    check_sources,
+    page_of,
+    report_folder,
+    write_page,
+)
+from itemwise.cli.command_options import Json, Layout, Quiet, RandomState, choice
 from itemwise.cli.console import Console
-from itemwise.cli.files import NOT_CONVERGED, check_sources, page_of, report_folder, write_page
-from itemwise.cli.options import Json, Layout, Quiet, Seed, choice
 from itemwise.datasets.aslib_description import Better as BetterName
 from itemwise.errors import InputError
 from itemwise.results import stacked
@@ -120,7 +126,7 @@ def portfolio(
     size: Size = None,
     cv: Folds = None,
     layout: Layout = "auto",
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -141,7 +147,7 @@ def portfolio(
     settings: dict[str, Any] = {"better": better, "transform": transform, "bounds": bounds}
     settings |= {"cutoff": cutoff, "penalty": penalty, "preset": preset, "model": model}
     settings |= {} if grades is None else {"grades": grades}
-    told = _told(console, table, settings, epsilon, size, cv, seed)
+    told = _told(console, table, settings, epsilon, size, cv, random_state)
     files = [] if folder is None else _write(console, told, folder, size)
     _show(console, told, folder)
     console.document({"out": folder, "files": files, **told.document()})
@@ -158,7 +164,7 @@ class Told(NamedTuple):
     compared: PortfolioComparison | None
     missing: list[str]  # why there is no comparison
     epsilons: list[float]
-    seed: int
+    random_state: int
 
     @property
     def findings(self) -> list[Result]:
@@ -173,7 +179,7 @@ class Told(NamedTuple):
 
     def occupancy(self, epsilon: float) -> pd.DataFrame:
         """Share of the problems at which each algorithm is within `epsilon` of the best curve."""
-        return self.found.occupancy(epsilon, random_state=self.seed)
+        return self.found.occupancy(epsilon, random_state=self.random_state)
 
     def contents(self, size: int | None) -> Contents:
         """Everything that is written; portfolios are chosen by each method."""
@@ -183,7 +189,7 @@ class Told(NamedTuple):
         chosen = {
             name: found.select(self.chosen.epsilon, size=size, method=name) for name in METHODS
         }
-        tables = found.tables(self.epsilons, self.seed)
+        tables = found.tables(self.epsilons, self.random_state)
         tables["chosen"] = stacked("method", {name: one.frame for name, one in chosen.items()})
         figures = found.figures(self.epsilons)
         said = {"portfolio": found.sentences()}
@@ -289,7 +295,7 @@ def _told(
     epsilons: list[float],
     size: int | None,
     cv: int | None,
-    seed: int,
+    random_state: int,
 ) -> Told:
     """Fit, choose by the largest epsilon, and compare."""
     from itemwise.studies import portfolio as study
@@ -299,8 +305,8 @@ def _told(
         found = study(table, **settings)
         chosen = found.select(largest, size=size)
     with console.progress("Comparing portfolios"):
-        compared, missing = _compared(found, table, cv, largest, seed)
-    return Told(found, chosen, compared, missing, epsilons, seed)
+        compared, missing = _compared(found, table, cv, largest, random_state)
+    return Told(found, chosen, compared, missing, epsilons, random_state)
 
 
 def _compared(
@@ -308,7 +314,7 @@ def _compared(
     table: pd.DataFrame | AslibScenario,
     cv: int | None,
     epsilon: float,
-    seed: int,
+    random_state: int,
 ) -> tuple[PortfolioComparison | None, list[str]]:
     """Portfolios by size; where nobody asked for folds and there are too few problems, none."""
     from itemwise.studies import compare_portfolios
@@ -316,7 +322,7 @@ def _compared(
     parts = cv or getattr(table, "folds", None)
     asked: dict[str, Any] = {} if parts is None else {"cv": parts}
     try:
-        return compare_portfolios(found, epsilon=epsilon, random_state=seed, **asked), []
+        return compare_portfolios(found, epsilon=epsilon, random_state=random_state, **asked), []
     except InputError as reason:
         if cv is not None:
             raise
@@ -328,7 +334,7 @@ def _write(console: Console, told: Told, folder: Path, size: int | None) -> list
 
     with console.progress("Drawing"):
         files = write_folder(told.contents(size), folder)
-        settings = {"epsilons": told.epsilons, "seed": told.seed}
+        settings = {"epsilons": told.epsilons, "random_state": told.random_state}
         page = write_page(folder, told.findings, "Portfolio of algorithms", settings)
     return [*files, page]
 

@@ -1,14 +1,15 @@
-"""`itemwise gate`: learn which cases a model may decide, decide new ones, and judge both."""
+"""Commands about a gate: `itemwise gate` and `itemwise serve`."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from itemwise.capability.named_classifiers import CLASSIFIERS, LOGISTIC, UNSAVED
-from itemwise.cli.capability import (
+from itemwise.cli.capability_commands import (
     RULES,
     CodingFile,
     Levels,
@@ -19,9 +20,9 @@ from itemwise.cli.capability import (
     file_of,
     read_cases,
 )
+from itemwise.cli.command_files import FIGURE, NOT_CONVERGED, TABLE, check_targets, write_table
+from itemwise.cli.command_options import Json, Quiet, RandomState, choice
 from itemwise.cli.console import Console
-from itemwise.cli.files import FIGURE, NOT_CONVERGED, TABLE, check_targets, write_table
-from itemwise.cli.options import Json, Quiet, Seed, choice
 from itemwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def fit(
     levels: Levels = None,
     rule: Rule = "information",
     figure: Figure = None,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -108,15 +109,15 @@ def fit(
     skops_io()  # what is missing is said before the work, not after it
     console, scale = Console(quiet, json), case_difficulty(coding, levels)
     table, labels = read_cases(dataset, target, console)
-    learn, kept = _parts(labels, compare_size, seed)
+    learn, kept = _parts(labels, compare_size, random_state)
     made = CapabilityGate(
-        named_classifier(model, table.plan, seed),
+        named_classifier(model, table.plan, random_state),
         target_accuracy=target_accuracy,
         alpha=alpha,
         case_difficulty=scale,
         rule=rule,
         test_size=test_size,
-        random_state=seed,
+        random_state=random_state,
     )
     with console.progress(f"Learning from {file_of(dataset).name}"):
         made.fit(table.features.iloc[learn], labels[learn])
@@ -234,7 +235,7 @@ def _check_fit(
         raise InputError("--figure shows cases kept apart, but --compare-size 0 keeps none.")
 
 
-def _parts(labels: Any, share: float, seed: int) -> tuple[Any, Any]:
+def _parts(labels: Any, share: float, random_state: int) -> tuple[Any, Any]:
     """Positions of cases to learn from, and of those kept apart, drawn class by class."""
     import numpy as np
 
@@ -243,7 +244,7 @@ def _parts(labels: Any, share: float, seed: int) -> tuple[Any, Any]:
     if share == 0:
         return np.arange(len(labels)), np.empty(0, dtype=np.intp)
     same = np.zeros(len(labels))
-    return split_by_difficulty(same, labels=labels, test_size=share, random_state=seed)
+    return split_by_difficulty(same, labels=labels, test_size=share, random_state=random_state)
 
 
 def _judged(
@@ -270,3 +271,47 @@ def _rows(gate: CapabilityGate, table: pd.DataFrame) -> pd.DataFrame:
     kinds = gate.kinds_
     named = table.set_index("case") if "case" in table and "case" not in kinds else table
     return new_cases(named, kinds)
+
+
+KEY = "ITEMWISE_API_KEY"
+HERE = ("127.0.0.1", "::1", "localhost")
+
+ServeSaved = Annotated[Path, typer.Argument(help="Gate that CapabilityGate.save wrote, .json.")]
+Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")]
+MostRows = Annotated[int, typer.Option(min=1, help="Most rows in a request.")]
+MostBytes = Annotated[int, typer.Option(min=1, help="Most bytes in a request.")]
+
+
+def serve(
+    gate: ServeSaved,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    max_rows: MostRows = 1_000,
+    max_bytes: MostBytes = 1_048_576,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Serve a gate over HTTP: which cases the model may decide, and which go to a person.
+
+    The documentation of the service is at /docs. Where the environment variable ITEMWISE_API_KEY is
+    set, requests need it in the header X-API-Key. SIGTERM and Ctrl-C let running requests finish.
+    """
+    from itemwise.saved_files import load_only
+    from itemwise.serving import RequestLimits
+    from itemwise.serving import serve as run
+
+    console = Console(quiet, json)
+    limits = RequestLimits(rows=max_rows, body_bytes=max_bytes)
+    key = os.environ.get(KEY)
+    loaded = load_only("gate", gate)
+
+    def ready(address: str) -> None:
+        console.say(f"Serving {gate} at {address}, documentation at {address}/docs")
+        if key is None and host not in HERE:
+            console.remark(f"Anyone who reaches {host} can use it: set {KEY} to ask for a key.")
+        console.document(
+            {"address": address, "features": dict(loaded.kinds_), "key": key is not None}
+        )
+
+    run(loaded, host=host, port=port, limits=limits, api_key=key, ready=ready)

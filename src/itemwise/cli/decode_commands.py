@@ -1,4 +1,4 @@
-"""`itemwise decode`."""
+"""Commands about benchmarks of data sets: decode, demo, publish."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from itemwise.cli.command_files import NOT_CONVERGED, page_of, write_page
+from itemwise.cli.command_options import Jobs, Json, Quiet, RandomState, choice
+from itemwise.cli.command_table import resumable
 from itemwise.cli.console import Console
-from itemwise.cli.errors import resumable
-from itemwise.cli.files import NOT_CONVERGED, page_of, write_page
-from itemwise.cli.options import Jobs, Json, Quiet, Seed, choice
 from itemwise.errors import InputError
 from itemwise.files import make_folder
 from itemwise.models import MODELS
@@ -111,7 +111,7 @@ def decode(
     size: Size = None,
     responses: AsResponses = False,
     jobs: Jobs = -1,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -143,15 +143,24 @@ def decode(
                 time_limit=time_limit,
                 folder=folder / "answers",
                 n_jobs=jobs,
-                random_state=seed,
+                random_state=random_state,
                 progress=report,
             )
     with console.progress("Comparing and drawing"), resumable(kept=not responses):
         chapters = read_benchmark(
-            found, order=order, score=score, tolerance=tolerance, size=wanted, random_state=seed
+            found,
+            order=order,
+            score=score,
+            tolerance=tolerance,
+            size=wanted,
+            random_state=random_state,
         )
         files = write_folder(chapters.contents(), folder)
-        settings = {"pool": None if responses else pool, "model": model, "seed": seed}
+        settings = {
+            "pool": None if responses else pool,
+            "model": model,
+            "random_state": random_state,
+        }
         behind = None if responses else _instances(datasets, target)
         files.append(write_page(folder, chapters, "Decoded benchmark", settings, behind))
     show_decoding(console, chapters, folder)
@@ -227,3 +236,108 @@ def _count_or_share(size: float | None) -> float | None:
             f"--size is {size:g}, but it should be a number of data sets, or a share such as 0.5."
         )
     return int(size)
+
+
+DEMO_ROWS = 16
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Directory to write to; made if it is missing.")
+    ] = Path("itemwise-demo"),
+    jobs: Jobs = -1,
+    random_state: RandomState = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Decode the data sets of scikit-learn, some of their labels changed on purpose.
+
+    Trains 132 classifiers on each of seven data sets: which data sets are hard, which labels look
+    wrong, who is strongest, which data sets would do. Then a tour of all other questions: a
+    leaderboard, short and adaptive benchmarks, the confusion matrix, a portfolio, predicted
+    difficulty, capability. Writes tables, figures, item banks and one page that shows it all.
+    Takes a minute or two and needs no network.
+    """
+    folder = make_folder(out)
+    from itemwise.demo import demonstrate
+    from itemwise.report import read_benchmark, write_folder
+
+    console = Console(quiet, json)
+    with console.progress("Running classifiers") as report, resumable():
+        found = demonstrate(
+            folder / "answers", n_jobs=jobs, random_state=random_state, progress=report
+        )
+    with console.progress("Comparing and drawing"), resumable():
+        chapters = read_benchmark(found.decoding)
+        files = write_folder(chapters.contents(), folder)
+        settings = {"labels changed on purpose": len(found.changed), "random_state": random_state}
+        page = write_page(
+            folder, [chapters, found.tour()], "Itemwise demonstration", settings, found.datasets
+        )
+    show_decoding(console, chapters, folder)
+    console.say(f"\n{found.meaning} Strong and weak classifiers are right on them this often:")
+    console.show(found.suspects.head(DEMO_ROWS).round(2))
+    console.say(f"\nReport: {page}")
+    finished(console, chapters, folder, [*files, page], changed=found.changed)
+
+
+PublishSources = Annotated[
+    list[str], typer.Argument(help="Tasks of OpenML, like openml-task:31.", show_default=False)
+]
+Name = Annotated[str, typer.Option(help="Name of the suite.")]
+Description = Annotated[str, typer.Option(help="What the suite is for, and how it was chosen.")]
+Alias = Annotated[str | None, typer.Option(help="Second name, for addresses: my-suite.")]
+Send = Annotated[
+    bool,
+    typer.Option("--send", help="Publish it. The API key is taken from OPENML_APIKEY."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option("--server", help="Another OpenML, like https://test.openml.org/api/v1/xml."),
+]
+
+
+def publish(
+    datasets: PublishSources,
+    name: Name,
+    description: Description,
+    alias: Alias = None,
+    send: Send = False,
+    server: Address = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Publish chosen data sets as a benchmark suite on OpenML.
+
+    Without --send nothing leaves this machine: what would be published is shown.
+    """
+    from itemwise.datasets import publish_suite
+
+    console = Console(quiet, json)
+    done = publish_suite(
+        datasets,
+        name=name,
+        description=description,
+        alias=alias,
+        dry_run=not send,
+        server=server,
+    )
+    console.say(f"Name: {done.name}")
+    console.say(f"Alias: {done.alias or 'none'}")
+    console.say(f"Description: {done.description}")
+    console.show(done.to_frame())
+    console.say(done.meaning)
+    if not send:
+        console.say("Publish it with --send: the suite will be public and in your name.")
+    console.document(
+        {
+            "name": done.name,
+            "description": done.description,
+            "alias": done.alias,
+            "tasks": done.tasks,
+            "server": done.server,
+            "suite": done.suite,
+            "address": done.address,
+            "meaning": [done.meaning],
+        }
+    )

@@ -1,4 +1,4 @@
-"""`itemwise report`."""
+"""The command `itemwise report`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from itemwise.cli.command_files import NOT_CONVERGED, check_targets
+from itemwise.cli.command_options import Json, Kind, Layout, ModelOrAuto, Quiet
 from itemwise.cli.console import Console, typed
-from itemwise.cli.files import NOT_CONVERGED, check_targets
-from itemwise.cli.options import Json, Kind, Layout, ModelOrAuto, Quiet
 from itemwise.models import AUTO
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`itemwise read`."""
+"""The command `itemwise read`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from itemwise.cli.command_files import RESPONSES, TABLE, check_targets, write_table
+from itemwise.cli.command_options import Json, Quiet, choice
 from itemwise.cli.console import Console
-from itemwise.cli.files import RESPONSES, TABLE, check_targets, write_table
-from itemwise.cli.options import Json, Quiet, choice
 
 if TYPE_CHECKING:
     from itemwise.responses import LogReading

@@ -1,4 +1,4 @@
-"""`itemwise capability`."""
+"""The command `itemwise capability`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from itemwise.capability.named_classifiers import CLASSIFIERS, LOGISTIC
+from itemwise.cli.command_files import NOT_CONVERGED, report_folder, write_page
+from itemwise.cli.command_options import Json, Quiet, RandomState, choice, choices
 from itemwise.cli.console import Console
-from itemwise.cli.files import NOT_CONVERGED, report_folder, write_page
-from itemwise.cli.options import Json, Quiet, Seed, choice, choices
 from itemwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def capability(
     n_resamples: Resamples = 100,
     budget: Budget = 16,
     test_size: TestSize = 0.3,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -98,7 +98,7 @@ def capability(
         for done, name in enumerate(names):
             report(done, len(names), name)
             found[name] = measure_capability(
-                named_classifier(name, table.plan, seed),
+                named_classifier(name, table.plan, random_state),
                 table.features,
                 labels,
                 case_difficulty=scale,
@@ -106,11 +106,16 @@ def capability(
                 n_resamples=n_resamples,
                 budget=budget,
                 test_size=test_size,
-                random_state=seed,
+                random_state=random_state,
             )
     with console.progress("Drawing"):
         files = write_folder(CapabilityComparison(found, scale), folder)
-        settings = {"rule": rule, "n_resamples": n_resamples, "budget": budget, "seed": seed}
+        settings = {
+            "rule": rule,
+            "n_resamples": n_resamples,
+            "budget": budget,
+            "random_state": random_state,
+        }
         page = write_page(folder, found, "Capability", settings)
     _show(console, found, table.notes)
     console.say(f"Tables and figures: {folder}")

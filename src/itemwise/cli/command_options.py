@@ -1,4 +1,4 @@
-"""Options that commands share. Choices come from the registries: a new model appears by itself."""
+"""Options that commands share; choices come from the registries."""
 
 from __future__ import annotations
 
@@ -101,6 +101,8 @@ Jobs = Annotated[
         "--jobs", "-j", callback=_workers, help="How many work at once; -1 for all cores."
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+RandomState = Annotated[
+    int, typer.Option(min=0, help="Seed of random numbers: same seed, same result.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]

@@ -1,18 +1,21 @@
-"""The table of contents: every command in one line, so that help imports none of them.
-
-A command of `CONTENTS` is the function of that name, or the group of commands `group`, in the
-module of that name; all others are made from the registry of studies. The first line of a
-command's help is the line in the table.
-"""
+"""The table of commands: listed without importing them, run with readable errors."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from itemwise.cli.console import tell
+from itemwise.errors import ItemwiseError
 from itemwise.studies import STUDIES
 
 EXIT_CODES = (
@@ -62,6 +65,29 @@ CONTENTS: dict[str, dict[str, str]] = {
     },
 }
 
+# The module of each command that is written by hand, and the name there where it is another.
+HOMES = {
+    "adapt": "evaluation_commands",
+    "calibrate": "scale_commands",
+    "capability": "capability_commands",
+    "confusion": "confusion_commands",
+    "decode": "decode_commands",
+    "demo": "decode_commands",
+    "diagnose": "scale_commands",
+    "difficulty": "difficulty_commands:group",
+    "gate": "gate_commands:group",
+    "link": "evaluation_commands",
+    "portfolio": "portfolio_commands",
+    "publish": "decode_commands",
+    "read": "log_commands",
+    "report": "report_commands",
+    "score": "scale_commands",
+    "serve": "gate_commands",
+    "shorten": "evaluation_commands",
+    "simulate": "scale_commands",
+    "tournament": "tournament_commands",
+}
+
 
 def contents() -> dict[str, dict[str, str]]:
     """Return all commands by heading: those written by hand, and those of the registry."""
@@ -97,12 +123,13 @@ class Contents(TyperGroup):
 def loaded(name: str) -> Any:
     """Return a command, or a group of commands."""
     alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-    if any(name in lines for lines in CONTENTS.values()):
-        module = import_module(f"itemwise.cli.{name}")
-        if hasattr(module, "group"):
-            alone = module.group
+    if name in HOMES:
+        module, _, member = HOMES[name].partition(":")
+        found = getattr(import_module(f"itemwise.cli.{module}"), member or name)
+        if isinstance(found, typer.Typer):
+            alone = found
         else:
-            alone.command(name, epilog=EXIT_CODES)(getattr(module, name))
+            alone.command(name, epilog=EXIT_CODES)(found)
     else:
         from itemwise.cli.study_commands import study_command
 
@@ -111,3 +138,73 @@ def loaded(name: str) -> Any:
     made = typer.main.get_command(alone)
     made.name, made.epilog = name, EXIT_CODES
     return made
+
+
+BAD_INPUT = 3
+INTERRUPTED = 130
+DEBUG = "--debug"
+_LAYOUT = re.compile(r"(?:pass )?layout='(\w+)'")  # as one says it in Python
+
+
+class Commands(Contents):
+    """The group of all commands; explains what any of them raises."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take --debug out of the line, wherever a person in a hurry has put it."""
+        end = args.index("--") if "--" in args else len(args)
+        ctx.meta[DEBUG] = DEBUG in args[:end]
+        rest = [word for word in args[:end] if word != DEBUG] + args[end:]
+        found: list[str] = super().parse_args(ctx, rest)
+        return found
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        with explained(debug=ctx.meta[DEBUG]):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def explained(*, debug: bool = False) -> Iterator[None]:
+    """Turn what a caller can act on into a message and an exit code; bugs keep their traceback.
+
+    With `debug`, errors keep theirs as well.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
+        _forget_stdout()
+        raise typer.Exit from None
+    except (ItemwiseError, OSError) as error:
+        if debug:
+            traceback.print_exc()
+        raise _stop(str(error), BAD_INPUT) from None
+    except MemoryError:
+        raise _stop(
+            "There is not enough memory. Close other programs, or give fewer respondents or items.",
+            BAD_INPUT,
+        ) from None
+    except KeyboardInterrupt:
+        tell("Interrupted.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def resumable(*, kept: bool = True) -> Iterator[None]:
+    """Say after Ctrl-C that nothing finished is lost, where it is `kept`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if kept:
+            tell("Finished classifiers are kept: the same command goes on from here.", err=True)
+        raise
+
+
+def _stop(message: str, code: int) -> typer.Exit:
+    tell("Error: " + _LAYOUT.sub(r"use --layout \1", message), err=True)
+    return typer.Exit(code)
+
+
+def _forget_stdout() -> None:
+    """Send what is still buffered nowhere, or Python complains about it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

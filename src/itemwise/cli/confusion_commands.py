@@ -1,4 +1,4 @@
-"""`itemwise confusion`."""
+"""The command `itemwise confusion`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from itemwise.cli.command_files import NOT_CONVERGED, write_page
+from itemwise.cli.command_options import Jobs, Json, Quiet, RandomState
+from itemwise.cli.command_table import resumable
 from itemwise.cli.console import Console
-from itemwise.cli.decode import Binary, Pool, Target, TestSize, TimeLimit
-from itemwise.cli.errors import resumable
-from itemwise.cli.files import NOT_CONVERGED, write_page
-from itemwise.cli.options import Jobs, Json, Quiet, Seed
+from itemwise.cli.decode_commands import Binary, Pool, Target, TestSize, TimeLimit
 from itemwise.files import make_folder
 from itemwise.pools.pool import POOLS
 
@@ -53,7 +53,7 @@ def confusion(
     max_test_size: MaxTestSize = None,
     time_limit: TimeLimit = None,
     jobs: Jobs = -1,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -82,7 +82,7 @@ def confusion(
             time_limit=time_limit,
             folder=folder / "answers",
             n_jobs=jobs,
-            random_state=seed,
+            random_state=random_state,
             progress=report,
         )
     with console.progress("Drawing"), resumable():
@@ -91,7 +91,7 @@ def confusion(
             folder,
             {found.dataset: found},
             f"Classifiers on {found.dataset}",
-            {"models": models, "pool": pool, "model": model, "seed": seed},
+            {"models": models, "pool": pool, "model": model, "random_state": random_state},
             load_dataset(dataset, target),
         )
     frame = found.to_frame()

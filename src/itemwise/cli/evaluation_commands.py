@@ -1,0 +1,354 @@
+"""Commands about shorter evaluations: shorten, adapt, link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from itemwise.adaptive import SELECTORS
+from itemwise.cli.command_files import (
+    BANK,
+    FIGURE,
+    NOT_CONVERGED,
+    TABLE,
+    bank_or_responses,
+    check_facts,
+    check_targets,
+    finish,
+    read_bank,
+    read_grouped,
+    report_folder,
+    with_facts,
+    write_table,
+)
+from itemwise.cli.command_options import (
+    Bank,
+    By,
+    ByPrefix,
+    Items,
+    Json,
+    Kind,
+    Layout,
+    ModelOrAuto,
+    Quiet,
+    RandomState,
+    Scores,
+    choice,
+)
+from itemwise.cli.console import Console
+from itemwise.errors import InputError
+from itemwise.models import AUTO
+from itemwise.studies.evaluation.adaptive_replay import SIZES
+from itemwise.studies.linking.linking_lines import METHODS as LINKINGS
+from itemwise.studies.shortening.short_form import METHODS
+
+if TYPE_CHECKING:
+    from itemwise.calibration import Calibration
+    from itemwise.responses import Responses
+
+SHORT = (".json",)
+SHOWN = ["method", "predictor", "mae", "mae_se", "bias", "kendall", "coverage"]
+
+
+def shorten(
+    responses: Scores,
+    size: Annotated[int | None, typer.Option("--size", "-n", min=1, help="Items to keep.")] = None,
+    method: Annotated[
+        str, choice("--method", names=METHODS, text="How items are chosen.")
+    ] = "information",
+    model: ModelOrAuto = AUTO,
+    by: By = None,
+    by_prefix: ByPrefix = None,
+    items: Items = None,
+    cv: Annotated[int, typer.Option(min=2, help="Parts of respondents held out in turn.")] = 5,
+    confidence: Annotated[float, typer.Option(help="Of all intervals, between 0 and 1.")] = 0.95,
+    random_state: RandomState = 0,
+    score: Annotated[
+        Path | None,
+        typer.Option("--score", help="Saved short benchmark: predict scores instead of choosing."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Short benchmark to write, .json; with --score, .csv or .parquet."
+        ),
+    ] = None,
+    layout: Layout = "auto",
+    kind: Kind = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Choose a few items that predict the score on all of them, and say how far off they are.
+
+    Each group of items gets its share. Without --out, the chosen items are printed as CSV. With
+    --score short.json, respondents who were asked the short form get their predicted score on all
+    items, with an interval.
+    """
+    console = Console(quiet, json)
+    if score is not None:
+        _predict(responses, score, out, layout, kind, console)
+        return
+    if size is None:
+        raise InputError("Give --size, the number of items to keep; or --score short.json.")
+    check_targets({"--out": (out, SHORT)}, sources=[responses, *([items] if items else [])])
+    import itemwise as iw
+
+    table, by = read_grouped(responses, layout, kind, items, by, by_prefix)
+    with console.progress(f"Shortening {responses.name}") as report:
+        found = iw.shorten(
+            table,
+            size,
+            method=method,
+            model=model,
+            by=by,
+            cv=cv,
+            confidence=confidence,
+            random_state=random_state,
+            progress=report,
+        )
+    if out is not None:
+        found.save(out)
+    console.finding(
+        found,
+        found.to_frame(),
+        out,
+        shown=found.error[SHOWN].round(4),
+        written={"Short benchmark": out},
+        method=found.method,
+        predictor=found.predictor,
+        confidence=found.confidence,
+        error=found.error,
+        items=found.to_frame(),
+    )
+
+
+def _predict(
+    responses: Path,
+    short: Path,
+    out: Path | None,
+    layout: str,
+    kind: str | None,
+    console: Console,
+) -> None:
+    """Scores of respondents who were asked a short form."""
+    check_targets({"--out": (out, TABLE)}, sources=[responses, short])
+    import itemwise as iw
+    from itemwise.saved_files import load_only
+
+    saved = load_only("short-benchmark", short)
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    found = saved.predict(table)
+    if out is None:
+        console.table(found)
+    else:
+        write_table(found, out)
+        console.say(repr(table))
+        console.say(f"Predicted scores: {out}")
+    console.document({"confidence": saved.confidence, "out": out, "scores": found})
+
+
+LM_EVAL, INSPECT = "--lm-eval", "--inspect"
+
+Source = Annotated[
+    Path | None,
+    typer.Argument(
+        help="Item bank that `itemwise calibrate` wrote, or responses to make one of.",
+        show_default="the responses of --replay",
+    ),
+]
+Replay = Annotated[
+    Path | None,
+    typer.Option(help="Responses of other models.", show_default="folds of the responses given"),
+]
+Budget = Annotated[
+    list[int] | None,
+    typer.Option(min=1, help="Items to ask; repeatable.", show_default=", ".join(map(str, SIZES))),
+]
+
+
+def adapt(
+    source: Source = None,
+    replay: Replay = None,
+    budget: Budget = None,
+    selector: Annotated[
+        str, choice("--selector", names=SELECTORS, text="How items are chosen.")
+    ] = "score",
+    model: ModelOrAuto = AUTO,
+    cv: Annotated[int, typer.Option(min=2, help="Parts of the models.")] = 5,
+    batch_size: Annotated[int, typer.Option(min=1, help="Items asked at once.")] = 1,
+    confidence: Annotated[float, typer.Option(help="Of all intervals, between 0 and 1.")] = 0.95,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for tables, figures and page.")
+    ] = None,
+    lm_eval: Annotated[
+        Path | None,
+        typer.Option(
+            help="Items to ask first of an unknown model, for `lm_eval --samples`: .json."
+        ),
+    ] = None,
+    inspect: Annotated[
+        Path | None, typer.Option(help="The same as sample ids of Inspect by task: .json.")
+    ] = None,
+    items: Items = None,
+    layout: Layout = "auto",
+    kind: Kind = None,
+    random_state: RandomState = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Simulate adaptive evaluation on recorded responses: how well a few items foretell all.
+
+    Given responses alone, models are divided into folds, each with a bank from the others.
+    --lm-eval and --inspect write the items of the largest budget that suit a model of which
+    nothing is known; tasks and ids are facts of the responses. Without --out, the errors are
+    printed as CSV.
+    """
+    source = source or replay
+    if source is None:
+        raise InputError("There is nothing to replay. Name responses: itemwise adapt RESPONSES.")
+    wanted = {LM_EVAL: lm_eval, INSPECT: inspect}
+    chosen = {option: path for option, path in wanted.items() if path is not None}
+    targets = {option: (path, (".json",)) for option, path in chosen.items()}
+    check_targets(targets, sources=[path for path in (source, replay, items) if path])
+    folder = None if out is None else report_folder(out, source)
+    import itemwise as iw
+
+    console = Console(quiet, json)
+    given, recorded = bank_or_responses(source, layout, kind), None
+    if replay is not None and replay.resolve() != source.resolve():
+        recorded = iw.read_responses(replay, layout=layout, kind=kind)
+    facts = given if recorded is None else recorded
+    if isinstance(facts, iw.Responses):
+        facts = with_facts(facts, items)
+    for option in chosen:  # refused before the work
+        _with_ids(facts, option)
+    with console.progress(f"Replaying {(replay or source).name}") as report:
+        found = iw.replay_adaptively(
+            given,
+            recorded,
+            sizes=budget or SIZES,
+            selector=selector,
+            model=model,
+            cv=cv,
+            batch_size=batch_size,
+            confidence=confidence,
+            random_state=random_state,
+            progress=report,
+        )
+    finish(
+        console,
+        found,
+        folder,
+        "Adaptive evaluation",
+        {"selector": selector, "model": model, "cv": cv, "random_state": random_state},
+        respondents=found.n_respondents,
+        items=found.n_items,
+        lm_eval=lm_eval,
+        inspect=inspect,
+    )
+    if chosen:
+        size = int(found.errors["n_items"].max())
+        first = iw.first_items(
+            given, size, selector=selector, model=model, random_state=random_state
+        )
+        speak = console.remark if folder is None else console.say
+        for option, path in chosen.items():
+            write = iw.lm_eval_samples if option == LM_EVAL else iw.inspect_sample_ids
+            write(first, _with_ids(facts, option), path)
+            speak(f"Items to ask first: {path}")
+
+
+def _with_ids(facts: Calibration | Responses, option: str) -> Responses:
+    """Responses that know task and id of their items; all else is refused."""
+    from itemwise.calibration import Calibration
+
+    if isinstance(facts, Calibration):
+        raise InputError(f"{option}: a bank knows no tasks of items; give responses by --replay.")
+    check_facts(facts, ["task", "id"], option)
+    return facts
+
+
+New = Annotated[
+    Path,
+    typer.Argument(help="Item bank of the new version (.json, .parquet), or its responses."),
+]
+Anchors = Annotated[
+    Path | None,
+    typer.Option(help="Items that tie the scales, one a line; without it, all common ones."),
+]
+Method = Annotated[
+    str,
+    choice("--method", names=LINKINGS, text="How the line between the scales is found."),
+]
+Drift = Annotated[
+    str,
+    choice("--drift", names=("remove", "keep"), text="What becomes of anchors that changed."),
+]
+Alpha = Annotated[
+    float, typer.Option(help="Share of false alarms among anchors called drifted; 0 to 1.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Bank of all items on the old scale, .json or .parquet."),
+]
+Table = Annotated[Path | None, typer.Option(help="Table of anchors to write, .csv or .parquet.")]
+Figure = Annotated[Path | None, typer.Option(help="Figure of the anchors, .png, .svg or .pdf.")]
+
+
+def link(
+    old: Bank,
+    new: New,
+    anchors: Anchors = None,
+    method: Method = "stocking-lord",
+    drift: Drift = "remove",
+    alpha: Alpha = 0.05,
+    out: Out = None,
+    table: Table = None,
+    figure: Figure = None,
+    layout: Layout = "auto",
+    kind: Kind = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Put a new version of a benchmark, or new items, on the scale of an old item bank.
+
+    Items are known by name. Without --out, the anchors are printed as CSV.
+    """
+    check_targets(
+        {"--out": (out, BANK), "--table": (table, TABLE), "--figure": (figure, FIGURE)},
+        sources=[old, new, *([anchors] if anchors else [])],
+    )
+    import itemwise as iw
+    from itemwise.cli.tournament_commands import read_order
+
+    console = Console(quiet, json)
+    names = None if anchors is None else list(read_order(anchors))
+    first, second = read_bank(old), bank_or_responses(new, layout, kind)
+    with console.progress(f"Linking {new.name}"):
+        found = iw.link(first, second, anchors=names, method=method, drift=drift, alpha=alpha)  # type: ignore[arg-type]
+    if out is not None:
+        found.bank.save(out)
+    if table is not None:
+        write_table(found.anchors, table)
+    if figure is not None:
+        found.plot().save(figure)
+    console.finding(
+        found,
+        found.anchors,
+        out,
+        written={"Items": out, "Anchors": table, "Figure": figure},
+        method=method,
+        slope=found.slope,
+        slope_se=found.slope_se,
+        intercept=found.intercept,
+        intercept_se=found.intercept_se,
+        drifted=found.drifted,
+        converged=found.bank.converged,
+        table=table,
+        figure=figure,
+        anchors=found.anchors,
+    )
+    if not found.bank.converged:
+        raise typer.Exit(NOT_CONVERGED)

@@ -1,0 +1,285 @@
+"""Commands about one scale: calibrate, score, diagnose, simulate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from itemwise.cli.command_files import (
+    BANK,
+    NOT_CONVERGED,
+    RESPONSES,
+    TABLE,
+    check_sources,
+    check_targets,
+    read_bank,
+    write_page,
+    write_table,
+)
+from itemwise.cli.command_options import (
+    Bank,
+    Jobs,
+    Json,
+    Kind,
+    Layout,
+    Model,
+    ModelOrAuto,
+    Priors,
+    Quiet,
+    Scores,
+    choice,
+)
+from itemwise.cli.console import Console
+from itemwise.estimation import ENGINES
+from itemwise.files import make_folder
+from itemwise.models import AUTO
+from itemwise.scoring import METHODS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.responses import Responses
+
+Engine = Annotated[str, choice("--engine", names=ENGINES, text="How items are found.")]
+Method = Annotated[str, choice("--method", names=METHODS, text="Estimate of ability.")]
+
+
+def calibrate(
+    responses: Scores,
+    model: ModelOrAuto = AUTO,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="Reproduce published work: airt (its own model and engine)."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Item bank to write, .json or .parquet."),
+    ] = None,
+    abilities: Annotated[
+        Path | None, typer.Option(help="Table of abilities to write, .csv or .parquet.")
+    ] = None,
+    method: Method = "eap",
+    engine: Engine = "em",
+    population: Annotated[
+        str | None,
+        typer.Option(help="normal, or histogram: abilities of any distribution."),
+    ] = None,
+    priors: Priors = "default",
+    tolerance: Annotated[
+        float | None, typer.Option(help="Log-likelihood still to be gained at which to stop.")
+    ] = None,
+    max_iterations: Annotated[int | None, typer.Option(min=1, help="Most iterations.")] = None,
+    jobs: Jobs = -1,
+    device: Annotated[
+        str | None, typer.Option(help="cpu or cuda: run on torch. Default: NumPy.")
+    ] = None,
+    layout: Layout = "auto",
+    kind: Kind = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Put the items and respondents of a table on one scale.
+
+    Without --out, the items are printed as CSV.
+    """
+    check_targets({"--out": (out, BANK), "--abilities": (abilities, TABLE)}, sources=[responses])
+    import itemwise as iw
+
+    console = Console(quiet, json)
+    given: dict[str, Any] = {
+        "preset": preset,
+        "population": population,
+        "tolerance": tolerance,
+        "max_iterations": max_iterations,
+        "n_jobs": None if jobs == -1 else jobs,
+        "device": device,
+    }
+    settings = {name: value for name, value in given.items() if value is not None}
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    with console.progress(f"Calibrating {responses.name}") as report:
+        found = iw.calibrate(
+            table,
+            model,
+            engine=engine,
+            priors=None if priors == "none" else "default",
+            progress=report,
+            **settings,
+        )
+    if out is not None:
+        found.save(out)
+    if abilities is not None:
+        write_table(found.abilities(method), abilities)
+
+    if out is None:
+        console.remark(repr(found))
+        console.table(found.items)
+    else:
+        console.say(repr(table))
+        console.say(repr(found))
+        console.say(f"Items: {out}")
+    if abilities is not None and out is not None:
+        console.say(f"Abilities: {abilities}")
+    console.document(
+        {
+            "model": found.model.name,
+            "engine": found.engine,
+            "respondents": table.n_respondents,
+            "log_likelihood": found.log_likelihood,
+            "iterations": found.iterations,
+            "converged": found.converged,
+            "notes": found.notes,
+            "out": out,
+            "abilities": abilities,
+            "items": found.items,
+        }
+    )
+    if not found.converged:
+        raise typer.Exit(NOT_CONVERGED)
+
+
+def score(
+    bank: Bank,
+    responses: Scores,
+    method: Method = "eap",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Table of abilities to write, .csv or .parquet."),
+    ] = None,
+    layout: Layout = "auto",
+    kind: Kind = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Place new respondents on the scale of an item bank.
+
+    Items are known by name; those that were not asked are left out. Without --out, the abilities
+    are printed as CSV.
+    """
+    check_targets({"--out": (out, TABLE)}, sources=[bank, responses])
+    import itemwise as iw
+
+    console = Console(quiet, json)
+    calibration = read_bank(bank)
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    with console.progress(f"Scoring {responses.name}"):
+        found = calibration.score(table, method)
+    if out is None:
+        console.table(found)
+    else:
+        write_table(found, out)
+        console.say(repr(table))
+        console.say(f"Abilities: {out}")
+    console.document({"method": method, "out": out, "abilities": found})
+
+
+def diagnose(
+    responses: Scores,
+    model: ModelOrAuto = AUTO,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for a table and a figure of each diagnosis."),
+    ] = None,
+    priors: Priors = "default",
+    layout: Layout = "auto",
+    kind: Kind = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say whether a calibration of a table can be believed.
+
+    One sentence a diagnosis: dimensions, reliability, fit of the model, of items and of
+    respondents, items that depend on each other, labels that look wrong.
+    """
+    check_sources(responses)
+    folder = None if out is None else make_folder(out)
+    import itemwise as iw
+    from itemwise.diagnostics import diagnose as look
+
+    console = Console(quiet, json)
+    table = iw.read_responses(responses, layout=layout, kind=kind)
+    with console.progress(f"Diagnosing {responses.name}") as report:
+        report(0, 2, "calibrating")
+        found = iw.calibrate(table, model, priors=None if priors == "none" else "default")
+        report(1, 2, "checking the fit")
+        diagnoses = look(found)
+    console.say(repr(table))
+    console.say(repr(found))
+    for name, diagnosis in diagnoses.found.items():
+        console.say(f"{name}: {diagnosis.meaning}")
+        if folder is not None:
+            diagnosis.save(folder / f"{name}.csv")
+            diagnosis.plot().save(folder / f"{name}.png")
+    for name, reason in diagnoses.missing.items():
+        console.say(f"{name}: none. {reason}")
+    if folder is not None:
+        with console.progress("Writing the page"):
+            page = write_page(folder, [found, diagnoses], "Diagnoses", {"model": model})
+        console.say(f"Tables and figures: {folder}")
+        console.say(f"Report: {page}")
+    console.document(
+        {
+            "model": found.model.name,
+            "converged": found.converged,
+            "notes": found.notes,
+            "meaning": {name: each.sentences() for name, each in diagnoses.found.items()},
+            "missing": diagnoses.missing,
+            "out": folder,
+        }
+    )
+    if not found.converged:
+        raise typer.Exit(NOT_CONVERGED)
+
+
+def simulate(
+    model: Model = "2pl",
+    respondents: Annotated[int, typer.Option(min=1, help="How many respondents.")] = 500,
+    items: Annotated[int, typer.Option(min=1, help="How many items.")] = 40,
+    missing: Annotated[
+        float, typer.Option(help="Share of cells never asked, from 0 to below 1.")
+    ] = 0.0,
+    random_state: Annotated[int, typer.Option(min=0, help="Seed of random numbers.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Responses to write, .csv or .parquet.")
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="True items to write, .csv or .parquet.")
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Draw responses from a model whose truth is known.
+
+    Without --out, the responses are printed as CSV.
+    """
+    check_targets({"--out": (out, RESPONSES), "--truth": (truth, TABLE)})
+    import itemwise as iw
+
+    console = Console(quiet, json)
+    drawn = iw.simulate(model, respondents, items, missing=missing, random_state=random_state)
+    if truth is not None:
+        write_table(drawn.truth.items, truth)
+    if out is not None:
+        drawn.responses.save(out)
+        console.say(repr(drawn.responses))
+        console.say(f"Responses: {out}")
+    else:
+        console.table(_codes(drawn.responses))
+    console.document(
+        {
+            "model": model,
+            "random_state": random_state,
+            "out": out,
+            "truth": truth,
+            "items": drawn.truth.items,
+            "abilities": drawn.truth.abilities,
+            "responses": None if out else _codes(drawn.responses),
+        }
+    )
+
+
+def _codes(responses: Responses) -> pd.DataFrame:
+    """Categories as whole numbers, so that 1 is not printed as 1.0."""
+    frame = responses.to_frame()
+    return frame if responses.kind == "continuous" else frame.astype("Int16")
