@@ -149,7 +149,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(run, words
         (["runs.csv", "--model", "linear"], 2, "is not one of"),
         (["runs.csv", "--size", 9], 3, "there are 4 algorithms"),
         (["runs.csv", "--out", "runs.csv"], 3, "the folder of the input"),
-        (["empty"], 3, "no ASlib scenario"),
+        (["empty"], 3, "not an ASlib scenario"),
         (["empty", "--layout", "long"], 3, "--layout is for tables"),
     ],
 )

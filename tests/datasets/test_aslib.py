@@ -130,9 +130,9 @@ def test_compressed_files_are_the_same(scenario, tmp_path):
 
 def test_it_shows_itself_in_a_short_paragraph(scenario):
     assert repr(scenario()) == (
-        "ASlib scenario 'Toy #1, 2020': 2 problems and 2 algorithms. Measured is runtime, a "
-        "runtime of which lower is better, cut off at 100. It has 2 features and 2 folds. "
-        "Its notes say more (2)."
+        "ASlib scenario 'Toy #1, 2020': 2 problems and 2 algorithms. It measures runtime, a "
+        "runtime for which lower is better, cut off at 100. It has 2 features and 2 folds. "
+        "See its notes (2)."
     )
 
 
@@ -183,7 +183,7 @@ def test_repetitions_are_averaged_and_the_most_frequent_end_counts(scenario):
     assert found.performance.loc["first"].to_dict() == {"a": 4, "b c": 8}
     assert found.status.loc["first", "a"] == "ok"
     (note,) = [note for note in found.notes if "several runs" in note]
-    assert "in 1 pair they ended differently" in note
+    assert "in 1 pair their statuses differ" in note
     assert any("1 of 4 pairs did not end ok: 1 timeout" in note for note in found.notes)
     assert "repetition number" not in note
 
@@ -201,7 +201,7 @@ def test_runs_that_failed_and_problems_that_nobody_solved_are_noted(scenario):
     more = "third,1,a,1000,?,memout\nthird,1,'b c',?,?,crash\n"
     notes = " ".join(scenario(files={"algorithm_runs.arff": RUNS + more}).notes)
     assert "3 of 5 runs did not end ok: 1 timeout, 1 memout, 1 crash." in notes
-    assert "1 problem ('third') on which no run ended ok" in notes
+    assert "1 problem ('third') without a run that ended ok" in notes
     assert "No run: 1 of 6 pairs." in notes
     assert "1 value beyond the cut-off of 100" in notes
     assert "1 problem ('third') without features in feature_values.arff" in notes
@@ -211,7 +211,7 @@ def test_a_status_that_aslib_does_not_know_is_other(scenario):
     strange = RUNS.replace("other}", "other, solved}").replace("0.75,ok", "0.75,solved")
     found = scenario(files={"algorithm_runs.arff": strange})
     assert found.status.loc["first", "a"] == "other"
-    assert any("does not know ('solved')" in note for note in found.notes)
+    assert any("unknown to ASlib ('solved')" in note for note in found.notes)
     unknown = scenario(files={"algorithm_runs.arff": RUNS.replace("0.75,ok", "0.75,?")})
     assert unknown.status.loc["first", "a"] == "other"
 
@@ -222,7 +222,7 @@ def test_repeated_features_are_averaged_and_others_left_out(scenario):
     assert found.features.loc["first"].to_dict() == {"the size": 4, "depth": 2}
     assert len(found.features) == 2
     notes = " ".join(found.notes)
-    assert "1 problem with features more than once: averaged" in notes
+    assert "1 problem with several rows of features: averaged" in notes
     assert "1 problem ('unknown') in feature_values.arff without runs: left out" in notes
 
 
@@ -275,7 +275,12 @@ def test_an_unknown_measure_names_those_that_there_are(scenario):
         ("description.txt", "1.0e+02", "inf", "algorithm_cutoff_time is 'inf'"),
         ("description.txt", "# a", "maximize: no\n# a", "line 7 states maximize again"),
         ("description.txt", DESCRIPTION, "", "empty"),
-        ("algorithm_runs.arff", "runtime NUMERIC", "runtime STRING", "'runtime' is stated as text"),
+        (
+            "algorithm_runs.arff",
+            "runtime NUMERIC",
+            "runtime STRING",
+            "'runtime' is declared as text",
+        ),
         ("algorithm_runs.arff", "runstatus {", "ending {", "no column 'runstatus'; it has 6"),
         ("algorithm_runs.arff", "first,1", "?,1", "row 3 below @data has no instance_id"),
         ("algorithm_runs.arff", "first,1,a,1,", "first,1,a,slow,", "line 11: .*'slow'"),
@@ -331,7 +336,7 @@ def test_a_scenario_one_level_down_or_up_is_pointed_at(scenario, tmp_path):
     inner.mkdir()
     for name in WHOLE:
         (tmp_path / name).rename(inner / name)
-    with pytest.raises(FileError, match=r"One level down it has 1 folder \(inner\).*inner'"):
+    with pytest.raises(FileError, match=r"One level down, 1 folder \(inner\).*inner'"):
         read_aslib(tmp_path)
     with pytest.raises(FileError, match=r"is a file, .*folder that holds it: '.*inner'"):
         read_aslib(inner / "cv.arff")

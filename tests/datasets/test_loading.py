@@ -56,7 +56,7 @@ def test_targets_that_are_constant_or_missing_are_refused(labels, message):
 
 def test_a_measurement_is_no_class():
     numbers = np.linspace(0, 1, 500)
-    with pytest.raises(InputError, match=r"500 different numbers.*regression"):
+    with pytest.raises(InputError, match=r"500 distinct numbers.*regression"):
         load_dataset(pd.DataFrame({"x": numbers, "y": numbers}), "y")
     with pytest.raises(InputError, match="regression"):
         load_dataset(pd.DataFrame({"x": numbers, "y": np.arange(500)}), "y")
@@ -67,7 +67,7 @@ def test_a_measurement_is_no_class():
 
 
 def test_a_target_alone_is_no_data_set():
-    with pytest.raises(InputError, match="no column beside its target"):
+    with pytest.raises(InputError, match="no column besides its target"):
         load_dataset(pd.DataFrame({"class": ["a", "b"]}))
 
 
@@ -145,7 +145,7 @@ def test_sets_of_scikit_learn_are_the_same_each_time(name):
 def test_an_unknown_set_of_scikit_learn_names_those_there_are():
     with pytest.raises(InputError, match=r"Did you mean 'sklearn:iris'.*iris, wine"):
         load_dataset("sklearn:irsi")
-    with pytest.raises(InputError, match="no classification set 'diabetes'"):
+    with pytest.raises(InputError, match="no classification data set 'diabetes'"):
         load_dataset("sklearn:diabetes")
     with pytest.raises(InputError, match="its own target"):
         load_dataset("sklearn:iris", "class")

@@ -31,7 +31,7 @@ class StandIn:
     def dataset(self, number):
         self._ask("dataset", number)
         if number > 900:
-            raise InputError(f"OpenML gives no data set {number}: Unknown dataset (code 111).")
+            raise InputError(f"OpenML returned no data set {number}: Unknown dataset (code 111).")
         return RemoteDataset(f"toy-{number}", self.target, ("row", "not there"), self.content)
 
     def task(self, number):
@@ -172,7 +172,7 @@ def test_an_id_is_a_whole_number(load, server, source):
 
 @pytest.mark.parametrize("name", ["../../etc", "a/b", ""])
 def test_a_suite_has_a_plain_name(server, tmp_path, name):
-    with pytest.raises(InputError, match="names no OpenML suite"):
+    with pytest.raises(InputError, match="is not an OpenML suite"):
         load_datasets(f"openml-suite:{name}", cache=tmp_path, server=server)
 
 

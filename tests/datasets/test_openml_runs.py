@@ -62,7 +62,7 @@ def test_rows_are_tasks_in_the_order_asked_for_and_columns_are_flows(server):
 def test_of_several_runs_the_mean_best_or_latest_is_taken(server, measure, repeated, value):
     frame = openml_performance([31], measure, repeated=repeated, server=server)
     assert frame.loc["31", "weka.J48(1)"] == pytest.approx(value)
-    assert any(f"the {repeated} value is taken" in note for note in frame.attrs["notes"])
+    assert any(f"the {repeated} value is used" in note for note in frame.attrs["notes"])
 
 
 def test_the_frame_says_which_way_is_better(server):
@@ -108,9 +108,9 @@ def test_an_answer_of_another_form_is_refused():
     ("arguments", "message"),
     [
         ({"tasks": []}, "no task to ask for"),
-        ({"tasks": None}, "'None' is no number of an OpenML task"),
-        ({"tasks": ["credit-g"]}, "'credit-g' is no number of an OpenML task"),
-        ({"tasks": [31], "flows": ["J48"]}, "'J48' is no number of an OpenML flow"),
+        ({"tasks": None}, "'None' is not the number of an OpenML task"),
+        ({"tasks": ["credit-g"]}, "'credit-g' is not the number of an OpenML task"),
+        ({"tasks": [31], "flows": ["J48"]}, "'J48' is not the number of an OpenML flow"),
         ({"tasks": [31], "measure": "../user"}, "measure is '../user'"),
         ({"tasks": [31], "repeated": "worst"}, "'mean', 'best' or 'latest'"),
         ({"tasks": [31], "max_runs": 0}, "max_runs is 0"),

@@ -181,7 +181,7 @@ def test_the_settings_of_the_package_are_as_before(served):
 
 @pytest.mark.parametrize("source", ["openml:404", "openml-task:404", "openml-suite:404"])
 def test_an_unknown_number_says_so(served, source):
-    with pytest.raises(InputError, match=r"OpenML gives no .* 404: Unknown.*Check the number"):
+    with pytest.raises(InputError, match=r"OpenML returned no .* 404: Unknown.*Check the number"):
         load_datasets(source)
 
 

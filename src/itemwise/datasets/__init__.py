@@ -1,4 +1,4 @@
-"""Where instances come from: files, scikit-learn, OpenML, ASlib; how they are split and coded."""
+"""Data sets from files, scikit-learn, OpenML and ASlib, and how they are split."""
 
 from __future__ import annotations
 

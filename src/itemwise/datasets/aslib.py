@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 _DESCRIPTION, _RUNS = "description.txt", "algorithm_runs.arff"
 _FEATURES, _FOLDS = "feature_values.arff", "cv.arff"
 _FOLD = "fold"
-_LOOKED_AT = 1000  # entries of a folder that are looked at for scenarios one level down
+_LOOKED_AT = 1000  # entries of a folder that are searched for scenarios one level down
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AslibScenario:
-    """How algorithms did on problems, and what else the scenario says of the problems."""
+    """The performance of algorithms on problems, and features and folds of the problems."""
 
     name: str
     measure: str
     better: Better
     kind: MeasureKind
-    cutoff: float | None  # of a runtime, where it is known
+    cutoff: float | None  # of a runtime, if it is known
     performance: pd.DataFrame  # problems x algorithms, as recorded; NaN where nothing is
     status: pd.DataFrame  # of the same shape: "ok", "timeout", ..., or "missing"
     features: pd.DataFrame | None  # problems x features
-    folds: pd.Series | None  # of each problem, its fold in the first repetition
+    folds: pd.Series | None  # the fold of each problem in the first repetition
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -64,10 +64,10 @@ class AslibScenario:
             f"{counted(features, 'feature') if features else 'no features'} and "
             f"{counted(folds, 'fold') if folds else 'no folds'}"
         )
-        noted = f" Its notes say more ({len(self.notes)})." if self.notes else ""
+        noted = f" See its notes ({len(self.notes)})." if self.notes else ""
         return (
-            f"ASlib scenario '{self.name}': {size}. Measured is {self.measure}, {what} of which "
-            f"{self.better} is better{cutoff}. It has {given}.{noted}"
+            f"ASlib scenario '{self.name}': {size}. It measures {self.measure}, {what} for "
+            f"which {self.better} is better{cutoff}. It has {given}.{noted}"
         )
 
 
@@ -77,13 +77,13 @@ def read_aslib(
     """Read a scenario of the algorithm selection library ASlib from its folder.
 
     The folder holds `description.txt` and `algorithm_runs.arff`; `feature_values.arff` and
-    `cv.arff` are read where they are there. Each may be compressed, with `.gz` behind its name.
-    `measure` names one of the scenario's measures; without it, the first is taken. No file may
-    unpack to more than `max_bytes`.
+    `cv.arff` are read if they exist. Each may be compressed, with `.gz` appended to its name.
+    `measure` names one of the scenario's measures, by default the first. No file may unpack to
+    more than `max_bytes`.
 
-    Problems and algorithms stand in the order in which they appear among the runs. Of several runs
-    of an algorithm on a problem the mean is taken, and of several rows of features too;
-    `notes` says so, and what else is odd.
+    Problems and algorithms are in order of appearance among the runs. Repeated runs of an algorithm
+    on a problem are averaged, and so are repeated rows of features; `notes` lists this and anything
+    else unusual.
 
     `performance` and `status` are frames of problems × algorithms, `features` of problems ×
     features.
@@ -154,7 +154,7 @@ def _scenario_folder(folder: PathLike) -> Path:
 
 
 def _file(folder: Path, name: str) -> Path | None:
-    """The file, plain or compressed; None where there is neither."""
+    """The file, plain or compressed; None if there is neither."""
     try:
         found = [path for path in (folder / name, folder / f"{name}.gz") if path.exists()]
     except OSError as error:
@@ -165,9 +165,9 @@ def _file(folder: Path, name: str) -> Path | None:
 
 
 def _no_scenario(folder: Path) -> FileError:
-    """What is missing in a folder, and whether it lies one level down."""
+    """The error for a folder without a scenario, which may be one level down."""
     lacking = [name for name in (_DESCRIPTION, _RUNS) if _file(folder, name) is None]
-    said = f"'{folder}' is no ASlib scenario: it has no {' and no '.join(lacking)} (or .gz)."
+    said = f"'{folder}' is not an ASlib scenario: it has no {' and no '.join(lacking)} (or .gz)."
     try:
         entries = sorted(islice(folder.iterdir(), _LOOKED_AT))
         below = [path for path in entries if path.is_dir() and _file(path, _DESCRIPTION)]
@@ -175,7 +175,7 @@ def _no_scenario(folder: Path) -> FileError:
         below = []
     if below:
         names = listed([path.name for path in below], "folder")
-        return FileError(f"{said} One level down it has {names} with one: give '{below[0]}'.")
+        return FileError(f"{said} One level down, {names} may hold one: give '{below[0]}'.")
     return FileError(f"{said} Give the folder that holds these files.")
 
 
@@ -188,7 +188,7 @@ def _measure(name: str, description: Description, wanted: str | None) -> Measure
     known = ", ".join(shown(measure.name) for measure in description.measures)
     raise InputError(
         f"measure is {shown(wanted)}, but the scenario '{name}' measures {known}. "
-        "Name one of these, or leave it out for the first."
+        "Name one of these, or omit it for the first."
     )
 
 
@@ -208,7 +208,7 @@ def _notes_on_cutoff(
 def _features(
     path: Path | None, problems: pd.Index, max_bytes: int
 ) -> tuple[pd.DataFrame | None, list[str]]:
-    """Features of the problems that have runs; numbers averaged over repetitions."""
+    """Features of the problems that have runs; numbers are averaged over repetitions."""
     if path is None:
         return None, []
     frame = read_table(path, max_bytes)
@@ -216,21 +216,21 @@ def _features(
     names = names_in(path, frame, PROBLEM)
     frame = frame.drop(columns=[PROBLEM, REPETITION], errors="ignore").set_axis(names, axis=0)
     if not frame.shape[1]:
-        raise FileError(f"'{path}' has no feature beside the names of problems. Remove the file.")
+        raise FileError(f"'{path}' has no features besides the names of problems. Remove the file.")
     numeric = [name for name in frame.columns if frame[name].dtype.kind == "f"]
     other = [shown(name) for name in frame.columns if name not in set(numeric)]
     notes = _notes_on_problems(path, "features", problems, frame.index)
     if frame.index.has_duplicates:
         n_repeated = int(frame.index[frame.index.duplicated()].nunique())
-        notes.append(f"{counted(n_repeated, 'problem')} with features more than once: averaged.")
+        notes.append(f"{counted(n_repeated, 'problem')} with several rows of features: averaged.")
         frame = _averaged(frame, numeric)
     if other:
-        notes.append(f"{listed(other, 'feature')} with text; of repetitions the first is kept.")
+        notes.append(f"{listed(other, 'feature')} with text: of several rows the first is kept.")
     return frame.reindex(problems).rename_axis(columns="feature"), notes
 
 
 def _averaged(frame: pd.DataFrame, numeric: list[str]) -> pd.DataFrame:
-    """One row a problem: means of numbers, the first of what is text."""
+    """One row per problem: the mean of numbers, the first text."""
     first = frame[~frame.index.duplicated()].copy()
     if numeric:
         means = frame[numeric].groupby(level=0, sort=False).mean()
@@ -252,7 +252,7 @@ def _notes_on_problems(path: Path, what: str, problems: pd.Index, named: pd.Inde
 def _folds(
     path: Path | None, problems: pd.Index, max_bytes: int
 ) -> tuple[pd.Series | None, list[str]]:
-    """The fold of each problem in the first repetition; None where some have none."""
+    """The fold of each problem in the first repetition; None if some have none."""
     if path is None:
         return None, []
     frame = read_table(path, max_bytes)
@@ -262,12 +262,15 @@ def _folds(
     _check_folds(path, folds)
     notes = _notes_on_problems(path, "a fold", problems, folds.index)
     if not problems.isin(folds.index).all():
-        return None, [*notes, f"{path.name} is not used: it does not give every problem a fold."]
+        return None, [
+            *notes,
+            f"{path.name} is not used: it does not assign a fold to every problem.",
+        ]
     return folds.reindex(problems).astype(np.int64), notes
 
 
 def _first_repetition(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the lowest repetition; of the one on top, where repetitions are no numbers."""
+    """The rows of the lowest repetition, or of the first if repetitions are not numbers."""
     if REPETITION not in frame.columns or frame[REPETITION].isna().any():
         return frame
     column = frame[REPETITION]
@@ -277,7 +280,7 @@ def _first_repetition(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check_folds(path: Path, folds: pd.Series) -> None:
-    """Folds are whole numbers from 1, one for each problem."""
+    """Check that folds are whole numbers from 1, one per problem."""
     if folds.dtype.kind != "f":
         raise FileError(f"'{path}': the column 'fold' is text, but it should be numeric.")
     wrong = folds[~((folds >= 1) & (folds < 1e6) & (folds == np.floor(folds)))]

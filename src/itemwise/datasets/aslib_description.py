@@ -1,6 +1,6 @@
-"""What `description.txt` of an ASlib scenario states: measures, their direction, the cut-off.
+"""The `description.txt` of an ASlib scenario: measures, their direction, the cut-off.
 
-The file is YAML. The few entries that matter are plain values or lists, and only these are read.
+The file is YAML. The few needed entries are plain values or lists, and only these are read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KINDS: dict[str, MeasureKind] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of the runs: whether more of it is better, and what it is."""
+    """A measure: a column of the runs, its direction and its kind."""
 
     name: str
     better: Better
@@ -53,16 +53,16 @@ class Measure:
 
 @dataclass(frozen=True)
 class Description:
-    """A scenario in its own words."""
+    """The needed entries of a description."""
 
     name: str | None
     measures: tuple[Measure, ...]
-    cutoff: float | None  # seconds or what else runtimes are in; None is unknown
+    cutoff: float | None  # in the unit of the runtimes; None if unknown
 
 
 @dataclass
 class _Entry:
-    """What stands behind a key, and on the lines of a list below it."""
+    """The value of a key, and the lines of a list below it."""
 
     line: int
     inline: str
@@ -70,7 +70,7 @@ class _Entry:
 
 
 def read_description(path: Path) -> Description:
-    """Read the entries that say how to understand the runs."""
+    """Read the entries that describe the runs."""
     with text_lines(readable_file(path, MAX_BYTES), MAX_BYTES) as lines:
         entries = _entries(path, lines)
     measures = _several(path, entries, _MEASURES)
@@ -86,7 +86,7 @@ def read_description(path: Path) -> Description:
 
 
 def _entries(path: Path, lines: Iterable[str]) -> dict[str, _Entry]:
-    """The wanted keys of the first level; all else is passed over."""
+    """The needed keys of the first level; everything else is skipped."""
     found: dict[str, _Entry] = {}
     current: _Entry | None = None
     for number, raw in enumerate(lines, start=1):
@@ -108,7 +108,7 @@ def _entries(path: Path, lines: Iterable[str]) -> dict[str, _Entry]:
 
 
 def _without_comment(line: str) -> str:
-    """The line up to a number sign that stands at its begin or after a space, outside quotes."""
+    """The line up to a number sign at its beginning or after a space, outside quotes."""
     quote = ""
     for at, sign in enumerate(line if "#" in line else ""):
         begins = at == 0 or line[at - 1] in " \t[,"
@@ -124,12 +124,12 @@ def _without_comment(line: str) -> str:
 def _not_read(path: Path, number: int, text: str) -> FileError:
     return FileError(
         f"'{path}', line {number:,}: {shown(text)} is a form of YAML that is not read here. Write "
-        "a plain value behind the colon, or a list: one '- value' a line, or [a, b]."
+        "a plain value after the colon, or a list: one '- value' per line, or [a, b]."
     )
 
 
 def _values(path: Path, number: int, text: str) -> list[str]:
-    """Values between commas, quotes taken away."""
+    """Values between commas, without quotes."""
     found, place = [], 0
     while True:
         match = _VALUE.match(text, place)
@@ -147,11 +147,11 @@ def _values(path: Path, number: int, text: str) -> list[str]:
 
 
 def _several(path: Path, entries: dict[str, _Entry], key: str) -> list[str]:
-    """The values of a key, in any of the three forms in which scenarios write a list."""
+    """The values of a key, in any of the three forms of a list in scenarios."""
     entry = entries.get(key)
     if entry is None or not (entry.inline or entry.items):
         raise FileError(
-            f"'{path}' does not state {key}. It is no description of an ASlib scenario, or it is "
+            f"'{path}' does not state {key}. It is not a description of an ASlib scenario, or "
             f"incomplete; add a line like {key}: {_EXAMPLES[key]}"
         )
     text = entry.inline
@@ -165,8 +165,7 @@ def _several(path: Path, entries: dict[str, _Entry], key: str) -> list[str]:
         values = _values(path, entry.line, text)
     if any(value.lower() in _UNKNOWN for value in values):
         raise FileError(
-            f"'{path}' leaves {key} open: {shown(values)}. Add what is known of the runs, "
-            f"like {key}: {_EXAMPLES[key]}"
+            f"'{path}' leaves {key} open: {shown(values)}. Fill it in, like {key}: {_EXAMPLES[key]}"
         )
     return values
 
@@ -193,7 +192,7 @@ def _as_many(path: Path, entries: dict[str, _Entry], key: str, measures: list[st
 
 
 def _single(path: Path, entries: dict[str, _Entry], key: str) -> str | None:
-    """A plain value; None where it is absent or a question mark."""
+    """A plain value; None if it is absent or a question mark."""
     entry = entries.get(key)
     if entry is None:
         return None
@@ -228,6 +227,6 @@ def _cutoff(path: Path, text: str | None) -> float | None:
     if not isfinite(value) or value < 0:
         raise FileError(
             f"'{path}': algorithm_cutoff_time is {shown(text)}, but it should be a positive "
-            "number, or '?' where it is unknown."
+            "number, or '?' if it is unknown."
         )
     return value or None

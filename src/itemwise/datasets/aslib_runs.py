@@ -1,4 +1,4 @@
-"""The long table of an ASlib scenario's runs as problems × algorithms."""
+"""The runs of an ASlib scenario, a long table, as problems × algorithms."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _OTHER, _MISSING = STATUSES.index("other"), STATUSES.index("missing")
 def runs_by_problem(
     path: Path, runs: pd.DataFrame, measure: str, max_bytes: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Values and statuses, problems × algorithms as they appear, and what is odd about them.
+    """Values and statuses, problems × algorithms in order of appearance, and notes on them.
 
-    Of several runs of one pair the mean is taken, and the status that most of them have.
+    Repeated runs of a pair are averaged, and have the status of most of them.
     """
     import pandas as pd
 
@@ -37,8 +37,8 @@ def runs_by_problem(
     if 8 * shape[0] * shape[1] > max_bytes:
         raise FileError(
             f"'{path}' names {counted(shape[0], 'problem')} and "
-            f"{counted(shape[1], 'algorithm')}: their table takes more than "
-            f"{size_for_people(max_bytes)}. Check how it was made; if it is right, pass a larger "
+            f"{counted(shape[1], 'algorithm')}: their table needs more than "
+            f"{size_for_people(max_bytes)}. Check how it was made; if it is correct, pass a larger "
             "max_bytes."
         )
     cells = problem_codes * shape[1] + algorithm_codes
@@ -63,12 +63,12 @@ def require_columns(path: Path, frame: pd.DataFrame, wanted: tuple[str, ...]) ->
         raise FileError(
             f"'{path}' has no column {', '.join(map(shown, lacking))}; it has "
             f"{listed([shown(name) for name in frame.columns], 'column', 6)}. "
-            "Check that it is the file of an ASlib scenario that its name says."
+            "Check that it is what its name says."
         )
 
 
 def names_in(path: Path, frame: pd.DataFrame, column: str) -> NDArray[Any]:
-    """The names in a column as text, also where the file holds them as numbers."""
+    """The names in a column as text, even if the file holds them as numbers."""
     cells = frame[column].astype(object)
     absent = np.flatnonzero(cells.isna() | (cells == ""))
     if len(absent):
@@ -82,14 +82,14 @@ def _numbers(path: Path, runs: pd.DataFrame, measure: str) -> NDArray[np.float64
     column = runs[measure]
     if column.dtype.kind != "f":
         raise FileError(
-            f"'{path}': the measure {shown(measure)} is stated as text, but it should be numeric. "
+            f"'{path}': the measure {shown(measure)} is declared as text, not numeric. "
             f"Correct the line @ATTRIBUTE {measure}, or name another measure."
         )
     return column.to_numpy(dtype=np.float64)
 
 
 def _statuses(column: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
-    """Positions in STATUSES; a status that ASlib does not know is "other"."""
+    """Positions in STATUSES; an unknown status is "other"."""
     known = {name: code for code, name in enumerate(STATUSES[:_MISSING])}
     text = column.astype(object).where(column.notna(), "?").astype(str)
     codes = text.str.lower().map(known)
@@ -97,8 +97,8 @@ def _statuses(column: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
     notes = []
     if strange:
         notes.append(
-            f"{counted(int(codes.isna().sum()), 'run')} of a status that ASlib does not know "
-            f"({', '.join(strange[:3])}): taken as 'other'."
+            f"{counted(int(codes.isna().sum()), 'run')} with a status unknown to ASlib "
+            f"({', '.join(strange[:3])}): read as 'other'."
         )
     return np.asarray(codes.fillna(_OTHER), dtype=np.intp), notes
 
@@ -106,7 +106,7 @@ def _statuses(column: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
 def _means(
     cells: NDArray[np.intp], values: NDArray[np.float64], shape: tuple[int, int]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Mean of the values recorded in each cell, NaN where there is none; and how many runs."""
+    """The mean of the values in each cell, NaN if there is none, and the number of runs."""
     size = shape[0] * shape[1]
     given = ~np.isnan(values)
     sums = np.bincount(cells[given], weights=values[given], minlength=size)
@@ -119,7 +119,7 @@ def _means(
 def _most_frequent(
     cells: NDArray[np.intp], statuses: NDArray[np.intp], shape: tuple[int, int]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Of each cell the status that most runs have; and whether they differ. Ties are not ok."""
+    """The most frequent status of each cell, ties not being ok; and whether statuses differ."""
     size = shape[0] * shape[1]
     pairs, counts = np.unique(cells * len(STATUSES) + statuses, return_counts=True)
     where, which = np.divmod(pairs, len(STATUSES))
@@ -141,21 +141,23 @@ def _notes_on_repeats(
     if not len(several):
         return []
     problem, algorithm = axes["index"][several[0, 0]], axes["columns"][several[0, 1]]
-    note = f"{counted(len(several), 'pair')} of problem and algorithm with several runs (first "
-    note += f"{shown(problem)} and {shown(algorithm)}): their mean is taken"
+    note = (
+        f"{counted(len(several), 'pair')} of problem and algorithm with several runs (the first: "
+    )
+    note += f"{shown(problem)} and {shown(algorithm)}): averaged"
     if REPETITION in runs.columns:
         keys = runs[[REPETITION]].assign(cell=cells)
         alike = int(keys.duplicated().sum())
         if alike:
             note += f"; {counted(alike, 'run')} with the repetition number of another"
     if mixed.any():
-        note += f"; in {counted(int(mixed.sum()), 'pair')} they ended differently, and the most "
-        note += "frequent end counts"
+        note += f"; in {counted(int(mixed.sum()), 'pair')} their statuses differ, and the most "
+        note += "frequent one is used"
     return [note + "."]
 
 
 def _notes_on_ends(performance: pd.DataFrame, status: pd.DataFrame, noun: str) -> list[str]:
-    """Runs that are absent, did not end ok, or left no usable value; problems nobody solved."""
+    """Notes on runs that are missing, failed or have no value, and on unsolved problems."""
     values, ends = performance.to_numpy(), status.to_numpy()
     counts = {name: int((ends == name).sum()) for name in STATUSES}
     absent = counts.pop("missing")
@@ -167,12 +169,12 @@ def _notes_on_ends(performance: pd.DataFrame, status: pd.DataFrame, noun: str) -
         notes.append(f"{failed:,} of {counted(n_run, noun)} did not end ok: {shares}.")
     unsolved = [shown(name) for name in status.index[(ends != "ok").all(axis=1)]]
     if unsolved:
-        notes.append(f"{listed(unsolved, 'problem')} on which no run ended ok.")
+        notes.append(f"{listed(unsolved, 'problem')} without a run that ended ok.")
     if absent:
         notes.append(f"No run: {absent:,} of {counted(ends.size, 'pair')}.")
     unmeasured = int((np.isnan(values) & (ends != "missing")).sum())
     if unmeasured:
-        notes.append(f"{counted(unmeasured, noun)} without a value: NaN in the table.")
+        notes.append(f"{counted(unmeasured, noun)} without a value: NaN.")
     infinite = int(np.isinf(values).sum())
     if infinite:
         notes.append(f"{counted(infinite, noun)} with an infinite value, kept as recorded.")

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Features and a class for each instance; a test part, if the user gave one.
+    """Features and a class for each instance, and a test part if the user gave one.
 
-    `features` has a row an instance, `target` its class; `test` holds positions of the test part.
-    `source` says where it comes from, `task` the number of its OpenML task.
+    `features` has one row per instance, `target` its class; `test` holds the positions of the test
+    part. `source` says where the data come from, `task` is the number of the OpenML task.
 
     >>> import itemwise as iw
     >>> import pandas as pd
@@ -36,7 +36,7 @@ class Dataset:
     name: str
     features: pd.DataFrame  # numbers, categories or text; NaN where a value is missing
     target: pd.Series[Any]  # labels as given
-    source: str  # where it comes from, in words
+    source: str  # where the data come from, in words
     test: NDArray[np.intp] | None = None  # positions of a test part that the user gave
     task: int | None = None  # on OpenML
 
@@ -44,7 +44,7 @@ class Dataset:
         if not isinstance(self.name, str) or not self.name.strip():
             raise InputError(f"The name of a data set is {shown(self.name)}. Give it a text.")
         _check_features(self)
-        for part in ("features", "target"):  # rows are known by their place
+        for part in ("features", "target"):  # rows are identified by position
             object.__setattr__(self, part, getattr(self, part).reset_index(drop=True))
         check_labels(self.target, f"The target {shown(self.target.name)} of '{self.name}'")
         if self.test is not None:
@@ -66,7 +66,7 @@ def _check_features(dataset: Dataset) -> None:
     features, name = dataset.features, dataset.name
     if features.shape[1] == 0:
         raise InputError(
-            f"'{name}' has no column beside its target. Give at least one column of features."
+            f"'{name}' has no column besides its target. Give at least one column of features."
         )
     if len(features) != len(dataset.target):
         raise InputError(
@@ -80,7 +80,7 @@ def _check_features(dataset: Dataset) -> None:
 
 
 def _checked_positions(dataset: Dataset) -> NDArray[np.intp]:
-    """The test part as positions, if it is a real part of the data set."""
+    """The test part as positions, after checking that it is a part of the data set."""
     test = np.asarray(dataset.test)
     n = len(dataset)
     if test.ndim != 1 or test.dtype.kind not in "iu":
@@ -104,12 +104,12 @@ def _checked_positions(dataset: Dataset) -> NDArray[np.intp]:
 
 
 USUAL_TARGETS = ("class", "target", "label")
-MOST_FRACTIONS = 20  # different values, some of them not whole: more of them are a measurement
-MOST_NUMBERS = 200  # different numbers, whole or not
+MOST_FRACTIONS = 20  # distinct values, some not whole; more of them are a measurement
+MOST_NUMBERS = 200  # distinct whole numbers
 
 
 def target_column(columns: Sequence[object], target: str | None, what: str) -> object:
-    """The column that `target` names; without a name, the one called class, target or label."""
+    """The column that `target` names; by default the one called class, target or label."""
     names = {str(column): column for column in columns}
     if target is None:
         usual = [name for name in names if name.strip().lower() in USUAL_TARGETS]
@@ -127,7 +127,7 @@ def target_column(columns: Sequence[object], target: str | None, what: str) -> o
 
 
 def check_labels(target: pd.Series[Any], what: str) -> None:
-    """Refuse a target that is missing, constant, or a measurement rather than a class."""
+    """Refuse a target with missing or constant values, or a measurement instead of a class."""
     check_complete(target, what)
     n_values = target.nunique()
     if n_values < 2:
@@ -135,14 +135,14 @@ def check_labels(target: pd.Series[Any], what: str) -> None:
         raise InputError(f"{what} {only}, but at least two classes are needed.")
     if _is_measurement(target, n_values):
         raise InputError(
-            f"{what} holds {n_values:,} different numbers: it looks like a measurement "
+            f"{what} holds {n_values:,} distinct numbers: it looks like a measurement "
             "(regression), but classes are needed. Name another target, cut it into classes "
             "(pandas.qcut), or turn it into text if these numbers are classes."
         )
 
 
 def check_complete(target: pd.Series[Any], what: str) -> None:
-    """Refuse a target that is missing in some rows."""
+    """Refuse a target with missing values."""
     missing = np.flatnonzero(target.isna().to_numpy())
     if len(missing):
         raise InputError(
@@ -153,7 +153,7 @@ def check_complete(target: pd.Series[Any], what: str) -> None:
 
 
 def coded(target: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Codes from 0, and the classes they stand for: in order of number, else of the alphabet."""
+    """Codes from 0, and their classes in numeric order, or else in alphabetical order."""
     texts = [label_text(label) for label in target]
     classes = tuple(in_order(texts))
     place = {text: code for code, text in enumerate(classes)}
@@ -161,7 +161,7 @@ def coded(target: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
 
 
 def label_text(label: object) -> str:
-    """A label as text: 1.0 is 1, so that a class has one name whatever the file format."""
+    """A label as text; 1.0 is 1, so that a class has the same name in every file format."""
     if isinstance(label, float | np.floating) and math.isfinite(label) and label == int(label):
         return str(int(label))
     return str(label)
@@ -178,7 +178,7 @@ def _is_measurement(target: pd.Series[Any], n_values: int) -> bool:
 
 
 def in_order(labels: Iterable[str]) -> list[str]:
-    """Different labels in order of number; of the alphabet, where not all are numbers."""
+    """The distinct labels in numeric order, or alphabetically if not all are numbers."""
     different = sorted(set(labels))
     try:
         return sorted(different, key=float)
@@ -202,7 +202,7 @@ def _columns_in_words(names: list[str]) -> str:
 
 
 def metadata(dataset: Dataset) -> dict[str, float]:
-    """Eight of OpenML's qualities, computed here.
+    """Compute eight of OpenML's qualities, under the names that OpenML uses.
 
     As OpenML does, the target counts as a feature, entropy is in bits, and percentages run
     from 0 to 100.

@@ -34,7 +34,7 @@ Positions = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
-    """The two parts of a data set as numbers; `classes` says what the codes in y stand for."""
+    """The two parts of a data set as numbers; `classes` are the labels of the codes in y."""
 
     name: str
     train: Positions  # positions in the data set
@@ -44,7 +44,7 @@ class Split:
     y_train: NDArray[np.int64]  # codes from 0
     y_test: NDArray[np.int64]
     classes: tuple[str, ...]
-    preprocessing: str  # what was done to the columns, in words
+    preprocessing: str  # how the columns were turned into numbers
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ def _drawn(
     random_state: int,
     notes: list[str],
 ) -> tuple[Positions, Positions]:
-    """Draw from the classes with two members or more; the others stay in the training part."""
+    """Draw from classes with two or more members; the others stay in the training part."""
     counts = np.bincount(codes, minlength=len(classes))
     single = counts == 1
     if single.any():
@@ -171,7 +171,7 @@ def _n_test(name: str, n: int, n_classes: int, test_size: float, max_test_size: 
 def _stratified(
     codes: NDArray[np.int64], size: int, random_state: int
 ) -> tuple[Positions, Positions]:
-    """As scikit-learn draws it, then made good for classes that ended up in one part only."""
+    """Split as scikit-learn does, then move classes that are in one part only into both."""
     from sklearn.model_selection import train_test_split
 
     train, test = train_test_split(
@@ -184,7 +184,7 @@ def _stratified(
 
 
 def _exchange(codes: NDArray[np.int64], source: Positions, lacking: Positions, code: int) -> None:
-    """Give `lacking` a member of a class that only `source` has, for one that it can spare."""
+    """Give `lacking` a member of a class that only `source` has, in exchange for another."""
     if (codes[lacking] == code).any():
         return
     counts = np.bincount(codes[lacking])
@@ -196,7 +196,7 @@ def _exchange(codes: NDArray[np.int64], source: Positions, lacking: Positions, c
 def _given(
     dataset: Dataset, codes: NDArray[np.int64], classes: tuple[str, ...]
 ) -> tuple[Positions, Positions]:
-    """The test part of the user and everything else, if the one can be learnt from the other."""
+    """The user's test part and everything else, if its classes can be learned from the rest."""
     test = np.asarray(dataset.test)
     train = np.setdiff1d(np.arange(len(codes)), test)
     unseen = sorted(set(codes[test].tolist()) - set(codes[train].tolist()))
@@ -204,7 +204,7 @@ def _given(
         names = [classes[code] for code in unseen]
         raise InputError(
             f"The test part of '{dataset.name}' has {listed(names, 'label')} that the training "
-            "part lacks, so that nothing could learn them. Move instances of each to the training "
+            "part lacks, so they cannot be learned. Move instances of each to the training "
             "part, or remove them."
         )
     return train, test
@@ -216,7 +216,7 @@ Floats = NDArray[np.float64]
 def prepared(
     dataset: Dataset, train: NDArray[np.intp], test: NDArray[np.intp]
 ) -> tuple[Floats, Floats, str, tuple[str, ...]]:
-    """Both parts as numbers, what was done in words, and what a reader should know."""
+    """Both parts as numbers, a description of the preprocessing, and notes."""
     frame, dates, remarks = plain(dataset.features)
     plan = plan_columns(frame, frame.iloc[train], dates)
     if not plan.numbers and not plan.categories:
@@ -231,7 +231,7 @@ def prepared(
 
 
 def _in_words(plan: Plan, frame: pd.DataFrame) -> str:
-    """One clause per group of columns."""
+    """Describe the preprocessing, one clause per group of columns."""
     clauses = []
     if plan.numbers:
         missing = frame[list(plan.numbers)].isna().to_numpy().any()

@@ -1,4 +1,4 @@
-"""Data sets from wherever they are: a file, a frame, scikit-learn, OpenML."""
+"""Load data sets from a file, a frame, scikit-learn or OpenML."""
 
 from __future__ import annotations
 
@@ -34,18 +34,17 @@ def load_dataset(
     cache: PathLike | None = None,
     server: Server | None = None,
 ) -> Dataset:
-    """A data set from `source`, whose column `target` holds the class.
+    """Load a data set from `source`, whose column `target` holds the class.
 
     `source` is the path of a .csv, .tsv, .parquet or .arff file (text also as .gz); a frame;
     a pair (training part, test part) of paths or frames; "sklearn:digits"; "openml:61";
     "openml-task:31"; or a `Dataset`, which is returned as it is. A path may name its target:
-    "kc1.csv#defects". Without a name, the column class, target or label is taken.
+    "kc1.csv#defects". The default target is the column class, target or label.
 
-    OpenML's files are kept under `cache`, the folder in ITEMWISE_CACHE, or the usual cache folder
-    of the system; afterwards no network is needed. A damaged copy is fetched again.
+    Files from OpenML are kept in the folder `cache`, in that of ITEMWISE_CACHE, or in the usual
+    cache folder of the system; afterwards no network is needed. A damaged copy is fetched again.
 
-    `name` takes the place of the name in the source; `server` stands for OpenML, in tests for
-    instance.
+    `name` replaces the name in the source; `server` replaces OpenML, for example in tests.
 
     >>> import itemwise as iw
     >>> import pandas as pd
@@ -82,10 +81,10 @@ def load_datasets(
     cache: PathLike | None = None,
     server: Server | None = None,
 ) -> list[Dataset]:
-    """Several data sets: `sources` is a list, or a mapping from names to sources.
+    """Load several data sets: `sources` is a list, or a mapping from names to sources.
 
-    "openml-suite:99" stands for all tasks of a suite. `target` names the target of each, or maps
-    the name of a data set to its target; `cache` and `server` as in `load_dataset`.
+    "openml-suite:99" means all tasks of a suite. `target` names the target of all, or maps the name
+    of each data set to its target; `cache` and `server` are as in `load_dataset`.
 
     >>> import itemwise as iw
     >>> [len(dataset) for dataset in iw.load_datasets(["sklearn:iris", "sklearn:wine"])]
@@ -96,7 +95,7 @@ def load_datasets(
     for name, source in _expanded(given, cache, server):
         chosen = target.get(_name(name, source)) if isinstance(target, Mapping) else target
         if isinstance(target, str) and str(source).startswith(_OWN_TARGET):
-            chosen = None  # one name for all is meant for those that need one
+            chosen = None  # it has its own target
         datasets.append(load_dataset(source, chosen, name=name, cache=cache, server=server))
     if not datasets:
         raise InputError("There is no data set in the list. Give at least one.")
@@ -111,7 +110,7 @@ def load_datasets(
 
 
 def _each(sources: Any) -> Iterable[Any]:
-    """The sources of a list; a single source is a list of one."""
+    """The sources as a list; a single source becomes a list of one."""
     import pandas as pd
 
     single = isinstance(sources, str | os.PathLike | pd.DataFrame | Dataset | tuple)
@@ -131,7 +130,7 @@ def _expanded(
 
 
 def _name(name: str | None, source: Any) -> str:
-    """The name under which a mapping of targets knows a source."""
+    """The name of a source in a mapping of targets."""
     if name is None and isinstance(source, str | os.PathLike):
         return name_of(_path_and_target(source, None)[0])
     return name or ""
@@ -140,7 +139,7 @@ def _name(name: str | None, source: Any) -> str:
 def _by_prefix(
     source: PathLike, target: str | None, cache: PathLike | None, server: Server | None
 ) -> Dataset | None:
-    """A set of scikit-learn or OpenML; None for a path."""
+    """A data set of scikit-learn or OpenML; None for a path."""
     if not isinstance(source, str) or _exists(source):
         return None
     if source in (*SHIPPED, *DRAWN):
@@ -149,7 +148,7 @@ def _by_prefix(
     if not colon:
         return None
     if prefix == _SUITE:
-        raise InputError(f"{shown(source)} stands for several data sets. Use load_datasets.")
+        raise InputError(f"{shown(source)} means several data sets. Use load_datasets.")
     if prefix == "sklearn":
         if target is not None:
             raise InputError(f"{shown(source)} has its own target. Leave target out.")
@@ -174,7 +173,7 @@ def _exists(path: PathLike) -> bool:
 
 
 def _path_and_target(source: PathLike, target: str | None) -> tuple[PathLike, str | None]:
-    """A path, and the target that may stand behind it: kc1.csv#defects."""
+    """A path, and the target that may follow it: kc1.csv#defects."""
     path, mark, named = str(source).rpartition("#")
     if not mark or not named or _exists(source):
         return source, target
@@ -240,7 +239,7 @@ def _check_same_columns(train: pd.DataFrame, test: pd.DataFrame) -> None:
 
 
 SHIPPED = ("iris", "wine", "breast_cancer", "digits")
-DRAWN: dict[str, dict[str, Any]] = {  # settings of make_<name>; always the same instances
+DRAWN: dict[str, dict[str, Any]] = {  # arguments of make_<name>, with fixed seeds
     "moons": {"n_samples": 500, "noise": 0.3, "random_state": 0},
     "circles": {"n_samples": 500, "noise": 0.2, "factor": 0.5, "random_state": 0},
     "blobs": {"n_samples": 500, "centers": 5, "cluster_std": 2.0, "random_state": 0},
@@ -248,7 +247,7 @@ DRAWN: dict[str, dict[str, Any]] = {  # settings of make_<name>; always the same
 
 
 def builtin_dataset(name: str) -> Dataset:
-    """A set that ships with scikit-learn, or one that it draws with a fixed seed."""
+    """A data set that ships with scikit-learn, or that it draws with a fixed seed."""
     if name in SHIPPED:
         return _shipped(name)
     if name in DRAWN:
@@ -257,7 +256,7 @@ def builtin_dataset(name: str) -> Dataset:
     hint = f"Did you mean 'sklearn:{near[0]}'?" if near else ""
     known = ", ".join((*SHIPPED, *DRAWN))
     raise InputError(
-        f"scikit-learn brings no classification set {shown(name)}. {hint} There are: {known}."
+        f"scikit-learn has no classification data set {shown(name)}. {hint} Known: {known}."
     )
 
 

@@ -42,7 +42,7 @@ def openml_dataset(
     cache: PathLike | None = None,
     server: Server | None = None,
 ) -> Dataset:
-    """A data set by its number, from the cache if it is there and intact."""
+    """Load a data set by number, from the cache if it holds an intact copy."""
     dataset = number_of(number, "data set")
     folder = cache_folder(cache) / "openml"
     path = folder / f"dataset-{dataset}.arff"
@@ -63,7 +63,7 @@ def openml_dataset(
             "left_out": list(remote.left_out),
             "sha256": keep_file(path, remote.content),
         }
-        # The document comes last, and only for a file that can be read: it says "complete".
+        # The document is written last, and only for a readable file: it marks the copy as complete.
         frame = read_arff(path, MAX_BYTES)
         keep(described, "openml-dataset", payload)
         return payload, frame
@@ -78,7 +78,7 @@ def openml_task(
     cache: PathLike | None = None,
     server: Server | None = None,
 ) -> Dataset:
-    """The data set of a classification task, with the target that the task names."""
+    """Load the data set of a classification task, with the target of the task."""
     task = number_of(number, "task")
     path = cache_folder(cache) / "openml" / f"task-{task}.json"
 
@@ -98,10 +98,10 @@ def openml_task(
 def suite_tasks(
     name: str, *, cache: PathLike | None = None, server: Server | None = None
 ) -> tuple[int, ...]:
-    """The numbers of the tasks in a suite; OpenML-CC18 is suite 99."""
+    """The numbers of the tasks of a suite; OpenML-CC18 is suite 99."""
     if not ALIAS.fullmatch(name):
         raise InputError(
-            f"{shown(name)} names no OpenML suite. Give its number or alias, like openml-suite:99."
+            f"{shown(name)} is not an OpenML suite. Give its number or alias, like openml-suite:99."
         )
     path = cache_folder(cache) / "openml" / f"suite-{name}.json"
 
@@ -118,7 +118,7 @@ def suite_tasks(
 
 
 def _cached_or_fetched(cached: Callable[[], Found | None], fetch: Callable[[], Found]) -> Found:
-    """What the cache holds; what is absent or damaged there is fetched (again)."""
+    """Read from the cache, or fetch what is missing or damaged there."""
     damage: FileError | None = None
     try:
         found = cached()
@@ -141,7 +141,7 @@ def _as_dataset(
 ) -> Dataset:
     stated = document["target"]
     if target is None and (not stated or str(stated) not in frame.columns):
-        told = f"the target {shown(stated)}, which is no single column," if stated else "no target"
+        told = f"the target {shown(stated)}, which is not one column," if stated else "no target"
         raise InputError(
             f"OpenML states {told} for data set {number}. Name a column, for example "
             f"target={shown(frame.columns[-1])}."
@@ -161,7 +161,7 @@ MAX_BYTES = 4 * 1024**3
 
 
 def cache_folder(cache: PathLike | None = None) -> Path:
-    """The folder given, that of ITEMWISE_CACHE, or the usual place of this system."""
+    """The given folder, that of ITEMWISE_CACHE, or the usual cache folder of the system."""
     given = cache or os.environ.get("ITEMWISE_CACHE")
     if given:
         return Path(given).expanduser()
@@ -173,15 +173,15 @@ def cache_folder(cache: PathLike | None = None) -> Path:
 
 
 def keep(path: Path, kind: str, payload: dict[str, Any]) -> None:
-    """Write a document of the cache."""
+    """Write a document to the cache."""
     make_folder(path.parent)
     write_json(path, kind, 1, payload)
 
 
 def kept(path: Path, kind: str, shape: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A document of the cache; None where there is none. A damaged one is a `FileError`.
+    """Read a document from the cache; None if there is none. A damaged one is a `FileError`.
 
-    `shape` has the type of each value; [type] is a list of such values.
+    `shape` gives the type of each value; [type] means a list of such values.
     """
     if not path.exists():
         return None
@@ -200,14 +200,14 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 
 def keep_file(path: Path, content: bytes) -> str:
-    """Write a file of the cache; its SHA-256 goes into the document that speaks of it."""
+    """Write a file to the cache; returns its SHA-256 for the document that describes it."""
     make_folder(path.parent)
     write_bytes(path, content)
     return hashlib.sha256(content).hexdigest()
 
 
 def check_file(path: Path, sha256: str) -> None:
-    """Refuse a file that is no longer what was downloaded."""
+    """Refuse a file that differs from what was downloaded."""
     with readable_file(path, MAX_BYTES).open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != sha256:

@@ -1,4 +1,4 @@
-"""How flows did on tasks of OpenML: evaluations of runs as a table of problems × algorithms."""
+"""Performance of flows on tasks of OpenML, as problems × algorithms."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def openml_performance(
     cache: PathLike | None = None,
     server: Server | None = None,
 ) -> pd.DataFrame:
-    """Ask OpenML how flows did on tasks: a frame of tasks (problems) × flows (algorithms).
+    """Ask OpenML for the performance of flows on tasks: a frame of tasks × flows.
 
     `tasks` is a suite like "openml-suite:99", or numbers of tasks: [31, 37] or "openml-task:31".
-    `measure` is one that OpenML computes, `flows` are numbers of flows; without them every flow
-    that was run is listed, which for known tasks is a great many. Where a flow was run on a task
-    several times, `repeated` says whether the mean, the best or the latest value is taken. Cells
-    without a run are NaN.
+    `measure` is one that OpenML computes. `flows` are numbers of flows; by default, all flows that
+    were run are included, which are very many for well-known tasks. If a flow was run on a task
+    several times, `repeated` selects the mean, the best or the latest value. Cells without a run
+    are NaN.
 
-    `frame.attrs` has the `measure`, which direction is `better`, and `notes`. Runs are added
-    every day, so nothing is kept: save the frame to repeat a result. For example:
+    `frame.attrs` holds the `measure`, which direction is `better`, and `notes`. Runs are added
+    every day, and nothing is cached: save the frame to reproduce a result. For example:
 
         openml_performance("openml-suite:99", flows=[60, 65, 66, 75])
     """
@@ -64,7 +64,7 @@ def openml_performance(
 
 
 def _tasks(tasks: Any, cache: PathLike | None, server: Server | None) -> list[int]:
-    """Numbers of tasks, from a suite or as they are given."""
+    """The numbers of the tasks, given or from a suite."""
     if isinstance(tasks, str) and tasks.startswith("openml-suite:"):
         name = tasks.removeprefix("openml-suite:")
         return list(suite_tasks(name, cache=cache, server=server))
@@ -72,7 +72,7 @@ def _tasks(tasks: Any, cache: PathLike | None, server: Server | None) -> list[in
 
 
 def _numbers(given: Any, noun: str) -> list[int]:
-    """Numbers in the order given, each once."""
+    """The distinct numbers, in the order given."""
     several = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     texts = [str(one).removeprefix(f"openml-{noun}:") for one in several]
     if not texts:
@@ -81,7 +81,7 @@ def _numbers(given: Any, noun: str) -> list[int]:
 
 
 def _check_runs(runs: pd.DataFrame, measure: str, max_runs: int) -> None:
-    """Refuse no runs, more than were asked for, and answers of another form."""
+    """Refuse an empty list, too many runs, and lists of another form."""
     if not len(runs) or ("value" in runs.columns and runs["value"].isna().all()):
         raise InputError(
             f"OpenML knows no run of these tasks with the measure {shown(measure)}. "
@@ -102,7 +102,7 @@ def _check_runs(runs: pd.DataFrame, measure: str, max_runs: int) -> None:
 
 
 def _table(runs: pd.DataFrame, tasks: list[int], measure: str, repeated: Repeated) -> pd.DataFrame:
-    """One row a task in the order asked for, one column a flow in the order of their numbers."""
+    """One row per task in the order requested, one column per flow in the order of numbers."""
     better = "lower" if _LOWER_IS_BETTER.search(measure) else "higher"
     valued = runs[runs["value"].notna()].sort_values("run_id")
     ways: dict[Repeated, Literal["mean", "min", "max", "last"]] = {
@@ -130,7 +130,7 @@ def _table(runs: pd.DataFrame, tasks: list[int], measure: str, repeated: Repeate
 
 
 def _flow_names(flows: pd.Index, names: pd.Series) -> list[str]:
-    """The name of each flow; with its number, where two flows have the same."""
+    """The name of each flow, with its number if two flows have the same name."""
     texts = [str(names[flow]) for flow in flows]
     shared = {text for text in texts if texts.count(text) > 1}
     return [
@@ -152,7 +152,7 @@ def _notes(
     if several:
         notes.append(
             f"{counted(several, 'pair')} of task and flow with several runs, {int(sizes.max()):,} "
-            f"at most: the {repeated} value is taken."
+            f"at most: the {repeated} value is used."
         )
     absent = [str(task) for task in tasks if str(task) not in table.index]
     if absent:

@@ -29,7 +29,7 @@ ALIAS = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 @dataclass(frozen=True)
 class RemoteDataset:
-    """What OpenML says of a data set, and its ARFF file."""
+    """The description of a data set on OpenML, and its ARFF file."""
 
     name: str
     target: str | None
@@ -39,14 +39,14 @@ class RemoteDataset:
 
 @dataclass(frozen=True)
 class RemoteTask:
-    """A task: which data set, and which of its columns is to be predicted."""
+    """A task: a data set, and the column to predict."""
 
     dataset: int
     target: str
 
 
 class Server(Protocol):
-    """All that goes over the network; failures are `FileError`, unknown ids `InputError`."""
+    """Everything that needs the network; failures are `FileError`, unknown ids `InputError`."""
 
     def dataset(self, number: int) -> RemoteDataset:
         """A data set with its file."""
@@ -60,7 +60,7 @@ class Server(Protocol):
     def evaluations(
         self, tasks: list[int], measure: str, flows: list[int] | None, limit: int
     ) -> pd.DataFrame:
-        """Values of a measure, one row a run: run_id, task_id, flow_id, flow_name, value."""
+        """Values of a measure, one row per run: run_id, task_id, flow_id, flow_name, value."""
 
 
 class OpenMLServer:
@@ -110,7 +110,7 @@ class OpenMLServer:
     def evaluations(
         self, tasks: list[int], measure: str, flows: list[int] | None, limit: int
     ) -> pd.DataFrame:
-        """List what runs of flows on tasks reached, `limit` of them at most."""
+        """List the values of runs of flows on tasks, at most `limit` of them."""
         with _downloading(f"runs of {counted(len(tasks), 'task')}") as openml:
             found: pd.DataFrame = openml.evaluations.list_evaluations(
                 measure, tasks=tasks, flows=flows, size=limit, output_format="dataframe"
@@ -119,7 +119,7 @@ class OpenMLServer:
 
 
 def openml_package() -> Any:
-    """The package `openml`, or how to install it."""
+    """Import the package `openml`, or explain how to install it."""
     try:
         import openml
     except ImportError as error:
@@ -128,15 +128,15 @@ def openml_package() -> Any:
 
 
 def said_by(error: Exception, key: str | None) -> str:
-    """The first line of what the package `openml` raised, without the API key."""
+    """The first line of an error of the package `openml`, without the API key."""
     text = str(getattr(error, "message", error)).strip().partition("\n")[0]
-    text = text.removesuffix(" - None")  # the package's word for "no more is known"
+    text = text.removesuffix(" - None")  # appended by the package if it knows no more
     return text.replace(key, "(API key)") if key else text
 
 
 @contextmanager
 def _downloading(what: str) -> Iterator[Any]:
-    """The package `openml` with an empty folder of its own; its failures, explained."""
+    """The package `openml` with an empty cache folder; its errors are explained."""
     openml = openml_package()
     with ONE_AT_A_TIME, tempfile.TemporaryDirectory() as folder, _checked_files_only():
         usual, key = openml.config.get_config_as_dict()["cachedir"], openml.config.apikey
@@ -147,10 +147,10 @@ def _downloading(what: str) -> Iterator[Any]:
             raise
         except openml.exceptions.OpenMLServerException as error:
             raise InputError(
-                f"OpenML gives no {what}: {said_by(error, key)} (code {error.code}). "
+                f"OpenML returned no {what}: {said_by(error, key)} (code {error.code}). "
                 "Check the number at https://www.openml.org."
             ) from error
-        except Exception as error:  # the package lets through whatever its own parts raise
+        except Exception as error:  # the package raises whatever its own parts raise
             said = said_by(error, key)
             if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
                 raise FileError(
@@ -167,7 +167,7 @@ def _downloading(what: str) -> Iterator[Any]:
 
 @contextmanager
 def _checked_files_only() -> Iterator[None]:
-    """Ask for ARFF: the Parquet copies come without checksum, over plain HTTP."""
+    """Ask for ARFF: Parquet copies have no checksum and come over plain HTTP."""
     name = "OPENML_SKIP_PARQUET"
     before = os.environ.get(name)
     os.environ[name] = "true"
@@ -184,6 +184,6 @@ def number_of(text: str, noun: str) -> int:
     """The number of a data set or task of OpenML."""
     if not (text.isascii() and text.isdigit() and len(text) < 12):
         raise InputError(
-            f"{shown(text)} is no number of an OpenML {noun}. Give a whole number, like 61."
+            f"{shown(text)} is not the number of an OpenML {noun}. Give a whole number, like 61."
         )
     return int(text)

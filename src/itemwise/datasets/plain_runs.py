@@ -29,19 +29,19 @@ class _LongColumns(NamedTuple):
 
 
 def read_runs(path: PathLike, *, layout: str = "auto", max_bytes: int = MAX_BYTES) -> pd.DataFrame:
-    """Read how algorithms did on problems from the plain table at `path`, as `portfolio` takes it.
+    """Read the performance of algorithms on problems from the table at `path`, for `portfolio`.
 
-    The file is `.csv`, `.tsv` (also with `.gz`), `.parquet` or `.arff`. *Long* is a table with the
+    The file is `.csv`, `.tsv` (also with `.gz`), `.parquet` or `.arff`. A *long* table has the
     columns problem (or instance, dataset, task, also with _id), algorithm (or solver, flow) and
     value (or performance, score, runtime, time, accuracy, or the only further column). Every other
-    table is *wide*: a row a problem, a column an algorithm; its first column names the problems if
-    its heading is one of the above, name, id or empty, or if it holds text. `layout` decides where
-    the columns mislead. An empty cell is a run that never was.
+    table is *wide*: one row per problem, one column per algorithm; its first column names the
+    problems if its heading is one of the above, name, id or empty, or if it holds text. Set
+    `layout` to "wide" or "long" if the column names are misleading. An empty cell means no run.
 
-    A long table whose values are called runtime, time or accuracy says so in `frame.attrs`, with
-    the `measure` and which direction is `better`, and `portfolio` goes by it.
+    If the values of a long table are called runtime, time or accuracy, `frame.attrs` holds this
+    `measure` and which direction is `better`, and `portfolio` uses them.
 
-    The frame has a row a problem and a column an algorithm. No file may unpack to more than
+    The frame has one row per problem and one column per algorithm. No file may unpack to more than
     `max_bytes`.
 
     >>> import itemwise as iw
@@ -68,7 +68,7 @@ def read_runs(path: PathLike, *, layout: str = "auto", max_bytes: int = MAX_BYTE
 
 
 def _stated(measure: str) -> dict[str, str]:
-    """Which direction is better, where the name of the measure says it."""
+    """The measure and its better direction, if the name of the measure implies it."""
     better = _BETTER.get(measure.strip().lower())
     return {} if better is None else {"measure": measure, "better": better}
 
@@ -95,7 +95,7 @@ def _long_columns(path: PathLike, frame: pd.DataFrame, layout: str) -> _LongColu
 
 
 def _wide(path: PathLike, frame: pd.DataFrame) -> pd.DataFrame:
-    """Names of problems in the index, where the first column holds them."""
+    """Move the names of problems to the index, if the first column holds them."""
     first = frame.iloc[:, 0]
     named = str(frame.columns[0]).strip().lower() in _FIRST_OF_WIDE
     if named or first.dtype.kind not in "fiub":
@@ -107,7 +107,7 @@ def _wide(path: PathLike, frame: pd.DataFrame) -> pd.DataFrame:
 def _pivoted(
     path: PathLike, frame: pd.DataFrame, columns: _LongColumns, max_bytes: int
 ) -> pd.DataFrame:
-    """A long table as a wide one; problems and algorithms in the order they appear in."""
+    """Pivot a long table; problems and algorithms are in order of appearance."""
     import pandas as pd
 
     _require_names(path, frame, (columns.problem, columns.algorithm))
@@ -119,7 +119,7 @@ def _pivoted(
     if len(twice):
         raise InputError(
             f"'{path}' holds more than one run of {shown(twice[ALGORITHM].iloc[0])} on "
-            f"{shown(twice[PROBLEM].iloc[0])}, and {len(twice) - 1:,} such rows more. Keep one "
+            f"{shown(twice[PROBLEM].iloc[0])}, and {len(twice) - 1:,} more such rows. Keep one "
             "each, for example their mean."
         )
     axes = [long[name].unique() for name in (PROBLEM, ALGORITHM)]
@@ -140,7 +140,7 @@ def _require_names(path: PathLike, frame: pd.DataFrame, columns: Sequence[str]) 
         if absent.any():
             raise InputError(
                 f"Row {int(absent.argmax()) + 1:,} of '{path}' has nothing in column "
-                f"{shown(name)}. Every row needs a name there."
+                f"{shown(name)}. Every row needs a name."
             )
 
 
@@ -156,8 +156,8 @@ def _numbers(path: PathLike, column: pd.Series) -> pd.Series:
     if wrong.any():
         raise InputError(
             f"In '{path}', the value of {shown(str(column.name))} on "
-            f"{shown(str(column.index[wrong][0]))} is {shown(column[wrong].iloc[0])}, but no "
-            "number. Leave cells empty where there was no run, write the cut-off where one timed "
-            "out, and leave out columns that are no algorithms."
+            f"{shown(str(column.index[wrong][0]))} is {shown(column[wrong].iloc[0])}, not a "
+            "number. Leave cells empty if there was no run, write the cut-off if a run timed out, "
+            "and leave out columns that are not algorithms."
         )
     return numbers

@@ -1,6 +1,6 @@
-"""Chosen data sets as a benchmark suite on OpenML, where others can load them together.
+"""Publish data sets as a benchmark suite on OpenML.
 
-A suite is a list of tasks, so each data set needs one. Nothing is sent unless that is asked for.
+A suite is a list of tasks, so each data set needs one. Nothing is sent unless requested.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _ON_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, repr=False)
 class Publication:
-    """A suite of OpenML: what it says and holds, and once it is sent, its number and address."""
+    """A suite of OpenML, and its number and address once it was sent."""
 
     name: str
     description: str
     alias: str | None
     datasets: tuple[str, ...]
-    tasks: tuple[int, ...]  # of each data set, its task on OpenML
+    tasks: tuple[int, ...]  # the OpenML task of each data set
     server: str | None = None  # None: the one that the package `openml` is configured for
     suite: int | None = None  # None: nothing was sent
     address: str | None = None
 
     @property
     def meaning(self) -> str:
-        """What became of it, in a sentence."""
+        """Say whether the suite was published, in one sentence."""
         what = f"The suite '{self.name}' of {counted(len(self.tasks), 'task')}"
         if self.suite is None:
             return f"{what} is ready for {self.server or 'OpenML'}; nothing was sent."
@@ -70,16 +70,16 @@ def publish_suite(
     server: str | None = None,
     api_key: str | None = None,
 ) -> Publication:
-    """Publish data sets as a benchmark suite on OpenML; without `dry_run=False`, only show it.
+    """Publish data sets as a benchmark suite on OpenML; by default (`dry_run`), only show it.
 
-    `datasets` are sources like "openml-task:31", data sets loaded from such, numbers of tasks, or a
-    mapping from names to any of these: {"credit-g": 31}. `name` and `description` are shown there,
-    `alias` is a second name, for addresses. `server` is the address of another OpenML, such
-    as its test server's "https://test.openml.org/api/v1/xml".
+    `datasets` are sources like "openml-task:31", data sets loaded from them, numbers of tasks, or a
+    mapping from names to any of these: {"credit-g": 31}. `name` and `description` are shown on
+    OpenML, `alias` is a short name for addresses. `server` is the address of another OpenML, such
+    as the test server "https://test.openml.org/api/v1/xml".
 
     Sending makes a public suite in your name and needs your API key: `api_key`, the variable
-    OPENML_APIKEY, or what the package `openml` is configured with, for the server it belongs to.
-    It is tried once; OpenML publishes the whole suite or, where it answers with an error, nothing.
+    OPENML_APIKEY, or the key that the package `openml` is configured with for this server. It is
+    tried once; OpenML publishes the whole suite or, if it answers with an error, nothing.
 
     >>> import itemwise as iw
     >>> suite = iw.publish_suite([31, 3], name="Two tasks", description="For the example.")
@@ -99,7 +99,7 @@ def publish_suite(
 
 
 def _tasks(datasets: Any) -> dict[str, int]:
-    """The task of each data set by name; all that have none are named in one error."""
+    """The task of each data set by name; one error lists all that have none."""
     found = {name: _task(source) for name, source in _named(datasets)}
     lacking = [shown(name) for name, task in found.items() if task is None]
     if lacking:
@@ -119,7 +119,7 @@ def _tasks(datasets: Any) -> dict[str, int]:
 
 
 def _named(datasets: Any) -> list[tuple[str, Any]]:
-    """Each source with a name; a single source is a list of one."""
+    """Each source with a name; a single source becomes a list of one."""
     if isinstance(datasets, Mapping):
         return [(str(name), source) for name, source in datasets.items()]
     if isinstance(datasets, str | Dataset) or not isinstance(datasets, Iterable):
@@ -133,7 +133,7 @@ def _named(datasets: Any) -> list[tuple[str, Any]]:
 
 
 def _task(source: Any) -> int | None:
-    """The number of the task that a source is about; None where it names none."""
+    """The number of the task of a source; None if it names none."""
     if isinstance(source, Dataset):
         return source.task
     if isinstance(source, Integral) and not isinstance(source, bool):
@@ -169,7 +169,7 @@ def _checked_alias(alias: Any) -> str | None:
 
 
 def _checked_address(server: Any) -> str:
-    """The address, if a key may travel there: encrypted, or on this machine."""
+    """The address, if a key may be sent there: encrypted, or on this machine."""
     try:
         parts = urlsplit(server)
         host = parts.hostname
@@ -179,17 +179,17 @@ def _checked_address(server: Any) -> str:
         return str(server)
     raise InputError(
         f"server is {shown(server)}, but it should be an address that begins with https://, like "
-        "https://test.openml.org/api/v1/xml: an API key may not travel in the open."
+        "https://test.openml.org/api/v1/xml: an API key must not be sent unencrypted."
     )
 
 
 def _sent(publication: Publication, api_key: str | None) -> Publication:
-    """Post the suite once; the key is in no message and in nothing that is returned."""
+    """Send the suite once; the key appears in no message and in no result."""
     openml = openml_package()
     usual = openml.config.server
     server = _checked_address(publication.server or usual)
     key = _key(api_key, openml.config.apikey if server == usual else None)
-    # A second try could make a second suite, where only the answer to the first was lost.
+    # A second try could make a second suite, if only the answer to the first was lost.
     with _settings(openml, server=server, apikey=key, connection_n_retries=1):
         try:
             made = openml.study.create_benchmark_suite(
@@ -199,8 +199,8 @@ def _sent(publication: Publication, api_key: str | None) -> Publication:
                 publication.alias,
             ).publish()
             suite, address = int(made.study_id), str(made.openml_url)
-        except Exception as error:  # the package lets through whatever its own parts raise
-            # The causes could show the key, so they end here.
+        except Exception as error:  # the package raises whatever its own parts raise
+            # The cause could contain the key, so it is dropped.
             raise _explained(openml, error, key) from None
     return replace(publication, server=server, suite=suite, address=address)
 
@@ -210,7 +210,7 @@ def _key(given: str | None, configured: str | None) -> str:
     if not key:
         raise InputError(
             "Sending a suite needs an API key of this OpenML server, but there is none. Set the "
-            f"environment variable {KEY_VARIABLE}, or give api_key; the key stands in your "
+            f"environment variable {KEY_VARIABLE}, or give api_key; the key is in your "
             "profile at https://www.openml.org."
         )
     return str(key)
@@ -218,7 +218,7 @@ def _key(given: str | None, configured: str | None) -> str:
 
 @contextmanager
 def _settings(openml: Any, **values: Any) -> Iterator[None]:
-    """The package `openml` with other settings for a while; they are global."""
+    """Change the global settings of the package `openml` temporarily."""
     with ONE_AT_A_TIME:
         before = {name: getattr(openml.config, name) for name in values}
         try:
@@ -231,7 +231,7 @@ def _settings(openml: Any, **values: Any) -> Iterator[None]:
 
 
 def _explained(openml: Any, error: Exception, key: str) -> InputError | FileError:
-    """What went wrong, and whether a suite may be there now."""
+    """Explain what went wrong, and whether a suite may have been made."""
     code = getattr(error, "code", None)
     said = said_by(error, key)
     if isinstance(error, openml.exceptions.OpenMLNotAuthorizedError) or code in KEY_REFUSED:
