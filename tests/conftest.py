@@ -7,11 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 from scipy.special import expit
 
 from itemwise import OnePL, Responses, ThreePL, TwoPL, calibrate
 from itemwise.calibration import known_items
 from itemwise.scoring import NormalPopulation
+
+settings.register_profile("itemwise", deadline=None)  # a busy machine is no failure
+settings.load_profile("itemwise")
 
 ROOT = Path(__file__).resolve().parents[1]
 

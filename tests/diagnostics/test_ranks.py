@@ -137,7 +137,7 @@ def test_all_ties_show_no_difference():
     found = compare_ranks(np.ones((4, 7)))
     assert (found.friedman, found.p, found.f, found.f_p) == (0.0, 1.0, 0.0, 1.0)
     assert len(found.groups) == 1
-    assert "cannot be told apart" in found.meaning
+    assert "cannot be distinguished" in found.meaning
 
 
 def test_the_same_ranks_everywhere_are_no_division_by_zero():
@@ -150,7 +150,7 @@ def test_the_same_ranks_everywhere_are_no_division_by_zero():
 def test_the_meaning_says_who_is_best_and_who_is_as_good():
     near = compare_ranks(table(6, 20)).meaning
     assert "model 0 has the best mean rank" in near
-    assert "cannot be told apart from it" in near
+    assert "cannot be distinguished from it" in near
     far = compare_ranks(table(3, 200, noise=0.3)).meaning
     assert "it differs from all 2 others" in far
 

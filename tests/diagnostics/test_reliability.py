@@ -130,7 +130,7 @@ def test_a_bank_without_responses_still_promises(some, tmp_path):
     found = reliability(bank)
     assert np.isnan([found.empirical, found.empirical_low, found.empirical_high]).all()
     assert found.marginal == pytest.approx(reliability(some[1]).marginal)
-    assert found.meaning.startswith(f"The items promise reliability {found.marginal:.2f}")
+    assert found.meaning.startswith(f"Reliability {found.marginal:.2f} is expected")
     given = reliability(bank, some[0].responses)
     assert given.empirical == pytest.approx(reliability(some[1]).empirical)
 

@@ -189,7 +189,7 @@ def test_a_constant_column_is_flagged_and_leaves_the_others_alone(complete, cons
     cal, alone = calibrate(table), calibrate(complete)
     assert cal.converged
     assert cal.flags[7][0] == "constant"
-    assert any("answered alike by all" in note and "item_8" in note for note in cal.notes)
+    assert any("with the same response from all" in note and "item_8" in note for note in cal.notes)
     assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
     if constant == 0.3:  # scores at a bound move where other scores at bounds would stand
         np.testing.assert_allclose(cal.coords[:7], alone.coords, atol=1e-3)

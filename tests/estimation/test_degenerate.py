@@ -367,9 +367,9 @@ def test_abilities_from_grades_and_scores_are_finite(widely, model, table, metho
 @pytest.mark.parametrize(
     ("table", "flag", "words"),
     [
-        ("column all best", "constant", "answered alike by all"),
-        ("column all worst", "constant", "answered alike by all"),
-        ("column asked once", "constant", "answered alike by all"),
+        ("column all best", "constant", "with the same response from all"),
+        ("column all worst", "constant", "with the same response from all"),
+        ("column asked once", "constant", "with the same response from all"),
         ("column never asked", "never asked", "never asked"),
     ],
 )

@@ -11,9 +11,9 @@ from itemwise.numerics.success_curves import (
     Curves,
     curves_at_mean,
     curves_of,
-    foretold,
     logistic_curves,
     points,
+    predicted_right,
 )
 
 
@@ -69,9 +69,9 @@ def test_a_separated_sample_still_has_finite_curves():
 def test_shift_and_scale_of_difficulty_change_no_forecast():
     difficulty, right = drawn(300, 1.0, 1.0)
     new = np.linspace(-2.0, 2.0, 50)
-    here = foretold(curves_of(points(difficulty, right), 0.0), new, np.ones(50))
+    here = predicted_right(curves_of(points(difficulty, right), 0.0), new, np.ones(50))
     moved = curves_of(points(10 * difficulty - 7, right), 0.0)
-    there = foretold(moved, 10 * new - 7, np.ones(50))
+    there = predicted_right(moved, 10 * new - 7, np.ones(50))
     assert here.expected == pytest.approx(there.expected, abs=1e-4)
     assert here.p(20) == pytest.approx(there.p(20), rel=0.01)
 
@@ -96,7 +96,7 @@ def test_slope_one_through_the_share_at_the_mean():
 
 @pytest.mark.parametrize("intercept", [-2.0, 0.3, 2.0])
 def test_equal_chances_on_one_sure_curve_are_binomial(intercept):
-    ahead = foretold(one_curve(intercept, 0.0), np.zeros(1), np.array([40.0]))
+    ahead = predicted_right(one_curve(intercept, 0.0), np.zeros(1), np.array([40.0]))
     law = binom(40, 1 / (1 + np.exp(-intercept)))
     for right in (0, 5, 20, 33, 40):
         tail = min(law.cdf(right), law.sf(right - 1))
@@ -105,7 +105,7 @@ def test_equal_chances_on_one_sure_curve_are_binomial(intercept):
 
 def test_unequal_chances_are_as_frequent_as_said():
     difficulty = np.random.default_rng(0).normal(0, 3, 60)
-    ahead = foretold(one_curve(0.5), difficulty, np.ones(60))
+    ahead = predicted_right(one_curve(0.5), difficulty, np.ones(60))
     chance = one_curve(0.5).success(difficulty)[0]
     counts = (np.random.default_rng(1).random((20_000, 60)) < chance).sum(axis=1)
     for right in (26, 28, 38, 40):
@@ -123,7 +123,7 @@ def test_unequal_chances_are_as_frequent_as_said():
 )
 def test_limits_hold_exactly_the_counts_that_are_not_rare(intercept, slope, n, rate, seed):
     difficulty = np.random.default_rng(seed).normal(size=n)
-    ahead = foretold(one_curve(intercept, slope), difficulty, np.ones(n))
+    ahead = predicted_right(one_curve(intercept, slope), difficulty, np.ones(n))
     low, high = ahead.limits(rate)
     common = [k for k in range(n + 1) if ahead.p(k) > rate]
     assert (low, high) == (common[0], common[-1])

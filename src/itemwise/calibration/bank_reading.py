@@ -176,7 +176,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _unshaped(model: MeasurementModel) -> dict[str, Any]:
-    """What makes a model choose its coordinates anew, if its options decide them."""
+    """What makes a model choose its coordinates again, if its options decide them."""
     return {} if type(model).coordinates else {"coordinates": ()}
 
 

@@ -70,7 +70,7 @@ def _head(calibration: Calibration) -> dict[str, Any]:
 
 
 def _columns(calibration: Calibration) -> dict[str, list[Any]]:
-    """The table of items, a list a column."""
+    """The table of items, one list per column."""
     columns: dict[str, list[Any]] = {"item": list(calibration.item_names)}
     for k, coordinate in enumerate(calibration.model.coordinates):
         columns[coordinate.name] = calibration.coords[:, k].tolist()

@@ -93,7 +93,7 @@ class Calibration(Result):
 
     @property
     def items(self) -> pd.DataFrame:
-        """One row an item: the model's parameters, <name>_se of each, and `flag`."""
+        """One row per item: the model's parameters, <name>_se of each, and `flag`."""
         return self._items.copy()
 
     @cached_property
@@ -130,7 +130,7 @@ class Calibration(Result):
         free = ~self.model.at_bound(self.coords)
         shared = self.model.shared
         held = np.array([HELD in words for words in self.flags])
-        if held.any():  # the population's mean and deviation were found in their place
+        if held.any():  # the population's mean and standard deviation were found in their place
             return 2 + int(free[~held][:, ~shared].sum())
         return sum(1 if common else int(free[:, k].sum()) for k, common in enumerate(shared))
 
@@ -149,7 +149,7 @@ class Calibration(Result):
 
         `method` is "eap", "map", "ml" or "wle". `at_bound` marks respondents for whom no finite
         estimate exists (all right, all wrong, nothing asked): they stand at the end of the scale,
-        or where nothing tells of them, at the mean.
+        or at the mean where they have no responses.
         """
         return self.score(self._own_responses(), method)
 
@@ -406,7 +406,7 @@ class Calibration(Result):
         return np.array([place[name] for name in wanted], dtype=int)
 
     def _axis(self, abilities: Any) -> Floats:
-        """Points along the scale: those given, or four population deviations each way."""
+        """Points along the scale: those given, or four population sds each way."""
         if abilities is None:
             return np.linspace(*self.population.reach(CURVE_REACH), CURVE_POINTS)
         return as_abilities(abilities)[0]

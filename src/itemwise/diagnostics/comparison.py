@@ -35,7 +35,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "graded": ("graded", "gpcm"),
     "continuous": ("continuous", "beta"),
 }
-SUBSTANTIAL = 2.0  # AIC apart: below, the data hardly tell the two apart
+SUBSTANTIAL = 2.0  # AIC apart: below, the data hardly distinguish the two
 LEVEL = 0.05
 
 
@@ -75,7 +75,7 @@ class ModelComparison(Diagnosis):
         return shares
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a model, in the order given."""
+        """One row per model, in the order given."""
         import pandas as pd
 
         fits = list(self.calibrations.values())
@@ -151,7 +151,7 @@ def compare_models(
 ) -> ModelComparison:
     """Calibrate several models on one table and say which explains it best.
 
-    The frame has a row a model: log_likelihood, n_parameters, aic, bic, delta_aic, weight,
+    The frame has one row per model: log_likelihood, n_parameters, aic, bic, delta_aic, weight,
     converged, and the likelihood ratio against the model inside it: lr_against, lr, lr_df, lr_p.
 
     Parameters

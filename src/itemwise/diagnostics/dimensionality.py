@@ -45,7 +45,7 @@ CLEAR = 3.0  # the first eigenvalue so many times the second speaks of one abili
 class Dimensionality(Diagnosis):
     """How many abilities the responses speak of.
 
-    One entry a dimension. `chance` is the 95th percentile of the eigenvalues of shuffled tables,
+    One entry per dimension. `chance` is the 95th percentile of the eigenvalues of shuffled tables,
     `reference` that of tables which hold the dimensions before; `p` is the share of such tables,
     the real one among them, with an eigenvalue as large. `n_dimensions` counts the eigenvalues
     above their reference, up to the first that is not.
@@ -69,7 +69,7 @@ class Dimensionality(Diagnosis):
         return float(self.eigenvalues[0] / self.eigenvalues[1])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a dimension, the largest first."""
+        """One row per dimension, the largest first."""
         import pandas as pd
 
         count = len(self.eigenvalues)

@@ -65,7 +65,7 @@ class ItemFit(Diagnosis):
 
     @property
     def meaning(self) -> str:
-        """One sentence for a reader who is no psychometrician."""
+        """One sentence for readers who are not psychometricians."""
         said = [self._said_of_form(), self._said_of_noise()]
         return " ".join([*said, self.note]).strip()
 
@@ -97,7 +97,7 @@ class ItemFit(Diagnosis):
         return f"{names} {verb} noisier than expected (infit or outfit above {MOST_SQUARE:g})."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an item."""
+        """One row per item."""
         import pandas as pd
 
         names = (
@@ -122,7 +122,7 @@ def item_fit(calibration: Calibration, responses: Table | None = None) -> ItemFi
     asked, and a model of ordered categories; it takes about n_items² × nodes steps: seconds for
     500 items, a minute for 2,000.
 
-    The frame has a row an item: s_x2, s_x2_df, s_x2_p, s_x2_p_adjusted, s_x2_rmsea (Orlando and
+    The frame has one row per item: s_x2, s_x2_df, s_x2_p, s_x2_p_adjusted, s_x2_rmsea (Orlando and
     Thissen, 2000), infit and outfit with their z (Wright and Masters, 1982), zh (Drasgow et al.,
     1985) and n.
 

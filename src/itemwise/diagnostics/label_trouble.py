@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 FALSE_SHARE = 0.10  # of right labels that may be among the suspects, by the evidence itself
-SLOPES = np.array([0.25, 0.5, 1.0, 1.5, 2.5, 4.0])  # of the curves, by deviation of the abilities
+SLOPES = np.array(
+    [0.25, 0.5, 1.0, 1.5, 2.5, 4.0]
+)  # of the curves, per standard deviation of ability
 DIFFICULTIES = np.linspace(-5.0, 5.0, 21)
 SHARES = np.array([1.0, 0.3, 0.1, 0.03])  # of errors that are just the wrong label
 LOWEST, HIGHEST = 0.001, 0.97  # a lucky hit, and a slip, that no curve forbids
@@ -65,7 +67,7 @@ STRONGEST = 1 / 3  # of the respondents are called strong, as many weak
 class LabelTrouble(Diagnosis):
     """Items whose label is probably wrong.
 
-    One entry an item, the most suspicious first. `evidence` is the probability that the label is
+    One entry per item, the most suspicious first. `evidence` is the probability that the label is
     wrong; `suspect` marks items for which it is above 0.5, as far down the list as the expected
     share of right labels among them stays within 10 %. The other columns show why: `p_negative`
     is the probability that the discrimination is below zero (flat prior), `item_rest` the
@@ -92,7 +94,7 @@ class LabelTrouble(Diagnosis):
     effective_respondents: float
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an item, the most suspicious first."""
+        """One row per item, the most suspicious first."""
         import pandas as pd
 
         names = [
@@ -148,8 +150,8 @@ def label_trouble(calibration: Calibration, responses: Table | None = None) -> L
     suspects had been changed (82 % on breast_cancer), and 89 % of the changed are suspects. Where
     items differ much in difficulty, accuracy says nothing.
 
-    The frame has a row an item, the most suspect first: evidence, suspect, share_right, also of the
-    strong and the weak, discrimination and its se, p_negative, item_rest, outfit, n.
+    The frame has one row per item, the most suspect first: evidence, suspect, share_right (also of
+    strong and of weak respondents), discrimination and its se, p_negative, item_rest, outfit, n.
 
     >>> import itemwise as iw
     >>> values = iw.simulate("2pl", 300, 20, random_state=0).responses.values
@@ -168,7 +170,7 @@ def label_trouble(calibration: Calibration, responses: Table | None = None) -> L
     table, weights = _binary(calibration, responses)
     asked = np.flatnonzero((table.cells >= 0).any(axis=0))
     if asked.size == 0:
-        raise InputError("No response was observed, so nothing tells of the labels.")
+        raise InputError("No response was observed, so nothing can be said about the labels.")
     part = table if asked.size == table.n_items else table.select(items=asked)
     scale = _Scale(part, weights, _plain_scale(calibration, table, part, weights))
     found, share_wrong = _evidence(scale)

@@ -44,7 +44,7 @@ NUDGE = 1e-4
 class LocalDependence(Diagnosis):
     """Pairs of items that depend on each other beyond the ability.
 
-    One entry a pair, the surest first. `p_adjusted` is over all pairs (Benjamini and Hochberg,
+    One entry per pair, the surest first. `p_adjusted` is over all pairs (Benjamini and Hochberg,
     1995). `mean_q3` is the mean of all pairs; `n_pairs` counts those for which there is a Q3,
     `n_dependent` those that are dependent, whether or not they are among the pairs kept here.
     """
@@ -94,7 +94,7 @@ class LocalDependence(Diagnosis):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pair, the surest first."""
+        """One row per pair, the surest first."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -131,7 +131,7 @@ class LocalDependence(Diagnosis):
         verb = "depends" if self.n_dependent == 1 else "depend"
         return (
             f"{self.n_dependent:,} of {pairs} of items {verb} on each other beyond the ability: "
-            f"{', '.join(names)}{more}; such items count twice what they tell once{said}."
+            f"{', '.join(names)}{more}; such items count the same information twice{said}."
         )
 
     def plot(self, **kw: Any) -> Display:
@@ -172,7 +172,7 @@ def local_dependence(
     error: the larger of the model's and the observed one, so that few wrong responses in common
     do not pass for proof. Items to which all responses are the same have no Q3.
 
-    The frame has a row a pair: item, other, q3 (Yen, 1984), q3_adjusted, z, p, p_adjusted, n,
+    The frame has one row per pair: item, other, q3 (Yen, 1984), q3_adjusted, z, p, p_adjusted, n,
     dependent.
 
     >>> import itemwise as iw

@@ -148,7 +148,7 @@ def model_fit(
 
     Notes
     -----
-    The population of abilities counts as known, but for its deviation in a Rasch model. The
+    The population of abilities counts as known, except for its sd in a Rasch model. The
     covariance of all margins is one matrix: 50 binary items take below a second, 121, the most,
     some seconds and two gigabytes.
 
@@ -220,7 +220,7 @@ def _checked_model(calibration: Calibration) -> Categorical:
 
 
 def _complete(calibration: Calibration, responses: Table | None) -> _Rows:
-    """Respondents who answered every item, and the items that tell them apart."""
+    """Respondents who answered every item, and the items on which they differ."""
     table, weights = own_or_given(calibration, responses, "model_fit")
     cells = calibration.cells(table)
     cells, weights = cells[weights > 0], weights[weights > 0]

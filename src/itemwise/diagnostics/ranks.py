@@ -50,7 +50,7 @@ class RankComparison(Result):
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Respondents that cannot be told apart, best first: largest sets of at least two."""
+        """Respondents that cannot be distinguished, best first: largest sets of at least two."""
         order = np.argsort(self.mean_rank, kind="stable")
         runs = runs_within(self.mean_rank[order], self.critical_difference)
         return tuple(tuple(self.respondents[k] for k in order[a:b]) for a, b in runs)
@@ -61,11 +61,11 @@ class RankComparison(Result):
         best = self.respondents[int(np.argmin(self.mean_rank))]
         tested = f"over {counted(len(self.items), 'item')} (Friedman, {said_p(self.p)})"
         if self.p >= self.alpha:
-            return f"The {len(self.respondents):,} respondents cannot be told apart {tested}."
+            return f"The {len(self.respondents):,} respondents cannot be distinguished {tested}."
         alike = next((group for group in self.groups if best in group), (best,))
         others = [name for name in alike if name != best]
         tail = (
-            f"{listed(others, 'other')} cannot be told apart from it"
+            f"{listed(others, 'other')} cannot be distinguished from it"
             if others
             else f"it differs from all {counted(len(self.respondents) - 1, 'other')}"
         )
@@ -76,7 +76,7 @@ class RankComparison(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a respondent, the best first; who shares a letter cannot be told apart."""
+        """One row per respondent, the best first; who shares a letter cannot be distinguished."""
         import pandas as pd
 
         groups = self.groups
@@ -94,7 +94,7 @@ class RankComparison(Result):
         return frame.sort_values("mean_rank", kind="stable")
 
     def pairs(self) -> pd.DataFrame:
-        """One row a pair: difference of mean ranks, its p-value by Nemenyi, whether they differ."""
+        """One row per pair: difference of mean ranks, Nemenyi's p-value, whether they differ."""
         import pandas as pd
 
         first, second = np.triu_indices(len(self.respondents), 1)
@@ -136,7 +136,7 @@ class RankComparison(Result):
 def compare_ranks(scores: Table, *, alpha: float = 0.05) -> RankComparison:
     """Test whether respondents differ over items, and which pairs do.
 
-    `scores` has a row a respondent and a column an item, a data set for instance; higher is
+    `scores` has one row per respondent and a column an item, a data set for instance; higher is
     better. Items on which someone has no score (NaN) are left out. `alpha` is the chance to
     find any difference where there is none.
 
@@ -155,7 +155,7 @@ def compare_ranks(scores: Table, *, alpha: float = 0.05) -> RankComparison:
     ranks, items, notes = _ranked(table)
     n, k = ranks.shape
     mean = ranks.mean(axis=0)
-    unit = np.sqrt(k * (k + 1) / (6.0 * n))  # deviation of a difference of mean ranks, by √2
+    unit = np.sqrt(k * (k + 1) / (6.0 * n))  # sd of a difference of mean ranks, by √2
     return RankComparison(
         respondents=table.respondents,
         items=items,

@@ -6,7 +6,7 @@ of the estimates and E the mean of their squared standard errors; with ML or WLE
 includes the error, it is 1 - E / V (Thissen and Wainer, 2001). The reliability at an ability is
 I / (I + 1 / σ²), with the test information I there and the variance σ² of the population
 (Nicewander, 2018); its mean over the population is the marginal reliability, in the spirit of
-Green, Bock, Humphreys, Linn and Reckase (1984), but finite where items tell nothing.
+Green, Bock, Humphreys, Linn and Reckase (1984), but finite where items carry no information.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ LEAST_INFORMATION = 1e-12  # as for the standard errors of test information
 class Reliability(Diagnosis):
     """How reliably abilities are measured.
 
-    `empirical` is that of the respondents, with its 95 % interval `empirical_low` to
-    `empirical_high`; NaN where there are no responses or fewer than two respondents, and below 0
-    where ML or WLE estimates vary less than their errors. `marginal` is what the items, all
-    asked, promise for the population. `best_low` to `best_high` is where the test tells at least
-    half as much as at its best point.
+    `empirical` is the reliability for these respondents, with its 95 % interval `empirical_low` to
+    `empirical_high`; it is NaN without responses or with fewer than two respondents, and below 0
+    where ML or WLE estimates vary less than their errors. `marginal` is the expected reliability
+    for the population if all items are asked. Between `best_low` and `best_high`, the test has at
+    least half the information that it has at its best point.
     """
 
     empirical: float
@@ -62,7 +62,7 @@ class Reliability(Diagnosis):
     reliability: Floats  # (n_abilities,)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an ability: information, standard error and reliability there."""
+        """One row per ability: information, standard error and reliability there."""
         import pandas as pd
 
         columns = {
@@ -81,14 +81,14 @@ class Reliability(Diagnosis):
 
     @property
     def meaning(self) -> str:
-        """How reliable abilities are, and where most."""
+        """How reliable abilities are, and where they are most reliable."""
         if not self.information.max() > LEAST_INFORMATION:
-            return "The items tell nothing of ability: they measure with reliability 0."
+            return "The items carry no information on ability: they measure with reliability 0."
         where = f"best between {self.best_low:.1f} and {self.best_high:.1f}"
         if np.isnan(self.empirical):
             return (
-                f"The items promise reliability {self.marginal:.2f} for a population as that of "
-                f"the calibration; {where}."
+                f"Reliability {self.marginal:.2f} is expected for a population like that of the "
+                f"calibration; {where}."
             )
         return (
             f"Abilities are measured with reliability {self.empirical:.2f} "
@@ -101,16 +101,17 @@ def reliability(
 ) -> Reliability:
     """Measure how reliably a calibration places respondents.
 
-    `empirical` is that of these respondents, `marginal` that of the population; the frame follows
-    the scale: ability, information, se, reliability (Thissen and Wainer, 2001).
+    `empirical` holds for these respondents, `marginal` for the population. The frame has one row
+    per point of the scale: ability, information, se, reliability (Thissen and Wainer, 2001).
 
     Parameters
     ----------
     calibration
-        Of any model. Loaded from a file, without responses, it has no empirical reliability.
+        A calibration with any model. Without responses (loaded from a file), there is no
+        empirical reliability.
     responses
-        Other respondents; None for those of the calibration. Who answered nothing does not
-        count, nor does who stands at the end of the scale by `method`.
+        Other respondents; None for those of the calibration. Respondents without any response
+        are left out, and those without a finite estimate by `method`.
     method
         "eap", "map", "ml" or "wle".
 

@@ -57,7 +57,7 @@ class RespondentFit(Diagnosis):
 
     @property
     def meaning(self) -> str:
-        """One sentence for a reader who is no psychometrician."""
+        """One sentence for readers who are not psychometricians."""
         seen = int(np.isfinite(self.p).sum())
         if not seen:
             return self._said_of_squares()
@@ -83,7 +83,7 @@ class RespondentFit(Diagnosis):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a respondent."""
+        """One row per respondent."""
         import pandas as pd
 
         names = ("ability", "se", "zh", "p", "infit", "infit_z", "outfit", "outfit_z", "n")
@@ -105,8 +105,8 @@ def respondent_fit(
     The responses are those of the calibration unless others are given; each respondent is
     judged by the items it was asked.
 
-    The frame has a row a respondent: ability, se, zh and its p (Drasgow et al., 1985), infit and
-    outfit with their z (Wright and Masters, 1982) and n.
+    The frame has one row per respondent: ability, se, zh and its p (Drasgow et al., 1985), infit
+    and outfit with their z (Wright and Masters, 1982) and n.
 
     >>> import itemwise as iw
     >>> found = iw.calibrate(iw.simulate("2pl", 200, 10, random_state=0).responses, "2pl")

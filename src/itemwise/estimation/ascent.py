@@ -47,7 +47,7 @@ NEARLY_THERE = 1e-2  # nats left to gain at which single precision no longer doe
 PATIENCE = 4  # iterations far from where it had been, after which it goes on from the best point
 PLAIN_STEPS = 11  # taken from there without mixing
 VAGUE = 0.3  # information on a population, by respondent, too little to take a step by
-LONGEST_MOVE = 0.5  # of a population, in its deviations
+LONGEST_MOVE = 0.5  # of a population, in its standard deviations
 STALL = 15  # iterations in which what is left to gain, next to nothing, was never halved
 NEXT_TO_NOTHING = 1e-3  # nats
 STEPS_THROUGH = 40  # plain ones after a stall
@@ -111,7 +111,9 @@ class Ascent:
     iterations: int
     decrement: float
     converged: bool
-    information: WholeInformation | None = None  # where a top had to be told from a saddle
+    information: WholeInformation | None = (
+        None  # where a maximum had to be distinguished from a saddle
+    )
     population: Population = STANDARD
 
 
@@ -315,7 +317,7 @@ def propose_beside(
 def _population_step(
     model: MeasurementModel, coords: Array, found: Expectation, held: Held, n_respondents: float
 ) -> tuple[Array, float]:
-    """A Newton step of the population's mean and deviation beside held items, and its gain."""
+    """A Newton step of the population's mean and sd beside held items, and its gain."""
     xp = array_namespace(coords)
     flat = xp.reshape(tangents(model, coords), (2, -1))
     pull, stiffness = held.population_pull(model, coords)

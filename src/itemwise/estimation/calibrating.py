@@ -43,16 +43,16 @@ def calibrate(
 ) -> Calibration:
     """Put items and respondents on one scale.
 
-    `items` of the calibration has a row an item: the model's parameters, <name>_se of each, and
-    flag; `abilities()` a row a respondent: ability, se, at_bound. The default is marginal maximum
-    likelihood (Bock and Aitkin, 1981).
+    `items` of the calibration has one row per item: the model's parameters, <name>_se of each, and
+    flag; `abilities()` has one row per respondent: ability, se, at_bound. The default is marginal
+    maximum likelihood (Bock and Aitkin, 1981).
 
     Parameters
     ----------
     responses
         Respondents × items: `Responses`, or a frame or array that makes them.
     model
-        "auto" picks by the kind of responses and says what it picked. Right or wrong: "1pl",
+        "auto" picks one by the kind of responses and says which. Right or wrong: "1pl",
         "2pl", "3pl", "4pl". Grades: "graded", "gpcm". Scores in an interval: "continuous",
         "beta". Or a model with its options, such as `OnePL(discrimination=1)` or
         `Continuous(bounds=(0, 100))`.
@@ -66,18 +66,18 @@ def calibrate(
     priors
         "default" keeps every item finite: discrimination ~ N(0, 3), intercept ~ N(0, 5), both
         too wide to matter for an ordinary item; guessing ~ Beta(5, 17), slip ~ Beta(2, 20), each
-        worth 20 responses, because few responses speak of them. The continuous model has none.
+        worth 20 responses, because few responses determine them. The continuous model has none.
         None gives plain maximum likelihood. A mapping replaces single ones, as in
         {"guessing": Beta(2, 5)}.
     weights
         How many respondents each row stands for; not negative.
     fixed
-        A bank: items that it has, known by name, keep its parameters and give the scale; the other
-        items, and the mean and deviation of these respondents on that scale, are found. The model
-        is the bank's.
+        An item bank. Its items, matched by name, keep their parameters and define the scale; the
+        other items are estimated, and so are the mean and standard deviation of these respondents
+        on that scale. The model is the bank's.
     progress
         True shows a bar in a terminal or a notebook, False nothing; a callable is called with
-        (done, total, message): after each iteration.
+        (done, total, message) after each iteration.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def checked_weights(weights: Any, table: Responses) -> Floats | None:
     if found.shape != (table.n_respondents,):
         raise InputError(
             f"weights has shape {found.shape}, but there are {table.n_respondents} respondents. "
-            "Give one weight a respondent."
+            "Give one weight per respondent."
         )
     if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
         raise InputError("weights must be finite, not negative, and not all zero.")

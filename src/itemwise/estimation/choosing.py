@@ -37,7 +37,7 @@ PRESETS = {
 
 
 def pick_model(model: str | MeasurementModel, table: Responses) -> tuple[MeasurementModel, str]:
-    """The model asked for, in the shape of the table, and a note where it was picked here."""
+    """The model asked for, fitted to the shape of the table, and a note if "auto" picked it."""
     note = ""
     if is_auto(model):
         model, reason = PICKS[table.kind]
@@ -56,24 +56,24 @@ def pick_model(model: str | MeasurementModel, table: Responses) -> tuple[Measure
 def model_of_few(
     model: str | MeasurementModel, table: Responses
 ) -> tuple[str | MeasurementModel, list[str]]:
-    """Where "auto" is to suit few respondents, too: "1pl" for right and wrong, and why."""
+    """What "auto" means for few respondents: "1pl" for right and wrong, and why."""
     if not (is_auto(model) and table.kind == "binary" and table.n_respondents < FEW):
         return model, []
-    reason = f"responses of fewer than {FEW} tell little of the discrimination of an item"
+    reason = f"responses of fewer than {FEW} say little about the discrimination of an item"
     return "1pl", [f"Abilities are by the model '1pl', because {reason}."]
 
 
 def model_of_choices(
     model: str | MeasurementModel, table: Responses
 ) -> tuple[str | MeasurementModel, list[str]]:
-    """Where "auto" is to suit items with choices: "3pl" for right and wrong, and why.
+    """What "auto" means for items with options: "3pl" for right and wrong, and why.
 
-    Of few respondents it is "2pl": they do not tell guessing, and searching for it takes long.
+    With few respondents it is "2pl": they cannot determine guessing, and the search takes long.
     """
     if not (is_auto(model) and table.kind == "binary"):
         return model, []
     if table.n_respondents < FEW:
-        reason = f"responses of fewer than {FEW} tell nothing of guessing"
+        reason = f"responses of fewer than {FEW} say nothing about guessing"
         return "2pl", [f"The bank is of the model '2pl', because {reason}."]
     return "3pl", ["The bank is of the model '3pl', because items of benchmarks can be guessed."]
 

@@ -23,7 +23,7 @@ from itemwise.responses import Responses
 from itemwise.words import counted, listed
 
 LEAST_SD, MOST_SD = 0.2, 5.0  # of the population to begin with, in units of the bank
-MEAN_SD, LOG_SD_SD = 5.0, 1.0  # priors of the population's mean and log-deviation, about 0
+MEAN_SD, LOG_SD_SD = 5.0, 1.0  # priors of the population's mean and log standard deviation, about 0
 
 LEAST_HELD = 2  # one item alone would decide on a whole scale
 
@@ -47,7 +47,7 @@ class Held:
         return self.seen_from(model, start, mean, float(np.clip(sd, LEAST_SD, MOST_SD)))
 
     def seen_from(self, model: MeasurementModel, coords: Array, mean: float, sd: float) -> Array:
-        """`coords` with what is held as a population of this mean and deviation sees it."""
+        """`coords` with what is held as a population of this mean and sd sees it."""
         seen = model.rescale(self._spread(model), mean, sd)
         return array_namespace(coords).where(
             like(self.free(model), coords) > 0, coords, like(seen, coords)
@@ -58,7 +58,7 @@ class Held:
         return array_namespace(coords).where(like(self.free(model), coords) > 0, other, coords)
 
     def place(self, model: MeasurementModel, coords: Array) -> tuple[float, float]:
-        """Mean and deviation of the population on the scale of the bank, by least squares."""
+        """Mean and sd of the population on the scale of the bank, by least squares."""
         known = self.coords[self.mask]
         ways = as_numpy(tangents(model, known)).reshape(2, -1)
         apart = (as_numpy(coords)[self.mask] - known).reshape(-1)
@@ -82,7 +82,7 @@ class Held:
         return not 0.5 <= growth <= 2.0
 
     def population_pull(self, model: MeasurementModel, coords: Array) -> tuple[Floats, Floats]:
-        """Slopes and curvatures of the population's log-prior in its mean and log-deviation.
+        """Slopes and curvatures of the population's log-prior in its mean and log sd.
 
         It is worth less than one respondent, and keeps the population finite where all responses
         are alike.
@@ -176,5 +176,5 @@ def held_note(held: Held, mean: float, sd: float) -> str:
     return (
         f"{counted(known, 'item')} held as the bank has {'it' if known == 1 else 'them'}, "
         f"{counted(int(held.mask.size - known), 'item')} found beside them; on the bank's scale "
-        f"the respondents have mean {mean:.2f} and deviation {sd:.2f}."
+        f"the respondents have mean {mean:.2f} and standard deviation {sd:.2f}."
     )

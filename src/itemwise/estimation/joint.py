@@ -29,7 +29,7 @@ from itemwise.responses.encoding import Encoded, encode
 from itemwise.scoring import score_abilities
 from itemwise.scoring.population import STANDARD
 
-FARTHEST = 5.0  # deviations; a perfect respondent would go to infinity
+FARTHEST = 5.0  # standard deviations; a perfect respondent would go to infinity
 TABLE_CELLS = 1 << 21
 NOT_ENDED = (
     "Not converged after {} iterations: joint maximum likelihood lets steep items run away. "
@@ -103,7 +103,7 @@ class Joint:
 
 
 def response_start(data: Encoded, model: MeasurementModel) -> Floats:
-    """Standardised mean response, each item in units of its deviation."""
+    """Standardised mean response, each item in units of its standard deviation."""
     block = data.block(slice(None))
     table = np.zeros(data.shape)
     for weight, statistic in zip(model.direction, block.statistics, strict=True):
@@ -119,7 +119,7 @@ def response_start(data: Encoded, model: MeasurementModel) -> Floats:
 
 
 def standard(values: Floats, weights: Floats) -> tuple[float, float]:
-    """Mean and deviation; the deviation is 1 where all values are the same."""
+    """Mean and standard deviation, which is 1 where all values are the same."""
     mean = float(np.average(values, weights=weights))
     sd = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
     return mean, sd if sd > 1e-9 else 1.0

@@ -43,7 +43,7 @@ class Density:
     def fitted(
         self, nodes: Nodes, found: Expectation, mixing: Anderson, *, standard: bool = True
     ) -> tuple[Density, float, float]:
-        """The shape that posterior masses ask for, made `standard`: mean 0 and deviation 1.
+        """The shape that posterior masses ask for, made `standard`: mean 0 and sd 1.
 
         Also the shift and scale by which abilities move to bring that about. EM creeps; `mixing`
         makes longer steps of some short ones.

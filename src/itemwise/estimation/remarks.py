@@ -20,23 +20,23 @@ NEGATIVE, AT_BOUND = "negative discrimination", "at bound"
 MEANINGS = {
     NEVER_ASKED: (
         "never asked",
-        "no response tells anything of them; where they stand means nothing.",
+        "they have no responses; their position means nothing.",
     ),
     ALL_RIGHT: (
         "answered all right",
-        "easier than the table can tell; their difficulty is nominal.",
+        "easier than the table can show; their difficulty is nominal.",
     ),
     ALL_WRONG: (
         "answered all wrong",
-        "harder than the table can tell; their difficulty is nominal.",
+        "harder than the table can show; their difficulty is nominal.",
     ),
     CONSTANT: (
-        "answered alike by all",
-        "they tell nothing of ability; their parameters are nominal.",
+        "with the same response from all",
+        "they carry no information on ability; their parameters are nominal.",
     ),
     UNSEEN: (
         "with a grade that nobody got",
-        "its chance is small and rests on its prior, or lies at a bound.",
+        "its probability is small and depends on the prior, or lies at a bound.",
     ),
     NEGATIVE: (
         "with negative discrimination",
@@ -44,7 +44,7 @@ MEANINGS = {
     ),
     AT_BOUND: (
         "with a parameter at its bound",
-        "the estimate went as far as it may; it has no standard error.",
+        "the estimate stopped there; it has no standard error.",
     ),
 }
 
@@ -101,12 +101,14 @@ def table_notes(table: Responses, model: MeasurementModel, weights: Floats | Non
         who = counted(table.n_respondents, "respondent")
         worth = "" if weights is None else f", by their weights worth {total:g}"
         held = any(c.prior is not None for c in model.coordinates)
-        rest = "rest mostly on their priors" if held else "are poorly determined"
+        rest = "depend mostly on their priors" if held else "are poorly determined"
         notes.append(
             f"Only {who}{worth}: item parameters {rest}. Read them with their standard errors."
         )
     if table.n_items == 1:
-        notes.append("Only one item: its discrimination cannot be told from its difficulty.")
+        notes.append(
+            "Only one item: its discrimination cannot be distinguished from its difficulty."
+        )
     empty = np.flatnonzero(~table.observed.any(axis=1)) if table.n_missing else np.array([], int)
     if empty.size:
         names = [table.respondents[k] for k in empty]

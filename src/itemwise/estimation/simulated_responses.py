@@ -25,8 +25,8 @@ class Truth:
     """What a simulation was made from."""
 
     model: MeasurementModel
-    items: pd.DataFrame  # public parameters, one row an item
-    abilities: pd.DataFrame  # column `ability`, one row a respondent
+    items: pd.DataFrame  # public parameters, one row per item
+    abilities: pd.DataFrame  # column `ability`, one row per respondent
 
 
 class Simulation(NamedTuple):

@@ -1,4 +1,4 @@
-"""What an item is: one file a family, one registry entry a model."""
+"""What an item is: one file per family, one registry entry per model."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ NEAREST, WIDEST = 1e-9, 0.01  # limits of the distance from a bound that counts 
 HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
 SLOPE = Coordinate("discrimination", Normal(0, 3), low=-20.0, high=20.0, longest=0.7)
-# Twice the deviation of abilities: an item that discriminates nothing has no difficulty.
+# Twice the standard deviation of abilities: an item that discriminates nothing has no difficulty.
 DIFFICULTY = Coordinate("difficulty", Normal(0, 2), longest=0.7)
 
 

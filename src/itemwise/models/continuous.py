@@ -1,7 +1,7 @@
 """The continuous response model (Samejima, 1973; Wang and Zeng, 1998; Shojima, 2005).
 
 With z the log-odds of a score between its bounds, P(Z ≥ z) = Φ(α(θ - β - γ z)), where α and γ have
-one sign: z is normal with mean (θ - β) / γ and deviation 1 / (αγ). So it is a factor analysis of z
+one sign: z is normal with mean (θ - β) / γ and sd 1 / (αγ). So it is a factor analysis of z
 with one factor. Engines move its loading λ = 1 / γ, its intercept -β / γ and log 1 / |αγ|.
 """
 
@@ -53,7 +53,7 @@ class Continuous(Bounded):
         return (1.0, 0.0)
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
-        """Loading, intercept and log-deviation of the noise."""
+        """Loading, intercept and log standard deviation of the noise."""
         return LOADING, INTERCEPT, NOISE
 
     def statistics(self, values: Array, dtype: Any) -> list[Array]:
@@ -148,7 +148,7 @@ class Continuous(Bounded):
         return total
 
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
-        """Mean and deviation of z, parted by the loading."""
+        """Mean and standard deviation of z, split by the loading."""
         xp = array_namespace(means)
         del asked
         loading = xp.clip(loading, -0.95, 0.95)

@@ -25,7 +25,7 @@ from itemwise.numerics.newton import symmetric
 from itemwise.numerics.special import log_one_less, log_sigmoid, logit, sigmoid_pair
 
 NO_GAP = 7.0  # exp(7) = 1097: beyond such a gap, a grade has no chance
-# Gaps of 0.02 to 55 lie within two deviations: only grades that nobody got feel it.
+# Gaps of 0.02 to 55 lie within two standard deviations: only grades that nobody got feel it.
 GAP = Coordinate("gap", Normal(0, 2), low=-12.0, high=NO_GAP, longest=1.5, absent=NO_GAP)
 
 

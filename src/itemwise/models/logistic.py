@@ -24,8 +24,8 @@ from itemwise.numerics.special import log_sigmoid, logit, sigmoid_pair
 # constant items feel it. Intercepts of useful items lie within five.
 SLOPE = Coordinate("discrimination", Normal(0, 3), low=-20.0, high=20.0, longest=1.5)
 INTERCEPT = Coordinate("intercept", Normal(0, 5), longest=2.0)
-# Hardly any response tells guessing from a flatter curve, so its prior is worth 20 of them, at
-# the mode 0.2; slip likewise, at 0.05. The bounds keep the upper asymptote above the lower.
+# Hardly any response distinguishes guessing from a flatter curve, so its prior is worth 20 of
+# them, with mode 0.2; slip likewise, with mode 0.05. Bounds keep the asymptotes in order.
 GUESSING = Coordinate("guessing", Beta(5, 17), low=0.0, high=0.95, longest=0.1)
 SLIP = Coordinate("slip", Beta(2, 20), low=0.0, high=0.475, longest=0.1)
 

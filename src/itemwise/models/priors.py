@@ -36,7 +36,7 @@ class Prior(Protocol):
 class Normal:
     """Normal prior.
 
-    `mean` and deviation `sd` of one item parameter, for `calibrate(priors=...)`.
+    `mean` and standard deviation `sd` of one item parameter, for `calibrate(priors=...)`.
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 200, 10, random_state=0).responses

@@ -16,7 +16,7 @@ from itemwise.numerics.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """A mean a row, its standard error, and how many parts that rests on beyond the mean."""
+    """The mean of each row, its standard error and its degrees of freedom."""
 
     mean: Floats  # (n_rows,), as all that follow; NaN without a value
     se: Floats  # NaN where a single cluster says nothing of others

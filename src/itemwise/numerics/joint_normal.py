@@ -20,7 +20,7 @@ from itemwise.numerics.newton import Anderson
 MOST_ROUNDS, MOST_STEPS = 40, 400
 SETTLED_ROUND, SETTLED_STEP = 3e-4, 1e-6  # of standardized covariances
 LEAST_GAIN, IDLE_STEPS = 1e-4, 3  # of log-likelihood, and how often in a row it may be missed
-LEAST_PRECISION = 1e-3  # of a bell curve, in units of the population: less tells nothing
+LEAST_PRECISION = 1e-3  # of a bell curve, in units of the population: less says nothing
 FINEST = 0.5  # the smallest variance that nodes a unit apart still show
 SMALL_SAMPLE = 3  # Fisher's correction of the standard error of a transformed correlation
 

@@ -10,7 +10,7 @@ from itemwise.numerics.arrays import Floats
 
 
 def benjamini_hochberg(p: Floats, n_tests: int | None = None) -> Floats:
-    """P-values that hold the share of false alarms (Benjamini and Hochberg, 1995); NaN stays.
+    """P-values adjusted for the false discovery rate (Benjamini and Hochberg, 1995); NaN stays.
 
     Where only the smallest of `n_tests` are given, what is returned is never too small.
     """
@@ -22,14 +22,17 @@ def benjamini_hochberg(p: Floats, n_tests: int | None = None) -> Floats:
 
 
 def benjamini_yekutieli(p: Floats) -> Floats:
-    """P-values that hold the share of false alarms (2001), however the tests hang together."""
+    """P-values adjusted for the false discovery rate under any dependence of the tests.
+
+    Benjamini and Yekutieli (2001).
+    """
     order = _ascending(p)
     harmonic = float((1.0 / np.arange(1, order.size + 1)).sum())
     return _placed(harmonic * benjamini_hochberg(p)[order], order, p.shape)
 
 
 def holm(p: Floats) -> Floats:
-    """P-values that hold the chance of any false alarm (1979), however they hang together."""
+    """P-values adjusted for any false discovery under any dependence (Holm, 1979)."""
     order = _ascending(p)
     raised = p[order] * np.arange(order.size, 0, -1)
     return _placed(np.maximum.accumulate(raised), order, p.shape)

@@ -27,7 +27,7 @@ def prediction_error(
 ) -> dict[str, float]:
     """The figures of `COLUMNS`; all arguments are (n,).
 
-    Predictions of one of the `groups` (numbered from 0) hang together, and count as one for
+    Predictions of one of the `groups` (numbered from 0) are dependent, and count as one for
     standard errors. `reach` is half the width of each interval; without it, nothing is said of
     intervals.
     """
@@ -103,7 +103,7 @@ def _gaps(
     count = np.maximum(np.bincount(place), 1)
     total = np.bincount(place, gap)
     square = np.bincount(place, (gap - (total / count)[place]) ** 2)
-    # A single item shows no deviation; that of its own probability takes the place.
+    # A single item shows no variance; that of its own probability takes its place.
     alone = np.bincount(place, confidence * (1 - confidence))
     variance = np.where(count > 1, square * count / np.maximum(count - 1, 1), alone)
     noise = random.normal(size=(n_resamples, count.size)) * np.sqrt(variance) / n

@@ -52,7 +52,7 @@ def plan(
     steepest: float = 1.0,
     coarsening: float = 1.0,
 ) -> Nodes:
-    """Nodes on [low, high], fine enough for posteriors of deviation `narrowest` or wider.
+    """Nodes on [low, high], fine enough for posteriors of standard deviation `narrowest` or wider.
 
     `steepest` is the largest change of log-odds by a unit of ability that a curve has; between
     nodes too far apart, a steep curve would go unseen. With a `coarsening` above 1, steps are

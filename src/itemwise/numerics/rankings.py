@@ -76,15 +76,15 @@ def correlation_interval(r: float, n: float, *, ranks: bool) -> tuple[float, flo
 
 
 def is_constant(values: Floats) -> bool:
-    """Whether all values are the same, exactly: their deviation may not be 0, by rounding."""
+    """Whether all values are exactly the same; by rounding, their sd need not be 0 then."""
     return values.size > 0 and bool(values.min() == values.max())
 
 
 def prediction_figures(found: Floats, truth: Floats) -> dict[str, float]:
     """How well `found` predicts `truth`; NaN where the truth does not vary: nothing to predict.
 
-    `nrmse` is the root mean squared error by the deviation of the truth (1: no better than its
-    mean), `spearman` the rank correlation.
+    `nrmse` is the root mean squared error divided by the standard deviation of the truth (1: no
+    better than its mean), `spearman` the rank correlation.
     """
     if is_constant(truth):
         return {"nrmse": np.nan, "spearman": np.nan}

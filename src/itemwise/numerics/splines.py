@@ -266,7 +266,7 @@ def _strengths(along: Floats, total: Floats, sizes: Floats, n: int, smoothing: s
 def _restricted_likelihood(
     strength: Floats, along: Floats, total: Floats, sizes: Floats, n: int
 ) -> Floats:
-    """Minus the restricted log-likelihood, the deviation of the noise at its own maximum."""
+    """Minus the restricted log-likelihood, with the sd of the noise at its own maximum."""
     scaled = np.exp(strength) * sizes[:, None]
     left = total - (along**2 / (1 + scaled)).sum(axis=0)
     free = (np.log1p(scaled) - np.log(scaled)).sum(axis=0)

@@ -137,7 +137,7 @@ def _information(
 
 
 @dataclass(frozen=True)
-class Foretold:
+class Predicted:
     """How many of some responses will be right, were the curves of another sample to hold.
 
     On each curve the rarer outcome, right or wrong, is a sum of unequal chances; it is taken as
@@ -177,7 +177,7 @@ class Foretold:
         return float(self.weight @ np.where(count >= self.size, 1.0, below))
 
 
-def foretold(curves: Curves, difficulty: Floats, n: Floats) -> Foretold:
+def predicted_right(curves: Curves, difficulty: Floats, n: Floats) -> Predicted:
     """What the curves say about `n` new responses at each `difficulty`."""
     chance = curves.success(difficulty)
     total = float(n.sum())
@@ -186,7 +186,7 @@ def foretold(curves: Curves, difficulty: Floats, n: Floats) -> Foretold:
     rarer = 1 - chance if counts_wrong else chance
     mean = np.maximum(rarer @ n, 1e-200)
     share = np.clip(rarer**2 @ n / mean, 1e-200, 1.0)
-    return Foretold(int(total), expected, counts_wrong, mean / share, share, curves.weight)
+    return Predicted(int(total), expected, counts_wrong, mean / share, share, curves.weight)
 
 
 def logistic_curves(

@@ -203,7 +203,7 @@ def _check(ratings: Ratings, tau: float) -> None:
         if np.shape(values) != np.shape(ratings.rating) or np.ndim(values) != 1:
             raise InputError(
                 f"{name} has shape {np.shape(values)}, but the ratings have "
-                f"{np.shape(ratings.rating)}. Give one number a player in each."
+                f"{np.shape(ratings.rating)}. Give one number per player in each."
             )
         if not np.isfinite(values).all() or (name != "rating" and (values <= 0).any()):
             raise InputError(

@@ -27,7 +27,9 @@ from itemwise.scoring.population import STANDARD, NormalPopulation, Population
 
 METHODS = ("eap", "map", "ml", "wle")
 
-FARTHEST = 10.0  # population deviations; where no finite estimate exists, it stands here
+FARTHEST = (
+    10.0  # standard deviations of the population; where no finite estimate exists, it stands here
+)
 GRID = 161
 MOST_TURNS = 60
 SETTLED = 1e-9  # a step that is no longer worth another
@@ -104,7 +106,7 @@ def _weighted_mean(
 
 
 def _eap(data: Encoded, model: MeasurementModel, coords: Floats, population: Population) -> Work:
-    # Ten deviations, not six: a perfect row of a long test lies far out.
+    # Ten standard deviations, not six: a perfect row of a long test lies far out.
     nodes = plan_nodes(model, coords, population, population.reach(FARTHEST))
     posterior_of = Posterior(model.log_terms(coords, nodes.coarse), nodes)
 

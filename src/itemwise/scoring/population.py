@@ -27,7 +27,7 @@ class Population(Protocol):
         """Standard deviation of ability."""
 
     def reach(self, deviations: float = REACH) -> tuple[float, float]:
-        """The ends of the scale, that many deviations from the mean."""
+        """The ends of the scale, that many standard deviations from the mean."""
 
     def log_density(self, points: Floats) -> Floats:
         """Logarithm of the density."""
@@ -57,7 +57,7 @@ class NormalPopulation:
             )
 
     def reach(self, deviations: float = REACH) -> tuple[float, float]:
-        """The ends of the scale, that many deviations from the mean."""
+        """The ends of the scale, that many standard deviations from the mean."""
         return self.mean - deviations * self.sd, self.mean + deviations * self.sd
 
     def log_density(self, points: Floats) -> Floats:
@@ -112,7 +112,7 @@ class HistogramPopulation:
         return float(np.sqrt(self.mass @ (self.points - self.mean) ** 2))
 
     def reach(self, deviations: float = REACH) -> tuple[float, float]:
-        """The ends of the scale, that many deviations from the mean."""
+        """The ends of the scale, that many standard deviations from the mean."""
         return self.mean - deviations * self.sd, self.mean + deviations * self.sd
 
     def log_density(self, points: Floats) -> Floats:

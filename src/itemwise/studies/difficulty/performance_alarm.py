@@ -15,7 +15,13 @@ import numpy as np
 from itemwise.arguments import as_number, checked_share
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.success_curves import Curves, curves_at_mean, curves_of, foretold, points
+from itemwise.numerics.success_curves import (
+    Curves,
+    curves_at_mean,
+    curves_of,
+    points,
+    predicted_right,
+)
 from itemwise.results import Result
 from itemwise.studies.difficulty.alarm_samples import Sample, alarm_points, read_sample
 from itemwise.words import counted
@@ -291,10 +297,12 @@ def _performance(
         return None
     hits = int(fresh.hits.sum())
     if method == "paper":
-        ahead = foretold(curves, fresh.difficulty.mean(keepdims=True), np.array([len(fresh)]))
+        ahead = predicted_right(
+            curves, fresh.difficulty.mean(keepdims=True), np.array([len(fresh)])
+        )
     else:
         known = points(fresh.difficulty, fresh.hits)
-        ahead = foretold(curves, known.difficulty, known.n)
+        ahead = predicted_right(curves, known.difficulty, known.n)
     low, high = ahead.limits(rate)
     return Statement(
         reference=float(old.hits.mean()),
