@@ -10,7 +10,7 @@ import numpy as np
 from itemwise.arguments import whole_number
 from itemwise.displays.display import Display, not_shown, remark
 from itemwise.displays.grouped_rows import lines_by_name
-from itemwise.displays.highlight import draw_rest, in_order, looks, wanted
+from itemwise.displays.highlight import draw_rest, in_order, legend_handles, looks, wanted
 from itemwise.displays.panel_grid import PanelGrid, arranged, fitted
 from itemwise.displays.style import (
     Style,
@@ -71,7 +71,7 @@ class _AlgorithmPanels(Display):
     def _title(self, ax: Axes, style: Style, panels: PanelGrid) -> list[str]:
         """Write each name above its panel; return a note on algorithms without a panel."""
         for cell, (name, _) in zip(panels.cells(len(self._shown)), self._shown, strict=True):
-            text = label(name, max(4, panels.signs(style.small) - 1))
+            text = label(name, max(4, panels.characters(style.small) - 1))
             panels.title(ax, style, cell, text)
         panels.name_edges(ax, style, (), ())
         return not_shown(self._hidden, "more algorithm")
@@ -302,13 +302,9 @@ class GoodnessDisplay(Display):
             for line in self._steps(panels, look.place):
                 both = {"color": look.colour, "linestyle": look.dashes}
                 ax.plot(*line.T, linewidth=1.7, zorder=4, **both)
-        long = panels.signs(1.1 * style.font_size) > max(map(len, CURVES.values()))
+        long = panels.characters(1.1 * style.font_size) > max(map(len, CURVES.values()))
         panels.name_edges(ax, style, [CURVES[k] if long else k for k in self._kinds], ())
-        handles = [
-            legend_handle(color=look.colour, linestyle=look.dashes, linewidth=1.8)
-            for look in chosen
-        ]
-        legend_beside(style, ax, handles, names)
+        legend_beside(style, ax, legend_handles(chosen), names)
         return self._notes(len(rest))
 
     def _steps(self, panels: PanelGrid, place: int) -> list[Floats]:

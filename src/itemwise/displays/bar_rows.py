@@ -15,11 +15,12 @@ from itemwise.displays.style import (
     DASHED,
     Style,
     apply,
+    characters_that_fit,
     label,
     legend_beside,
     lines_that_fit,
     name_width,
-    signs_that_fit,
+    write_off,
 )
 from itemwise.errors import InputError
 from itemwise.numerics.robust import padded
@@ -154,7 +155,7 @@ class DecisionDisplay(Display):
         strip = strip_above(ax, float(np.clip((STRIP + 0.2) / height, 0.12, 0.35)))
         apply(style, strip)
         self._draw_line(strip, style)
-        words = fill(self._words(), int(0.9 * signs_that_fit(ax, 1.1 * style.font_size)))
+        words = fill(self._words(), int(0.9 * characters_that_fit(ax, 1.1 * style.font_size)))
         strip.set_title(words, fontsize=1.1 * style.font_size, color=style.ink, loc="left")
         self._draw_bars(ax, style)
         return self._notes()
@@ -168,7 +169,7 @@ class DecisionDisplay(Display):
             if start < end:  # not where there is no limit
                 ax.axvspan(start, end, color=colour, alpha=0.13, linewidth=0, zorder=0)
                 share = (end - start) / (high - low)
-                if share * signs_that_fit(ax, style.small) >= len(who) + 3:
+                if share * characters_that_fit(ax, style.small) >= len(who) + 3:
                     _name_zone(ax, style, who, (low, high), colour)
         if np.isfinite(limit):
             ax.axvline(limit, color=style.ink, linewidth=1.4, linestyle=DASHED, zorder=2)
@@ -261,16 +262,9 @@ class DecisionDisplay(Display):
 def _name_zone(ax: Axes, style: Style, who: str, limits: tuple[float, float], colour: str) -> None:
     """Write who decides at the end of the line on that side."""
     left = who == "model"
-    ax.annotate(
-        who,
-        (limits[0] if left else limits[1], 1.0),
-        xytext=(4.0 if left else -4.0, -3.0),
-        textcoords="offset points",
-        ha="left" if left else "right",
-        va="top",
-        fontsize=style.small,
-        color=colour,
-    )
+    end, off = (limits[0], 4.0) if left else (limits[1], -4.0)
+    look = {"ha": "left" if left else "right", "va": "top", "color": colour}
+    write_off(style, ax, who, (end, 1.0), (off, -3.0), **look)
 
 
 def _named(row: pd.Series[Any], width: int) -> str:

@@ -106,10 +106,10 @@ class CellCurvesDisplay(Display):
                 ax.plot(across, up, color=style.ink, linewidth=thick, zorder=4)
             grid.title(ax, style, (row, column), "\n".join(titles.get((row, column), [])))
             if not len(curves):
-                text = "no items" if grid.signs(style.small) > 8 else "–"
+                text = "no items" if grid.characters(style.small) > 8 else "–"
                 grid.write(ax, style, (row, column), text)
         names = [str(name) for name in table.classes]
-        short = grid.signs(1.1 * style.font_size) < 18
+        short = grid.characters(1.1 * style.font_size) < 18
         top = names if short else [f"predicted {name}" for name in names]
         right = names if short else [f"true {name}" for name in names]
         grid.name_edges(ax, style, top, right)
@@ -128,16 +128,16 @@ class CellCurvesDisplay(Display):
         ends = float(self._table.grid[0]), float(self._table.grid[-1])
         for detail in ("uncertain", "figures", "count", "bare"):
             grid = fitted(ax, style, shape, ends, 1)
-            titles = self._titles(grid.signs(style.small), detail)
+            titles = self._titles(grid.characters(style.small), detail)
             lines = max(len(title) for title in titles.values())
             grid = fitted(ax, style, shape, ends, lines)
             longest = max(len(line) for title in titles.values() for line in (*title, ""))
             least = LEAST_HEIGHT if lines > 1 else 0.5 * LEAST_HEIGHT
-            if longest <= grid.signs(style.small) and lines <= 3 and grid.height >= least:
+            if longest <= grid.characters(style.small) and lines <= 3 and grid.height >= least:
                 return grid, titles
         return fitted(ax, style, shape, ends, 0), {}
 
-    def _titles(self, signs: int, detail: str) -> dict[tuple[int, int], list[str]]:
+    def _titles(self, characters: int, detail: str) -> dict[tuple[int, int], list[str]]:
         table, titles = self._table, {}
         for row, column in np.ndindex(len(table.classes), len(table.classes)):
             said = self._said.get((table.classes[row], table.classes[column]), {})
@@ -151,7 +151,7 @@ class CellCurvesDisplay(Display):
             parts = [part for part in (name, counted(count, "item") if count else "") if part]
             lines = [" · ".join(parts)] if parts else []
             if detail != "count" and count:
-                lines += _figure_lines(said, signs, uncertain=detail == "uncertain")
+                lines += _figure_lines(said, characters, uncertain=detail == "uncertain")
             titles[row, column] = lines
         return titles
 
@@ -224,7 +224,7 @@ def _by_cell(cells: pd.DataFrame | None) -> dict[tuple[Any, Any], dict[str, Any]
     return {(row["true"], row["predicted"]): row for row in rows}
 
 
-def _figure_lines(said: dict[str, Any], signs: int, *, uncertain: bool) -> list[str]:
+def _figure_lines(said: dict[str, Any], characters: int, *, uncertain: bool) -> list[str]:
     """Return the figures of a cell in one line, or in two if one would be too long."""
     parts: tuple[list[str], list[str]] = ([], [])
     for place, (name, one) in enumerate(FIGURES.items()):
@@ -236,7 +236,7 @@ def _figure_lines(said: dict[str, Any], signs: int, *, uncertain: bool) -> list[
             text += f" ± {error:{one.digits}}"
         parts[2 * place // len(FIGURES)].append(text.replace("-", "−"))
     whole = "  ".join((*parts[0], *parts[1]))
-    lines = [whole] if len(whole) <= signs else ["  ".join(part) for part in parts]
+    lines = [whole] if len(whole) <= characters else ["  ".join(part) for part in parts]
     return [line for line in lines if line]
 
 

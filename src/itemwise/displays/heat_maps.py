@@ -288,8 +288,8 @@ def _range(finite: Floats, low: float | None, high: float | None) -> tuple[float
     return (low, high) if low < high else (low, low + 1.0)
 
 
-def _room(ax: Axes, shape: tuple[int, ...], signs: int, font_size: float) -> bool:
+def _room(ax: Axes, shape: tuple[int, ...], characters: int, font_size: float) -> bool:
     """Say whether a text fits a cell; names and colour bar take a part of the axes."""
     box, points = ax.get_window_extent(), 0.72 * 72.0 / ax.figure.dpi
     height, width = points * box.height / shape[0], points * box.width / shape[1]
-    return width >= 0.55 * signs * font_size and height >= 1.05 * font_size
+    return width >= 0.55 * characters * font_size and height >= 1.05 * font_size

@@ -6,10 +6,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from itemwise.displays.style import Style, label
+from itemwise.displays.style import Style, label, legend_handle
 from itemwise.errors import InputError
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from itemwise.numerics.arrays import Floats
@@ -118,3 +119,10 @@ def draw_curve(ax: Axes, look: Look, curve: Floats, width: float, *, banded: boo
         ax.fill_between(x, low, high, color=look.colour, alpha=0.13, linewidth=0, zorder=2)
     line = {"color": look.colour, "linestyle": look.dashes, "linewidth": width}
     ax.plot(x, y, marker="o" if alone else "", zorder=4, **line)
+
+
+def legend_handles(chosen: Sequence[Look]) -> list[Artist]:
+    """Return the highlighted lines as they look in a legend."""
+    return [
+        legend_handle(color=look.colour, linestyle=look.dashes, linewidth=1.8) for look in chosen
+    ]

@@ -18,6 +18,7 @@ from itemwise.displays.style import (
     lines_that_fit,
     name_width,
     text_beside,
+    write,
 )
 from itemwise.words import counted
 
@@ -165,15 +166,8 @@ class RankingDisplay(AllRows):
             (1.0, "top", numbered[:ends]),
             (0.0, "bottom", numbered[-ends:]),
         ):
-            ax.annotate(
-                "\n".join(lines),
-                xy=(1.02, height),
-                xycoords="axes fraction",
-                va=side,
-                fontsize=style.font_size,
-                color=style.ink,
-                annotation_clip=False,
-            )
+            look = {"xycoords": "axes fraction", "va": side, "fontsize": style.font_size}
+            write(style, ax, "\n".join(lines), (1.02, height), **look)
 
 
 def _ranking_limits(value: Floats, reach: Floats) -> tuple[float, float]:

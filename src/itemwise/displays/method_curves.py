@@ -10,7 +10,7 @@ import numpy as np
 from itemwise.arguments import checked_share
 from itemwise.displays.display import Display, remark, tidy
 from itemwise.displays.grouped_rows import lines_by_name
-from itemwise.displays.highlight import Look, draw_curve, draw_rest, looks, wanted
+from itemwise.displays.highlight import Look, draw_curve, draw_rest, legend_handles, looks, wanted
 from itemwise.displays.style import (
     DASHED,
     MOST_SHAPES,
@@ -253,10 +253,7 @@ class RiskCoverageDisplay(_HighlightedCurves):
         return padded((low, high), 0.05)
 
     def _legend(self, ax: Axes, style: Style, chosen: list[Look]) -> tuple[list[Artist], list[str]]:
-        handles: list[Artist] = [
-            legend_handle(color=look.colour, linestyle=look.dashes, linewidth=1.8)
-            for look in chosen
-        ]
+        handles = legend_handles(chosen)
         width = min(28, name_width(ax, style))
         texts = [label(self._names[look.place], width) for look in chosen]
         if self.target is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.displays.style import Style, label
+from itemwise.displays.style import Style, label, write_off
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ class PanelGrid:
         bottom, top = self.y(np.array(self.vertical), row)
         return float(left), float(right), float(bottom), float(top)
 
-    def signs(self, font_size: float) -> int:
+    def characters(self, font_size: float) -> int:
         """Return how many characters fit in the width of a panel."""
         return int(self.width / (SIGN * font_size))
 
@@ -104,16 +104,7 @@ class PanelGrid:
     def title(self, ax: Axes, style: Style, cell: tuple[int, int], text: str) -> None:
         """Write a title above the panel of a row and column."""
         left, _, _, top = self.box(*cell)
-        ax.annotate(
-            text,
-            (left, top),
-            xytext=(0.0, 2.0),
-            textcoords="offset points",
-            va="bottom",
-            fontsize=style.small,
-            color=style.ink,
-            annotation_clip=False,
-        )
+        write_off(style, ax, text, (left, top), (0.0, 2.0), va="bottom")
 
     def write(self, ax: Axes, style: Style, cell: tuple[int, int], text: str) -> None:
         """Write a grey text in the middle of an empty panel."""
@@ -128,7 +119,7 @@ class PanelGrid:
         for column, name in enumerate(top):
             left, end, _, upper = self.box(0, column)
             place = ((left + end) / 2, upper + (self.head + 0.3 * size) / self.height)
-            text = label(name, max(4, self.signs(1.1 * size)))
+            text = label(name, max(4, self.characters(1.1 * size)))
             ax.text(*place, text, ha="center", va="bottom", **common)  # type: ignore[arg-type]
         beside = self.box(0, self.columns - 1)[1] + 0.4 * size / self.width
         tall = max(4, int((self.height + 0.7 * self.head) / (1.1 * SIGN * size)))

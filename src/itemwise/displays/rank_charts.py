@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.displays.display import Display, not_shown, remark
-from itemwise.displays.style import DOTTED, Style, label, lines_that_fit, name_width, spread
+from itemwise.displays.style import (
+    DOTTED,
+    Style,
+    label,
+    lines_that_fit,
+    name_width,
+    spread,
+    write_off,
+)
 from itemwise.errors import InputError
 from itemwise.numerics.rankings import runs_within
 
@@ -84,18 +92,10 @@ class BumpDisplay(Display):
             for place, height in zip(order, heights, strict=True):
                 name = label(drawn.index[place], width)
                 text = f"{ranks.iloc[place]:.0f}  {name}" if side else name
-                ax.annotate(
-                    text,
-                    xy=(side, height),
-                    xycoords=("axes fraction", "data"),
-                    xytext=(4 if side else -4, 0),
-                    textcoords="offset points",
-                    ha="left" if side else "right",
-                    va="center",
-                    fontsize=style.small,
-                    color=style.palette[int(place) % len(style.palette)],
-                    annotation_clip=False,
-                )
+                look = {"xycoords": ("axes fraction", "data"), "ha": "left" if side else "right"}
+                colour = style.palette[int(place) % len(style.palette)]
+                off = (4 if side else -4, 0)
+                write_off(style, ax, text, (side, height), off, color=colour, **look)
 
     def _name_periods(self, ax: Axes, style: Style, periods: Floats) -> None:
         inches = ax.get_window_extent().width / ax.figure.dpi
@@ -182,16 +182,8 @@ class CriticalDifferenceDisplay(Display):
         ax.xaxis.set_label_position("bottom")
         reach = min(self._critical, ax.get_xlim()[1] - low)
         ax.plot([low, low + reach], [-1.7, -1.7], color=style.negative, linewidth=2.0, marker="|")
-        ax.annotate(
-            f"critical difference {self._critical:.2f}",
-            xy=(low + reach, -1.7),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=style.small,
-            color=style.negative,
-            annotation_clip=False,
-        )
+        text, end = f"critical difference {self._critical:.2f}", (low + reach, -1.7)
+        write_off(style, ax, text, end, (6, 0), color=style.negative)
 
     def _draw_names(self, ax: Axes, style: Style, named: int, top: float) -> None:
         """Write the better half on the left, the other on the right, each with a line to it."""
@@ -205,17 +197,9 @@ class CriticalDifferenceDisplay(Display):
             elbow = [ranks[place], ranks[place], edge], [0.0, height, height]
             ax.plot(*elbow, color=colour, linewidth=0.9, zorder=2, clip_on=False)
             name = label(self._rows.index[place], width)
-            ax.annotate(
-                f"{name}  {ranks[place]:.2f}" if on_left else f"{ranks[place]:.2f}  {name}",
-                xy=(edge, height),
-                xytext=(-4 if on_left else 4, 0),
-                textcoords="offset points",
-                ha="right" if on_left else "left",
-                va="center",
-                fontsize=style.small,
-                color=style.ink,
-                annotation_clip=False,
-            )
+            text = f"{name}  {ranks[place]:.2f}" if on_left else f"{ranks[place]:.2f}  {name}"
+            off, side = ((-4, 0), "right") if on_left else ((4, 0), "left")
+            write_off(style, ax, text, (edge, height), off, ha=side)
 
 
 def _stacked(runs: list[tuple[int, int]]) -> list[tuple[int, int, int]]:

@@ -244,7 +244,7 @@ class CapabilityTraceDisplay(Display):
         cells = panels.cells(len(self._tests))
         for cell, (name, test), limit in zip(cells, self._tests, self._limits, strict=True):
             _draw_test(ax, style, panels, cell, test, limit[0])
-            width = max(4, panels.signs(style.small) - 1)
+            width = max(4, panels.characters(style.small) - 1)
             found = f"MLC {said_limit(*limit)}" if np.isfinite(limit[0]) else "no limit found"
             title = f"{class_name(name, width)}\n{found} ({counted(len(test), 'case')})"
             panels.title(ax, style, cell, title)

@@ -20,6 +20,7 @@ from itemwise.displays.style import (
     lone_marker,
     name_width,
     names_beside,
+    write_off,
 )
 from itemwise.errors import InputError
 from itemwise.words import counted
@@ -278,17 +279,8 @@ class ReliabilityDisplay(Display):
         ax.set_ylim(min(0.0, float(reliability.min())), 1.0)
         for level, text in LEVELS:
             ax.axhline(level, color=style.neutral, linewidth=1.0, linestyle=DASHED, zorder=1)
-            ax.annotate(
-                text,
-                xy=(1.0, level),
-                xycoords=ax.get_yaxis_transform(),
-                xytext=(4.0, 0.0),
-                textcoords="offset points",
-                va="center",
-                annotation_clip=False,
-                fontsize=style.small,
-                color=style.ink,
-            )
+            right = ax.get_yaxis_transform()
+            write_off(style, ax, text, (1.0, level), (4.0, 0.0), xycoords=right)
         return ["filled: standard error within a factor √2 of its minimum"] if filled else []
 
 

@@ -16,11 +16,11 @@ from itemwise.displays.style import (
     DASHED,
     DOTTED,
     Style,
+    characters_that_fit,
     label,
     legend_beside,
     legend_handle,
     name_width,
-    signs_that_fit,
 )
 from itemwise.words import counted
 
@@ -204,7 +204,7 @@ class PortfolioGapDisplay(_PanelsOfSeries):
         low = float(rows["gap"].min())
         if low >= 0:
             ax.set_ylim(bottom=0.0 if low > 0 else -0.02 * (float(rows["gap"].max()) or 1.0))
-        roomy = signs_that_fit(ax, style.font_size) > ROOMY
+        roomy = characters_that_fit(ax, style.font_size) > ROOMY
         ticks = MaxNLocator(nbins=12 if roomy else "auto", integer=True, min_n_ticks=1)
         ax.xaxis.set_major_locator(ticks)
 

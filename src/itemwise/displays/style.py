@@ -92,7 +92,7 @@ def footnote(style: Style, ax: Axes, notes: Sequence[str]) -> None:
     if not notes:
         return
     ax.annotate(
-        "\n".join(fill(note, signs_that_fit(ax, style.small)) for note in notes),
+        "\n".join(fill(note, characters_that_fit(ax, style.small)) for note in notes),
         xy=(0.5, 0.0),
         xycoords=ax.xaxis.label,
         xytext=(0.0, -5.0),
@@ -204,17 +204,29 @@ def name_points(
     names_beside(style, ax, [label(name, width) for name in names], points, colours)
 
 
-def text_beside(style: Style, ax: Axes, text: str, height: float, **look: Any) -> None:
+def write(style: Style, ax: Axes, text: str, xy: tuple[float, float], **look: Any) -> None:
+    """Write a small text at a place in data coordinates, also outside the axes."""
+    settings: dict[str, Any] = {"va": "center", "fontsize": style.small, "color": style.ink}
+    ax.annotate(text, xy, annotation_clip=False, **(settings | look))
+
+
+def write_off(
+    style: Style,
+    ax: Axes,
+    text: str,
+    xy: tuple[float, float],
+    points: tuple[float, float],
+    **look: Any,
+) -> None:
+    """Write a small text some points off a place."""
+    write(style, ax, text, xy, xytext=points, textcoords="offset points", **look)
+
+
+def text_beside(
+    style: Style, ax: Axes, text: str, height: float, x: float = 1.02, **look: Any
+) -> None:
     """Write a text to the right of the axes, at a height in data coordinates."""
-    settings: dict[str, Any] = {"fontsize": style.small, "color": style.ink, "x": 1.02} | look
-    ax.annotate(
-        text,
-        xy=(settings.pop("x"), height),
-        xycoords=("axes fraction", "data"),
-        va="center",
-        annotation_clip=False,
-        **settings,
-    )
+    write(style, ax, text, (x, height), xycoords=("axes fraction", "data"), **look)
 
 
 def lone_marker(points: Floats) -> str:
@@ -256,7 +268,7 @@ def columns_that_fit(ax: Axes, font_size: float) -> int:
     return int(72.0 * inches / (1.25 * font_size))
 
 
-def signs_that_fit(ax: Axes, font_size: float) -> int:
+def characters_that_fit(ax: Axes, font_size: float) -> int:
     """Return how many characters fit along the width of an axes, at least twenty."""
     inches = ax.get_window_extent().width / ax.figure.dpi
     return max(20, int(72.0 * inches / (0.5 * font_size)))
@@ -264,7 +276,7 @@ def signs_that_fit(ax: Axes, font_size: float) -> int:
 
 def name_width(ax: Axes, style: Style) -> int:
     """Return how many characters a name beside an axes may have, to leave the axes enough room."""
-    return min(32, max(18, int(0.45 * signs_that_fit(ax, style.font_size))))
+    return min(32, max(18, int(0.45 * characters_that_fit(ax, style.font_size))))
 
 
 def spread(positions: Floats, gap: float, low: float, high: float) -> Floats:
