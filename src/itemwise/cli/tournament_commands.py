@@ -66,7 +66,6 @@ def tournament(
         },
         sources=[responses, *([ordered] if ordered else [])],
     )
-    from itemwise.cli.tournament_commands import read_order
     from itemwise.responses import read_responses
     from itemwise.studies.benchmarks.glicko_tournament import tournament as play
 
