@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import itemwise as iw
 from itemwise.displays import DISPLAYS
 from itemwise.errors import FileError, InputError
-from itemwise.report.columns import as_json, columns_of
-from itemwise.report.instances import instances_of
+from itemwise.report.explorer import instances_of
 from itemwise.report.page import filled, text
+from itemwise.report.page_columns import as_json, columns_of
 from itemwise.report.pictures import MOST_MARKS, picture_of
 from itemwise.results import Result
 

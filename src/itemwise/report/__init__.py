@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from itemwise.lazily import lazily
 
 if TYPE_CHECKING:
-    from itemwise.report.benchmark import Chapters as Chapters
-    from itemwise.report.benchmark import read_benchmark as read_benchmark
+    from itemwise.report.chapters import Chapters as Chapters
+    from itemwise.report.chapters import read_benchmark as read_benchmark
     from itemwise.report.folder import Contents as Contents
     from itemwise.report.folder import write_folder as write_folder
     from itemwise.report.page import write_report as write_report
 
 _HOMES = {
-    "Chapters": "benchmark",
+    "Chapters": "chapters",
     "Contents": "folder",
-    "read_benchmark": "benchmark",
+    "read_benchmark": "chapters",
     "write_folder": "folder",
     "write_report": "page",
 }

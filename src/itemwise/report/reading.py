@@ -13,9 +13,8 @@ from itemwise.errors import FileError
 from itemwise.estimation import calibrate
 from itemwise.files import PathLike, file_name_of, read_json, readable_file
 from itemwise.report.folder import BANKS, FIGURES, FORMAT, KIND, SUMMARY
-from itemwise.report.gathering import Banks
 from itemwise.report.pictures import image_of
-from itemwise.report.sections import Section
+from itemwise.report.sections import Banks, Section
 from itemwise.responses import Responses
 from itemwise.saved_files import load_only
 

@@ -1,8 +1,4 @@
-"""A decoded benchmark read to the end: who is strongest, which part would do, what goes with what.
-
-Studies do not know each other; here they are asked one after the other, and what they found is
-laid out in a folder.
-"""
+"""A decoded benchmark analysed further: tournament, ranks, subsets, choice, metadata."""
 
 from __future__ import annotations
 

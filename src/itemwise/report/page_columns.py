@@ -1,4 +1,4 @@
-"""Frames as columns that a page holds: compact, rounded, and JSON through and through."""
+"""Frames as columns that a page holds: compact, rounded, and safe inside a script."""
 
 from __future__ import annotations
 
