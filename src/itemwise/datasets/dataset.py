@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.tables.delimited import number
+from itemwise.tables.table_files import as_name
 from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:
@@ -154,17 +154,10 @@ def check_complete(target: pd.Series[Any], what: str) -> None:
 
 def coded(target: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Codes from 0, and their classes in numeric order, or else in alphabetical order."""
-    texts = [label_text(label) for label in target]
+    texts = [as_name(label) for label in target]
     classes = tuple(in_order(texts))
     place = {text: code for code, text in enumerate(classes)}
     return np.array([place[text] for text in texts], dtype=np.int64), classes
-
-
-def label_text(label: object) -> str:
-    """A label as text; 1.0 is 1, so that a class has the same name in every file format."""
-    if isinstance(label, float | np.floating) and math.isfinite(label) and label == int(label):
-        return str(int(label))
-    return str(label)
 
 
 def _is_measurement(target: pd.Series[Any], n_values: int) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from itemwise.pools.members import FromEstimator, Member, Predictor, SplitLike, member_of
+from itemwise.pools.members import FromEstimator, Member, Part, Predictor, member_of
 from itemwise.words import counted
 
 N_CONFIGURATIONS = 20
@@ -250,7 +250,7 @@ class GridSearch:
     grid: Grid
     cv: int = FOLDS
 
-    def __call__(self, split: SplitLike, seed: int) -> Tuned:
+    def __call__(self, split: Part, seed: int) -> Tuned:
         """A classifier that has not searched yet."""
         classifier = FromEstimator(algorithm_classes()[self.algorithm]())(split, seed)
         return Tuned(classifier, self.grid, self.cv, seed)

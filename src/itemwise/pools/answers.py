@@ -40,34 +40,6 @@ class Answers(Result):
     remarks: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    @classmethod
-    def from_predictions(cls, predictions: pd.DataFrame, classes: Iterable[object]) -> Answers:
-        """Build from labels that were predicted elsewhere: one row per item, one column per member.
-
-        `classes` are the labels in the order of their codes. An empty cell means no answer.
-        """
-        if not hasattr(predictions, "columns") or 0 in predictions.shape:
-            raise InputError(
-                "predictions should be a DataFrame with one row per item, one column per member, "
-                "and at least one of each."
-            )
-        codes = _codes_of(classes)
-        members = _different(map(str, predictions.columns), "column")
-        items = _different(map(str, predictions.index), "row")
-        columns = (predictions.iloc[:, i] for i in range(len(members)))
-        table = np.array(
-            [_coded(column, codes, name) for name, column in zip(members, columns, strict=True)]
-        )
-        silent = (table == NO_ANSWER).all(axis=1)
-        return cls(
-            members=members,
-            items=items,
-            predictions=table,
-            cv_accuracy=np.full(len(members), np.nan),
-            cv_accuracy_se=np.full(len(members), np.nan),
-            failures={members[i]: "it predicts nothing" for i in np.flatnonzero(silent)},
-        )
-
     def responses(self, y_true: ArrayLike, members: Iterable[str] | None = None) -> Responses:
         """1 where a member predicts the true code, 0 elsewhere; failed members are left out.
 
@@ -124,39 +96,3 @@ class Answers(Result):
             why = f" '{name}': {self.failures[name]}" if name else ""
             raise InputError(f"Every member failed, so there are no responses.{why}")
         return rows
-
-
-def _codes_of(classes: Iterable[object]) -> dict[str, int]:
-    names = [_text(label) for label in classes]
-    if len(set(names)) < len(names) or not names:
-        raise InputError("classes should be distinct labels, at least one.")
-    return {name: code for code, name in enumerate(names)}
-
-
-def _coded(column: pd.Series[Any], codes: dict[str, int], member: str) -> NDArray[np.int64]:
-    given, there = column.tolist(), column.notna().tolist()
-    texts = [
-        _text(label) if is_there else None for label, is_there in zip(given, there, strict=True)
-    ]
-    if strangers := sorted({text for text in texts if text is not None and text not in codes}):
-        raise InputError(
-            f"'{member}' predicts '{strangers[0]:.60}', which is none of the classes "
-            f"({', '.join(list(codes)[:5])}{', ...' if len(codes) > 5 else ''}). "
-            "Correct the label, or add it to classes."
-        )
-    return np.array([NO_ANSWER if text is None else codes[text] for text in texts], dtype=np.int64)
-
-
-def _text(label: object) -> str:
-    """A label as text; 1.0, as in a column of whole numbers with gaps, becomes 1."""
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label)
-
-
-def _different(names: Iterable[str], what: str) -> tuple[str, ...]:
-    given = tuple(names)
-    if len(set(given)) < len(given):
-        repeated = next(name for name in given if given.count(name) > 1)
-        raise InputError(f"Two {what}s of predictions are called '{repeated}'. Rename one.")
-    return given

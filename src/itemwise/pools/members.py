@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from itemwise.datasets import Split
 from itemwise.errors import InputError
 
 MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -27,38 +28,6 @@ class Predictor(Protocol):
         """Return one code per instance."""
 
 
-class SplitLike(Protocol):
-    """A data set in two parts, as made by `itemwise.datasets.split_dataset`."""
-
-    @property
-    def name(self) -> str:
-        """The name of the data set."""
-
-    @property
-    def test(self) -> NDArray[Any]:
-        """Positions of the test instances in the data set."""
-
-    @property
-    def X_train(self) -> NDArray[Any]:  # noqa: N802
-        """Features to learn from."""
-
-    @property
-    def X_test(self) -> NDArray[Any]:  # noqa: N802
-        """Features of the items."""
-
-    @property
-    def y_train(self) -> NDArray[Any]:
-        """Codes to learn from."""
-
-    @property
-    def y_test(self) -> NDArray[Any]:
-        """Codes of the items."""
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """What the codes stand for."""
-
-
 @dataclass(frozen=True, eq=False)
 class Part:
     """A split as plain arrays: the whole one, or one fold of its training part."""
@@ -72,7 +41,7 @@ class Part:
     classes: tuple[str, ...]
 
     @classmethod
-    def of(cls, split: SplitLike) -> Part:
+    def of(cls, split: Split | Part) -> Part:
         """Copy the arrays of any split, and check that they fit together."""
         part = cls(
             name=str(split.name),
@@ -138,7 +107,7 @@ class FromEstimator:
 
     estimator: Any
 
-    def __call__(self, _split: SplitLike, seed: int) -> Predictor:
+    def __call__(self, _split: Part, seed: int) -> Predictor:
         """Make a copy; a `random_state` that is a whole number stays as it is."""
         from sklearn.base import clone
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.pools.members import Member, SplitLike, member_of
+from itemwise.pools.members import Member, Part, member_of
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Perceptron:
 
     passes: int
 
-    def __call__(self, _split: SplitLike, seed: int) -> Unfinished:
+    def __call__(self, _split: Part, seed: int) -> Unfinished:
         """A perceptron that is not trained yet."""
         from sklearn.neural_network import MLPClassifier
 
@@ -111,7 +111,7 @@ def real_classifiers() -> tuple[Member, ...]:
 
 def artificial_classifiers() -> tuple[Member, ...]:
     """The two ends of the scale, and guessing; none of them learns."""
-    rules: dict[str, Callable[[SplitLike, int], Codes]] = {
+    rules: dict[str, Callable[[Part, int], Codes]] = {
         OPTIMAL: _optimal,
         PESSIMAL: _pessimal,
         "majority": _majority,
@@ -125,9 +125,9 @@ def artificial_classifiers() -> tuple[Member, ...]:
 class Artificial:
     """Makes a predictor whose answers are fixed in advance."""
 
-    rule: Callable[[SplitLike, int], Codes]
+    rule: Callable[[Part, int], Codes]
 
-    def __call__(self, split: SplitLike, seed: int) -> Prepared:
+    def __call__(self, split: Part, seed: int) -> Prepared:
         """Apply the rule to the test part of the split."""
         return Prepared(self.rule(split, seed))
 
@@ -147,26 +147,26 @@ class Prepared:
         return self.answers
 
 
-def _optimal(split: SplitLike, _seed: int) -> Codes:
+def _optimal(split: Part, _seed: int) -> Codes:
     return np.array(split.y_test, dtype=np.int64)
 
 
-def _pessimal(split: SplitLike, _seed: int) -> Codes:
+def _pessimal(split: Part, _seed: int) -> Codes:
     if len(split.classes) < 2:
         raise InputError("There is only one class, so no answer can be wrong.")
     return (_optimal(split, 0) + 1) % len(split.classes)
 
 
-def _majority(split: SplitLike, _seed: int) -> Codes:
+def _majority(split: Part, _seed: int) -> Codes:
     return np.full(len(split.y_test), np.bincount(split.y_train).argmax())
 
 
-def _minority(split: SplitLike, _seed: int) -> Codes:
+def _minority(split: Part, _seed: int) -> Codes:
     codes, counts = np.unique(split.y_train, return_counts=True)
     return np.full(len(split.y_test), codes[counts.argmin()])
 
 
-def _random(split: SplitLike, seed: int) -> Codes:
+def _random(split: Part, seed: int) -> Codes:
     return np.random.default_rng(seed).integers(len(split.classes), size=len(split.y_test))
 
 

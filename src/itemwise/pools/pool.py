@@ -9,7 +9,7 @@ from typing import Any
 
 from itemwise.errors import InputError
 from itemwise.pools.algorithm_pools import random_classifiers, tuned_classifiers
-from itemwise.pools.members import Member, Predictor, SplitLike, member_of
+from itemwise.pools.members import Member, Predictor, member_of
 from itemwise.pools.paper import (
     artificial_classifiers,
     deep_perceptrons,
@@ -17,7 +17,7 @@ from itemwise.pools.paper import (
     real_classifiers,
 )
 
-__all__ = ["POOLS", "Member", "Pool", "Predictor", "SplitLike", "find_pool"]
+__all__ = ["POOLS", "Member", "Pool", "Predictor", "find_pool"]
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,18 @@ from collections.abc import Generator
 from concurrent.futures import BrokenExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from itemwise.arguments import as_number, whole_number
+from itemwise.datasets import Split
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
 from itemwise.pools import workers
 from itemwise.pools.answers import NO_ANSWER, Answers
-from itemwise.pools.members import Part, SplitLike
+from itemwise.pools.members import Part
 from itemwise.pools.outcomes import Outcome, Store, Task
 from itemwise.pools.pool import find_pool
 from itemwise.progress import Progress, telling
@@ -28,7 +30,7 @@ NAMES_SHOWN = 2
 
 
 def run_pool(
-    split: SplitLike,
+    split: Split,
     pool: Any,
     *,
     folder: PathLike | None = None,
@@ -93,24 +95,15 @@ def _check(cv: Any, time_limit: Any, random_state: Any, n_jobs: Any) -> None:
         )
     if not _whole(cv) or cv < 0 or cv == 1:
         raise InputError(f"cv is {cv!r}, but it should be 2 or more, or 0 for none.")
-    if time_limit is not None and not _seconds(time_limit):
+    if time_limit is not None and not 0 < as_number(time_limit) <= threading.TIMEOUT_MAX:
         raise InputError(
             f"time_limit is {time_limit!r}, but it should be a number of seconds above 0, or None."
         )
-    if not _whole(random_state) or not 0 <= random_state < 2**32:
-        raise InputError(
-            f"random_state is {random_state!r}, but it should be a whole number from 0 to "
-            f"{2**32 - 1}."
-        )
+    whole_number(random_state, "random_state", 0, 2**32 - 1)
 
 
 def _whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _seconds(value: Any) -> bool:
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    return number and 0 < float(value) <= threading.TIMEOUT_MAX
 
 
 def _stored(

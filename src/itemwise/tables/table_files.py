@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from itemwise.errors import FileError
 from itemwise.files import PathLike, readable_file
 from itemwise.tables.arff import read_arff
@@ -47,8 +49,9 @@ def name_of(path: PathLike) -> str:
 
 
 def as_name(cell: object) -> str:
-    """A cell as a name; 1.0 becomes 1, since ARFF has no whole numbers."""
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    """A cell as a name or label; 1.0 becomes 1, so that every file format gives the same name."""
+    whole = isinstance(cell, float | np.floating) and cell.is_integer()
+    return str(int(cell)) if whole else str(cell)  # type: ignore[call-overload]
 
 
 def _ending(file: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -262,14 +262,10 @@ def _kind_notes(answers: Sequence[RunScores], kind: str) -> list[str]:
 
 
 def _metric_notes(answers: Sequence[RunScores]) -> list[str]:
-    metrics: dict[str, set[str]] = defaultdict(set)
-    for one in answers:
-        metrics[one.run.task].add(one.run.metric)
     return [
         f"Task {shown(task)} is scored by {' in some logs and '.join(sorted(found))} in others; "
         "choose one with metric."
-        for task, found in sorted(metrics.items())
-        if len(found) > 1
+        for task, found in _several_by_task((one.run.task, one.run.metric) for one in answers)
     ]
 
 
@@ -292,15 +288,19 @@ def _version_notes(answers: Sequence[RunScores]) -> list[str]:
 
 def _source_notes(answers: Sequence[RunScores]) -> list[str]:
     """Notes on tasks from several harnesses, which may number items differently."""
-    sources: dict[str, set[str]] = defaultdict(set)
-    for one in answers:
-        sources[one.run.task].add(one.run.format)
     return [
         f"Task {shown(task)} comes from logs of {' and '.join(sorted(found))}; items with the "
         "same id or content hash were merged."
-        for task, found in sorted(sources.items())
-        if len(found) > 1
+        for task, found in _several_by_task((one.run.task, one.run.format) for one in answers)
     ]
+
+
+def _several_by_task(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, set[str]]]:
+    """The tasks with more than one value, and their values."""
+    values: dict[str, set[str]] = defaultdict(set)
+    for task, value in pairs:
+        values[task].add(value)
+    return [(task, found) for task, found in sorted(values.items()) if len(found) > 1]
 
 
 _DATE = re.compile(

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.datasets import Dataset, Split, load_dataset, split_dataset
-from itemwise.datasets.dataset import label_text
 from itemwise.diagnostics import RankComparison, compare_ranks
 from itemwise.diagnostics.diagnosis import upright_items
 from itemwise.errors import InputError
@@ -30,6 +29,7 @@ from itemwise.results import Draw, Result, picked
 from itemwise.studies.classifiers.confusion_curves import ConfusionCurves, enrich_confusion
 from itemwise.studies.classifiers.measures import MEASURES
 from itemwise.studies.classifiers.predictions import positive_code, read_predictions
+from itemwise.tables.table_files import as_name
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def compare_classifiers(
         truth,
         labels,
         positive=positive,
-        classes={label_text(label) for row in labels.values() for label in row},
+        classes={as_name(label) for row in labels.values() for label in row},
         scores=scores,
         n_resamples=n_resamples,
         random_state=random_state,

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
-from itemwise.datasets.dataset import in_order, label_text
+from itemwise.datasets.dataset import in_order
 from itemwise.diagnostics.diagnosis import informative
 from itemwise.errors import InputError
 from itemwise.responses.naming import is_numbered
+from itemwise.tables.table_files import as_name
 from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def read_predictions(
     told = _listed("y_true", y_true, names)
     _check_no_shares("y_true", told, names)
     truth = _texts("y_true", told, names)
-    known = in_order({*truth, *(label_text(label) for label in classes or ())})
+    known = in_order({*truth, *(as_name(label) for label in classes or ())})
     if len(known) < 2:
         raise InputError(
             f"y_true holds only the class {shown(known[0])}, but a confusion matrix needs two. "
@@ -236,7 +237,7 @@ def _texts(what: str, labels: list[Any], items: tuple[str, ...]) -> list[str]:
     for item, label in zip(items, labels, strict=True):
         if label is None or (np.ndim(label) == 0 and pd.isna(label)):
             raise InputError(f"{what} has no label for {shown(item)}. Give one for every item.")
-    return [label_text(label) for label in labels]
+    return [as_name(label) for label in labels]
 
 
 def _codes(model: str, labels: Any, items: tuple[str, ...], place: Mapping[str, int]) -> list[int]:
@@ -291,7 +292,7 @@ def positive_code(positive: object, classes: tuple[str, ...]) -> int | None:
 
 def code_of(label: object, classes: tuple[str, ...]) -> int:
     """The code of a class, by its label."""
-    text = label_text(label)
+    text = as_name(label)
     if text not in classes:
         raise InputError(
             f"There is no class {text!r:.60}. Choose one of: {', '.join(classes[:12])}."

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share, whole_number
-from itemwise.datasets.dataset import label_text
 from itemwise.errors import InputError
 from itemwise.learning.feature_columns import Rows, coder_of, is_frame, owners_of
 from itemwise.learning.known_difficulty import equally_hard
@@ -21,6 +20,7 @@ from itemwise.numerics.rankings import spearman
 from itemwise.responses.naming import place_of
 from itemwise.results import Draw, Result
 from itemwise.studies.difficulty.item_values import feature_rows, labels_of_items, values_of_items
+from itemwise.tables.table_files import as_name
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ def _classes(
         labels = np.array(labels, dtype=object)  # keeps NaN among strings
     given = labels_of_items(labels, rows, "labels")
     known = _known(given)
-    classes = np.array([label_text(label) for label in given], dtype=object)
+    classes = np.array([as_name(label) for label in given], dtype=object)
     classes[~known] = None
     without = int((~known[train]).sum() + (~known[test]).sum())
     remark = f"Left out for the class, without a label: {counted(without, 'item')}."

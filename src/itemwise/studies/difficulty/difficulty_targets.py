@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.arguments import as_number, whole_number
-from itemwise.datasets.dataset import label_text
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.learning.known_difficulty import AVERAGE_ERROR, MODELS, DifficultyTargets, said_method
 from itemwise.numerics.arrays import Floats
 from itemwise.pools.paper import OPTIMAL, PESSIMAL, misplaced
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.tables.table_files import as_name
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _labels(labels: Any, items: tuple[str, ...]) -> NDArray[Any]:
             )
     if any(label is None or label != label for label in given):
         raise InputError("labels has an empty entry. Give a class for each item.")
-    return np.array([label_text(label) for label in given], dtype=object)
+    return np.array([as_name(label) for label in given], dtype=object)
 
 
 def _checked(
