@@ -21,7 +21,7 @@ AS_PRINTED = {
     "epsilon": 0.05,
     "sizes": [5],
     "methods": ["airt", "topset"],
-    "folds": 10,
+    "cv": 10,
 }
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from itemwise.studies.algorithms.algorithm_traits import Goodness, Items, published_goodness
+from itemwise.studies.algorithms.algorithm_traits import Goodness, published_goodness
 
 ACTUAL = np.array([[0.0, 0.4], [0.5, 0.8], [1.0, np.nan]])
 PREDICTED = np.array([[0.2, 0.4], [0.5, 0.6], [0.7, 0.9]])
@@ -86,7 +86,7 @@ def test_a_perfect_prediction_leaves_nothing():
 
 def test_published_predictions_stop_at_ten_and_values_at_a_bound_move_inside():
     performance = np.array([[0.0, 0.5], [1.0, 0.5], [0.5, 0.7], [0.2, 0.1]])
-    items = Items(np.array([1.0, 1.0]), np.array([0.0, -1e6]), np.array([1.0, 1.0]))
+    items = pd.DataFrame({"discrimination": 1.0, "difficulty": [0.0, -1e6], "scaling": 1.0})
     found = published_goodness(performance, (0.0, 1.0), items)
     assert found.published
     np.testing.assert_allclose(found.actual[:, 0], [0.01, 0.99, 0.5, 0.2])

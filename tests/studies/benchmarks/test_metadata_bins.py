@@ -81,8 +81,8 @@ def test_borders_through_equal_values_are_noted():
 def test_the_meaning_says_where_it_goes_and_for_whom_most():
     assert probability_by_metadata(*tables(), "size", bins=3).meaning == (
         "From the 2 data sets of lowest size to the 2 of highest, the probability of a right "
-        "answer goes from 0.42 to 0.62, the mean of 2 respondents; it changes most for svm, +0.40, "
-        "but the intervals at both ends overlap."
+        "response goes from 0.42 to 0.62, the mean of 2 respondents; it changes most for svm, "
+        "+0.40, but the intervals at both ends overlap."
     )
 
 
@@ -94,7 +94,7 @@ def test_it_shows_itself_as_a_frame_and_a_figure(tmp_path):
     display = found.plot()
     assert isinstance(display, Display)
     assert display.ax_.get_xlabel() == "bin of size, lowest first"
-    assert display.ax_.get_ylabel() == "probability of a right answer"
+    assert display.ax_.get_ylabel() == "probability of a right response"
     assert found.save(tmp_path / "bins.html").exists()
 
 

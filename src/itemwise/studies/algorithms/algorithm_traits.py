@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from itemwise.calibration import Calibration
 from itemwise.estimation.remarks import AT_BOUND, FEW_RESPONDENTS, UNSEEN
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.performance_tables import means
-from itemwise.numerics.special import log_normal_cdf
+from itemwise.numerics.special import log_normal_cdf, sigmoid_pair
 from itemwise.numerics.splines import FEWEST_VALUES, too_few
 from itemwise.studies.algorithms.performances import Performances
 from itemwise.words import counted, listed
@@ -121,14 +121,6 @@ class Goodness:
         return under
 
 
-class Items(NamedTuple):
-    """Parameters of the continuous model, (n_algorithms,) each."""
-
-    discrimination: Floats
-    difficulty: Floats
-    scaling: Floats
-
-
 def _share_within(cells: Floats, limits: Floats) -> Floats:
     """Share of the cells of each column at or below each limit, (n_limits, n_columns)."""
     shares = np.empty((len(limits), cells.shape[1]))
@@ -147,20 +139,49 @@ def _error_of_mean(cells: Floats) -> Floats:
     return error
 
 
-def published_goodness(performance: Floats, bounds: tuple[float, float], items: Items) -> Goodness:
+def goodness_of(
+    calibration: Calibration, performances: Performances, difficulty: Floats, grades: Floats | None
+) -> Goodness:
+    """Actual and predicted performances; with `grades`, those of the graded model."""
+    low, high = performances.bounds
+    top = 1.0 if grades is None else float(np.nanmax(grades))
+    actual = (performances.cells - low) / (high - low) if grades is None else grades / top
+    predicted = np.broadcast_to(means(actual), actual.shape).copy()
+    positions = performances.algorithms.get_indexer(calibration.items.index)
+    predicted[:, positions] = _predicted(calibration, difficulty) / top
+    return Goodness(actual, predicted)
+
+
+def _predicted(calibration: Calibration, difficulty: Floats) -> Floats:
+    """The most likely performance on [0, 1], or grade, of each run, (n_problems, n_calibrated)."""
+    items = calibration.items
+    if "scaling" in items:
+        odds = (-difficulty[:, None] - items["difficulty"].to_numpy()) / items["scaling"].to_numpy()
+        share: Floats = sigmoid_pair(odds)[0]
+        return share
+    model: Any = calibration.model
+    chances = model.category_probabilities(calibration.coords, -difficulty)
+    likely: Floats = np.argmax(chances, axis=0).T + float(model.lowest or 0)
+    return likely
+
+
+def published_goodness(
+    performance: Floats, bounds: tuple[float, float], items: pd.DataFrame
+) -> Goodness:
     """Goodness as printed in the AIRT paper, which predicts differently.
 
     Problems are scored again with bounds 0 and 1, the scores get mean 0 and standard deviation 1,
     and log-odds are predicted as (θ - β) γ where the model says (θ - β) / γ.
     """
     low, high = bounds
+    names = ("discrimination", "difficulty", "scaling")
+    slope, difficulty, scaling = (items[name].to_numpy() for name in names)
     inside = np.where(performance >= high, high - PUBLISHED_STEP, performance)
     inside = np.where(performance <= low, low + PUBLISHED_STEP, inside) - low
     odds = np.log(inside) - np.log1p(-inside)
-    weights = items.discrimination**2
-    ability = (weights * (items.difficulty + items.scaling * odds)).sum(axis=1) / weights.sum()
+    ability = (slope**2 * (difficulty + scaling * odds)).sum(axis=1) / (slope**2).sum()
     ability = (ability - ability.mean()) / ability.std(ddof=1)
-    predicted = np.minimum((ability[:, None] - items.difficulty) * items.scaling, PUBLISHED_TOP)
+    predicted = np.minimum((ability[:, None] - difficulty) * scaling, PUBLISHED_TOP)
     return Goodness(inside, 1 / (1 + np.exp(-predicted)), published=True)
 
 

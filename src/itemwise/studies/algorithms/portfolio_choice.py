@@ -265,15 +265,12 @@ class ChosenPortfolio(Result):
         return self.frame
 
     def plot(self, **kw: Any) -> Display:
-        """The kept algorithms by the value of the method."""
-        from itemwise.displays import DISPLAYS
+        """Draw the kept algorithms by the value of the method."""
+        from itemwise.displays import RankingDisplay
 
-        display: Any = DISPLAYS["ranking"]
         names = {"value": AXES[self.method], "value_se": "standard errors"}
-        drawn: Display = display(
-            self.frame.rename(columns=names), estimate=names["value"], se=names["value_se"]
-        )
-        return drawn.plot(**kw)
+        frame = self.frame.rename(columns=names)
+        return RankingDisplay(frame, estimate=names["value"], se=names["value_se"]).plot(**kw)
 
 
 def choose(

@@ -23,13 +23,12 @@ from itemwise.estimation.shojima import Shojima
 from itemwise.models import Continuous
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.performance_tables import means, ranges
-from itemwise.numerics.special import sigmoid_pair
 from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines, too_few
 from itemwise.responses import Responses
 from itemwise.results import Draw, Result, picked, stacked
 from itemwise.studies.algorithms.algorithm_traits import (
     Goodness,
-    Items,
+    goodness_of,
     notes_on_calibration,
     notes_on_left_out,
     published_goodness,
@@ -198,37 +197,13 @@ class Portfolio(Result):
 
     @cached_property
     def _goodness(self) -> Goodness:
-        low, high = self.performances.bounds
-        names, cells = self.performances.algorithms, self.performances.cells
-        items = self.calibration.items
-        if self.settings.preset and len(items) == len(names):
-            columns = (items[n].to_numpy() for n in ("discrimination", "difficulty", "scaling"))
+        table, settings, items = self.performances, self.settings, self.calibration.items
+        if settings.preset and len(items) == len(table.algorithms):
+            low, high = table.bounds
             span = max(high - low, 1.0)  # the published program assumes the unit interval
-            return published_goodness(cells / span, (low / span, high / span), Items(*columns))
-        actual = (cells - low) / (high - low)
-        if self.settings.model == "graded":
-            actual = self._grades / np.nanmax(self._grades)
-        predicted = np.broadcast_to(means(actual), actual.shape).copy()
-        positions = names.get_indexer(items.index)
-        predicted[:, positions] = self._predicted()
-        return Goodness(actual, predicted)
-
-    def _predicted(self) -> Floats:
-        """The most likely performance of each run on [0, 1], (n_problems, n_calibrated)."""
-        items, ability = self.calibration.items, -self.difficulty[:, None]
-        if self.settings.model == "continuous":
-            odds = (ability - items["difficulty"].to_numpy()) / items["scaling"].to_numpy()
-            share: Floats = sigmoid_pair(odds)[0]
-            return share
-        model: Any = self.calibration.model
-        chances = model.category_probabilities(self.calibration.coords, -self.difficulty)
-        grade = np.argmax(chances, axis=0).T + (model.lowest or 0)
-        likely: Floats = grade / np.nanmax(self._grades)
-        return likely
-
-    @cached_property
-    def _grades(self) -> Floats:
-        return self.performances.grades(self.settings.grades)
+            return published_goodness(table.cells / span, (low / span, high / span), items)
+        grades = table.grades(settings.grades) if settings.model == "graded" else None
+        return goodness_of(self.calibration, table, self.difficulty, grades)
 
     def select(
         self, epsilon: float = 0.0, *, size: int | None = None, method: str = AIRT

@@ -29,7 +29,7 @@ SUMMARIES = ("difficulty_mean", "discrimination_mean", "guessing_mean")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MetadataBins(Result):
-    """Probability of a right answer, by bins of data sets in the order of a metadatum.
+    """Probability of a right response, by bins of data sets in the order of a metadatum.
 
     Each bin holds equally many data sets. `probability` is the mean over the data sets of a bin on
     which the respondent was scored. The interval from `low` to `high` covers the mean over other
@@ -54,7 +54,7 @@ class MetadataBins(Result):
         ends = self.probability[:, -1] - self.probability[:, 0]
         text = (
             f"From the {len(self.datasets[0]):,} data sets of lowest {self.metadatum} to the "
-            f"{len(self.datasets[-1]):,} of highest, the probability of a right answer goes from "
+            f"{len(self.datasets[-1]):,} of highest, the probability of a right response goes from "
             f"{first:.2f} to {last:.2f}, the mean of {counted(len(self.respondents), 'respondent')}"
         )
         if len(self.respondents) == 1 or not np.isfinite(ends).any():
@@ -83,14 +83,12 @@ class MetadataBins(Result):
         return pd.DataFrame(columns)
 
     def plot(self, **kw: Any) -> Display:
-        """One line per respondent over the bins."""
+        """Draw one line per respondent over the bins."""
         from itemwise.displays import CharacteristicDisplay
 
         by = f"bin of {self.metadatum}, lowest first"
         frame = self.to_frame().rename(columns={"bin": by, "probability": "share"})
-        display = CharacteristicDisplay(frame, by=by).plot(**kw)
-        display.ax_.set_ylabel("probability of a right answer")
-        return display
+        return CharacteristicDisplay(frame, by, "probability of a right response").plot(**kw)
 
 
 def probability_by_metadata(
@@ -169,7 +167,7 @@ def _ordered(known: pd.DataFrame, metadatum: str, bins: int) -> pd.Series[float]
 
 
 def _probabilities(datasets: pd.DataFrame, classifiers: pd.DataFrame) -> pd.DataFrame:
-    """Mean probability of a right answer: respondents × data sets, NaN where not scored."""
+    """Mean probability of a right response: respondents × data sets, NaN where not scored."""
     owner = "probability_by_metadata"
     rows = tidy(classifiers, owner, ("true_score",), ("dataset", "respondent"))
     tidy(datasets, owner, ("items",))

@@ -20,6 +20,7 @@ from itemwise.studies.difficulty.item_values import (
     Difficulty,
     along,
     check_confidence,
+    curve_frame,
     difficulty_values,
     known_difficulty,
     shares,
@@ -98,26 +99,17 @@ class CharacteristicCurves(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per respondent and bin, from easy to hard."""
-        import pandas as pd
-
-        count, n_bins = self.share.shape
-        columns: dict[str, Any] = {
-            "respondent": np.repeat(np.array(self.respondents, dtype=object), n_bins),
-            "bin": np.tile(np.arange(1, n_bins + 1), count),
-            "difficulty": np.tile(self.difficulty, count),
-            "n": self.n.reshape(-1).astype(np.intp),
-            "share": self.share.reshape(-1),
-            "low": self.low.reshape(-1),
-            "high": self.high.reshape(-1),
-        }
+        cells = {"n": self.n.astype(np.intp), "share": self.share}
+        cells |= {"low": self.low, "high": self.high}
         if self.expected is not None:
-            columns["expected"] = self.expected.reshape(-1)
+            cells["expected"] = self.expected
+        frame = curve_frame(self.respondents, self.difficulty, **cells)
         if self.years is not None:
-            columns["year"] = np.repeat(self.years, n_bins)
-        return pd.DataFrame(columns)
+            frame["year"] = np.repeat(self.years, self.difficulty.size)
+        return frame
 
     def plot(self, **kw: Any) -> Display:
-        """One line per respondent, with its interval."""
+        """Draw one line per respondent, with its interval."""
         from itemwise.displays import DISPLAYS
 
         return DISPLAYS["characteristic"](self.to_frame()).plot(**kw)

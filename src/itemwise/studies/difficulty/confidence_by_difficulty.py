@@ -23,7 +23,7 @@ from itemwise.numerics.prediction_error import (
 )
 from itemwise.responses.naming import is_numbered, row_name
 from itemwise.results import Result
-from itemwise.studies.difficulty.item_values import along, check_confidence
+from itemwise.studies.difficulty.item_values import along, check_confidence, curve_frame
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -100,28 +100,16 @@ class ConfidenceByDifficulty(Result):
         return pd.DataFrame(columns, index=pd.Index(np.arange(1, self.n.size + 1), name="bin"))
 
     def plot(self, **kw: Any) -> Display:
-        """Confidence and accuracy against difficulty, with their intervals."""
-        import pandas as pd
+        """Draw predicted probability and accuracy by difficulty, with their intervals."""
+        from itemwise.displays import CharacteristicDisplay
 
-        from itemwise.displays import DISPLAYS
-
-        parts = [
-            pd.DataFrame(
-                {
-                    "respondent": name,
-                    "difficulty": self.difficulty,
-                    "share": getattr(self, name),
-                    "low": getattr(self, f"{name}_low"),
-                    "high": getattr(self, f"{name}_high"),
-                }
-            )
-            for name in ("probability", "accuracy")
-        ]
-        display: Any = DISPLAYS["characteristic"]
-        drawn: Display = display(
-            pd.concat(parts, ignore_index=True), height="mean probability and share right"
+        names = ("probability", "accuracy")
+        share, low, high = (
+            np.stack([getattr(self, f"{name}{end}") for name in names])
+            for end in ("", "_low", "_high")
         )
-        return drawn.plot(**kw)
+        frame = curve_frame(names, self.difficulty, share=share, low=low, high=high)
+        return CharacteristicDisplay(frame, height="mean probability and share right").plot(**kw)
 
 
 def confidence_by_difficulty(

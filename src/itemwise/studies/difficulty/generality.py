@@ -120,12 +120,11 @@ class Generality(Result):
         return pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
 
     def plot(self, **kw: Any) -> Display:
-        """Respondents by generality."""
-        from itemwise.displays import DISPLAYS
+        """Draw the respondents by generality."""
+        from itemwise.displays import RankingDisplay
 
-        display: Any = DISPLAYS["ranking"]
-        drawn: Display = display(self.to_frame(), estimate="generality", se="generality_se")
-        return drawn.plot(**kw)
+        shown = RankingDisplay(self.to_frame(), estimate="generality", se="generality_se")
+        return shown.plot(**kw)
 
 
 def generality(

@@ -237,6 +237,18 @@ def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Flo
     return edges
 
 
+def curve_frame(names: Sequence[str], difficulty: Floats, **cells: NDArray[Any]) -> pd.DataFrame:
+    """One row per name and bin; `cells` are columns, (n_names, n_bins) each."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {
+        "respondent": np.repeat(np.array(names, dtype=object), difficulty.size),
+        "bin": np.tile(np.arange(1, difficulty.size + 1), len(names)),
+        "difficulty": np.tile(difficulty, len(names)),
+    }
+    return pd.DataFrame(columns | {name: values.reshape(-1) for name, values in cells.items()})
+
+
 def shares(right: Floats, n: Floats) -> Floats:
     """Share of right responses; NaN where nothing was asked."""
     found: Floats = np.divide(right, n, out=np.full(n.shape, np.nan), where=n > 0)

@@ -24,6 +24,7 @@ from itemwise.studies.difficulty.item_values import (
     Difficulty,
     along,
     check_confidence,
+    curve_frame,
     difficulty_values,
     known_difficulty,
     shares,
@@ -144,19 +145,12 @@ class ModelSelection(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the share of right responses of each model by difficulty."""
-        import pandas as pd
+        from itemwise.displays import CharacteristicDisplay
 
-        from itemwise.displays import DISPLAYS
-
-        count, n_bins = self.share.shape
-        columns = {
-            "respondent": np.repeat(np.array(self.respondents, dtype=object), n_bins),
-            "difficulty": np.tile(self.difficulty, count),
-            "share": self.share.reshape(-1),
-            "low": self.low.reshape(-1),
-            "high": self.high.reshape(-1),
-        }
-        return DISPLAYS["characteristic"](pd.DataFrame(columns)).plot(**kw)
+        cells = {"share": self.share, "low": self.low, "high": self.high}
+        return CharacteristicDisplay(curve_frame(self.respondents, self.difficulty, **cells)).plot(
+            **kw
+        )
 
 
 def select_models(
