@@ -170,7 +170,7 @@ def test_a_bank_is_replayed_on_few_respondents_and_they_are_called_few(table, co
 def test_fewer_respondents_than_folds_make_fewer_folds_and_it_is_said():
     table = iw.simulate("2pl", 8, 20, random_state=1).responses
     found = iw.replay_adaptively(table, sizes=[5], cv=12)
-    assert "8 folds in place of 12: no more respondents differ." in found.notes
+    assert "8 folds instead of 12: only so many respondents differ." in found.notes
     assert "The bank is of the model '2pl', because responses of fewer" in " ".join(found.notes)
 
 

@@ -99,7 +99,7 @@ class ItemHealth(Result):
             "solved by none": (items["solved_by"] == "none").sum(),
             "with negative discrimination": items["negative"].sum(),
             "with a suspected wrong key": items["suspect_key"].sum(),
-            "near-duplicate of another": (items["duplicate_of"] != "").sum(),
+            "answered like another": (items["duplicate_of"] != "").sum(),
             "never asked": (items["n_respondents"] == 0).sum(),
         }
         total, told = counted(len(items), "item"), len(self.troubled)
