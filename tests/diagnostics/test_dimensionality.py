@@ -82,7 +82,7 @@ def test_coins_speak_of_no_ability():
     tosses = np.random.default_rng(1).integers(0, 2, (400, 20))
     found = dimensionality(tosses)
     assert found.n_dimensions == 0
-    assert "do not speak of an ability" in found.meaning
+    assert "do not reflect a common ability" in found.meaning
 
 
 def test_eigenvalues_are_those_of_the_correlations():

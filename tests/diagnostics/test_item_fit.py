@@ -239,7 +239,7 @@ def test_missing_cells_leave_s_x2_to_the_complete_rows_and_say_so(lsat):
     alone = item_fit(lsat, values[200:])
     np.testing.assert_allclose(fit.s_x2, alone.s_x2, rtol=1e-12)
     assert fit.n_complete == 400
-    assert "400 respondents (67%)" in fit.note
+    assert "400 respondents (67%)" in fit.notes[0]
     assert fit.n.tolist() == [400.0] + [600.0] * 7
     assert np.isfinite(fit.outfit).all()
 
@@ -250,7 +250,7 @@ def test_where_no_row_is_complete_there_is_no_s_x2(lsat):
     fit = item_fit(lsat, values)
     assert np.isnan(fit.s_x2).all()
     assert np.isfinite(fit.outfit).all()
-    assert "no respondent was asked every item" in fit.note
+    assert "no respondent was asked every item" in fit.notes[0]
     assert "could not be tested" in fit.meaning
     assert fit.plot().ax_.has_data()
 
@@ -278,7 +278,7 @@ def test_small_tables_have_a_result(n_respondents, n_items):
     fit = item_fit(calibrate(responses, "2pl"))
     assert fit.to_frame().shape == (n_items, 11)
     assert np.isnan(fit.s_x2).all()
-    assert "too few respondents or items" in fit.note
+    assert "too few respondents or items" in fit.notes[0]
 
 
 def test_the_result_shows_itself(lsat, tmp_path):

@@ -185,7 +185,7 @@ def test_turned_items_are_found_among_hard_ones_where_accuracy_is_blind(found):
     assert set(found.items[:10]) == first_items(10)
     assert average_precision_score(bad, -found.share_right) < 0.3
     assert set(np.array(found.items)[found.suspect]) == first_items(10)
-    assert found.meaning.startswith("10 of 200 items probably have a wrong label")
+    assert found.meaning.startswith("10 of 200 items look mislabelled")
 
 
 def test_turned_items_are_found_among_gaps():

@@ -237,7 +237,7 @@ def test_too_few_items_leave_nothing_to_test(n_items):
     found = model_fit(calibrate(simulate("2pl", 100, n_items, random_state=0).responses, "2pl"))
     assert found.df == 0
     assert np.isnan([found.value, found.p, found.rmsea, found.rmsea_high, found.cfi]).all()
-    assert "nothing is left to test" in found.meaning
+    assert "no degree of freedom is left" in found.meaning
     assert "No figure" in page(found)
 
 

@@ -36,7 +36,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "continuous": ("continuous", "beta"),
 }
 SUBSTANTIAL = 2.0  # AIC apart: below, the data hardly distinguish the two
-LEVEL = 0.05
+ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class ModelComparison(Diagnosis):
         if step is None or np.isnan(step.p):
             return ""
         p = "p < 0.001" if step.p < 0.001 else f"p = {step.p:.3f}"
-        verdict = "more than chance" if step.p < LEVEL else "no more than chance"
+        verdict = "more than chance" if step.p < ALPHA else "no more than chance"
         return f"; what it explains beyond {step.against} is {verdict} (likelihood ratio, {p})"
 
     def _thrift(self) -> str:

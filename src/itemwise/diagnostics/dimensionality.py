@@ -1,9 +1,9 @@
-"""Dimensionality: how many abilities the responses speak of.
+"""Dimensionality: how many abilities the responses reflect.
 
 An ability that all items share shows as one large eigenvalue of the correlations between items.
 Correlations of chance have large eigenvalues too: how large is seen in tables whose columns were
 shuffled, each by itself (parallel analysis; Horn, 1965). That is the right comparison for the first
-dimension only: right or wrong is no straight line in ability, and one strong ability alone leaves a
+dimension only: right or wrong is not linear in ability, and one strong ability alone leaves a
 second eigenvalue that no shuffled table has. So each further one is compared with tables made to
 hold the dimensions before it (Green et al., 2012; Ruscio and Roche, 2012). All of them keep every
 item's responses and gaps: only their order within a column is new.
@@ -37,13 +37,13 @@ LEAST_SHARE, LARGEST_SHARE = 1e-12, 0.95  # of an item's latent variance that di
 AXIS_TURNS = 20
 TRIALS, TABLES_A_TRIAL = 4, 4
 LOGISTIC = 1 / 1.702  # a logistic number times this is close to a standard normal one
-LEAST_COMMON = 3  # respondents who answered both; fewer tell nothing of a pair
-CLEAR = 3.0  # the first eigenvalue so many times the second speaks of one ability
+LEAST_COMMON = 3  # respondents who answered both; fewer say nothing about a pair
+CLEAR = 3.0  # the first eigenvalue this many times the second suggests one ability
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dimensionality(Diagnosis):
-    """How many abilities the responses speak of.
+    """How many abilities the responses reflect.
 
     One entry per dimension. `chance` is the 95th percentile of the eigenvalues of shuffled tables,
     `reference` that of tables which hold the dimensions before; `p` is the share of such tables,
@@ -98,7 +98,7 @@ class Dimensionality(Diagnosis):
         if self.n_items < 2 or self.n_dimensions == 0:
             return (
                 "The items have no more in common than shuffled ones: these responses do not "
-                f"speak of an ability{said}."
+                f"reflect a common ability{said}."
             )
         share = f"{self.eigenvalues[0] / self.n_items:.0%}"
         times = f"{self.ratio:.1f} times the second" if self.ratio == self.ratio else "alone"

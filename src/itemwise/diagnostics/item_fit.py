@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
     from itemwise.responses import Table
 
-LEVEL = 0.05
+ALPHA = 0.05
 MOST_SQUARE = 1.3  # infit and outfit of a useful item lie below (Bond and Fox, 2007)
 
 
@@ -37,9 +37,9 @@ class ItemFit(Diagnosis):
 
     `s_x2` is a chi-square statistic with `s_x2_df` degrees of freedom; a small p-value says that
     the curve has the wrong form. `infit` and `outfit` are 1 where responses vary as expected,
-    above 1 where they surprise; `zh` is low where responses are unlikely. They are taken at the
-    expected a-posteriori abilities, which follow the responses: on short tests they lie below 1
-    and their deviates are too small. NaN stands where a figure does not exist; `note` says why.
+    above 1 where they surprise; `zh` is low where responses are unlikely. They are computed
+    at EAP abilities, which follow the responses: on short tests they lie below 1 and their z is too
+    small. A figure that does not exist is NaN; `notes` say why.
     """
 
     items: tuple[str, ...]
@@ -55,24 +55,23 @@ class ItemFit(Diagnosis):
     zh: Floats
     n: Floats  # respondents who were asked the item
     n_complete: float  # respondents behind S-X²
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def misfitting(self) -> tuple[str, ...]:
         """Items whose adjusted p-value of S-X² is below 0.05, the worst first."""
         order = np.argsort(self.s_x2_p, kind="stable")
-        return tuple(self.items[k] for k in order if self.s_x2_p_adjusted[k] < LEVEL)
+        return tuple(self.items[k] for k in order if self.s_x2_p_adjusted[k] < ALPHA)
 
     @property
     def meaning(self) -> str:
         """One sentence for readers who are not psychometricians."""
-        said = [self._said_of_form(), self._said_of_noise()]
-        return " ".join([*said, self.note]).strip()
+        return f"{self._said_of_form()} {self._said_of_noise()}"
 
     def _said_of_form(self) -> str:
         tested = int(np.isfinite(self.s_x2_p).sum())
         if not tested:
-            return "Whether the curves have the right form could not be tested."
+            return "The form of the curves could not be tested."
         bad = self.misfitting
         if not bad:
             return (
@@ -133,7 +132,7 @@ def item_fit(calibration: Calibration, responses: Table | None = None) -> ItemFi
     """
     material, _, _, _ = material_of(calibration, responses, "item_fit")
     fit = material.by_item()
-    found, freedom, n_complete, note = _form(calibration, material.cells, material.weights)
+    found, freedom, n_complete, notes = _form(calibration, material.cells, material.weights)
     p = _upper_tail(found, freedom)
     return ItemFit(
         items=calibration.item_names,
@@ -149,23 +148,23 @@ def item_fit(calibration: Calibration, responses: Table | None = None) -> ItemFi
         zh=fit.zh,
         n=fit.n,
         n_complete=n_complete,
-        note=note,
+        notes=notes,
     )
 
 
 def _form(
     calibration: Calibration, cells: np.ndarray, weights: Floats
-) -> tuple[Floats, Floats, float, str]:
-    """S-X², its degrees of freedom, the respondents behind it, and what to say of them."""
+) -> tuple[Floats, Floats, float, tuple[str, ...]]:
+    """S-X², its degrees of freedom, the number of respondents behind it, and notes."""
     nothing = np.full(cells.shape[1], np.nan)
     model = calibration.model
     if not isinstance(model, Categorical):
-        return nothing, nothing, 0.0, f"S-X² needs categories, which {model.name} has not."
+        return nothing, nothing, 0.0, (f"S-X² does not apply to the {model.name} model.",)
     asked = observed(cells)
     items = np.flatnonzero(asked.any(axis=0))
     rows: np.ndarray = np.asarray(asked[:, items].all(axis=1))
     n_complete = float(weights[rows].sum())
-    note = _said_of_rows(rows, n_complete)
+    notes = _said_of_rows(rows, n_complete)
     statistic, freedom = nothing.copy(), nothing.copy()
     if items.size and rows.any():
         part = cells[np.ix_(rows, items)]
@@ -173,19 +172,18 @@ def _form(
             model, calibration.coords[items], calibration.population, part, weights[rows]
         )
     if rows.any() and np.isnan(statistic).all():
-        note += " S-X² is missing: too few respondents or items for a degree of freedom."
-    return statistic, freedom, n_complete, note.strip()
+        few = "S-X² is missing: too few respondents or items for a degree of freedom."
+        notes = (*notes, few)
+    return statistic, freedom, n_complete, notes
 
 
-def _said_of_rows(rows: np.ndarray, n_complete: float) -> str:
+def _said_of_rows(rows: np.ndarray, n_complete: float) -> tuple[str, ...]:
     if rows.all():
-        return ""
+        return ()
     if not rows.any():
-        return "S-X² is missing: no respondent was asked every item."
-    return (
-        f"S-X² rests on the {counted(round(n_complete), 'respondent')} "
-        f"({rows.mean():.0%}) who were asked every item."
-    )
+        return ("S-X² is missing: no respondent was asked every item.",)
+    who = f"{counted(round(n_complete), 'respondent')} ({rows.mean():.0%})"
+    return (f"S-X² uses the {who} who were asked every item.",)
 
 
 def _upper_tail(statistic: Floats, freedom: Floats) -> Floats:
@@ -196,7 +194,7 @@ def _upper_tail(statistic: Floats, freedom: Floats) -> Floats:
 
 
 def _rmsea(statistic: Floats, freedom: Floats, n: float) -> Floats:
-    """Misfit by degree of freedom, whatever the number of respondents (Steiger and Lind, 1980)."""
+    """Misfit per degree of freedom, independent of sample size (Steiger and Lind, 1980)."""
     if n <= 1:
         return np.full(statistic.shape, np.nan)
     return np.sqrt(np.maximum(statistic - freedom, 0.0) / (freedom * (n - 1)))

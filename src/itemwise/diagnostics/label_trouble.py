@@ -7,10 +7,10 @@ says how often an error is just that label: 1 with two classes, less with more. 
 is, is weighed over all rising curves, in the proportions in which the items of the table have them
 (empirical Bayes; Efron, 2010), and `evidence` is the probability that the label is wrong.
 
-Three things keep it honest. Abilities are those of a model in which all items count the same, so
-that wrong items cannot turn the scale, and the item itself is left out of them. Respondents who err
-together count as fewer: the log-likelihood is multiplied by the effective share of them. And the
-share of wrong labels is estimated, so that a clean table has no suspects.
+Three things guard against false alarms. Abilities are those of a model in which all items count
+the same, so that wrong items cannot turn the scale, and the item itself is left out of them.
+Respondents who err together count as fewer: the log-likelihood is multiplied by their effective
+share. And the share of wrong labels is estimated, so that a clean table has no suspects.
 """
 
 from __future__ import annotations
@@ -121,29 +121,28 @@ class LabelTrouble(Diagnosis):
 
     @property
     def meaning(self) -> str:
-        """How many labels to look at, and which first."""
+        """How many labels to check, and which ones first."""
         rows = np.flatnonzero(self.suspect)
         total = counted(len(self.items), "item")
         if rows.size == 0:
             sure = np.nanmax(self.evidence) if np.isfinite(self.evidence).any() else 0.0
             return (
-                f"No label of {total} is suspect: for none is the case strong enough, the "
-                f"strongest being {sure:.0%} likely to be wrong."
+                f"None of {total} is suspect: the evidence for a wrong label is at most {sure:.0%}."
             )
         wrong = float(self.evidence[rows].sum())
         names = ", ".join(f"{self.items[k]} ({self.evidence[k]:.0%})" for k in rows[:3])
         more = ", ..." if rows.size > 3 else ""
         return (
-            f"{rows.size:,} of {total} probably {'has' if rows.size == 1 else 'have'} a wrong "
-            f"label, {wrong:.1f} if the evidence is right: look at {names}{more} first; strong "
-            "respondents fail there as weak ones do, or more."
+            f"{rows.size:,} of {total} {'looks' if rows.size == 1 else 'look'} mislabelled (by the "
+            f"evidence, {wrong:.1f} expected): check {names}{more} first; strong respondents fail "
+            "there as often as weak ones, or more often."
         )
 
 
 def label_trouble(calibration: Calibration, responses: Table | None = None) -> LabelTrouble:
     """Rank items by the probability that their label is wrong.
 
-    Only right and wrong are looked at, no predictions. `responses` are the calibration's own
+    Only right and wrong responses are used, no predictions. `responses` are the calibration's own
     unless given. As benchmarks/labels.py prints, with 200 random classifiers on digits,
     breast_cancer and wine, and 5 % of the test labels changed on purpose, 40 times each: ranked by
     evidence, average precision is 0.973 (by accuracy 0.946, by p_negative 0.641); 96 % of the

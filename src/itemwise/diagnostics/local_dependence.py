@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-LEVEL = 0.05  # of false discoveries among the pairs called dependent
+ALPHA = 0.05  # share of false discoveries among the pairs called dependent
 STRONG = 0.2  # of q3_adjusted; less is seldom worth a change (Christensen et al., 2017)
 MOST_ITEMS_IN_MATRIX = 1000  # beyond, only the largest pairs are kept
 MOST_ITEMS_IN_MAP = 40  # that a heat map shows
@@ -113,15 +113,15 @@ class LocalDependence(Diagnosis):
 
     @property
     def meaning(self) -> str:
-        """How many pairs depend on each other, and which most."""
+        """How many pairs depend on each other, and which ones most."""
         said = "" if not self.notes else f" ({'; '.join(self.notes)})"
         if self.n_pairs == 0:
             return f"There is no pair of items to compare{said}."
         pairs = counted(self.n_pairs, "pair")
         if self.n_dependent == 0:
             return (
-                f"None of {pairs} of items depends on each other beyond the ability: items can "
-                f"be believed one by one{said}."
+                f"Among {pairs} of items, no dependence beyond the ability was found, after "
+                f"correction for multiple tests{said}."
             )
         rows = np.flatnonzero(self.dependent)
         names = [
@@ -164,13 +164,13 @@ def local_dependence(
     method: str = "eap",
     max_pairs: int = 50,
 ) -> LocalDependence:
-    """Find pairs of items whose residuals go together.
+    """Find pairs of items whose residuals are correlated.
 
-    `responses` are the calibration's own unless given; `method` says how abilities are estimated;
-    at most `max_pairs` pairs are listed. Pairs are compared over the respondents who answered both.
+    `responses` are the calibration's own unless given; `method` estimates the abilities; at
+    most `max_pairs` pairs are listed. Pairs are compared over the respondents who answered both.
     `z` is the sum of products of residuals, less what the model expects of it, over its standard
-    error: the larger of the model's and the observed one, so that few wrong responses in common
-    do not pass for proof. Items to which all responses are the same have no Q3.
+    error: the larger of the model's and the observed one, so that a few wrong responses in common
+    are not taken for dependence. Items to which all responses are the same have no Q3.
 
     The frame has one row per pair: item, other, q3 (Yen, 1984), q3_adjusted, z, p, p_adjusted, n,
     dependent.
@@ -377,5 +377,5 @@ def _diagnosed(pairs: _Pairs, max_pairs: int, notes: list[str]) -> LocalDependen
 
 
 def _dependent(p_adjusted: Floats, q3_adjusted: Floats) -> np.ndarray:
-    found: np.ndarray = (p_adjusted < LEVEL) & (q3_adjusted >= STRONG)
+    found: np.ndarray = (p_adjusted < ALPHA) & (q3_adjusted >= STRONG)
     return found

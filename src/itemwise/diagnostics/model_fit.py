@@ -1,4 +1,4 @@
-"""Goodness of fit of a calibration as a whole, from what single items and pairs of them show.
+"""Goodness of fit of a calibration as a whole, from margins of single items and of pairs.
 
 A table of many items has more response patterns than respondents, so that a test over all
 patterns says nothing. Limited-information statistics compare the margins of single items and of
@@ -56,7 +56,7 @@ MOST_MOMENTS = 7_400  # 121 binary items: two gigabytes and some seconds
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelFit(Diagnosis):
-    """How well the model reproduces what single items and pairs of items show.
+    """How well the model reproduces the responses to single items and to pairs of items.
 
     `value` is chi-square with `df` degrees of freedom where the model holds, `p` the chance of a
     larger one. `rmsea` is the misfit per degree of freedom with its 90 % interval, `srmsr` the
@@ -78,7 +78,7 @@ class ModelFit(Diagnosis):
     cfi: float
     n_respondents: float  # complete rows, by their weights
     n_incomplete: int  # rows left out
-    items_left_out: tuple[str, ...]  # everybody answered them alike
+    items_left_out: tuple[str, ...]  # all responses to them are the same
 
     def to_frame(self) -> pd.DataFrame:
         """One row, named by the model."""
@@ -102,14 +102,14 @@ class ModelFit(Diagnosis):
     def _verdict(self) -> str:
         if self.df < 1:
             return (
-                f"The {self.model} model has as many free numbers as single items and pairs have "
-                "shares, so that nothing is left to test it against"
+                f"The {self.model} model has as many free parameters as single items and pairs "
+                "have margins, so that no degree of freedom is left for a test"
             )
         verdict = "poorly" if self.rmsea > FAIR else "fairly" if self.rmsea > CLOSE else "closely"
         chance = "explains" if self.p >= 0.05 else "does not explain"
         return (
-            f"The {self.model} model reproduces {verdict} how items are answered alone and in "
-            f"pairs: RMSEA {self.rmsea:.3f} (90 % interval {self.rmsea_low:.3f} to "
+            f"The {self.model} model fits the responses to single items and to pairs {verdict}: "
+            f"RMSEA {self.rmsea:.3f} (90 % interval {self.rmsea_low:.3f} to "
             f"{self.rmsea_high:.3f}; up to {CLOSE} is close, up to {FAIR} fair), and chance "
             f"{chance} the rest ({self.statistic.upper()} = {self.value:.1f} on "
             f"{counted(self.df, 'degree')} of freedom, {_said(self.p)})"
@@ -121,7 +121,7 @@ class ModelFit(Diagnosis):
             rows = counted(self.n_incomplete, "respondent")
             parts.append(f"{rows} without a response to every item")
         if self.items_left_out:
-            parts.append(f"{listed(self.items_left_out, 'item')} answered alike by everybody")
+            parts.append(f"{listed(self.items_left_out, 'item')} with the same response from all")
         return f"; left out: {' and '.join(parts)}" if parts else ""
 
 
@@ -140,8 +140,8 @@ def model_fit(
         the item parameters to first order.
     responses
         Other responses to the same items; None for those of the calibration. Only respondents
-        who answered every item count, at least 30; items that nobody was asked or that all
-        answered alike are left out.
+        who answered every item count, at least 30; items that nobody was asked or with the
+        same response from all are left out.
     statistic
         "m2", "m2*" or "c2". "auto" is M2 for binary responses, where all three are the same; for
         graded ones M2* where it leaves a degree of freedom, otherwise C2.

@@ -30,17 +30,17 @@ DIAGNOSTICS: dict[str, Callable[..., Diagnosis]] = {
 
 
 class Diagnoses(NamedTuple):
-    """What was found, by name, and why some diagnoses do not exist here."""
+    """The diagnoses by name, and the reasons why some are missing."""
 
     found: dict[str, Diagnosis]
     missing: dict[str, str]
 
 
 def diagnose(calibration: Calibration, responses: Table | None = None) -> Diagnoses:
-    """Look at a `calibration` from every side: what fits, what does not, and how sure it is.
+    """Run every diagnosis of a `calibration`: fit, reliability, dependence, dimensions, labels.
 
     `responses` are those of the calibration unless others are given. `found` holds the diagnoses by
-    name, `missing` why some could not be made.
+    name, `missing` the reasons why some are not available.
 
     >>> import itemwise as iw
     >>> found = iw.calibrate(iw.simulate("2pl", 200, 10, random_state=0).responses, "2pl")

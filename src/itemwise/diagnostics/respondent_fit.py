@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
     from itemwise.responses import Table
 
-LEVEL = 0.05
+ALPHA = 0.05
 MOST_SQUARE = 1.3
 
 
@@ -53,7 +53,7 @@ class RespondentFit(Diagnosis):
     def unlikely(self) -> tuple[str, ...]:
         """Respondents whose `p` is below 0.05, the least likely first."""
         order = np.argsort(self.p, kind="stable")
-        return tuple(self.respondents[k] for k in order if self.p[k] < LEVEL)
+        return tuple(self.respondents[k] for k in order if self.p[k] < ALPHA)
 
     @property
     def meaning(self) -> str:
@@ -65,7 +65,7 @@ class RespondentFit(Diagnosis):
         share = f"{len(bad) / seen:.1%}"
         text = (
             f"{len(bad):,} of {counted(seen, 'respondent')} ({share}) answered in a way that is "
-            f"unlikely at their ability (p below {LEVEL:g}; chance alone gives up to {LEVEL:.0%})"
+            f"unlikely at their ability (p below {ALPHA:g}; chance alone gives up to {ALPHA:.0%})"
         )
         if not bad:
             return f"{text}."
