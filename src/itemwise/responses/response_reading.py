@@ -23,6 +23,7 @@ from itemwise.words import shown
 
 if TYPE_CHECKING:
     from itemwise.files import PathLike
+    from itemwise.progress import Wanted
 
 _DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _JSON_LINES = (".jsonl", ".ndjson", ".jsonlines", ".jsonl.gz")
@@ -35,7 +36,7 @@ def read_responses(
     kind: str | None = None,
     layout: str = "auto",
     max_bytes: int = 2 * 1024**3,
-    progress: bool = True,
+    progress: Wanted = True,
 ) -> Responses:
     """Read responses from the file at `path`; the end of its name says how.
 
@@ -60,8 +61,8 @@ def read_responses(
     called item, before the respondents are facts of items; if the names of items repeat, all of
     these columns make the name, as in sums/12. `kind` is that of `Responses`.
 
-    `max_bytes` limits the file, its unpacked size, and the cells of its table. With `progress`, a
-    bar shows how far the reading of logs is.
+    `max_bytes` limits the file, its unpacked size, and the cells of its table. `progress` is
+    that of `read_logs`: True, False, or a callable.
 
     >>> import itemwise as iw
     >>> from pathlib import Path

@@ -1,4 +1,4 @@
-"""ZIP archives and JSON documents from strangers, read within bounds.
+"""ZIP archives and JSON documents of unknown origin, read within bounds.
 
 Nothing is ever written to disk. Members of an archive are bounded in number and in size, as stated
 and as found; zstd members are read too, which Python supports only from 3.14. Small JSON documents

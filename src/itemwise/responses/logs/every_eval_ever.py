@@ -16,9 +16,9 @@ from itemwise.responses.logs.log_runs import (
     FAILED,
     NO_IDENTITY,
     Items,
+    LogSettings,
     Passed,
     Run,
-    Wanted,
     no_metric,
     part,
     shortened,
@@ -41,7 +41,7 @@ class EveryEvalEver:
         known = b'"model_id"' in beginning and any(key in beginning for key in keys)
         return ".jsonl" in path.name and known
 
-    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+    def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
         """Yield one run per model and task that the rows name."""
         like = first_records(path, wanted.max_bytes)
         metric = _metric(path, like, wanted.metrics)

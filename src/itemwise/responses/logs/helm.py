@@ -17,9 +17,9 @@ from itemwise.responses.logs.bounded_files import Pieces, small_json
 from itemwise.responses.logs.log_runs import (
     NO_IDENTITY,
     Items,
+    LogSettings,
     Passed,
     Run,
-    Wanted,
     as_fact,
     as_name,
     as_score,
@@ -82,7 +82,7 @@ class Helm:
         lacking = path.name == SPEC and not (path.parent / STATS).exists()
         return path.name == STATS or lacking
 
-    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+    def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
         """Yield one run: a model on a scenario."""
         if path.name == SPEC:
             raise FileError(
@@ -186,7 +186,7 @@ def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
     return found
 
 
-def _tell_texts(path: Path, task: str, wanted: Wanted, items: Items) -> None:
+def _tell_texts(path: Path, task: str, wanted: LogSettings, items: Items) -> None:
     """Add input and correct reference of each instance, if the scenario state exists."""
     if not path.is_file():
         return

@@ -17,9 +17,9 @@ from itemwise.responses.logs.log_runs import (
     FAILED,
     NO_IDENTITY,
     Items,
+    LogSettings,
     Passed,
     Run,
-    Wanted,
     as_fact,
     as_name,
     as_score,
@@ -51,7 +51,7 @@ class InspectAI:
         keys = (b'"version"', b'"status"', b'"eval"')
         return path.name.endswith((".json", ".json.gz")) and all(key in beginning for key in keys)
 
-    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+    def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
         """Yield one run: a model on a task."""
         reader = _zipped if path.name.endswith(".eval") else _plain
         with reader(path, wanted.max_bytes, passed) as (header, samples):
@@ -89,7 +89,9 @@ def _object(record: object, key: str) -> dict[str, Any]:
 class _Teller:
     """Adds samples to a run, and counts those that are not responses."""
 
-    def __init__(self, run: Run, items: Items, wanted: Wanted, header: Mapping[str, Any]) -> None:
+    def __init__(
+        self, run: Run, items: Items, wanted: LogSettings, header: Mapping[str, Any]
+    ) -> None:
         self.run, self.items, self.wanted, self.header = run, items, wanted, header
         self.limited = 0
         self.metric: tuple[str, str | None] | None = None  # scorer, and which of its values

@@ -31,9 +31,9 @@ from itemwise.responses.logs.log_runs import (
     PASSAGES,
     SUBJECTS,
     Items,
+    LogSettings,
     Passed,
     Run,
-    Wanted,
     as_fact,
     as_name,
     as_score,
@@ -69,7 +69,7 @@ class LmEval:
         named = _NAME.fullmatch(path.name) is not None
         return begins and (named or (b'"doc_id"' in beginning and b'"doc"' in beginning))
 
-    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+    def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
         """Yield one run: a model on a task."""
         like = first_records(path, wanted.max_bytes)
         metric, remarks = chosen_metric(path, like, wanted)
@@ -276,7 +276,7 @@ class Survey:
 
 
 def chosen_metric(
-    path: Path, like: Sequence[Mapping[str, Any]], wanted: Wanted
+    path: Path, like: Sequence[Mapping[str, Any]], wanted: LogSettings
 ) -> tuple[str, list[str]]:
     """The metric to read, requested or usual, and remarks on it."""
     if not like:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from itemwise.errors import FileError, InputError, ItemwiseError
-from itemwise.progress import Progress, telling
-from itemwise.progress import Wanted as ProgressWanted
+from itemwise.progress import Progress, Wanted, telling
 from itemwise.responses.logs.log_formats import LogFile, as_paths, find_logs
 from itemwise.responses.logs.log_merging import merged
-from itemwise.responses.logs.log_runs import Epochs, Items, Run, Wanted, clean
+from itemwise.responses.logs.log_runs import Epochs, Items, LogSettings, Run, clean
 from itemwise.responses.response_table import Responses
 from itemwise.results import Result
 from itemwise.words import counted, joined, shown
@@ -90,7 +89,7 @@ def read_logs(
 
 
 @contextmanager
-def _bytes_told(progress: ProgressWanted) -> Iterator[Progress]:
+def _bytes_told(progress: Wanted) -> Iterator[Progress]:
     if callable(progress):
         yield progress
         return
@@ -106,7 +105,7 @@ def in_mebibytes(report: Progress) -> Progress:
 def _all_runs(
     found: Sequence[LogFile],
     given: Sequence[Path],
-    wanted: Wanted,
+    wanted: LogSettings,
     items: Items,
     progress: Progress,
 ) -> tuple[list[Run], dict[Path, str]]:
@@ -134,7 +133,7 @@ def _all_runs(
 
 def _checked(
     metric: object, wanted_filter: object, epochs: object, keep_text: object, max_bytes: int
-) -> Wanted:
+) -> LogSettings:
     if epochs not in get_args(Epochs):
         raise InputError(
             f"epochs is {shown(epochs)}, but it should be 'mean', 'grades' or 'first'."
@@ -146,11 +145,11 @@ def _checked(
     metrics = (metric,) if isinstance(metric, str) else () if metric is None else metric
     if not isinstance(metrics, Sequence) or not all(isinstance(name, str) for name in metrics):
         raise InputError(f"metric is {shown(metric)}, but it should be a name or a list of names.")
-    return Wanted(tuple(metrics), wanted_filter, epochs, bool(keep_text), max_bytes)  # type: ignore[arg-type]
+    return LogSettings(tuple(metrics), wanted_filter, epochs, bool(keep_text), max_bytes)  # type: ignore[arg-type]
 
 
 def _runs(
-    one: LogFile, wanted: Wanted, items: Items, done: int, total: int, progress: Progress
+    one: LogFile, wanted: LogSettings, items: Items, done: int, total: int, progress: Progress
 ) -> list[Run]:
     """The runs of a log; progress is reported as its bytes are read."""
     if one.format is None:

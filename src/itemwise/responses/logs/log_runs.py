@@ -29,7 +29,7 @@ BROKEN_LINES = "on broken lines"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LogSettings:
     """The settings of `read_logs`."""
 
     metrics: tuple[str, ...] = ()  # the first that a log has is used; empty: the format's choice
@@ -119,7 +119,7 @@ class LogFormat(Protocol):
     def recognises(self, path: Path, beginning: bytes) -> bool:
         """Whether this file, whose first unpacked bytes are given, is such a log."""
 
-    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+    def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
         """Yield the runs of a log; raises a `FileError` if it is not one."""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from itemwise.errors import FileError
 from itemwise.files import readable_file
 from itemwise.responses.facts import Fact
-from itemwise.responses.logs.log_runs import Items, Passed, Run, Wanted, as_fact, no_metric
+from itemwise.responses.logs.log_runs import Items, LogSettings, Passed, Run, as_fact, no_metric
 from itemwise.tables.arff import read_arff
 from itemwise.tables.text_files import text_bytes
 from itemwise.words import joined
@@ -37,7 +37,7 @@ class OpenMLPredictions:
         stated = beginning.lower()
         return ".arff" in path.name and b"row_id" in stated and b"prediction" in stated
 
-    def read(self, path: Path, wanted: Wanted, items: Items, passed: Passed) -> Iterator[Run]:
+    def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
         """Yield one run: a flow on a task."""
         frame = read_arff(path, wanted.max_bytes)
         _check(path, frame)
