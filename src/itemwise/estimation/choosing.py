@@ -59,8 +59,8 @@ def model_of_few(
     """What "auto" means for few respondents: "1pl" for right and wrong, and why."""
     if not (is_auto(model) and table.kind == "binary" and table.n_respondents < FEW):
         return model, []
-    reason = f"responses of fewer than {FEW} say little about the discrimination of an item"
-    return "1pl", [f"Abilities are by the model '1pl', because {reason}."]
+    reason = f"fewer than {FEW} respondents say little about the discrimination of an item"
+    return "1pl", [f"Abilities come from the 1pl model, because {reason}."]
 
 
 def model_of_choices(
@@ -73,9 +73,9 @@ def model_of_choices(
     if not (is_auto(model) and table.kind == "binary"):
         return model, []
     if table.n_respondents < FEW:
-        reason = f"responses of fewer than {FEW} say nothing about guessing"
-        return "2pl", [f"The bank is of the model '2pl', because {reason}."]
-    return "3pl", ["The bank is of the model '3pl', because items of benchmarks can be guessed."]
+        reason = f"fewer than {FEW} respondents say too little about guessing"
+        return "2pl", [f"The bank uses the 2pl model, because {reason}."]
+    return "3pl", ["The bank uses the 3pl model, because items of benchmarks can be guessed."]
 
 
 def is_auto(model: object) -> bool:
