@@ -124,7 +124,7 @@ def test_a_saved_scale_places_cases_as_before(fitted, two_classes, three_classes
         ({"labels": "O"}, "labels"),
         ({"labels": "<U100000000"}, "labels"),
         ({"classes": [["other"], ["star"]]}, "do not fit"),
-        ({"coding": None}, "no case difficulty"),
+        ({"coding": None}, "not a case difficulty"),
     ],
 )
 def test_a_foreign_or_damaged_document_is_refused(fitted, change, why):

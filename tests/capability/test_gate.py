@@ -174,7 +174,7 @@ def test_a_case_of_which_nothing_is_known_goes_to_a_person(n_colours):
     new[X.columns] = np.nan
     found = gate.decide(new)
     assert list(found["decision"]) == ["person", "person", "model"]
-    assert found["reason"].iloc[0] == "No feature of the scale is known: a person decides."
+    assert found["reason"].iloc[0] == "All features of the scale are missing: a person decides."
     assert "'violet' was not seen in training" in found["reason"].iloc[1]
 
 
@@ -182,7 +182,7 @@ def test_held_out_cases_of_which_nothing_is_known_are_left_out_of_the_promise():
     rows = X.copy()
     rows.iloc[::3] = np.nan
     gate = CapabilityGate(target_accuracy=0.8).fit(rows, Y)
-    assert "No feature of the scale is known of " in " ".join(gate.notes_)
+    assert "held-out cases without any known feature left out" in " ".join(gate.notes_)
     assert gate.acceptance_.n_cases == gate.capability_["held_out"].sum() < 140
 
 
@@ -228,7 +228,7 @@ def test_a_class_that_is_accepted_though_mostly_wrong_is_noted():
     )
     gate = CapabilityGate(LogisticRegression(class_weight="balanced")).fit(rows, y)
     assert gate.capability_.loc["rare", "accuracy"] < 0.3
-    assert "most are wrong among those predicted as rare (right in " in " ".join(gate.notes_)
+    assert "accepts among those predicted as rare (right on " in " ".join(gate.notes_)
 
 
 class Contrary(GaussianNB):
@@ -276,7 +276,7 @@ def test_what_cannot_be_learnt_from_is_refused():
         CapabilityGate().fit(X * 0, Y)
     with pytest.raises(InputError, match="class of 1 of 600 cases is missing"):
         CapabilityGate().fit(X, pd.Series(Y, dtype=object).where(np.arange(600) > 0))
-    with pytest.raises(InputError, match="Every class has but one case"):
+    with pytest.raises(InputError, match="Every class has only one case"):
         CapabilityGate().fit(X[:6], list("abcdef"))
     with pytest.raises(NotFittedError, match="not fitted yet"):
         CapabilityGate().decide(X)

@@ -51,7 +51,7 @@ def test_without_a_target_only_equal_coverage_is_compared():
 def test_the_sentence_says_which_serves_better(gate):
     text = gate.compare(*NEW).meaning
     assert "The gate leaves" in text
-    assert text.endswith(("chance apart.", "serves better here.", "earns its place."))
+    assert text.endswith(("not significant.", "significantly better."))
 
 
 def test_the_gate_earns_its_place_where_confidence_is_a_lottery():
@@ -66,7 +66,7 @@ def test_the_gate_earns_its_place_where_confidence_is_a_lottery():
             return self.classes_[np.argmax(super().predict_proba(X), axis=1)]
 
     found = CapabilityGate(Lottery(), target_accuracy=0.9).fit(X, Y).compare(*NEW)
-    assert found.meaning.endswith("the gate earns its place.")
+    assert found.meaning.endswith("the gate chooses significantly better.")
 
 
 def test_curves_hold_both_methods_and_their_operating_points(gate):
@@ -104,7 +104,7 @@ def test_a_model_without_confidence_leaves_the_gate_alone():
     gate = CapabilityGate(Silent()).fit(X, Y)
     found = gate.compare(*NEW)
     assert set(found.to_frame()["method"]) == {"gate"}
-    assert "Silent says of no case how sure it is" in found.notes[0]
+    assert "Silent has no confidence to compare the gate with" in found.notes[0]
     assert "no confidence to compare" in found.meaning
 
 

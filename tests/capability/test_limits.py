@@ -14,7 +14,7 @@ def reasons(limit, target):
 
 def test_a_target_that_was_not_proven_is_named():
     said = reasons(-np.inf, 0.95)
-    assert said == "An accuracy of 95 % was not proven for any case: a person decides."
+    assert said == "An accuracy of 95 % could not be shown for any case: a person decides."
     assert reasons(-np.inf, None).startswith("No limit is known")
     assert (
         reasons(0.5, 0.95)

@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from itemwise import CaseDifficulty, measure_capability
 from itemwise.capability.class_tests import (
-    LEAST_SLOPE,
+    MIN_SLOPE,
     UNKNOWN,
     SuccessCurve,
     learn_curve,
@@ -35,19 +35,19 @@ def test_a_success_curve_is_learnt_from_its_cases():
     curve = learn_curve(*success(2_000))
     assert abs(curve.middle - 0.5) < 0.15
     assert abs(curve.slope - 3.0) < 0.6
-    assert 0.25 < curve.deviation < 0.3
+    assert 0.25 < curve.sd < 0.3
 
 
 def test_few_cases_or_success_that_does_not_fall_leave_a_weak_curve():
     assert learn_curve(np.arange(5.0), np.ones(5, dtype=bool)) is UNKNOWN
     difficulty, right = success()
-    assert learn_curve(difficulty, ~right).slope == LEAST_SLOPE
+    assert learn_curve(difficulty, ~right).slope == MIN_SLOPE
 
 
 def test_all_right_puts_the_middle_beyond_the_cases():
     curve = learn_curve(np.linspace(-2, 1, 50), np.ones(50, dtype=bool))
     assert curve.middle > 1
-    assert curve.deviation > 0.5
+    assert curve.sd > 0.5
 
 
 def test_a_test_by_information_finds_the_middle_and_asks_no_case_twice():
@@ -153,7 +153,7 @@ def test_a_classifier_that_is_always_right_is_not_said_to_be_certain():
     found = measure_capability(GaussianNB(), X, np.repeat([0, 1], 60), n_resamples=2)
     assert (found.metrics["value"] == 1).all()
     assert (found.metrics["se"] > 0).all()
-    assert "right in 100.0% of 36 cases (95 % interval: 90.4% to 100.0%)" in found.meaning
+    assert "right on 100.0% of 36 cases (95 % interval: 90.4% to 100.0%)" in found.meaning
     assert "By the rule 'information', the limit lies beyond" in " ".join(found.notes)
 
 

@@ -101,7 +101,7 @@ def test_a_curve_ends_with_all_cases_and_holds_its_accuracy_inside_its_interval(
     np.testing.assert_allclose(ends["coverage"], 1)
     np.testing.assert_allclose(ends["accuracy"], right.mean())
     assert found.area()["difficulty"] < found.area()["chance"]
-    assert "difficulty: right in" in found.meaning
+    assert "difficulty: right on" in found.meaning
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_gate_is_learnt_and_decides_new_cases(run, tmp_path):
     assert done.exit_code == 0, done.output
     assert "logistic-regression learnt from 180 cases" in done.stdout
     assert "On 60 cases kept apart:" in done.stdout
-    assert "of as many that it is surest of" in done.stdout
+    assert "on as many that it is most certain of" in done.stdout
     assert (tmp_path / "gate.skops").exists()
     assert (tmp_path / "risk.png").stat().st_size > 1000
     done = run("gate", "decide", "gate.json", "new.csv", "--out", "found.csv")

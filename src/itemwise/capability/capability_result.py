@@ -1,4 +1,4 @@
-"""Capability: what was measured of a classifier, class by class."""
+"""Capability: the result of `measure_capability`, for one classifier or several."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from itemwise.capability.case_difficulty import CaseDifficulty
     from itemwise.displays import Display
 
-BIN = 0.25  # deviations, in which accuracy is shown along difficulty
+BIN = 0.25  # width, in standard deviations, of the bins of `accuracy_by_difficulty`
 FIGURES = ("trace", "cases", "density", "accuracy")
 
 
@@ -31,30 +31,29 @@ class Capability(Result):
     """Up to what case difficulty a classifier can be trusted.
 
     The capability (MLC) of a class is the difficulty at which its cases are as often right as
-    wrong. `mlc` is what a test finds on average over repeated tests; `between_tests` is how far a
-    single one strays from that, and `mlc_se` the same, but not less than what tests say of
-    themselves.
+    wrong. `mlc` is the mean over repeated tests; `between_tests` is their standard deviation, and
+    `mlc_se` the larger of that and the mean standard error of single tests.
 
-    `classes` has one row a class, which is its index, and `rule`: `mlc`, `mlc_se` and
-    `between_tests` as above; `cases_used` by a test on average, of the `cases` of that class among
-    the test cases, and as a `share` of all cases given; `seconds` that the traced test took, with
-    its predictions; the difficulty of the `hardest` test case; and of the test cases of the class
-    with difficulties up to the capability (`_below`) and beyond (`_above`) how many there are,
-    `cases_below`, the share that is right, `accuracy_below`, and its 95 % interval (Wilson),
-    `accuracy_below_low` and `accuracy_below_high`. `metrics` are those of all test cases; "auc" is
-    that of the classifier's scores, where it has any.
+    `classes` has one row per class, its index, and `rule`: `mlc`, `mlc_se` and `between_tests` as
+    above; `cases_used` by a test on average, out of the `cases` of that class among the test cases,
+    and as a `share` of all cases given; `seconds` that the traced test took, including predictions;
+    the difficulty of the `hardest` test case; and for test cases of the class up to the capability
+    (`_below`) and beyond (`_above`): their number `cases_below`, the share that is right,
+    `accuracy_below`, and its 95 % interval (Wilson), `accuracy_below_low` and
+    `accuracy_below_high`. `metrics` are those of all test cases; "auc" is that of the classifier's
+    scores, if it has any.
     """
 
     classes: pd.DataFrame
-    metrics: pd.DataFrame  # value, se, cases, seconds; one row a metric
-    trace: pd.DataFrame  # of one test a class and rule: step, case, difficulty, right, estimate, se
-    cases: pd.DataFrame  # one row a test case: class, cdi, difficulty, prediction, right
+    metrics: pd.DataFrame  # value, se, cases, seconds; one row per metric
+    trace: pd.DataFrame  # one test per class and rule: step, case, difficulty, right, estimate, se
+    cases: pd.DataFrame  # one row per test case: class, cdi, difficulty, prediction, right
     n_resamples: int
     notes: tuple[str, ...] = ()
 
     @property
     def meaning(self) -> str:
-        """What the first class' limit means, and how few cases it took."""
+        """Accuracy, the limits of the classes, and how many cases a test took."""
         first = self.classes.iloc[0]
         rows = self.classes[self.classes["rule"] == first["rule"]]
         limits = ", ".join(
@@ -65,18 +64,18 @@ class Capability(Result):
         n, right = len(self.cases), float(self.cases["right"].sum())
         low, high = wilson(np.array([right]), np.array([float(n)]), 0.95)
         return (
-            f"The classifier is right in {right / n:.1%} of {counted(n, 'case')} (95 % interval: "
+            f"The classifier is right on {right / n:.1%} of {counted(n, 'case')} (95 % interval: "
             f"{low[0]:.1%} to {high[0]:.1%}); up to these difficulties it is right more often than "
-            f"wrong: {limits}{more}. A test took {rows['cases_used'].mean():.0f} cases a class on "
-            "average."
+            f"wrong: {limits}{more}. A test took {rows['cases_used'].mean():.0f} cases per class "
+            "on average."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a class and rule."""
+        """One row per class and rule."""
         return self.classes.copy()
 
     def accuracy_by_difficulty(self) -> pd.DataFrame:
-        """class, difficulty (middle of a bin of 0.25), accuracy, low, high, n: should fall."""
+        """Accuracy by class and difficulty (bins of 0.25), with low, high and n; it should fall."""
         middle = np.floor(self.cases["difficulty"] / BIN + 0.5) * BIN
         grouped = self.cases.assign(difficulty=middle).groupby(["class", "difficulty"], sort=True)
         found = grouped["right"].agg(["mean", "sum", "size"]).reset_index()
@@ -124,7 +123,7 @@ class Capability(Result):
         chosen = self.classes["rule"].iloc[0] if rule is None else rule
         if chosen not in set(self.classes["rule"]):
             raise InputError(
-                f"rule is {rule!r}; measured were {', '.join(self.classes['rule'].unique())}."
+                f"rule is {rule!r}, but measured were {', '.join(self.classes['rule'].unique())}."
             )
         limits = self.classes.loc[self.classes["rule"] == chosen, ["mlc", "mlc_se"]]
         if kind == "trace":

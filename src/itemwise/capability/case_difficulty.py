@@ -1,7 +1,7 @@
 """CaseDifficulty: how much a case looks like each class, from its features alone (the CDI).
 
-After Kline and Lee's Machine Learning Capability: features are items, cases answer them, and the
-ability of a case on that scale says which class it looks like.
+After Kline and Lee (2023): features are items, cases are respondents, and the ability of a case on
+that scale says which class it looks like.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MODELS = ("auto", "2pl", "graded", "gpcm")
-MOST_LEVELS = 20  # of a feature; finer grades hold too few cases each
+MAX_LEVELS = 20  # of a feature; finer grades would hold too few cases
 VERSION = 1
 SCHEMA = "itemwise/case_difficulty"
-MOST_LABEL_BYTES = 4 * 10_000  # of a class's name
+MAX_LABEL_BYTES = 4 * 10_000  # of a class's name
 _KINDS = "iufbU"  # of labels that JSON can hold
 
 
 class Places(NamedTuple):
-    """Where cases stand on the scale."""
+    """Cases on the scale."""
 
     cdi: Floats  # (n_cases, n_classes)
     se: Floats
-    known: NDArray[np.bool_]  # (n_cases,), False where no feature of the scale is
+    known: NDArray[np.bool_]  # (n_cases,), False if all features of the scale are missing
     unseen: dict[str, dict[int, str]]  # feature -> case -> a category that no training case had
 
 
 class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Places cases on a scale from "looks like the other classes" to "looks like this class".
 
-    Features are coded as items, each turned so that higher grades go with the class; their 2PL or
-    graded model is calibrated on the training cases; the ability of a case, by maximum likelihood,
-    or the posterior mean where that does not exist (but not inside of cases that are less extreme),
-    is its case difficulty index (CDI), with mean 0 and deviation 1 over the training cases. New
-    cases need no label. Missing features are items that were never asked. Of two classes, the
-    second index is minus the first; of more, each class is held against the rest.
+    Features are coded as items, oriented so that higher grades go with the class, and a 2PL or
+    graded model is calibrated on the training cases. The ability of a case is its case difficulty
+    index (CDI), with mean 0 and standard deviation 1 over the training cases: the maximum
+    likelihood estimate or, if that is infinite, the posterior mean (but not inside less extreme
+    cases). New cases need no label. Missing features count as items that were not asked. With two
+    classes, the second index is minus the first; with more, each class is compared with the rest.
 
     After Kline and Lee (2023).
 
@@ -73,11 +73,11 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : the labels, (n_classes,)
-    coding_ : Coding of the features that tell cases apart
-    scales_ : a Scale for two classes, that of the second; else one a class
+    coding_ : Coding of the features that vary
+    scales_ : one Scale for two classes, that of the second; otherwise one per class
     calibrations_ : their calibrations of the items
-    directions_ : frame, how each item is turned for each class
-    notes_ : what a reader should know
+    directions_ : frame, the direction of each item for each class
+    notes_ : remarks on the fit
 
     Examples
     --------
@@ -104,8 +104,8 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(
-                f"All cases are of one class, {self.classes_.tolist()[0]!r}: 1 class tells "
-                "nothing of what separates classes. Give cases of at least two."
+                f"All cases are of one class, {self.classes_.tolist()[0]!r}: with 1 class "
+                "there is nothing to compare. Give cases of at least two classes."
             )
         self.notes_: list[str] = []
         grades = self._code_training(features)
@@ -124,22 +124,22 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.place(X).cdi
 
     def difficulty(self, X: Any, labels: Any) -> Floats:
-        """How hard each case is as a member of its class in `labels`: minus its index, (n_cases,).
+        """Difficulty of each case in its class of `labels`: minus its index, (n_cases,).
 
-        A case is hard when it looks like another class.
+        A case is hard if it looks like another class.
         """
         cdi = self.transform(X)
         found: Floats = -cdi[np.arange(len(cdi)), self.codes(labels, len(cdi))]
         return found
 
     def codes(self, labels: Any, n_cases: int) -> NDArray[np.intp]:
-        """Where each label stands in `classes_`; unknown ones are refused."""
+        """Position of each label in `classes_`; unknown labels are refused."""
         check_is_fitted(self)
         wanted = column_or_1d(labels)
         if len(wanted) != n_cases:
             raise InputError(
                 f"There are {counted(len(wanted), 'label')}, but {counted(n_cases, 'case')}. "
-                "Give one label a case."
+                "Give one label per case."
             )
         found = places_of(wanted, self.classes_)
         if (found < 0).any():
@@ -161,7 +161,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return pd.DataFrame(columns, index=X.index if isinstance(X, pd.DataFrame) else None)
 
     def place(self, X: Any) -> Places:
-        """Where each case stands, as arrays, and what of it the scale does not know."""
+        """Place each case on the scale; also returns which features and categories are unknown."""
         check_is_fitted(self)
         columns = self.coding_.columns(self._new_rows(X))
         grades = self.coding_.code_columns(columns)
@@ -182,10 +182,10 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def directions_(self) -> pd.DataFrame:
-        """One row an item: feature, rule, grades, and its direction for each class.
+        """One row per item: feature, rule, grades, and its direction for each class.
 
-        +1 where higher grades go with the class, -1 where lower ones do; 0 where, of several
-        classes, it lies in the middle, and grades count how close a case is to it.
+        +1 if higher grades go with the class, -1 if lower ones do; 0 if, with several classes, the
+        class is in the middle, and grades measure how close a case is to it.
         """
         check_is_fitted(self)
         found = self.coding_.to_frame()
@@ -196,7 +196,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted scale as JSON can hold it; `from_dict` reads it back."""
+        """Return the fitted scale as JSON values; `from_dict` reads it back."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         return {
@@ -215,13 +215,13 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> CaseDifficulty:
-        """The fitted scale that `to_dict` wrote."""
+        """Restore the fitted scale that `to_dict` wrote."""
         try:
             return _restored(cls, document)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(
-                f"This is no case difficulty as to_dict() writes it: {why.rstrip('.')}."
+                f"This is not a case difficulty that to_dict() wrote: {why.rstrip('.')}."
             ) from error
 
     def __sklearn_tags__(self) -> Any:
@@ -232,7 +232,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _check_settings(self) -> None:
-        whole_number(self.levels, "levels", 2, most=MOST_LEVELS)
+        whole_number(self.levels, "levels", 2, most=MAX_LEVELS)
         if self.model not in MODELS:
             raise InputError(f"model is {self.model!r}; choose one of {', '.join(MODELS)}.")
 
@@ -255,7 +255,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return _as_frame(cells, getattr(self, "feature_names_in_", None))
 
     def _code_training(self, features: pd.DataFrame) -> Floats:
-        """Grades of the training cases in the items that tell them apart; sets the coding."""
+        """Grades of the training cases in the items that vary; sets the coding."""
         coding = self._found_coding(features)
         grades = coding.code(features)
         lowest, highest = (
@@ -266,7 +266,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not telling.any():
             raise InputError(
                 f"All {counted(len(coding.items), 'coded feature')} are constant over the training "
-                "cases, so that none is harder than another. Give features that vary."
+                "cases, so no case is harder than another. Give features that vary."
             )
         if not telling.all():
             lost = [name for name, tells in zip(coding.names, telling, strict=True) if not tells]
@@ -295,7 +295,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [item.rule.top for item in self.coding_.items]
 
     def _note_scales(self) -> None:
-        """Say which items oppose the others, and where a scale had to be turned as a whole."""
+        """Note items that oppose the others, reversed scales, and missing convergence."""
         slopes = [one.model.parameters(one.coords)["discrimination"] for one in self.calibrations_]
         against = (np.array(slopes) < 0).any(axis=0)
         if against.any():
@@ -306,15 +306,15 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if any(scale.unit < 0 for scale in self.scales_):
             self.notes_.append(
-                "Items that are turned towards a class oppose each other, so that their common "
-                "scale was turned as a whole."
+                "Items oriented towards a class oppose each other, so their common scale was "
+                "reversed."
             )
         if not all(one.converged for one in self.calibrations_):
             self.notes_.append("The calibration of the features did not converge.")
 
 
 def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Where each label stands among the classes; -1 for one that is not there."""
+    """Position of each label among the classes; -1 if it is not there."""
     place = {label: k for k, label in enumerate(classes.tolist())}
     return np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.intp)
 
@@ -339,7 +339,7 @@ def _restored(cls: type[CaseDifficulty], document: Mapping[str, Any]) -> CaseDif
     labels = document["labels"]
     if labels != "text":
         kind = np.dtype(labels)
-        if kind.kind not in _KINDS or kind.itemsize > MOST_LABEL_BYTES:
+        if kind.kind not in _KINDS or kind.itemsize > MAX_LABEL_BYTES:
             raise ValueError(f"labels of type {labels!r:.20} cannot be read")
     new.classes_ = np.array(document["classes"], dtype=object if labels == "text" else labels)
     new.coding_ = coding

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import as_number, checked_share
 from itemwise.capability.case_difficulty import CaseDifficulty
-from itemwise.capability.class_tests import LEAST_SLOPE, UNKNOWN, SuccessCurve, learn_curve
+from itemwise.capability.class_tests import MIN_SLOPE, UNKNOWN, SuccessCurve, learn_curve
 from itemwise.capability.classifying import Classifier, index_of, is_fitted, rows_at
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.words import counted
 
 Positions = NDArray[np.intp]
-ASIDE = 0.3  # of the cases of a classifier that is fitted already: they show its success curve
+ASIDE = 0.3  # share of the cases from which the success curve of a fitted classifier is learned
 
 
 def split_by_difficulty(
@@ -31,10 +31,9 @@ def split_by_difficulty(
 ) -> tuple[Positions, Positions]:
     """Positions of training and test cases, both ascending, split in each bin of `cdi`.
 
-    `cdi` is (n_cases,). Bins are `width` wide, in deviations, and one is centred at zero. In each,
-    the share `test_size` goes to the test, rounded, but at least one case stays on either side; of
-    two cases each side gets one; a case alone in its bin is for training. With `labels`, cases of
-    each class have bins of their own.
+    `cdi` is (n_cases,). Bins are `width` standard deviations wide, and one is centred at zero. In
+    each bin the share `test_size` is for testing, rounded, with at least one case on either side; a
+    case alone in its bin is for training. With `labels`, each class is binned separately.
 
     >>> from itemwise.capability import split_by_difficulty
     >>> train, test = split_by_difficulty([0.0, 0.1, 2.0, -0.1, 0.05, 0.02])
@@ -50,7 +49,7 @@ def split_by_difficulty(
     if values.ndim != 1 or not np.isfinite(values).all():
         raise InputError(
             f"cdi has shape {values.shape} and {int((~np.isfinite(values)).sum())} values that "
-            "are not finite. Give one finite index a case, such as one column of transform(X)."
+            "are not finite. Give one finite index per case, such as one column of transform(X)."
         )
     draw = check_random_state(random_state)
     groups = _groups(np.floor(values / width + 0.5), labels)
@@ -65,14 +64,15 @@ def split_by_difficulty(
 
 
 def _groups(bins: NDArray[np.float64], labels: Any) -> Positions:
-    """A number for each bin, and within it for each class."""
+    """A number for each combination of bin and class."""
     _, found = np.unique(bins, return_inverse=True)
     if labels is None:
         return found
     named = np.asarray(labels)
     if named.shape != bins.shape:
         raise InputError(
-            f"labels has shape {named.shape}, but there are {len(bins):,} cases. Give one a case."
+            f"labels has shape {named.shape}, but there are {len(bins):,} cases. "
+            "Give one label per case."
         )
     names, codes = np.unique(named, return_inverse=True)
     return np.asarray(np.unique(found * len(names) + codes, return_inverse=True)[1])
@@ -99,7 +99,7 @@ class Cases:
 
     @property
     def difficulty(self) -> Floats:
-        """Of each case as a member of its class."""
+        """Difficulty of each case as a member of its class."""
         found: Floats = -self.cdi[np.arange(len(self.codes)), self.codes]
         return found
 
@@ -110,7 +110,7 @@ class Cases:
 
 
 class Prepared(NamedTuple):
-    """A classifier that can predict, the cases to test it on, and what is known beforehand."""
+    """A fitted classifier, the cases to test it on, and its success curves."""
 
     classifier: Classifier
     test: Cases
@@ -121,7 +121,7 @@ class Prepared(NamedTuple):
 def prepare(
     model: Classifier, cases: Cases, *, curved: bool, test_size: float, cv: int, seed: int
 ) -> Prepared:
-    """Part the cases, fit where that is needed, and learn the success curves where wanted."""
+    """Split the cases, fit the classifier if needed, and learn its success curves if wanted."""
     unknown = (UNKNOWN,) * len(model.classes)
     ready = is_fitted(model.model)
     if ready and not curved:
@@ -145,7 +145,7 @@ def prepare(
     if ready:
         notes.append(
             f"{counted(len(train), 'case')} were set aside to learn how success falls with "
-            f"difficulty; the tests and metrics are on the other {len(test):,}."
+            f"difficulty; tests and metrics use the other {len(test):,}."
         )
         return Prepared(model, cases.at(test), curves, notes)
     return Prepared(model.fitted(learning.X, learning.y), cases.at(test), curves, notes)
@@ -154,7 +154,7 @@ def prepare(
 def success_curves(
     cases: Cases, found: NDArray[np.intp] | None, n_classes: int
 ) -> tuple[SuccessCurve, ...]:
-    """The success curve of each class, from what was predicted of its cases."""
+    """The success curve of each class, from the predictions of its cases."""
     if found is None:
         return (UNKNOWN,) * n_classes
     members = [cases.codes == code for code in range(n_classes)]
@@ -164,19 +164,19 @@ def success_curves(
 
 
 def curve_notes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[str]:
-    """Where too little is known of how success falls with difficulty, or it does not fall."""
+    """Notes on classes whose success curve is unknown or does not fall."""
     pairs = list(zip(map(str, classes.tolist()), curves, strict=True))
     few = [name for name, curve in pairs if curve is UNKNOWN]
-    flat = [name for name, curve in pairs if curve.slope <= LEAST_SLOPE]
+    flat = [name for name, curve in pairs if curve.slope <= MIN_SLOPE]
     notes = []
     if few:
         notes.append(
             f"Too few cases to learn how success falls with difficulty in {', '.join(few)}: a "
-            "slope of 1 is taken for granted there."
+            "slope of 1 is assumed there."
         )
     if flat:
         notes.append(
-            f"Success does not fall with case difficulty in {', '.join(flat)}: the limit says "
+            f"Success does not fall with case difficulty in {', '.join(flat)}: the limit means "
             "little there, since other things make cases hard for this classifier."
         )
     return notes

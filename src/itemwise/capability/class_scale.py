@@ -1,4 +1,4 @@
-"""One class against the others: items turned towards it, calibrated, and cases placed on them."""
+"""The scale of one class against the others: oriented items, calibrated, and cases placed on it."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from itemwise.responses import Responses
 Bools: TypeAlias = NDArray[np.bool_]
 Turn: TypeAlias = tuple[int, ...]  # what becomes of each grade of an item, from 0
 
-CLEARLY = 0.05  # in correlation; a class lies in the middle of an item where that says so much more
-LEAST_UNIT = 1e-9
-MOST_REMEMBERED = 100_000  # patterns of responses
-MOST_NEIGHBOURS = 20_000  # patterns that are looked at for those without a finite estimate
+CLEARLY = 0.05  # gain in correlation for which an item counts closeness to a middle grade
+MIN_UNIT = 1e-9
+MAX_REMEMBERED = 100_000  # response patterns
+MAX_NEIGHBOURS = 20_000  # patterns tried for those without a finite estimate
 
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """Where cases stand between the other classes (low) and one class (high).
+    """A scale from the other classes (low) to one class (high).
 
-    Cases with the same grades stand at the same place, so that places are worked out once.
+    Cases with the same grades have the same index, which is computed once.
     """
 
     calibration: Calibration
     turns: tuple[Turn, ...]  # of each item
     mean: float = 0.0  # of the training cases' abilities
-    unit: float = 1.0  # their deviation; negative where the scale was turned as a whole
+    unit: float = 1.0  # their standard deviation; negative if the whole scale was reversed
     _known: dict[bytes, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @property
     def directions(self) -> list[int]:
-        """+1 where higher grades go with the class, -1 with the others; 0: it is in the middle."""
+        """+1 if higher grades go with the class, -1 if lower ones do; 0: middle grades do."""
         return [_direction(turn) for turn in self.turns]
 
     def responses(self, grades: Floats) -> Floats:
@@ -50,11 +50,11 @@ class Scale:
         return turned(grades, self.turns)
 
     def place(self, grades: Floats) -> tuple[Floats, Floats]:
-        """Index and standard error of each case, (n_cases,) each, in training deviations."""
+        """Index and standard error of each case, (n_cases,), in training standard deviations."""
         cells = self.responses(grades)
         coded = np.where(np.isnan(cells), -1, cells).astype(np.int8)
         keys = [row.tobytes() for row in coded]
-        known = self._known if len(self._known) < MOST_REMEMBERED else {}
+        known = self._known if len(self._known) < MAX_REMEMBERED else {}
         new = {key: k for k, key in enumerate(keys) if key not in known}
         if new:
             tops = [max(turn) for turn in self.turns]
@@ -64,7 +64,7 @@ class Scale:
         return (found[:, 0] - self.mean) / self.unit, found[:, 1] / abs(self.unit)
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON can hold."""
+        """Return the scale as JSON values."""
         return {
             "calibration": document_of(self.calibration),
             "turns": [list(turn) for turn in self.turns],
@@ -74,7 +74,7 @@ class Scale:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], tops: Sequence[int]) -> Scale:
-        """What `to_dict` wrote, for items whose highest grades are `tops`."""
+        """Restore what `to_dict` wrote, for items whose highest grades are `tops`."""
         calibration = calibration_from(document["calibration"])
         turns = tuple(tuple(map(int, turn)) for turn in document["turns"])
         mean, unit = float(document["mean"]), float(document["unit"])
@@ -82,7 +82,7 @@ class Scale:
             len(turn) == top + 1 and set(turn) == set(range(max(turn) + 1))
             for turn, top in zip(turns, tops, strict=True)
         )
-        if not fits or not np.isfinite([mean, unit]).all() or abs(unit) < LEAST_UNIT:
+        if not fits or not np.isfinite([mean, unit]).all() or abs(unit) < MIN_UNIT:
             raise ValueError("items, turns and calibration do not fit each other")
         return cls(calibration, turns, mean, unit)
 
@@ -108,15 +108,15 @@ def learn_scale(
     kind = "binary" if max(map(max, turns)) == 1 else "graded"
     chosen = ("2pl" if kind == "binary" else "graded") if model == "auto" else model
     calibration = calibrate(Responses(cells, items=names, kind=kind), chosen)
-    # Without the training cases, and with plain numbers, so that a scale can be copied and sent.
+    # Without the training cases, so that a scale can be copied and sent.
     known = KnownCovariances(calibration.uncertainty.covariances)
     scale = Scale(replace(calibration, uncertainty=known, responses=None), turns)
     ability, _ = scale.place(grades)
     unit = float(ability.std())
-    if unit < LEAST_UNIT:
+    if unit < MIN_UNIT:
         raise InputError(
-            "All training cases stand at one place of the scale: their features are equal after "
-            "coding, or missing. Give more features, or more levels."
+            "All training cases have the same index: their features are equal after coding, or "
+            "missing. Give more features, or more levels."
         )
     if ability[member].mean() < ability[~member].mean():
         unit = -unit
@@ -124,7 +124,7 @@ def learn_scale(
 
 
 def turned(grades: Floats, turns: Sequence[Turn]) -> Floats:
-    """Grades after their turns; NaN stays."""
+    """Grades after orientation; NaN stays."""
     found = np.full(grades.shape, np.nan)
     for k, turn in enumerate(turns):
         seen = ~np.isnan(grades[:, k])
@@ -135,10 +135,10 @@ def turned(grades: Floats, turns: Sequence[Turn]) -> Floats:
 def abilities(
     calibration: Calibration, responses: Floats, tops: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """Ability and standard error by maximum likelihood, the posterior's where that has none.
+    """Ability and standard error by maximum likelihood, or by the posterior if that is infinite.
 
-    The posterior is drawn towards the middle, so that a case that is extreme in all it shows would
-    stand inside of those that are less so: it stands at least as far out as they do.
+    The posterior mean is shrunk, so the most extreme cases could end up inside less extreme ones;
+    they are placed at least as far out as these.
     """
     ability, se, none = _likely(calibration, responses)
     if none.any():
@@ -155,15 +155,15 @@ def abilities(
 def _less_extreme(
     calibration: Calibration, responses: Floats, side: Floats, tops: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """The farthest estimate among patterns one grade less extreme, and its error; NaN for none.
+    """The farthest estimate among patterns one grade less extreme, and its error; NaN if none.
 
-    Neighbours that have no finite estimate either are asked for their own neighbours.
+    For neighbours without a finite estimate, their own neighbours are tried.
     """
     slope = calibration.model.parameters(calibration.coords)["discrimination"]
     found, error = np.full(len(side), np.nan), np.full(len(side), np.nan)
     owner = np.flatnonzero(side)
     rows = responses[owner]
-    while 0 < len(rows) <= MOST_NEIGHBOURS:
+    while 0 < len(rows) <= MAX_NEIGHBOURS:
         owner, rows = _neighbours(owner, rows, -side[owner, None] * np.sign(slope), tops)
         if not len(rows):
             break
@@ -180,7 +180,7 @@ def _less_extreme(
 def _neighbours(
     owner: NDArray[np.intp], rows: Floats, steps: Floats, tops: Sequence[int]
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Each row with one of its grades moved by its step, where there is such a grade."""
+    """Each row with one of its grades moved by its step, if there is such a grade."""
     moved = rows + steps
     row, item = np.nonzero((steps != 0) & (moved >= 0) & (moved <= np.asarray(tops)))
     found = rows[row]
@@ -191,7 +191,7 @@ def _neighbours(
 
 
 def _likely(calibration: Calibration, responses: Floats) -> tuple[Floats, Floats, Bools]:
-    """Maximum likelihood: ability, standard error, and where there is no finite one."""
+    """Maximum likelihood: ability, standard error, and whether there is no finite one."""
     found = calibration.score(_table(calibration, responses), "ml")
     ability, se, none = (found[name].to_numpy(copy=True) for name in ("ability", "se", "at_bound"))
     return ability, se, none
@@ -202,7 +202,7 @@ def _table(calibration: Calibration, responses: Floats) -> Responses:
 
 
 def _turn(grades: Floats, member: NDArray[np.bool_], top: int, *, middles: bool) -> Turn:
-    """Upwards, downwards, or around the grade where the class is most at home."""
+    """Orient an item upwards, downwards, or around the grade most typical of the class."""
     up, down = tuple(range(top + 1)), tuple(range(top, -1, -1))
     seen = ~np.isnan(grades)
     if not seen.any():
@@ -220,7 +220,7 @@ def _turn(grades: Floats, member: NDArray[np.bool_], top: int, *, middles: bool)
 
 
 def _agreement(grades: NDArray[np.intp], member: Floats, turn: Turn) -> float:
-    """Correlation of turned grades with membership; 0 where one of them is constant."""
+    """Correlation of oriented grades with membership; 0 if one of them is constant."""
     cells = np.array(turn, dtype=np.float64)[grades]
     if np.ptp(cells) == 0 or np.ptp(member) == 0:
         return 0.0

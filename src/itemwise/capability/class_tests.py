@@ -34,87 +34,87 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MIN_FOR_CURVE = 10  # cases of a class
-LEAST_SLOPE, MOST_SLOPE = 0.25, 20.0
-LEAST_CHANCE = 0.05  # of falling at all, below which success is taken not to fall
-FARTHEST = 6.0  # deviations from the mean of the index, beyond which no middle is believed
-OTHERWISE = 0.25  # deviation by which the middle of another classifier, on other cases, may differ
+MIN_SLOPE, MAX_SLOPE = 0.25, 20.0
+MIN_CHANCE = 0.05  # probability of falling, below which success is taken not to fall
+FARTHEST = 6.0  # largest middle of a curve, in standard deviations of the index
+OTHER_SD = 0.25  # of the middle between classifiers trained on different cases
 RULES = ("information", "steps")
 MIN_CASES = 5  # before the standard error may end a test
 
 
 @dataclass(frozen=True)
 class SuccessCurve:
-    """P(right) = σ(slope (middle - difficulty)), and how far the true middle may lie from it.
+    """P(right) = σ(slope (middle - difficulty)), with the standard deviation of the middle.
 
-    As a prior of a test, `middle` and `deviation` say where the capability is expected.
+    As the prior of a test, `middle` and `sd` say where the capability is expected.
     """
 
     slope: float = 1.0
     middle: float = 0.0
-    deviation: float = 1.0
-    n_cases: int = 0  # from which it was learnt
+    sd: float = 1.0
+    n_cases: int = 0  # from which it was learned
 
     def __post_init__(self) -> None:
-        numbers = np.array([self.slope, self.middle, self.deviation], dtype=np.float64)
-        if not (np.isfinite(numbers).all() and self.slope > 0 and self.deviation > 0):
+        numbers = np.array([self.slope, self.middle, self.sd], dtype=np.float64)
+        if not (np.isfinite(numbers).all() and self.slope > 0 and self.sd > 0):
             raise InputError(
-                f"A success curve has slope {self.slope}, middle {self.middle} and deviation "
-                f"{self.deviation}; give finite numbers, slope and deviation above 0."
+                f"A success curve has slope {self.slope}, middle {self.middle} and sd "
+                f"{self.sd}; give finite numbers, slope and sd above 0."
             )
 
 
-UNKNOWN = SuccessCurve()  # the slope that the step rule takes for granted, and a wide prior
+UNKNOWN = SuccessCurve()  # the slope that the step rule assumes, and a wide prior
 
 
 def learn_curve(difficulty: Floats, right: NDArray[np.bool_]) -> SuccessCurve:
-    """The curve of cases (n_cases,) that the classifier did not learn from; else `UNKNOWN`.
+    """Learn the curve from cases (n_cases,) held out of training; `UNKNOWN` if they are too few.
 
-    Middle and slope are means over the falling curves that the cases leave possible; the deviation
-    is theirs and that of another classifier. Where hardly any of them falls, the slope is the
-    least, so that single cases tell little.
+    Middle and slope are posterior means over falling curves; the standard deviation includes that
+    between classifiers. If hardly any curve falls, the slope is the smallest, so that single cases
+    are hardly informative.
     """
     if len(difficulty) < MIN_FOR_CURVE or np.ptp(difficulty) == 0:
         return UNKNOWN
     found = curves_of(points(difficulty, right.astype(np.float64)), 0.0)
-    falls = found.slope > LEAST_SLOPE
-    if found.weight[falls].sum() < LEAST_CHANCE:
-        return SuccessCurve(LEAST_SLOPE, 0.0, FARTHEST / 3, len(difficulty))
+    falls = found.slope > MIN_SLOPE
+    if found.weight[falls].sum() < MIN_CHANCE:
+        return SuccessCurve(MIN_SLOPE, 0.0, FARTHEST / 3, len(difficulty))
     weight = found.weight[falls] / found.weight[falls].sum()
-    slope = np.minimum(found.slope[falls], MOST_SLOPE)
+    slope = np.minimum(found.slope[falls], MAX_SLOPE)
     middles = np.clip(found.intercept[falls] / found.slope[falls], -FARTHEST, FARTHEST)
     middle = float(weight @ middles)
     spread = float(np.sqrt(weight @ (middles - middle) ** 2))
     return SuccessCurve(
-        float(weight @ slope), middle, float(np.hypot(spread, OTHERWISE)), len(difficulty)
+        float(weight @ slope), middle, float(np.hypot(spread, OTHER_SD)), len(difficulty)
     )
 
 
 @dataclass(frozen=True, eq=False)
 class ClassTests:
-    """What repeated tests on the cases of one class found; the first is traced."""
+    """Results of repeated tests on the cases of one class; the first is traced."""
 
     rule: str
     estimates: Floats  # (n_resamples,), as errors and used
-    errors: Floats  # each test's own standard error
+    errors: Floats  # the standard error of each test
     used: NDArray[np.int64]
-    trace: pd.DataFrame  # step, case (its place), difficulty, right, estimate, se
-    seconds: float  # of the traced test, with the predictions it asked for
+    trace: pd.DataFrame  # step, case (its position), difficulty, right, estimate, se
+    seconds: float  # of the traced test, including its predictions
 
     @property
     def mlc(self) -> float:
-        """What a test finds, on average."""
+        """The mean estimate of the tests."""
         return float(self.estimates.mean())
 
     @property
     def between(self) -> float:
-        """How far single tests stray from each other; NaN for one alone."""
+        """Standard deviation between tests; NaN for a single test."""
         return float(self.estimates.std(ddof=1)) if len(self.estimates) > 1 else np.nan
 
     @property
     def mlc_se(self) -> float:
-        """Deviation between tests, but not less than what they say of themselves.
+        """The larger of the standard deviation between tests and their mean standard error.
 
-        Where all cases are right, tests agree with each other, and yet little is known.
+        If all cases are right, tests agree with each other, yet little is known.
         """
         return float(np.nanmax([self.between, self.errors.mean()]))
 
@@ -131,11 +131,11 @@ def run_class_tests(
     random_state: int = 0,
     ask: Callable[[int], bool] | None = None,
 ) -> ClassTests:
-    """Ask for cases of one class, of known `difficulty` (n_cases,), until the capability is known.
+    """Test a classifier on the cases of one class, of known `difficulty` (n_cases,).
 
-    `right` says which of them the classifier gets right; `ask` asks it for one, where the time of
-    a test counts. "information" follows the success `curve` from its prior to a standard error or
-    a budget; "steps" is the published rule, which neither knows.
+    `right` says which of them the classifier gets right; `ask` predicts one, if the time of a test
+    matters. The rule "information" starts from the prior of the success `curve` and stops at
+    `max_se` or after `budget` cases; "steps" is the published rule, which uses neither.
     """
     test = class_test(
         difficulty,
@@ -160,9 +160,9 @@ def run_class_tests(
 def _repeated(
     test: AdaptiveTest, right: NDArray[np.bool_], n_resamples: int
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Estimate, standard error and length of tests that differ in what is drawn by lot.
+    """Estimate, standard error and length of tests that differ in their random choices.
 
-    The first is the one that a session traces.
+    The first is the traced one.
     """
     cells = np.broadcast_to(right.astype(np.int8), (n_resamples, len(right)))
     found = simulate_adaptive(
@@ -187,7 +187,7 @@ def class_test(
     budget: int,
     random_state: int,
 ) -> AdaptiveTest:
-    """The test itself, by its rule."""
+    """Return the adaptive test of a rule."""
     if rule == "steps":
         return AdaptiveTest(
             _bank(difficulty, UNKNOWN),
@@ -210,7 +210,7 @@ def class_test(
 
 
 def _bank(difficulty: Floats, curve: SuccessCurve) -> Calibration:
-    """Cases as items, named by their place."""
+    """Cases as items, named by their position."""
     model = TwoPL()
     parameters = {
         "discrimination": np.full(len(difficulty), curve.slope),
@@ -220,7 +220,7 @@ def _bank(difficulty: Floats, curve: SuccessCurve) -> Calibration:
         model,
         model.from_parameters(parameters),
         [str(k) for k in range(len(difficulty))],
-        population=NormalPopulation(curve.middle, curve.deviation),
+        population=NormalPopulation(curve.middle, curve.sd),
     )
 
 

@@ -1,4 +1,4 @@
-"""A classifier whose mistakes are told apart from its failures."""
+"""A classifier with known classes; what it raises becomes an error with a sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCORES = ("predict_proba", "decision_function")  # the first that a classifier h
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """A classifier of known classes, which fails with a sentence."""
+    """A classifier of known classes; its failures become InputError."""
 
     model: Any
     classes: NDArray[Any]
@@ -32,7 +32,7 @@ class Classifier:
 
     @property
     def name(self) -> str:
-        """That of its class."""
+        """The name of its Python class."""
         return type(self.model).__name__
 
     def fitted(self, X: Any, y: Any) -> Classifier:
@@ -41,11 +41,11 @@ class Classifier:
 
         try:
             return replace(self, model=clone(self.model).fit(X, y))
-        except Exception as error:  # whatever it raises is the classifier's, not ours
+        except Exception as error:  # a classifier may raise anything
             raise InputError(failure(self.model, "learn", error)) from error
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """The place of each prediction in the classes, (n_cases,)."""
+        """The position of each prediction in the classes, (n_cases,)."""
         from sklearn.utils.validation import _num_samples
 
         try:
@@ -55,10 +55,7 @@ class Classifier:
         return self._places(found, _num_samples(X))
 
     def scores(self, X: Any) -> Floats | None:
-        """How much each case looks like each class, (n_cases, n_classes); None where unknown.
-
-        Probabilities, or else what `decision_function` says.
-        """
+        """Probabilities or decision values, (n_cases, n_classes); None if it has neither."""
         say = next((one for one in SCORES if hasattr(self.model, one)), None)
         labels = getattr(self.model, "classes_", None)
         if say is None or labels is None:
@@ -77,7 +74,7 @@ class Classifier:
     def out_of_fold(
         self, X: Any, y: Any, codes: NDArray[np.intp], cv: int, seed: int
     ) -> NDArray[np.intp] | None:
-        """What copies say of cases that they did not learn from; None where a class has but one."""
+        """Cross-validated predictions; None if a class has only one case."""
         from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
         smallest = int(np.bincount(codes, minlength=len(self.classes)).min())
@@ -94,7 +91,7 @@ class Classifier:
         if found.shape != (n_cases,):
             raise InputError(
                 f"{self.name} predicted an array of shape {found.shape} for {n_cases:,} cases. "
-                "It should give one class a case."
+                "It should give one class per case."
             )
         places = places_of(found, self.classes)
         if (places < 0).any():
@@ -107,7 +104,7 @@ class Classifier:
 
 
 def failure(model: Any, what: str, error: Exception) -> str:
-    """What a classifier failed to do, in sentences."""
+    """Say what a classifier failed to do."""
     reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
     return (
         f"{type(model).__name__} failed to {what}: {type(error).__name__}: "
@@ -116,7 +113,7 @@ def failure(model: Any, what: str, error: Exception) -> str:
 
 
 def is_fitted(classifier: Any) -> bool:
-    """Whether it can predict already; what has no fit is taken to be ready."""
+    """Whether a classifier is fitted; one without fit counts as fitted."""
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -137,7 +134,7 @@ def rows_at(X: Any, places: NDArray[np.intp]) -> Any:
 
 
 def index_of(X: Any) -> Any:
-    """The index of a frame; None for what has no names."""
+    """The index of a frame; None for other tables."""
     import pandas as pd
 
     return X.index if isinstance(X, pd.DataFrame) else None

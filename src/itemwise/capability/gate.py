@@ -1,4 +1,4 @@
-"""CapabilityGate: the model decides the cases it is capable of, and people decide the others."""
+"""CapabilityGate: the model decides the cases it is capable of, people decide the others."""
 
 from __future__ import annotations
 
@@ -55,49 +55,49 @@ if TYPE_CHECKING:
     from itemwise.capability.gate_comparison import GateComparison
     from itemwise.capability.risk import RiskCoverage
 
-FOLDS = 5  # out of which it is learnt how success falls with difficulty
+FOLDS = 5  # to learn how success falls with difficulty
 
 
 class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that knows its limit: harder cases are handed to a person.
+    """A classifier that knows its limit: harder cases go to a person.
 
-    A part of the cases is held out of training. On it, an adaptive test finds the difficulty up
-    to which the model gets more cases of a class right than wrong, class by class (its capability).
-    Of a new case only the predicted class is known, and the limit of that one counts: where a class
-    is rare, most cases predicted as such may be of another, and `notes_` says if they were. With
-    `target_accuracy`, the largest share of cases is found instead of which the model gets at least
-    so many right, with probability 1 - `alpha` whatever the model, for cases from the same source.
-    `compare` shows whether the difficulty of cases serves better than the model's own confidence.
+    Part of the cases is held out of training. On it, an adaptive test finds for each class the
+    difficulty up to which the model is right more often than wrong (its capability). For a new case
+    only the predicted class is known, and its limit is used: if a class is rare, most cases
+    predicted as such may belong to another, and `notes_` says if they did. With `target_accuracy`,
+    the gate instead accepts the largest share of cases on which the model reaches that accuracy,
+    with probability 1 - `alpha` for any model, for cases from the same source. `compare` shows
+    whether case difficulty works better than the model's own confidence.
 
-    After Kline and Lee (2023); the target is held by learn then test (Angelopoulos et al., 2021).
+    After Kline and Lee (2023); the target uses learn then test (Angelopoulos et al., 2021).
 
     Parameters
     ----------
     estimator : scikit-learn classifier
-        Of which a copy is fitted; by default a logistic regression on scaled columns, gaps filled.
+        A copy is fitted; by default a logistic regression on scaled columns.
     target_accuracy : float or None
-        Share of accepted cases that should be right; None takes the capability as the limit.
+        Share of accepted cases that should be right; None uses the capability as the limit.
     alpha : float
-        How likely the target may be missed.
+        Probability of missing the target.
     case_difficulty : CaseDifficulty or None
-        How cases are placed on the scale of difficulty, not yet fitted.
+        The scale of case difficulty, not fitted.
     rule : str
-        Of the adaptive test: "information", or "steps", the published one.
+        Rule of the adaptive test: "information", or "steps", the published one.
     test_size : float
-        Share of the cases that is held out.
+        Share of the cases to hold out.
     random_state : int, RandomState or None
-        Of the split and of the tests.
+        Seed of the split and of the tests.
 
     Attributes
     ----------
     classes_ : the labels, (n_classes,)
     estimator_ : the fitted classifier
     case_difficulty_ : the fitted scale of case difficulty
-    capability_ : frame, one row a class: limit, limit_se, and of the held-out cases predicted as
-        such how many were accepted and how many of those were right
+    capability_ : frame, one row per class: limit, limit_se, and of the held-out cases predicted as
+        such the number accepted and their accuracy
     acceptance_ : what the target accepts of the held-out cases; None without a target
     kinds_ : whether each feature is a "number" or a "text"
-    notes_ : what a reader should know
+    notes_ : remarks on the fit
 
     Examples
     --------
@@ -136,7 +136,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if len(self.classes_) < 2:
             raise InputError(
                 f"All cases are of one class, {self.classes_.tolist()[0]!r}: with 1 class there "
-                "is nothing to decide. Give cases of at least two."
+                "is nothing to decide. Give cases of at least two classes."
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         train, held = self._parted(X, y, codes, seed)
@@ -147,7 +147,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class that the model predicts of each case, whoever is to decide it."""
+        """The class that the model predicts for each case, whoever decides it."""
         check_is_fitted(self)
         return np.asarray(self.classes_[self._predicted(self._new_rows(X))])
 
@@ -158,17 +158,17 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return np.asarray(self.estimator_.predict_proba(self._new_rows(X)))
 
     def decide(self, X: Any) -> pd.DataFrame:
-        """Model or person: one row a case, with the index of `X`.
+        """Model or person: one row per case, with the index of `X`.
 
-        `prediction` is the model's; `decision` "model" or "person"; `cdi` how much the case looks
-        like the predicted class, with its standard error; `difficulty` the opposite; `limit` the
-        predicted class's; `reason` a sentence.
+        `prediction` is the model's; `decision` is "model" or "person"; `cdi` says how much the case
+        looks like the predicted class, with `cdi_se`; `difficulty` is -cdi; `limit` is that of the
+        predicted class; `reason` is a sentence.
         """
         found = self.decisions(X)
         return decision_frame(found, self.classes_, index_of(X), self.target_accuracy)
 
     def decisions(self, X: Any) -> Decisions:
-        """What `decide` says, as arrays without sentences."""
+        """Return the decisions as arrays, without sentences."""
         check_is_fitted(self)
         rows = self._new_rows(X)
         codes = self._predicted(rows)
@@ -187,18 +187,18 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return explain(self, self._new_rows(X), index_of(X))
 
     def risk_coverage(self, X: Any, y: Any) -> RiskCoverage:
-        """Accuracy of the cases trusted most against how many they are, on cases not seen before.
+        """Accuracy against coverage on new labelled cases.
 
-        By their difficulty ("gate") and by the model's own confidence ("probability").
+        By case difficulty ("gate") and by the model's own confidence ("probability").
         """
         from itemwise.capability.gate_comparison import gate_curves
 
         return gate_curves(self, *self._judged(X, y))
 
     def compare(self, X: Any, y: Any) -> GateComparison:
-        """The gate beside a threshold on probability and conformal selection, on new cases.
+        """Compare the gate with a threshold on probability and conformal selection, on new cases.
 
-        Each at its own limit, where a target was asked for, and all at the gate's coverage.
+        Each at its own limit, if there is a target accuracy, and all at the gate's coverage.
         """
         from itemwise.capability.gate_comparison import compare_gate
 
@@ -226,9 +226,9 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return tags
 
     def check_settings(self) -> None:
-        """Refuse settings that make no sense, naming the one."""
+        """Refuse invalid settings, naming the argument."""
         if self.estimator is not None:
-            Classifier(self.estimator, np.empty(0))  # refuses what is no classifier
+            Classifier(self.estimator, np.empty(0))  # refuses anything but a classifier
         checked_share(self.alpha, "alpha", 0.05)
         checked_share(self.test_size, "test_size", 0.3)
         if self.target_accuracy is not None:
@@ -242,7 +242,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             )
 
     def _training_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        """Cases and classes as they are learnt from; sets the features."""
+        """Training cases and classes in one form; sets the features."""
         import pandas as pd
 
         if isinstance(X, pd.DataFrame):
@@ -265,7 +265,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return X, np.asarray(y)
 
     def _new_rows(self, X: Any) -> Any:
-        """Cases as the model knows them: a frame by its names, or an array."""
+        """New cases in the form of the training cases: a frame with its columns, or an array."""
         import pandas as pd
 
         if isinstance(X, pd.DataFrame) and (self.features_.named or self.features_.knows(X)):
@@ -283,17 +283,17 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
 
     def _parted(self, X: Any, y: Any, codes: Codes, seed: int) -> tuple[Positions, Positions]:
-        """Training and held-out cases; fits the scale.
+        """Positions of training and held-out cases; fits the scale.
 
-        A promise is one for cases that neither model nor scale have seen, so that with a target
-        the held-out part is drawn by class alone, and the scale learnt without it.
+        A guarantee needs cases that neither model nor scale have seen. So with a target, cases are
+        held out by class alone, and the scale is fitted without them.
         """
         made = CaseDifficulty() if self.case_difficulty is None else clone(self.case_difficulty)
         share = {"test_size": self.test_size, "random_state": seed}
         by_class = split_by_difficulty(np.zeros(len(codes)), labels=codes, **share)
         if not len(by_class[1]):
             raise InputError(
-                "Every class has but one case, so that none can be held out to find a limit. "
+                "Every class has only one case, so none can be held out to find a limit. "
                 "Give more cases."
             )
         if self.target_accuracy is not None:
@@ -302,12 +302,12 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.case_difficulty_ = made.fit(X, y)
         hard = self.case_difficulty_.difficulty(X, y)
         parts = split_by_difficulty(hard, labels=codes, **share)
-        return parts if len(parts[1]) else by_class  # of few cases, each may be alone in its bin
+        return parts if len(parts[1]) else by_class  # with few cases, each may be alone in its bin
 
     def _find_limits(
         self, X: Any, y: Any, codes: Codes, parts: tuple[Positions, Positions], seed: int
     ) -> None:
-        """Set the limits and what is reported of them."""
+        """Set the limits, and the attributes that describe them."""
         train, held = parts
         scale = self.case_difficulty_
         known = scale.place(rows_at(X, held)).known
@@ -350,7 +350,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         ]
 
     def _out_of_fold(self, learning: Cases, seed: int) -> Codes | None:
-        """What copies of the model predict of training cases they have not seen, where needed."""
+        """Cross-validated predictions of the training cases, if they are needed."""
         if self.target_accuracy is None and self.rule != "information":
             return None
         made = default_model(learning.X) if self.estimator is None else self.estimator
@@ -361,7 +361,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return Classifier(self.estimator_, self.classes_).predict(rows)
 
     def _judged(self, X: Any, y: Any) -> tuple[Any, Decisions, Bools]:
-        """New cases, what the gate says of them, and whether the model is right."""
+        """New cases, the decisions of the gate, and whether the model is right."""
         found = self.decisions(X)
         true = self.case_difficulty_.codes(y, len(found.codes))
         return self._new_rows(X), found, found.codes == true

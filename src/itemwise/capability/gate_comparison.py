@@ -1,7 +1,7 @@
-"""What else could choose the cases of a model: its own confidence, by threshold or conformally.
+"""The gate compared with the model's own confidence: a threshold, or conformal selection.
 
 Conformal selection is that of Jin and Candès (2023): a p-value for each case that the model is
-wrong, then as many cases as the rate of errors allows (Benjamini and Hochberg, 1995).
+wrong, then as many cases as the error rate allows (Benjamini and Hochberg, 1995).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 GATE, PROBABILITY, CONFORMAL = "gate", "probability", "conformal selection"
 OWN, EQUAL = "its own limit", "the gate's coverage"
-CHANCE = 0.05
-CLOSE = 1e-9  # among equal p-values, surer cases come first
+ALPHA = 0.05
+CLOSE = 1e-9  # breaks ties of p-values in favour of higher confidence
 
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """What held-out cases tell of the model's own confidence; nothing where it has none."""
+    """Thresholds on the model's own confidence, learned from held-out cases."""
 
-    threshold: float  # of the confidence, with the promise of the gate; NaN without a target
+    threshold: float  # on the confidence, with the guarantee of the gate; NaN without a target
     wrong: tuple[Floats, ...]  # confidence in wrong cases predicted as each class, ascending
     held_out: tuple[int, ...]  # cases predicted as each class
 
@@ -51,7 +51,7 @@ class Rivals:
         target: float | None,
         alpha: float,
     ) -> Rivals | None:
-        """From the confidence in held-out cases (n_cases,), and whether the model is right."""
+        """Learn from the confidence in held-out cases (n_cases,); None if the model has none."""
         if sure is None:
             return None
         edge = np.nan
@@ -62,7 +62,7 @@ class Rivals:
         return cls(edge, wrong, tuple(int(own.sum()) for own in members))
 
     def p_values(self, sure: Floats, predicted: Codes) -> Floats:
-        """How likely a case is wrong that the model is so sure of, among those of its class."""
+        """Conformal p-values that cases are wrong, by predicted class."""
         found = np.ones(len(sure))
         for code, wrong in enumerate(self.wrong):
             own = predicted == code
@@ -73,10 +73,10 @@ class Rivals:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GateComparison(Result):
-    """Whether the gate chooses better than the model's own confidence does.
+    """Whether the gate chooses better than the model's own confidence.
 
-    Rows of `frame`: each method at its own limit, where a target was asked for, and at the gate's
-    coverage; `p` says how likely errors differ as much from the gate's by chance alone.
+    Rows of `frame`: each method at its own limit, if there is a target accuracy, and at the gate's
+    coverage; `p` is the p-value of the difference in errors from the gate.
     """
 
     frame: pd.DataFrame
@@ -85,40 +85,40 @@ class GateComparison(Result):
 
     @property
     def meaning(self) -> str:
-        """Who is right more often at the same share of cases, and whether that is chance."""
+        """Which method is right more often at equal coverage, and whether that is significant."""
         equal = self.frame[self.frame["at"] == EQUAL].set_index("method")
         gate: Any = equal.loc[GATE]
         if not gate["accepted"]:
-            return "The gate accepts none of these cases, so that there is nothing to compare."
+            return "The gate accepts none of these cases, so there is nothing to compare."
         said = (
             f"The gate leaves {gate['coverage']:.1%} of {counted(int(gate['cases']), 'case')} to "
-            f"the model, which is right in {gate['accuracy']:.1%} of them"
+            f"the model, which is right on {gate['accuracy']:.1%} of them"
         )
         if PROBABILITY not in equal.index:
             return f"{said}; the model has no confidence to compare it with."
         rival = equal.loc[PROBABILITY]
         return (
-            f"{said}; of as many that it is surest of, in {rival['accuracy']:.1%}: "
+            f"{said}; on as many that it is most certain of, {rival['accuracy']:.1%}: "
             f"{_verdict(gate, rival)}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a method and place: accepted cases, coverage, accuracy and its 95 % interval."""
+        """One row per method and limit: accepted cases, coverage, accuracy, 95 % interval."""
         return self.frame.copy()
 
     def plot(self, **kw: Any) -> Display:
-        """Accuracy against coverage by each method, and where the methods stand at work."""
+        """Accuracy against coverage of each method, with their operating points."""
         return self.curves.plot(**kw)
 
 
 def confidence(estimator: Any, rows: Any) -> Floats | None:
-    """How sure a classifier is of its own prediction, (n_cases,); None where it cannot say."""
+    """Confidence of a classifier in its own predictions, (n_cases,); None if it has none."""
     say = next((one for one in SCORES if hasattr(estimator, one)), None)
     if say is None:
         return None
     try:
         said = np.asarray(getattr(estimator, say)(rows), dtype=np.float64)
-    except Exception as error:  # whatever it raises is the classifier's, not ours
+    except Exception as error:  # a classifier may raise anything
         raise InputError(failure(estimator, f"say how sure it is ({say})", error)) from error
     if said.ndim == 1:
         found = np.abs(said)
@@ -128,7 +128,7 @@ def confidence(estimator: Any, rows: Any) -> Floats | None:
 
 
 def gate_curves(gate: CapabilityGate, rows: Any, found: Decisions, right: Bools) -> RiskCoverage:
-    """Curves of the gate and of the model's confidence, and where both stand at work."""
+    """Curves of the gate and of the model's confidence, with their operating points."""
     import pandas as pd
 
     scores = {GATE: gate.limits_.trust(found.codes, found.difficulty)}
@@ -144,7 +144,7 @@ def gate_curves(gate: CapabilityGate, rows: Any, found: Decisions, right: Bools)
 
 
 def compare_gate(gate: CapabilityGate, rows: Any, found: Decisions, right: Bools) -> GateComparison:
-    """All methods at their own limits and at the gate's coverage."""
+    """Compare all methods at their own limits and at the gate's coverage."""
     import pandas as pd
 
     wanted = gate.target_accuracy
@@ -166,7 +166,7 @@ def compare_gate(gate: CapabilityGate, rows: Any, found: Decisions, right: Bools
 
 
 def selected(p: Floats, rate: float) -> Bools:
-    """The cases whose p-values pass at this rate of errors (Benjamini and Hochberg)."""
+    """Cases whose p-values pass at this error rate (Benjamini and Hochberg)."""
     order = np.argsort(p, kind="stable")
     passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(p) + 1) / len(p))
     chosen = np.zeros(len(p), dtype=bool)
@@ -181,11 +181,11 @@ class _Confidence(NamedTuple):
 
 
 def _confidence(gate: CapabilityGate, rows: Any) -> tuple[_Confidence | None, tuple[str, ...]]:
-    """How sure the model is of each case, or a note that it cannot say."""
+    """Confidence of the model in each case, or a note that it has none."""
     sure = confidence(gate.estimator_, rows)
     if sure is None or gate.rivals_ is None:
         name = type(gate.estimator_).__name__
-        return None, (f"{name} says of no case how sure it is, so that the gate stands alone.",)
+        return None, (f"{name} has no confidence to compare the gate with.",)
     return _Confidence(sure, gate.rivals_), ()
 
 
@@ -208,7 +208,7 @@ def _row(
 
 
 def _chance(one: Bools, other: Bools, right: Bools) -> float:
-    """How likely errors differ so among cases that only one of two methods accepts (exact)."""
+    """p-value of the errors among cases that only one of two methods accepts (exact test)."""
     from scipy.stats import binomtest
 
     errors = int((one & ~other & ~right).sum()), int((other & ~one & ~right).sum())
@@ -216,27 +216,27 @@ def _chance(one: Bools, other: Bools, right: Bools) -> float:
 
 
 def _first(key: Floats, gate: Bools) -> Bools:
-    """As many cases as the gate accepts, those of the lowest key."""
+    """As many cases as the gate accepts, those with the lowest key."""
     chosen = np.zeros(len(key), dtype=bool)
     chosen[np.argsort(key, kind="stable")[: int(gate.sum())]] = True
     return chosen
 
 
 def _ranks(values: Floats) -> Floats:
-    """Place of each value among all, from 0 to below 1."""
+    """Rank of each value, from 0 to below 1."""
     found = np.empty(len(values))
     found[np.argsort(values, kind="stable")] = np.arange(len(values)) / max(len(values), 1)
     return found
 
 
 def _lead(margin: Floats) -> Floats:
-    """By how much the best class leads."""
+    """Margin between the best class and the second."""
     ordered = np.sort(margin, axis=1)
     return np.asarray(ordered[:, -1] - ordered[:, -2])
 
 
 def _verdict(gate: Any, rival: Any) -> str:
-    if not rival["p"] < CHANCE:
-        return "no more than chance apart"
+    if not rival["p"] < ALPHA:
+        return "the difference is not significant"
     better = gate["accuracy"] > rival["accuracy"]
-    return "the gate earns its place" if better else "the probability serves better here"
+    return f"{'the gate' if better else 'confidence'} chooses significantly better"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Codes = NDArray[np.intp]
-CLOSE = 1e-9  # cases at the threshold itself are not accepted, whatever rounding does
+CLOSE = 1e-9  # relative; cases at the threshold itself are not accepted
 REPORTED = (
     "limit",
     "limit_se",
@@ -31,29 +31,29 @@ REPORTED = (
 )
 COUNTS = ("held_out", "accepted")
 HALF = 0.5
-NEVER = -1e3  # where nothing is known of a class, its cases are trusted least
+NEVER = -1e3  # the middle of a class with unknown limit, whose cases are trusted least
 MODEL, PERSON = "model", "person"
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """A case is the model's where its difficulty, as predicted class, is at most the limit.
+    """The model decides a case whose difficulty, as its predicted class, is within the limit.
 
-    `slope` and `middle` say how far cases are trusted: σ(slope (middle - difficulty)).
+    The estimated chance that the model is right is σ(slope (middle - difficulty)).
     """
 
-    limit: Floats  # (n_classes,), as all; -inf: none of the class, inf: all
-    limit_se: Floats  # of an adaptive test; NaN where the limit comes from a target
+    limit: Floats  # (n_classes,), as all; -inf accepts no case of the class, inf all
+    limit_se: Floats  # of the adaptive test; NaN if the limit comes from a target
     slope: Floats
     middle: Floats
     notes: tuple[str, ...] = ()
 
     def trust(self, codes: Codes, difficulty: Floats) -> Floats:
-        """How far each case is trusted, higher for more, (n_cases,)."""
+        """Log-odds that the model is right on each case, (n_cases,)."""
         return np.asarray(self.slope[codes] * (self.middle[codes] - difficulty))
 
     def within(self, codes: Codes, difficulty: Floats) -> Bools:
-        """Which cases are the model's."""
+        """Which cases the model decides."""
         return np.asarray(difficulty <= self.limit[codes])
 
 
@@ -67,9 +67,9 @@ def limits_by_test(
     rule: str,
     seed: int,
 ) -> Limits:
-    """The capability of each class by adaptive tests on held-out cases (n_cases,) of it.
+    """Find the capability of each class by adaptive tests on its held-out cases.
 
-    `difficulty` is that of each case as a member of its true class.
+    `difficulty` (n_cases,) is that of each case as a member of its true class.
     """
     limit, error = np.full(len(classes), -np.inf), np.full(len(classes), np.nan)
     notes = []
@@ -77,8 +77,8 @@ def limits_by_test(
         own = true == code
         if not own.any():
             notes.append(
-                f"No case of class {label!r} was held out, so that nothing is known of its limit: "
-                "cases predicted as such go to a person."
+                f"No case of class {label!r} was held out, so its limit is unknown: cases "
+                "predicted as such go to a person."
             )
             continue
         tests = run_class_tests(
@@ -98,10 +98,10 @@ def limits_by_target(
     target: float,
     alpha: float,
 ) -> tuple[Limits, Accepted]:
-    """Limits at which accepted cases are right as often as `target`, proven on held-out cases.
+    """Find limits at which accepted cases reach the accuracy `target`, on held-out cases.
 
-    `difficulty` is that of each case as a member of its predicted class; the curves make classes
-    comparable, so that one threshold on trust is a limit of each.
+    `difficulty` is that of each case as a member of its predicted class. The curves make classes
+    comparable, so one threshold on the chance of being right gives a limit for each class.
     """
     slope, middle = (
         np.array([getattr(one, name) for one in curves]) for name in ("slope", "middle")
@@ -119,7 +119,7 @@ def limits_by_target(
 def curves_by_prediction(
     cdi: Floats, predicted: Codes | None, true: Codes
 ) -> tuple[SuccessCurve, ...]:
-    """How success falls with difficulty among training cases predicted, out of fold, as a class.
+    """Learn how success falls with difficulty, by cross-validated predicted class.
 
     `cdi` is (n_cases, n_classes).
     """
@@ -134,7 +134,7 @@ def curves_by_prediction(
 def capability_frame(
     limits: Limits, classes: NDArray[Any], predicted: Codes, difficulty: Floats, right: Bools
 ) -> pd.DataFrame:
-    """One row a class: its limit, and of the held-out cases predicted as such, what is accepted."""
+    """One row per class: its limit, and the accepted held-out cases predicted as such."""
     import pandas as pd
 
     n_classes = len(classes)
@@ -159,33 +159,33 @@ def capability_frame(
 
 
 def acceptance_notes(capability: pd.DataFrame, predicted: Codes, right: Bools) -> list[str]:
-    """Classes whose accepted cases are mostly wrong, or no better than those handed over."""
+    """Notes on classes whose accepted cases are mostly wrong, or no better than the others."""
     wrong, equal = [], []
     for code, (label, row) in enumerate(capability.iterrows()):
         n, accuracy = int(row["accepted"]), row["accuracy"]
         if n and accuracy < HALF:
-            wrong.append(f"{label} (right in {accuracy:.0%} of {counted(n, 'case')})")
+            wrong.append(f"{label} (right on {accuracy:.0%} of {counted(n, 'case')})")
         elif 0 < n < row["held_out"] and accuracy <= right[predicted == code].mean():
             equal.append(str(label))
     notes = []
     if wrong:
         notes.append(
-            "Of the held-out cases that the gate leaves to the model, most are wrong among those "
-            f"predicted as {', '.join(wrong)}. Ask for a target_accuracy, or leave them to people."
+            "The model is wrong on most of the held-out cases that the gate accepts among those "
+            f"predicted as {', '.join(wrong)}. Set target_accuracy, or leave them to people."
         )
     if equal:
         notes.append(
             f"Held-out cases predicted as {', '.join(equal)} are right no more often within the "
-            "limit than all of them: difficulty does not tell which to trust there."
+            "limit than overall: difficulty does not show which to trust there."
         )
     return notes
 
 
 def unknown_notes(n_cases: int) -> list[str]:
-    """That cases without any known feature go to a person, if some were held out."""
+    """A note if held-out cases have no known feature: such cases go to a person."""
     said = (
-        f"No feature of the scale is known of {counted(n_cases, 'held-out case')}, left out here: "
-        "such cases go to a person."
+        f"{counted(n_cases, 'held-out case')} without any known feature left out: such cases go to "
+        "a person."
     )
     return [said] if n_cases else []
 
@@ -195,38 +195,40 @@ def _unproven(found: Accepted, n_cases: int) -> str:
     why = (
         f"{n_cases:,} held-out cases are too few, at least {least:,} are needed"
         if n_cases < least
-        else "too many of the surest held-out cases are wrong"
+        else "too many of the most certain held-out cases are wrong"
     )
     return (
-        f"An accuracy of {found.target:g} could not be proven for any share of the cases ({why}): "
-        "all cases go to a person. Give more cases, or ask for less."
+        f"An accuracy of {found.target:g} could not be shown for any share of the cases ({why}): "
+        "all cases go to a person. Give more cases, or lower the target."
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What a gate says of cases, an entry a case."""
+    """Decisions of a gate as arrays, (n_cases,)."""
 
     codes: Codes  # of the predicted classes
-    cdi: Floats  # as predicted class, and so below
+    cdi: Floats  # as a member of the predicted class, as all below
     cdi_se: Floats
     limit: Floats
-    within: Bools  # whether the case is the model's
-    known: Bools  # False where no feature of the scale is
-    unseen: Mapping[str, Mapping[int, str]]  # feature -> case -> a category not seen in training
+    within: Bools  # whether the model decides
+    known: Bools  # False if all features of the scale are missing
+    unseen: Mapping[
+        str, Mapping[int, str]
+    ]  # feature -> case -> category that was not in the training cases
 
     @property
     def difficulty(self) -> Floats:
-        """A case is hard where it looks like another class than the predicted one."""
+        """A case is hard if it looks like another class than the predicted one."""
         return -self.cdi
 
 
 def decision_frame(
     found: Decisions, classes: NDArray[Any], index: Any, target: float | None = None
 ) -> pd.DataFrame:
-    """One row a case: prediction, decision, the figures behind it, and a sentence.
+    """One row per case: prediction, decision, the figures behind it, and a sentence.
 
-    `target` is the accuracy that was asked for, where one was.
+    `target` is the target accuracy, if there is one.
     """
     import pandas as pd
 
@@ -235,7 +237,7 @@ def decision_frame(
     cases = zip(*(values.tolist() for values in figures), strict=True)
     reasons = [_reason(*case, target=target) for case in cases]
     for place in np.flatnonzero(~found.known).tolist():
-        reasons[place] = "No feature of the scale is known: a person decides."
+        reasons[place] = "All features of the scale are missing: a person decides."
     for feature, categories in found.unseen.items():
         for place, category in categories.items():
             reasons[place] += f" Its {feature} {category[:60]!r} was not seen in training."
@@ -259,13 +261,15 @@ def _reason(
     *,
     target: float | None,
 ) -> str:
-    """Why the model decides, or a person."""
+    """Say why the model decides, or a person."""
     if limit == -np.inf and target is not None:
-        return f"An accuracy of {100 * target:g} % was not proven for any case: a person decides."
+        return (
+            f"An accuracy of {100 * target:g} % could not be shown for any case: a person decides."
+        )
     if limit == -np.inf:
-        return f"No limit is known up to which class {label!r} can be trusted: a person decides."
+        return f"The limit of class {label!r} is unknown: a person decides."
     if limit == np.inf:
-        return f"Every case predicted as class {label!r} may be trusted: the model decides."
+        return f"Every case predicted as class {label!r} is accepted: the model decides."
     side, who = ("within", "the model") if within else ("beyond", "a person")
     here, there = f"{difficulty:.2f}", f"{limit:.2f}"
     if here == there:

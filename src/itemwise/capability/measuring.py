@@ -1,6 +1,6 @@
-"""`measure_capability`: a classifier in, the difficulty up to which each class can be trusted out.
+"""`measure_capability`: up to what difficulty each class of a classifier can be trusted.
 
-After Kline and Lee: cases of known difficulty are asked one by one, as items of an adaptive test.
+After Kline and Lee (2023): cases of known difficulty are the items of an adaptive test.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 METRICS = ("accuracy", "precision", "recall", "f1")
 RESAMPLES = 500
-MOST_SEED = 2**32 - 1  # that scikit-learn takes
+MAX_SEED = 2**32 - 1  # for scikit-learn
 
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """The test cases, and what the classifier says of them."""
+    """The test cases, and the predictions of the classifier."""
 
     classifier: Classifier
     cases: Cases
     predicted: NDArray[np.intp]
-    scores: Floats | None  # (n_cases, n_classes), where the classifier has any
+    scores: Floats | None  # (n_cases, n_classes), if the classifier has any
     curves: tuple[SuccessCurve, ...]  # of each class
     seconds: float  # of predicting all test cases
     scoring_seconds: float
@@ -66,30 +66,30 @@ def measure_capability(
     random_state: int = 0,
     progress: Progress | bool = True,
 ) -> Capability:
-    """Find, class by class, the difficulty at which a classifier is as often right as wrong.
+    """Find, for each class, the difficulty at which a classifier is as often right as wrong.
 
-    The frame, also `classes`, has a row a class and rule: mlc (the capability) and mlc_se,
+    The frame, also `classes`, has one row per class and rule: mlc (the capability) and mlc_se,
     cases_used, cases, and the accuracy on cases below and above it. After Kline and Lee (2023).
 
     Parameters
     ----------
     estimator
-        A scikit-learn classifier. One that is not fitted is fitted, as a copy, on the training
-        part of `split_by_difficulty`, and tested on the rest. One that is fitted is tested on
-        cases that it should never have seen.
+        A scikit-learn classifier. If it is not fitted, a copy is fitted on the training part of
+        `split_by_difficulty` and tested on the rest. If it is fitted, it is tested on these cases,
+        which it should not have been trained on.
     X, y
         Cases (n_cases, n_features) and their classes, two or more.
     case_difficulty
-        The scale of case difficulty; one that is not fitted, or none, is fitted on these cases.
+        The scale of case difficulty; by default, or if not fitted, it is fitted on these cases.
     rule
-        "information" asks for the case that tells most, given how success falls with difficulty;
-        that curve is learnt out of fold on the training part, or, of a fitted classifier, on three
-        tenths of the cases, which are set aside. "steps" is the published rule of halving steps.
-        A list gives both, side by side.
+        "information" asks the most informative case, given how success falls with difficulty. That
+        curve is learned by cross-validation on the training part or, for a fitted classifier, on
+        three tenths of the cases, which are set aside. "steps" is the published rule of halving
+        steps. A list gives both, side by side.
     n_resamples
         Tests per class; they differ in what is chosen at random.
     max_se, budget
-        Where a test by information stops: at this standard error, or after so many cases.
+        A test by information stops at this standard error, or after `budget` cases.
     test_size, cv
         Share of the test part; number of folds on which the curve is learnt.
     random_state
@@ -112,7 +112,7 @@ def measure_capability(
     whole_number(n_resamples, "n_resamples", 1)
     whole_number(budget, "budget", 1)
     whole_number(cv, "cv", 2)
-    whole_number(random_state, "random_state", 0, most=MOST_SEED)
+    whole_number(random_state, "random_state", 0, most=MAX_SEED)
     if not as_number(max_se) > 0:
         raise InputError(f"max_se is {max_se!r}, but it should be above 0.")
     tests = {
@@ -147,7 +147,7 @@ def _class_by_class(
     settings: dict[str, Any],
     report: Progress,
 ) -> tuple[list[dict[str, Any]], list[pd.DataFrame]]:
-    """A row, and the traces of its tests, for each rule and class."""
+    """One row, and the trace of a test, for each rule and class."""
     jobs = [(rule, code, label) for rule in rules for code, label in enumerate(labels)]
     rows, traces = [], []
     for done, (rule, code, label) in enumerate(jobs):
@@ -178,7 +178,7 @@ def _fitted_scale(given: CaseDifficulty | None, X: Any, y: Any) -> CaseDifficult
 
 
 def _tested(prepared: Prepared) -> Tested:
-    """Predict all test cases, of which every class has some."""
+    """Predict all test cases; every class must have some."""
     model, cases = prepared.classifier, prepared.test
     _refuse_missing(cases.codes, model.classes)
     begin = perf_counter()
@@ -195,8 +195,8 @@ def _refuse_missing(codes: NDArray[np.intp], classes: NDArray[Any]) -> None:
     if not there.all():
         lost = [str(label) for label in classes[~there].tolist()]
         raise InputError(
-            f"There is no case of {', '.join(lost)} among the test cases, so that nothing can be "
-            "asked about it. Give more cases of it, or leave it out."
+            f"There is no case of {', '.join(lost)} among the test cases, so it cannot be tested. "
+            "Give more cases of it, or leave it out."
         )
 
 
@@ -218,7 +218,7 @@ def _class_tests(tested: Tested, code: int, rule: str, settings: dict[str, Any])
 
 
 def _row(tests: ClassTests, tested: Tested, code: int, n_cases: int) -> dict[str, Any]:
-    """One row of the result: the limit, what it took, and accuracy on either side of it."""
+    """One row of the result: the limit, its cost, and the accuracy on either side of it."""
     own = tested.cases.codes == code
     difficulty, right = tested.cases.difficulty[own], tested.predicted[own] == code
     row: dict[str, Any] = {
@@ -242,7 +242,7 @@ def _row(tests: ClassTests, tested: Tested, code: int, n_cases: int) -> dict[str
 
 
 def _labelled(tests: ClassTests, tested: Tested, code: int, label: Any) -> pd.DataFrame:
-    """The trace of one test, its cases named as they were given."""
+    """The trace of one test, with the names of its cases."""
     own = np.flatnonzero(tested.cases.codes == code)
     names = tested.cases.names[own[tests.trace["case"].to_numpy()]]
     trace = tests.trace.assign(case=np.asarray(names))
@@ -252,10 +252,10 @@ def _labelled(tests: ClassTests, tested: Tested, code: int, label: Any) -> pd.Da
 
 
 def _metrics(tested: Tested, n_classes: int) -> pd.DataFrame:
-    """Classic metrics on all test cases; standard errors by drawing the cases anew.
+    """Classic metrics on all test cases, with bootstrap standard errors.
 
-    They are drawn as if each class had one case more, spread over all predictions: without it, a
-    classifier that is right in a few cases would seem certain to be right in all.
+    Each class gets one extra case, spread over all predictions: without it, a classifier that is
+    right on a few cases would seem certain to be right on all.
     """
     import pandas as pd
 
@@ -277,13 +277,13 @@ def _metrics(tested: Tested, n_classes: int) -> pd.DataFrame:
 
 
 def _auc(scores: Floats, codes: NDArray[np.intp], n_classes: int, scoring: float) -> dict[str, Any]:
-    """ROC AUC of the scores: of the second class of two, else the mean of each against the rest."""
+    """ROC AUC of the scores: of the second of two classes, or the mean of one against the rest."""
     begin = perf_counter()
     chosen = [1] if n_classes == 2 else range(n_classes)
     members = [(codes == code).astype(np.intp) for code in chosen]
     pairs = list(zip(members, scores.T[chosen], strict=True))
     value = float(np.mean([auc_of_scores(own, score[None])[0] for own, score in pairs]))
-    # The error of a mean is at most the mean of the errors.
+    # The standard error of a mean is at most the mean of the standard errors.
     error = float(np.mean([auc_error(own, score) for own, score in pairs]))
     seconds = scoring + perf_counter() - begin
     return {"value": value, "se": error, "cases": len(codes), "seconds": seconds}
@@ -304,7 +304,7 @@ def _summed_up(
         where = ", ".join(map(str, rows_of_rule.index))
         notes.append(
             f"By the rule '{rule}', the limit lies beyond the hardest test case in {where}: it is "
-            "told by how success falls before, not by cases as hard."
+            "extrapolated from easier cases."
         )
     return Capability(
         classes=classes,
@@ -317,11 +317,11 @@ def _summed_up(
 
 
 def _case_frame(tested: Tested) -> pd.DataFrame:
-    """One row a test case."""
+    """One row per test case."""
     import pandas as pd
 
     cases, labels = tested.cases, tested.classifier.classes
-    # Of two classes there is one scale, that of the second; of more, each case has its own.
+    # Two classes share one scale, that of the second; with more, each class has its own.
     towards = np.ones_like(cases.codes) if len(labels) == 2 else cases.codes
     columns = {
         "class": labels[cases.codes],

@@ -16,19 +16,19 @@ LOGISTIC = "logistic-regression"
 ROUNDS = 1_000
 _ALGORITHMS = {name.lower().replace(" ", "-"): name for name in GRIDS}
 CLASSIFIERS = (LOGISTIC, *_ALGORITHMS)
-UNSAVED = ("svm",)  # what a file of it holds cannot be checked
+UNSAVED = ("svm",)  # its file cannot be checked
 _MORE: dict[str, dict[str, Any]] = {
     "MLP": {"max_iter": ROUNDS},
     "linear SVM": {"max_iter": 10 * ROUNDS},
-    "nearest neighbours": {"algorithm": "brute"},  # no tree that a file could bend
+    "nearest neighbours": {"algorithm": "brute"},  # no tree to check in a file
 }
-MOST_CATEGORIES = 20  # 0/1 columns per column of text; the rarest share one
+MAX_CATEGORIES = 20  # 0/1 columns per column of text; the rarest share one
 
 
 def named_classifier(name: str, plan: Plan, seed: int = 0) -> Any:
-    """A classifier that is not fitted, with the coding of planned columns before it.
+    """Return an unfitted classifier, with the encoding of the planned columns before it.
 
-    Its settings are the first of the grid by which the pool "tuned" tunes it.
+    Its settings are the first of its grid in the pool "tuned".
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -51,7 +51,7 @@ def named_classifier(name: str, plan: Plan, seed: int = 0) -> Any:
 
 
 def default_model(X: Any) -> Any:
-    """Logistic regression on scaled numbers and categories as 0/1 columns, gaps filled."""
+    """Logistic regression on scaled numbers and encoded categories, missing values filled."""
     import pandas as pd
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
@@ -71,7 +71,7 @@ def default_model(X: Any) -> Any:
     if not texts:
         return make_pipeline(numbers, last)
     rest = [name for name in X.columns if name not in texts]
-    # A gap is a category of its own.
-    coder = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES)
+    # A missing value is a category of its own.
+    coder = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES)
     parts = [("texts", coder, texts), *([("numbers", numbers, rest)] if rest else [])]
     return make_pipeline(ColumnTransformer(parts), last)

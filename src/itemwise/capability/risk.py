@@ -1,7 +1,7 @@
-"""Which cases may be left to a model, so that it is right as often as was asked for.
+"""Which cases a model may decide at a target accuracy; accuracy against coverage.
 
 Learn then test (Angelopoulos, Bates, Candès, Jordan and Lei, 2021): thresholds are tried from
-strict to lax, each with an exact binomial test on cases the model never saw, until one fails.
+strict to lax, each with an exact binomial test on held-out cases, until one fails.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-STEPS = 100  # thresholds that are tried, at most
-POINTS = 200  # of a curve, at most
-FIRST_SHARE = 0.1  # of the cases; fewer are no base for a first test
-ROOM = 2 / 3  # of the cases; a first test beyond it would leave little to choose from
+STEPS = 100  # thresholds to try, at most
+POINTS = 200  # on a curve, at most
+FIRST_SHARE = 0.1  # of the cases; the first test uses at least these
+ROOM = 2 / 3  # of the cases; a larger first test would leave little choice
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """Cases with a score above `threshold` are accepted; what is known of them."""
+    """Cases with a score above `threshold` are accepted; counts among the given cases."""
 
-    threshold: float  # infinite where no threshold could be proven
+    threshold: float  # infinite if no threshold passed the test
     target: float
     alpha: float
     n_cases: int
@@ -46,12 +46,12 @@ class Accepted:
 
     @property
     def coverage(self) -> float:
-        """Share of the cases that is accepted."""
+        """Share of the cases that are accepted."""
         return self.n_accepted / self.n_cases
 
     @property
     def accuracy(self) -> float:
-        """Share of the accepted cases that is right; NaN where none is accepted."""
+        """Share of the accepted cases that are right; NaN if none is accepted."""
         return self.n_right / self.n_accepted if self.n_accepted else np.nan
 
     def interval(self) -> tuple[float, float]:
@@ -62,10 +62,10 @@ class Accepted:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskCoverage(Result):
-    """How often a model is right when only its surest cases are left to it.
+    """How often a model is right on the cases it is most certain of.
 
-    `target` is the accuracy that was asked for, and `points` (method, coverage, accuracy, low,
-    high) where methods stand at work, where these are known.
+    `target` is the target accuracy, and `points` (method, coverage, accuracy, low, high) are the
+    operating points of the methods, if known.
     """
 
     frame: pd.DataFrame  # method, coverage, accuracy, low, high
@@ -75,18 +75,18 @@ class RiskCoverage(Result):
 
     @property
     def meaning(self) -> str:
-        """How much is gained by each method at half of the cases."""
+        """Accuracy of each method on half of the cases and on all."""
         said = []
         for method, rows in self.frame.groupby("method", sort=False):
             half = rows.iloc[int((rows["coverage"] - 0.5).abs().to_numpy().argmin())]
             said.append(
-                f"{method}: right in {half['accuracy']:.1%} of the surest {half['coverage']:.0%} "
-                f"and in {rows['accuracy'].iloc[-1]:.1%} of all"
+                f"{method}: right on {half['accuracy']:.1%} of the most certain "
+                f"{half['coverage']:.0%} and on {rows['accuracy'].iloc[-1]:.1%} of all"
             )
         return "; ".join(said) + "."
 
     def area(self) -> pd.Series[float]:
-        """Mean share of errors along the curve of each method; the smaller, the better."""
+        """Mean error rate along the curve of each method; smaller is better."""
         import pandas as pd
 
         found = {}
@@ -96,11 +96,11 @@ class RiskCoverage(Result):
         return pd.Series(found, name="area", dtype=float).rename_axis("method")
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a threshold: method, coverage, accuracy and its exact 95 % interval."""
+        """One row per threshold: method, coverage, accuracy and its exact 95 % interval."""
         return self.frame.copy()
 
     def plot(self, **kw: Any) -> Display:
-        """Accuracy of what is accepted against the share that is, a curve a method."""
+        """Accuracy of accepted cases against coverage, one curve per method."""
         from itemwise.displays import DISPLAYS
 
         display: Any = DISPLAYS["risk_coverage"]
@@ -109,15 +109,15 @@ class RiskCoverage(Result):
 
 
 def accepted(scores: Any, right: Any, *, target: float, alpha: float = 0.05) -> Accepted:
-    """The laxest threshold at which the accuracy of accepted cases is at least `target`.
+    """Find the laxest threshold at which the accuracy of accepted cases is at least `target`.
 
-    `scores` (n,) are higher for cases the model is trusted with more; `right` (n,) says whether it
-    was right; the model must not have learnt from these cases. A new case is accepted where its
-    score is above the threshold. With probability 1 - `alpha` over such samples, at least `target`
-    of new cases from the same source that are accepted will be right, whatever the model: that
-    is exact for thresholds laid without a look at the cases, and for these, laid at scores of the
-    sample, where no threshold laxer than one that is too lax is strict enough again. Infinite
-    where nothing could be proven: too few cases, or too many errors among the surest.
+    `scores` (n,) are higher for cases on which the model is trusted more; `right` (n,) says whether
+    it was right; the model must not have been trained on these cases. A new case is accepted if its
+    score is above the threshold. With probability 1 - `alpha` over such samples, the accuracy on
+    accepted new cases from the same source is at least `target`, for any model. This is exact for
+    thresholds fixed beforehand; for thresholds at scores of the sample, as here, it needs accuracy
+    not to recover at laxer thresholds once it is below the target. The threshold is infinite if
+    nothing could be shown: too few cases, or too many errors among the most certain ones.
 
     >>> import numpy as np
     >>> from itemwise.capability import accepted
@@ -142,10 +142,10 @@ def accepted(scores: Any, right: Any, *, target: float, alpha: float = 0.05) -> 
 
 
 def risk_coverage(scores: Any, right: Any) -> RiskCoverage:
-    """Accuracy of the surest cases against how many they are, with exact 95 % intervals.
+    """Accuracy against coverage, with exact 95 % intervals.
 
-    `right` (n,) says whether the model was right; `scores` (n,) are higher for cases it is trusted
-    with more, or several such by the name of the method: {"gate": ..., "probability": ...}.
+    `right` (n,) says whether the model was right; `scores` (n,) are higher for cases on which it is
+    trusted more, or several such by the name of the method: {"gate": ..., "probability": ...}.
     """
     import pandas as pd
 
@@ -156,7 +156,7 @@ def risk_coverage(scores: Any, right: Any) -> RiskCoverage:
 
 
 def fewest_cases(target: float, alpha: float) -> int:
-    """How many cases without an error prove `target`; with fewer nothing can be proven."""
+    """The smallest number of cases that, all right, show an accuracy of `target`."""
     return ceil(log(alpha) / log(target) - 1e-9)
 
 
@@ -165,23 +165,23 @@ def _checked(scores: Any, right: Any) -> tuple[Floats, Bools]:
     if score.ndim != 1 or score.shape != good.shape or not score.size:
         raise InputError(
             f"scores has shape {score.shape} and right {good.shape}, but both should hold one "
-            "value a case, of at least one case."
+            "value per case, of at least one case."
         )
     if np.isnan(score).any():
         raise InputError(
-            f"{counted(int(np.isnan(score).sum()), 'score')} of {len(score):,} is NaN, so that it "
-            "is unknown how far such a case is trusted. Leave those cases out."
+            f"{counted(int(np.isnan(score).sum()), 'score')} of {len(score):,} is NaN. "
+            "Leave those cases out."
         )
     if not np.isin(good, (0, 1)).all():
-        raise InputError("right should say of each case whether the model was right: 0 or 1.")
+        raise InputError("right should say for each case whether the model was right: 0 or 1.")
     return score, good.astype(bool)
 
 
 def _steps(score: Floats, right: Bools) -> tuple[Floats, Floats, Floats]:
-    """From strict to lax: cases above a threshold, how many are right, and the threshold.
+    """From strict to lax: the number of cases above a threshold, how many are right, the threshold.
 
-    It lies at the first score that is not accepted: the cases above are then a plain sample of all
-    that lie above.
+    It lies at the first score that is not accepted, so that the cases above it are a plain sample
+    of all cases above it.
     """
     order = np.argsort(-score, kind="stable")
     ladder, correct = score[order], np.cumsum(right[order])
@@ -191,7 +191,7 @@ def _steps(score: Floats, right: Bools) -> tuple[Floats, Floats, Floats]:
 
 
 def _first(sizes: Floats, target: float, alpha: float) -> float:
-    """The least cases that are tested: so many that one error by chance does not end the search."""
+    """Size of the first test: large enough that one error by chance does not end the search."""
     n = float(sizes[-1])
     least = fewest_cases(target, alpha)
     room = range(least, int(ROOM * n) + 1)
@@ -204,7 +204,7 @@ def _first(sizes: Floats, target: float, alpha: float) -> float:
 
 
 def _tried(sizes: Floats, first: float) -> NDArray[np.intp]:
-    """Which steps are tested, from `first` cases on to all."""
+    """Which steps are tested, from `first` cases to all."""
     n = float(sizes[-1])
     if n < first:
         return np.empty(0, dtype=np.intp)
