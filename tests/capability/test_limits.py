@@ -15,7 +15,7 @@ def reasons(limit, target):
 def test_a_target_that_was_not_proven_is_named():
     said = reasons(-np.inf, 0.95)
     assert said == "An accuracy of 95 % could not be shown for any case: a person decides."
-    assert reasons(-np.inf, None).startswith("No limit is known")
+    assert reasons(-np.inf, None).startswith("The limit of class")
     assert (
         reasons(0.5, 0.95)
         == "Difficulty -0.00 is within 0.50, the limit of class 'b': the model decides."
