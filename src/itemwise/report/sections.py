@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 # Fields that say how a result was made, not what was found.
 SETTINGS = {
-    *("method", "random_state", "n_resamples", "repeats", "tolerance", "tau", "level", "epsilon"),
-    *("folds", "passes", "positive", "limit", "treatment", "false_alarm_rate", "engine", "seed"),
-    *("iterations", "converged", "sure", "keep", "asked", "score", "budget", "metadatum"),
-    *("source", "preprocessing", "dataset"),
+    *("method", "random_state", "n_resamples", "tolerance", "tau", "confidence", "alpha"),
+    *("epsilon", "passes", "positive", "limit", "treatment", "engine", "iterations", "converged"),
+    *("sure", "keep", "asked", "score", "budget", "metadatum", "source", "preprocessing"),
+    "dataset",
 }
 
 
