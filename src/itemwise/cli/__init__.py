@@ -37,7 +37,7 @@ def itemwise(
         typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[  # taken out of the line by `Commands`, wherever it stands
-        bool, typer.Option("--debug", help="Show where an error comes from; after any command.")
+        bool, typer.Option("--debug", help="Show the traceback of errors; may follow any command.")
     ] = False,
 ) -> None:
     """Item Response Theory for machine-learning models.

@@ -28,7 +28,7 @@ Source = Annotated[
 ]
 Target = Annotated[
     str | None,
-    typer.Option(help="Column of the class.", show_default="class, target or label"),
+    typer.Option(help="Column that holds the class.", show_default="class, target or label"),
 ]
 Models = Annotated[
     list[str] | None,
@@ -36,7 +36,7 @@ Models = Annotated[
         "--model",
         "-m",
         names=CLASSIFIERS,
-        text="What is tested; repeatable, for models beside each other.",
+        text="Model to test; repeatable, to compare models.",
         show_default=LOGISTIC,
     ),
 ]
@@ -52,13 +52,17 @@ CodingFile = Annotated[
 ]
 Levels = Annotated[
     int | None,
-    typer.Option(min=2, help="Grades of a number by quantiles.", show_default=str(LEVELS)),
+    typer.Option(
+        min=2, help="Number of quantile grades of a numeric feature.", show_default=str(LEVELS)
+    ),
 ]
 Rule = Annotated[
-    str, choice("--rule", names=RULES, text="How cases are chosen; steps: as published.")
+    str, choice("--rule", names=RULES, text="How cases are selected; steps: as published.")
 ]
 Resamples = Annotated[int, typer.Option(min=1, help="Tests per class.")]
-Budget = Annotated[int, typer.Option(min=1, help="Most cases that a test by information asks for.")]
+Budget = Annotated[
+    int, typer.Option(min=1, help="Maximum number of cases in a test by information.")
+]
 TestSize = Annotated[float, typer.Option(help="Share of cases to test on.")]
 
 

@@ -66,43 +66,58 @@ Scores = Annotated[
     Path, typer.Argument(help="Responses: .csv, .tsv, .parquet or .jsonl; see --layout.")
 ]
 Bank = Annotated[Path, typer.Argument(help="Item bank that `itemwise calibrate` wrote.")]
-Model = Annotated[str, choice("--model", "-m", names=MODELS, text="Response function of items.")]
+Model = Annotated[
+    str, choice("--model", "-m", names=MODELS, text="Measurement model of the items.")
+]
 ModelOrAuto = Annotated[
     str,
-    choice("--model", "-m", names=[AUTO, *MODELS], text="Response function of items."),
+    choice("--model", "-m", names=[AUTO, *MODELS], text="Measurement model of the items."),
 ]
 Priors = Annotated[
     str,
-    choice("--priors", names=("default", "none"), text="none: plain maximum likelihood."),
+    choice(
+        "--priors",
+        names=("default", "none"),
+        text="Priors of item parameters; none: plain maximum likelihood.",
+    ),
 ]
 Layout = Annotated[
-    str, choice("--layout", names=LAYOUTS, text="If names mislead; items: a row an item.")
+    str,
+    choice(
+        "--layout",
+        names=LAYOUTS,
+        text="Layout of the table, if it is not recognised; items: one row per item.",
+    ),
 ]
 Kind = Annotated[
     str | None,
     typer.Option(
         "--kind",
         metavar="|".join(KINDS),
-        help="What responses are, if the table misleads: whole numbers that are scores, say.",
+        help="Kind of responses, if it is not recognised: whole numbers that are scores, say.",
     ),
 ]
-By = Annotated[str | None, typer.Option("--by", help="Fact of items that groups them.")]
+By = Annotated[
+    str | None, typer.Option("--by", help="Fact of the items that groups them, such as task.")
+]
 ByPrefix = Annotated[
     str | None,
     typer.Option("--by-prefix", help="Group items by what stands before this in their names: /"),
 ]
 Items = Annotated[
     Path | None,
-    typer.Option("--items", help="Table of facts of items: a column item, and one a fact."),
+    typer.Option(
+        "--items", help="Table of facts of the items: a column item, and one column per fact."
+    ),
 ]
 Jobs = Annotated[
     int,
     typer.Option(
-        "--jobs", "-j", callback=_workers, help="How many work at once; -1 for all cores."
+        "--jobs", "-j", callback=_workers, help="Number of parallel workers; -1 uses all cores."
     ),
 ]
 RandomState = Annotated[
     int, typer.Option(min=0, help="Seed of random numbers: same seed, same result.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]

@@ -26,8 +26,8 @@ CONTENTS: dict[str, dict[str, str]] = {
     "One scale for items and respondents": {
         "calibrate": "Put the items and respondents of a table on one scale.",
         "score": "Place new respondents on the scale of an item bank.",
-        "diagnose": "Say whether a calibration of a table can be believed.",
-        "simulate": "Draw responses from a model whose truth is known.",
+        "diagnose": "Diagnose the calibration of a table.",
+        "simulate": "Simulate responses from a model with known parameters.",
     },
     "Classifiers and benchmarks": {
         "decode": "Decode a benchmark: which data sets are hard, which instances are suspect, "
@@ -44,7 +44,7 @@ CONTENTS: dict[str, dict[str, str]] = {
         "shorten": "Choose a few items that predict the score on all of them, and say how far off "
         "they are.",
         "adapt": "Simulate adaptive evaluation on recorded responses: how well a few items "
-        "foretell all.",
+        "predict all.",
         "link": "Put a new version of a benchmark, or new items, on the scale of an old item bank.",
     },
     "Algorithms": {
@@ -58,7 +58,7 @@ CONTENTS: dict[str, dict[str, str]] = {
         "serve": "Serve a gate over HTTP: which cases the model may decide, and which go to a "
         "person.",
     },
-    "Show it": {
+    "Results": {
         "report": "Make one page of results that opens anywhere: headline, tables, figures, item "
         "explorer.",
         "demo": "Decode the data sets of scikit-learn, some of their labels changed on purpose.",

@@ -27,17 +27,15 @@ Models = Annotated[
     str,
     typer.Option(
         help=f"What to compare: a pool ({', '.join(POOLS)}), or a table of predictions with a "
-        "column a model and a row a test instance."
+        "one column per model and one row per test instance."
     ),
 ]
-Positive = Annotated[
-    str | None, typer.Option(help="The class that is looked for.", show_default="the last")
-]
+Positive = Annotated[str | None, typer.Option(help="The positive class.", show_default="the last")]
 Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Folder for tables, figures, the bank and answers.")
+    Path, typer.Option("--out", "-o", help="Folder for tables, figures, the item bank and answers.")
 ]
 MaxTestSize = Annotated[
-    int | None, typer.Option(min=1, help="Most instances to test on.", show_default="all")
+    int | None, typer.Option(min=1, help="Maximum number of test instances.", show_default="all")
 ]
 
 

@@ -35,12 +35,11 @@ Sources = Annotated[
 ]
 Out = Annotated[
     Path,
-    typer.Option(
-        "--out", "-o", help="Folder for tables, figures, banks, answers and a page of all."
-    ),
+    typer.Option("--out", "-o", help="Folder for tables, figures, item banks, answers and a page."),
 ]
 Target = Annotated[
-    str | None, typer.Option(help="Column of the class, if all files call it alike.")
+    str | None,
+    typer.Option(help="Column that holds the class, if it has the same name in all files."),
 ]
 Binary = Annotated[
     str,
@@ -48,7 +47,7 @@ Binary = Annotated[
         "--model",
         "-m",
         names=[name for name, model in MODELS.items() if model().kind == "binary"],
-        text="Response function of items.",
+        text="Measurement model of the items.",
     ),
 ]
 Staged = Annotated[
@@ -56,25 +55,34 @@ Staged = Annotated[
     choice(
         "--method",
         names=(*METHODS, "staged"),
-        text="Estimate of ability; staged: that of the paper.",
+        text="Ability estimate; staged: as in the paper.",
     ),
 ]
 TestSize = Annotated[float, typer.Option(help="Share of instances to test on.")]
-MaxTestSize = Annotated[int, typer.Option(min=1, help="Most instances to test on.")]
+MaxTestSize = Annotated[int, typer.Option(min=1, help="Maximum number of test instances.")]
 Folds = Annotated[int, typer.Option(min=0, help="Folds of the cross-validation; 0 for none.")]
 TimeLimit = Annotated[
-    float | None, typer.Option(help="Seconds that one classifier may take.", show_default="none")
+    float | None,
+    typer.Option(help="Time limit for one classifier, in seconds.", show_default="none"),
 ]
 Order = Annotated[
     str, choice("--order", names=ORDERS, text="Order of the data sets in the tournament.")
 ]
 Score = Annotated[
     str,
-    choice("--score", names=SCORES, text="What decides games; positive: without negative items."),
+    choice(
+        "--score",
+        names=SCORES,
+        text="Score that decides games; positive: without items of negative discrimination.",
+    ),
 ]
 Hard = Annotated[float, typer.Option(help="Difficulty above which an instance is hard.")]
-Discriminating = Annotated[float, typer.Option(help="Discrimination above which it counts.")]
-Guessable = Annotated[float, typer.Option(help="Guessing above which it counts.")]
+Discriminating = Annotated[
+    float, typer.Option(help="Discrimination above which an instance counts as discriminating.")
+]
+Guessable = Annotated[
+    float, typer.Option(help="Guessing above which an instance counts as easy to guess.")
+]
 Tolerance = Annotated[
     float, typer.Option(min=0.0, help="True scores at most this far apart are a draw.")
 ]
@@ -88,7 +96,9 @@ AsResponses = Annotated[
     bool,
     typer.Option("--responses", help="The files are tables of right and wrong; nothing is run."),
 ]
-Pool = Annotated[str, choice("--pool", names=POOLS, text="Classifiers that answer.")]
+Pool = Annotated[
+    str, choice("--pool", names=POOLS, text="Pool of classifiers that answer the items.")
+]
 
 
 def decode(
@@ -243,7 +253,7 @@ DEMO_ROWS = 16
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Directory to write to; made if it is missing.")
+        Path, typer.Option("--out", "-o", help="Folder to write to; created if missing.")
     ] = Path("itemwise-demo"),
     jobs: Jobs = -1,
     random_state: RandomState = 0,
@@ -282,18 +292,20 @@ def demo(
 
 
 PublishSources = Annotated[
-    list[str], typer.Argument(help="Tasks of OpenML, like openml-task:31.", show_default=False)
+    list[str], typer.Argument(help="OpenML tasks, such as openml-task:31.", show_default=False)
 ]
 Name = Annotated[str, typer.Option(help="Name of the suite.")]
 Description = Annotated[str, typer.Option(help="What the suite is for, and how it was chosen.")]
-Alias = Annotated[str | None, typer.Option(help="Second name, for addresses: my-suite.")]
+Alias = Annotated[str | None, typer.Option(help="Short name for URLs, such as my-suite.")]
 Send = Annotated[
     bool,
     typer.Option("--send", help="Publish it. The API key is taken from OPENML_APIKEY."),
 ]
 Address = Annotated[
     str | None,
-    typer.Option("--server", help="Another OpenML, like https://test.openml.org/api/v1/xml."),
+    typer.Option(
+        "--server", help="Another OpenML server, such as https://test.openml.org/api/v1/xml."
+    ),
 ]
 
 

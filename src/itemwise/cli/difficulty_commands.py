@@ -20,19 +20,28 @@ if TYPE_CHECKING:
 
 Reference = Annotated[
     Path,
-    typer.Argument(help="Items the model is known on: .csv, .parquet; columns difficulty, right."),
+    typer.Argument(
+        help="Reference items, .csv or .parquet, with the columns difficulty and right."
+    ),
 ]
-New = Annotated[
-    Path, typer.Argument(help="New items, the same columns; right may be missing in it.")
+New = Annotated[Path, typer.Argument(help="New items with the same columns; right may be missing.")]
+Rate = Annotated[
+    float, typer.Option(help="Probability of an alarm if nothing has changed, at most.")
 ]
-Rate = Annotated[float, typer.Option(help="Highest chance of an alarm if nothing changed.")]
 Method = Annotated[
     str,
-    choice("--method", names=METHODS, text="A curve fitted in difficulty, or the paper's means."),
+    choice(
+        "--method",
+        names=METHODS,
+        text="A curve fitted along difficulty, or the means of the paper.",
+    ),
 ]
-Guessing = Annotated[float, typer.Option(help="Share that is right by luck: floor of the curve.")]
+Guessing = Annotated[
+    float, typer.Option(help="Probability of a correct guess, the floor of the curve.")
+]
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Table of the statements, .csv or .parquet.")
+    Path | None,
+    typer.Option("--out", "-o", help="Table of the findings to write, .csv or .parquet."),
 ]
 Figure = Annotated[
     Path | None, typer.Option(help="Figure of success against difficulty, .png, .svg or .pdf.")
@@ -50,7 +59,7 @@ def alarm(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Say whether a model is as good on new items as their difficulty lets expect.
+    """Say whether a model is as good on new items as their difficulty predicts.
 
     Without --out, the statements are printed as CSV. An alarm is a result, not an error: the exit
     code is 0; --json has `fired`.
@@ -95,17 +104,17 @@ group = typer.Typer(
 Features = Annotated[
     Path,
     typer.Argument(
-        help="Table with a row an item and a column a feature: .csv, .tsv, .parquet or .arff. A "
-        "column called item names the rows."
+        help="Table with one row per item and one column per feature: .csv, .tsv, .parquet or .arff. "
+        "A column called item names the rows."
     ),
 ]
 LeaveOut = Annotated[
-    list[str] | None, typer.Option("--leave-out", help="A column that is no feature; repeatable.")
+    list[str] | None, typer.Option("--leave-out", help="Column that is not a feature; repeatable.")
 ]
-Regressor = Annotated[str, choice("--regressor", "-r", names=PRESETS, text="What learns.")]
+Regressor = Annotated[str, choice("--regressor", "-r", names=PRESETS, text="Regressor.")]
 Regressors = Annotated[
     list[str] | None,
-    choices("--regressor", "-r", names=PRESETS, text="What learns; repeatable."),
+    choices("--regressor", "-r", names=PRESETS, text="Regressor; repeatable."),
 ]
 Confidence = Annotated[
     float, typer.Option(help="Confidence level of the intervals, from 0.5 to below 1.")
@@ -209,7 +218,9 @@ def evaluate(
     ] = None,
     leave_out: LeaveOut = None,
     cv: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    n_resamples: Annotated[int, typer.Option(min=1, help="How often folds are drawn.")] = 2,
+    n_resamples: Annotated[
+        int, typer.Option(min=1, help="How many times the folds are drawn.")
+    ] = 2,
     jobs: Jobs = 1,
     random_state: RandomState = 0,
     quiet: Quiet = False,

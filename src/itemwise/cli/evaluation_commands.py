@@ -62,8 +62,12 @@ def shorten(
     by: By = None,
     by_prefix: ByPrefix = None,
     items: Items = None,
-    cv: Annotated[int, typer.Option(min=2, help="Parts of respondents held out in turn.")] = 5,
-    confidence: Annotated[float, typer.Option(help="Of all intervals, between 0 and 1.")] = 0.95,
+    cv: Annotated[
+        int, typer.Option(min=2, help="Folds of respondents, each held out in turn.")
+    ] = 5,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence level of the intervals, between 0 and 1.")
+    ] = 0.95,
     random_state: RandomState = 0,
     score: Annotated[
         Path | None,
@@ -154,7 +158,7 @@ LM_EVAL, INSPECT = "--lm-eval", "--inspect"
 Source = Annotated[
     Path | None,
     typer.Argument(
-        help="Item bank that `itemwise calibrate` wrote, or responses to make one of.",
+        help="Item bank that `itemwise calibrate` wrote, or responses to calibrate.",
         show_default="the responses of --replay",
     ),
 ]
@@ -176,9 +180,11 @@ def adapt(
         str, choice("--selector", names=SELECTORS, text="How items are chosen.")
     ] = "score",
     model: ModelOrAuto = AUTO,
-    cv: Annotated[int, typer.Option(min=2, help="Parts of the models.")] = 5,
+    cv: Annotated[int, typer.Option(min=2, help="Folds into which the models are divided.")] = 5,
     batch_size: Annotated[int, typer.Option(min=1, help="Items asked at once.")] = 1,
-    confidence: Annotated[float, typer.Option(help="Of all intervals, between 0 and 1.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence level of the intervals, between 0 and 1.")
+    ] = 0.95,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for tables, figures and page.")
     ] = None,
@@ -198,7 +204,7 @@ def adapt(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Simulate adaptive evaluation on recorded responses: how well a few items foretell all.
+    """Simulate adaptive evaluation on recorded responses: how well a few items predict all.
 
     Given responses alone, models are divided into folds, each with a bank from the others.
     --lm-eval and --inspect write the items of the largest budget that suit a model of which
@@ -276,18 +282,20 @@ New = Annotated[
 ]
 Anchors = Annotated[
     Path | None,
-    typer.Option(help="Items that tie the scales, one a line; without it, all common ones."),
+    typer.Option(
+        help="File of the items that link the scales, one per line; default: all common items."
+    ),
 ]
 Method = Annotated[
     str,
-    choice("--method", names=LINKINGS, text="How the line between the scales is found."),
+    choice("--method", names=LINKINGS, text="Linking method."),
 ]
 Drift = Annotated[
     str,
-    choice("--drift", names=("remove", "keep"), text="What becomes of anchors that changed."),
+    choice("--drift", names=("remove", "keep"), text="What to do with anchors that drifted."),
 ]
 Alpha = Annotated[
-    float, typer.Option(help="Share of false alarms among anchors called drifted; 0 to 1.")
+    float, typer.Option(help="False discovery rate among anchors reported as drifted.")
 ]
 Out = Annotated[
     Path | None,

@@ -45,7 +45,7 @@ Model = Annotated[
         "--model",
         "-m",
         names=[name for name in CLASSIFIERS if name not in UNSAVED],
-        text="What predicts.",
+        text="Model that predicts.",
     ),
 ]
 TargetAccuracy = Annotated[
@@ -59,10 +59,10 @@ Alpha = Annotated[float, typer.Option(help="Probability of missing that accuracy
 TestSize = Annotated[float, typer.Option(help="Share of the cases held out to find the limit.")]
 CompareSize = Annotated[
     float,
-    typer.Option(help="Share of the cases kept apart to evaluate the gate; 0 for none."),
+    typer.Option(help="Share of the cases held out to evaluate the gate; 0 for none."),
 ]
 Rule = Annotated[
-    str, choice("--rule", names=RULES[:2], text="How cases are chosen; steps: as published.")
+    str, choice("--rule", names=RULES[:2], text="How cases are selected; steps: as published.")
 ]
 Table = Annotated[
     Path | None, typer.Option("--out", "-o", help="Table to write, .csv or .parquet.")
@@ -277,10 +277,10 @@ KEY = "ITEMWISE_API_KEY"
 HERE = ("127.0.0.1", "::1", "localhost")
 
 ServeSaved = Annotated[Path, typer.Argument(help="Gate that CapabilityGate.save wrote, .json.")]
-Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")]
-MostRows = Annotated[int, typer.Option(min=1, help="Most rows in a request.")]
-MostBytes = Annotated[int, typer.Option(min=1, help="Most bytes in a request.")]
+Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all interfaces.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")]
+MostRows = Annotated[int, typer.Option(min=1, help="Maximum number of rows in a request.")]
+MostBytes = Annotated[int, typer.Option(min=1, help="Maximum number of bytes in a request.")]
 
 
 def serve(

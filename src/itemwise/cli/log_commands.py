@@ -28,17 +28,24 @@ Out = Annotated[
 ]
 Files = Annotated[
     Path | None,
-    typer.Option("--files", help="Table of the files, what was read of each and what not."),
+    typer.Option(
+        "--files",
+        help="Table of the log files to write: what was read from each, and what was not.",
+    ),
 ]
 Metric = Annotated[
     list[str] | None,
-    typer.Option(help="Score to read; repeated, the first that a log has.", show_default="usual"),
+    typer.Option(
+        help="Score to read; if repeated, the first that a log contains.", show_default="usual"
+    ),
 ]
 Filter = Annotated[
     str | None,
     typer.Option("--filter", help="Filter of lm-eval to read.", show_default="strict or first"),
 ]
-KeepText = Annotated[bool, typer.Option("--keep-text", help="Keep texts and targets of items.")]
+KeepText = Annotated[
+    bool, typer.Option("--keep-text", help="Keep the text and the target of each item.")
+]
 
 
 def read(
@@ -50,7 +57,7 @@ def read(
         str,
         choice(
             names=("mean", "grades", "first"),
-            text="What counts of an item that was asked several times.",
+            text="How to combine several responses of a model to the same item.",
         ),
     ] = "mean",
     keep_text: KeepText = False,

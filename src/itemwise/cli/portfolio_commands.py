@@ -37,9 +37,9 @@ COLUMNS = ["consistency", "consistency_se", "difficulty_limit", "difficulty_limi
 Runs = Annotated[
     Path,
     typer.Argument(
-        help="How algorithms did on problems: a table with a row a problem and a column an "
-        "algorithm, or with the columns problem, algorithm and value (.csv, .tsv, .parquet, "
-        ".arff); or the folder of an ASlib scenario."
+        help="Performance of algorithms on problems: a table with one row per problem and one "
+        "column per algorithm, or with the columns problem, algorithm and value (.csv, .tsv, "
+        ".parquet, .arff); or the folder of an ASlib scenario."
     ),
 ]
 Out = Annotated[
@@ -50,7 +50,7 @@ Better = Annotated[
     choice(
         "--better",
         names=get_args(BetterName),
-        text="Which values are good.",
+        text="Whether higher or lower values are better.",
         show_default="higher; ASlib: as it says",
     ),
 ]
@@ -59,31 +59,41 @@ Transform = Annotated[
     choice(
         "--transform",
         names=TRANSFORMS,
-        text="raw: as they are; negate: turned and put on 0 to 1; reciprocal: 1 / (1 + t).",
+        text="raw: unchanged; negate: reversed and scaled to 0 to 1; reciprocal: 1 / (1 + t).",
         show_default="raw; of lower values negate",
     ),
 ]
 Low = Annotated[
-    float | None, typer.Option(help="Least value that may occur.", show_default="that which does")
+    float | None, typer.Option(help="Lowest possible value.", show_default="the observed one")
 ]
 High = Annotated[
-    float | None, typer.Option(help="Greatest value that may.", show_default="that which does")
+    float | None, typer.Option(help="Highest possible value.", show_default="the observed one")
 ]
 Cutoff = Annotated[
     float | None,
-    typer.Option(help="Where runs were cut off.", show_default="none; ASlib: the scenario's"),
+    typer.Option(
+        help="Time at which runs were cut off.", show_default="none; ASlib: the scenario's"
+    ),
 ]
 Penalty = Annotated[
-    float | None, typer.Option(help="Runs cut off count as so many cut-offs; 10: PAR10.")
+    float | None,
+    typer.Option(help="Cut-off runs count as this multiple of the cut-off; 10 is PAR10."),
 ]
-Model = Annotated[str, choice("--model", "-m", names=MODELS, text="Of performance.")]
+Model = Annotated[
+    str, choice("--model", "-m", names=MODELS, text="Measurement model of performance.")
+]
 Grades = Annotated[
     int | None,
-    typer.Option(min=2, help="How many, for --model graded.", show_default=str(Settings.grades)),
+    typer.Option(
+        min=2, help="Number of grades, for --model graded.", show_default=str(Settings.grades)
+    ),
 ]
 Preset = Annotated[str | None, choice("--preset", names=(AIRT,), text="Repeat the AIRT paper.")]
 MeasureName = Annotated[
-    str | None, typer.Option("--measure", help="Of an ASlib scenario.", show_default="its first")
+    str | None,
+    typer.Option(
+        "--measure", help="Performance measure of an ASlib scenario.", show_default="its first"
+    ),
 ]
 Epsilon = Annotated[
     list[float],
@@ -97,7 +107,7 @@ Epsilon = Annotated[
 ]
 Size = Annotated[
     int | None,
-    typer.Option(min=1, help="How many algorithms to keep.", show_default="all strong somewhere"),
+    typer.Option(min=1, help="Number of algorithms to keep.", show_default="all strong somewhere"),
 ]
 Folds = Annotated[
     int | None,

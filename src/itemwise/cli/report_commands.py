@@ -25,11 +25,11 @@ Sources = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Page to write, .html.")]
-Title = Annotated[str | None, typer.Option(help="Of the page.", show_default="the file names")]
+Title = Annotated[str | None, typer.Option(help="Page title.", show_default="the file names")]
 Instances = Annotated[
     Path | None,
     typer.Option(
-        help="What is behind the items, to be shown beside them: a table (.csv, .tsv, .parquet) "
+        help="Instances behind the items, shown next to them: a table (.csv, .tsv, .parquet) "
         "whose first column names items."
     ),
 ]
@@ -48,7 +48,7 @@ def report(
 ) -> None:
     """Make one page of results that opens anywhere: headline, tables, figures, item explorer.
 
-    A file of responses is calibrated and looked at from every side first.
+    Responses are calibrated and diagnosed first.
     """
     check_targets({"--out": (out, PAGE)}, sources=[*sources, *([instances] if instances else [])])
     from itemwise.report import write_report

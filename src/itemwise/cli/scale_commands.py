@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from itemwise.responses import Responses
 
-Engine = Annotated[str, choice("--engine", names=ENGINES, text="How items are found.")]
-Method = Annotated[str, choice("--method", names=METHODS, text="Estimate of ability.")]
+Engine = Annotated[str, choice("--engine", names=ENGINES, text="Estimation engine.")]
+Method = Annotated[str, choice("--method", names=METHODS, text="Ability estimate.")]
 
 
 def calibrate(
@@ -68,9 +68,11 @@ def calibrate(
     ] = None,
     priors: Priors = "default",
     tolerance: Annotated[
-        float | None, typer.Option(help="Log-likelihood still to be gained at which to stop.")
+        float | None, typer.Option(help="Stop when the log-likelihood can gain less than this.")
     ] = None,
-    max_iterations: Annotated[int | None, typer.Option(min=1, help="Most iterations.")] = None,
+    max_iterations: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of iterations.")
+    ] = None,
     jobs: Jobs = -1,
     device: Annotated[
         str | None, typer.Option(help="cpu or cuda: run on torch. Default: NumPy.")
@@ -187,10 +189,10 @@ def diagnose(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Say whether a calibration of a table can be believed.
+    """Diagnose the calibration of a table.
 
-    One sentence a diagnosis: dimensions, reliability, fit of the model, of items and of
-    respondents, items that depend on each other, labels that look wrong.
+    One sentence per diagnosis: dimensionality, reliability, fit of the model, of items and of
+    respondents, local dependence, labels that look wrong.
     """
     check_sources(responses)
     folder = None if out is None else make_folder(out)
@@ -234,10 +236,10 @@ def diagnose(
 
 def simulate(
     model: Model = "2pl",
-    respondents: Annotated[int, typer.Option(min=1, help="How many respondents.")] = 500,
-    items: Annotated[int, typer.Option(min=1, help="How many items.")] = 40,
+    respondents: Annotated[int, typer.Option(min=1, help="Number of respondents.")] = 500,
+    items: Annotated[int, typer.Option(min=1, help="Number of items.")] = 40,
     missing: Annotated[
-        float, typer.Option(help="Share of cells never asked, from 0 to below 1.")
+        float, typer.Option(help="Share of missing responses, from 0 to below 1.")
     ] = 0.0,
     random_state: Annotated[int, typer.Option(min=0, help="Seed of random numbers.")] = 0,
     out: Annotated[
@@ -249,7 +251,7 @@ def simulate(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Draw responses from a model whose truth is known.
+    """Simulate responses from a model with known parameters.
 
     Without --out, the responses are printed as CSV.
     """

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 Order = Annotated[
     str,
-    typer.Option(help="'given', or a file: one item a line, or an item and a number to sort by."),
+    typer.Option(
+        help="'given', or a file with one item per line, or an item and a number to sort by."
+    ),
 ]
 Tolerance = Annotated[
     float, typer.Option(min=0.0, help="Scores at most this far apart are a draw.")
@@ -32,7 +34,9 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Table of final ratings to write, .csv or .parquet."),
 ]
-History = Annotated[Path | None, typer.Option(help="Table of ratings after every period to write.")]
+History = Annotated[
+    Path | None, typer.Option(help="Table of the ratings after every period to write.")
+]
 Figure = Annotated[
     Path | None, typer.Option(help="Figure of the final ratings, .png, .svg or .pdf.")
 ]

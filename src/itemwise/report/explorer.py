@@ -58,7 +58,7 @@ def instances_of(given: Any, items: Sequence[str], first: Iterable[str] = ()) ->
 
 
 def labels_of(given: Any, items: Sequence[str]) -> pd.DataFrame | None:
-    """What instances can be told apart by: the class of a data set, words in a frame."""
+    """What distinguishes instances: the class of a data set, words in a frame."""
     import pandas as pd
 
     if isinstance(given, Dataset):
@@ -158,7 +158,7 @@ def _png(pixels: np.ndarray) -> bytes:
 
 MOST_CELLS = 12_000_000  # responses kept for one scale; beyond, some respondents speak for all
 CURVE_POINTS = 41
-CURVE_REACH = 3.5  # population deviations
+CURVE_REACH = 3.5  # population standard deviations
 MOST_LEVELS = 60  # of a fact by which one can filter
 LEVELS = 255  # of a score
 

@@ -72,12 +72,13 @@ def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
         make_folder(home / place)
     for name, bank in contents.banks.items():
         files.append(bank.save(home / BANKS / f"{file_name_of(name)}.json"))
+    names: set[str] = set()
     for name, frame in contents.tables.items():
-        files.append(_write_table(home / f"{file_of(name)}.csv", frame))
-    missing = dict(contents.missing)
+        files.append(_write_table(home / f"{file_of(name, names)}.csv", frame))
+    missing, names = dict(contents.missing), set()
     for name, draw in contents.figures.items():
         try:
-            files.append(draw().save(home / FIGURES / f"{file_of(name)}.png"))
+            files.append(draw().save(home / FIGURES / f"{file_of(name, names)}.png"))
         except InputError as reason:
             missing[name] = str(reason)
     summary: dict[str, Any] = {
@@ -92,12 +93,19 @@ def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
     return [*files, home / SUMMARY]
 
 
-def file_of(name: str) -> str:
-    """Return the name of a table or figure in a form that every file system takes."""
+def file_of(name: str, taken: set[str]) -> str:
+    """Return a name of a table or figure that every file system takes, and add it to `taken`.
+
+    Some file systems do not distinguish A from a, so that a second such name gets a digest.
+    """
     parts = name.split("_")
-    return "_".join(
-        part if re.fullmatch(r"[a-z0-9-]*", part) else file_name_of(part) for part in parts
+    found = "_".join(
+        part if re.fullmatch(r"[A-Za-z0-9-]*", part) else file_name_of(part) for part in parts
     )
+    if found.lower() in taken:
+        found = file_name_of(name)
+    taken.add(found.lower())
+    return found
 
 
 def _write_table(path: Path, frame: pd.DataFrame) -> Path:

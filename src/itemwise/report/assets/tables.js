@@ -49,8 +49,8 @@ function tableParts(state) {
   grid.setAttribute("aria-label", caption);
   const scroll = element("div", { className: "scroll", tabIndex: 0, role: "group" }, [grid]);
   scroll.setAttribute("aria-label", `${caption}, table`);
-  const before = element("button", { type: "button", textContent: "Back" });
-  const after = element("button", { type: "button", textContent: "On" });
+  const before = element("button", { type: "button", textContent: "Previous" });
+  const after = element("button", { type: "button", textContent: "Next" });
   before.setAttribute("aria-label", `Earlier rows of ${caption}`);
   after.setAttribute("aria-label", `Further rows of ${caption}`);
   const where = element("span");
