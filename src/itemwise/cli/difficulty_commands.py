@@ -104,8 +104,8 @@ group = typer.Typer(
 Features = Annotated[
     Path,
     typer.Argument(
-        help="Table with one row per item and one column per feature: .csv, .tsv, .parquet or .arff. "
-        "A column called item names the rows."
+        help="Table with one row per item and one column per feature (.csv, .tsv, .parquet, "
+        ".arff). A column called item names the rows."
     ),
 ]
 LeaveOut = Annotated[
