@@ -71,14 +71,14 @@ def write_bytes(path: PathLike, content: bytes) -> None:
 
 
 def file_name_of(text: str) -> str:
-    """A short name that every file system takes, and that another text has only by a wonder."""
+    """Return a short name that every file system takes, unique to the text."""
     slug = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:40]
     plain = slug == text == text.lower()  # some file systems do not tell A from a
     return slug if plain else f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def make_folder(path: PathLike) -> Path:
-    """The directory, made where it is missing."""
+    """Return the directory, created if it is missing."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ BINS = 6  # of data sets by a metadatum; fewer where there are few
 
 
 class Chapters(NamedTuple):
-    """What was found, by name, and why some chapters do not exist here."""
+    """The results of all chapters by name, and why some are missing."""
 
     decoding: BenchmarkDecoding
     found: dict[str, Result]
@@ -44,7 +44,7 @@ class Chapters(NamedTuple):
 
     @property
     def sentences(self) -> dict[str, list[str]]:
-        """What each chapter means, with its notes; the decoding first."""
+        """The meaning and notes of each chapter, the decoding first."""
         return {
             name: each.sentences()
             for name, each in ({"decoding": self.decoding} | self.found).items()
@@ -74,7 +74,7 @@ def read_benchmark(
     size: float | None = None,
     random_state: int = 0,
 ) -> Chapters:
-    """Ask a decoding all that can be asked of it.
+    """Run all further studies of a decoded benchmark.
 
     `order` is that of the data sets in the tournament: by "difficulty", "discrimination",
     "difficulty-deviation" or "discrimination-deviation", lowest first, or as "given"; `score` is
@@ -133,7 +133,7 @@ def _figures(chapters: Chapters) -> dict[str, Draw]:
 
 
 def _by_metadata(decoding: BenchmarkDecoding) -> Iterator[tuple[str, MetadataBins]]:
-    """Chance of a right answer by each metadatum that differs between data sets."""
+    """Yield the probability of a correct response by each metadatum that varies."""
     n_bins = min(BINS, len(decoding.metadata) // 2)
     if n_bins < 2:
         return
@@ -149,7 +149,7 @@ def _by_metadata(decoding: BenchmarkDecoding) -> Iterator[tuple[str, MetadataBin
 
 
 def _characteristic(decoding: BenchmarkDecoding, name: str) -> Display:
-    """Share right by difficulty, where that means what it says: not on turned instances."""
+    """Draw the share right by difficulty, without items of negative discrimination."""
     calibration = decoding.calibrations[name]
     usable = np.flatnonzero(upright_items(calibration) & informative(calibration))
     names = [calibration.item_names[k] for k in usable]

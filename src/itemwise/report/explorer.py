@@ -32,7 +32,7 @@ _PICTURES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF"
 
 
 def instances_of(given: Any, items: Sequence[str], first: Iterable[str] = ()) -> dict[str, Any]:
-    """What a page shows of each item: {"rows": columns, "texts": [...], "pictures": [...]}.
+    """Return what a page shows of each item: {"rows": columns, "texts": [...], "pictures": [...]}.
 
     `given` is a frame of feature rows, a Dataset, or a mapping from item to a text, to the bytes of
     a picture, or to an array of pixels. Rows that are only numbered are row_0, row_1, ..., as pools
@@ -58,7 +58,7 @@ def instances_of(given: Any, items: Sequence[str], first: Iterable[str] = ()) ->
 
 
 def labels_of(given: Any, items: Sequence[str]) -> pd.DataFrame | None:
-    """What distinguishes instances: the class of a data set, words in a frame."""
+    """Return what distinguishes instances: the class of a data set, or texts in a frame."""
     import pandas as pd
 
     if isinstance(given, Dataset):
@@ -69,7 +69,7 @@ def labels_of(given: Any, items: Sequence[str]) -> pd.DataFrame | None:
 
 
 def picture_address(value: Any) -> str:
-    """A picture as a data address: from the bytes of a file, or from an array of pixels."""
+    """Return a picture as a data URL: from the bytes of a file, or from an array of pixels."""
     if isinstance(value, bytes | bytearray):
         content = bytes(value)
         kind = next((k for start, k in _PICTURES.items() if content.startswith(start)), None)
@@ -95,7 +95,7 @@ def _of_dataset(dataset: Dataset, items: Sequence[str], first: Iterable[str]) ->
 
 
 def _side_of_pixels(features: pd.DataFrame) -> int | None:
-    """How wide the square picture is, if the features are its pixels."""
+    """Return the width of a square picture whose pixels are the features, if it is one."""
     side = math.isqrt(features.shape[1])
     named = all(str(name).lower().startswith("pixel") for name in features)
     numbers = all(dtype.kind in "iuf" for dtype in features.dtypes)
@@ -103,7 +103,7 @@ def _side_of_pixels(features: pd.DataFrame) -> int | None:
 
 
 def _rows(frame: pd.DataFrame, items: Sequence[str]) -> pd.DataFrame:
-    """The rows in the order of the items, empty where there is none."""
+    """Return the rows in the order of the items, empty where there is none."""
     names = (
         [row_name(k) for k in frame.index] if is_numbered(frame.index) else map(str, frame.index)
     )
@@ -131,7 +131,7 @@ def _are_texts(known: Mapping[str, Any]) -> bool:
 def _within_limits(
     values: Mapping[str, str], items: Sequence[str], first: Iterable[str]
 ) -> list[str | None]:
-    """One entry an item; None where there is none, or no room left."""
+    """Return one entry per item; None where there is none, or no space is left."""
     kept: dict[str, str] = {}
     room = MOST_SIGNS
     for name in dict.fromkeys([*first, *items]):
@@ -173,7 +173,7 @@ class Scale:
 
 
 def scales_of(results: Mapping[str, Result], instances: Any) -> list[Scale]:
-    """Every calibration among the results, once; `instances` may be by the name of a scale."""
+    """Return every calibration among the results once; `instances` may be by scale."""
     troubles = [each for each in results.values() if isinstance(each, LabelTrouble)]
     found: dict[str, tuple[Calibration, Responses | None, LabelTrouble | None]] = {}
     for title, result in results.items():
@@ -189,7 +189,7 @@ def scales_of(results: Mapping[str, Result], instances: Any) -> list[Scale]:
 def _calibrations(
     title: str, result: Result
 ) -> Iterator[tuple[str, Calibration, Responses | None, LabelTrouble | None]]:
-    """The calibrations of a result, with responses of who is evaluated and doubts about labels."""
+    """Yield the calibrations of a result, with the evaluated responses and suspect labels."""
     if not result.explored:
         return
     if isinstance(result, Calibration):
@@ -248,7 +248,7 @@ def _scale(
 
 
 def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFrame:
-    """One row an item: parameters with errors, what is doubtful, and short facts."""
+    """Return one row per item: parameters with standard errors, flags, and short facts."""
     frame, responses = calibration.items, calibration.responses
     idle = [name for name in ("guessing", "slip") if name in frame and not frame[name].any()]
     frame = frame.drop(columns=[*idle, *(f"{name}_se" for name in idle)])
@@ -268,7 +268,7 @@ def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFra
 
 
 def _labelled(items: pd.DataFrame, instances: Any) -> pd.DataFrame:
-    """The items with the classes of their instances, by which one can filter."""
+    """Return the items with the classes of their instances, for filtering."""
     found = labels_of(instances, list(items.index))
     if found is None:
         return items
@@ -278,12 +278,12 @@ def _labelled(items: pd.DataFrame, instances: Any) -> pd.DataFrame:
 
 
 def _few(values: pd.Series[Any]) -> bool:
-    """Whether one can filter by a fact."""
+    """Return whether a fact has few enough values to filter by."""
     return 1 < values.nunique() <= min(MOST_LEVELS, max(2, len(values) // 2))
 
 
 def _long_facts(responses: Responses) -> pd.DataFrame:
-    """Facts by which one cannot filter, such as the text of a question."""
+    """Return facts that are too long to filter by, such as the text of a question."""
     facts = responses.item_facts
     return facts[[c for c in facts if not _few(facts[c])]].reset_index(drop=True)
 
@@ -294,7 +294,7 @@ def _groups(items: pd.DataFrame, responses: Responses | None) -> list[str]:
 
 
 def _curves(calibration: Calibration) -> dict[str, Any]:
-    """Where the scale reaches, and the curves of models that a page cannot compute itself."""
+    """Return the range of the scale, and curves that a page cannot compute itself."""
     low, high = calibration.population.reach(CURVE_REACH)
     content: dict[str, Any] = {"from": round(float(low), 3), "to": round(float(high), 3)}
     bottom, top = (float(np.min(end)) for end in calibration.model.extent())
@@ -310,7 +310,7 @@ def _curves(calibration: Calibration) -> dict[str, Any]:
 
 
 def _answers(calibration: Calibration, responses: Responses) -> dict[str, Any]:
-    """Respondents, the strongest first, and their responses item by item."""
+    """Return the respondents, the strongest first, and their responses item by item."""
     abilities = calibration.score(responses)
     order = np.argsort(-abilities["ability"].to_numpy(), kind="stable")
     most = max(2, MOST_CELLS // max(1, len(calibration.item_names)))
@@ -337,7 +337,7 @@ def _bits(cells: np.ndarray) -> dict[str, Any]:
 
 
 def _scores(cells: np.ndarray) -> dict[str, Any]:
-    """Grades and scores as one byte each; 255 for never asked."""
+    """Return grades and scores as one byte each; 255 for never asked."""
     values = cells.astype(float)
     values[~np.isfinite(values) | ((values < 0) & (cells.dtype.kind == "i"))] = np.nan
     low = float(np.nanmin(values)) if np.isfinite(values).any() else 0.0

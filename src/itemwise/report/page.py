@@ -38,13 +38,13 @@ _MAKERS = {
 
 
 def when(date: datetime | str | None) -> str:
-    """The date of the report, in words; now, unless given."""
+    """Return the date of the report as text; now, unless given."""
     moment = datetime.now(UTC) if date is None else date
     return moment if isinstance(moment, str) else moment.strftime("%Y-%m-%d %H:%M UTC")
 
 
 def versions() -> list[tuple[str, str]]:
-    """Itemwise, Python and the packages that compute."""
+    """Return the versions of Itemwise, Python and the numerical packages."""
     found = [("itemwise", __version__), ("Python", platform.python_version())]
     for name in PACKAGES:
         try:
@@ -57,7 +57,7 @@ def versions() -> list[tuple[str, str]]:
 def settings_of(
     sections: Iterable[Section], given: Mapping[str, Any] | None
 ) -> list[tuple[str, str, str]]:
-    """Rows of (what, setting, value): those given first, then those that results carry."""
+    """Return rows of (result, setting, value): those given first, then those of the results."""
     rows = [("", str(name), str(value)) for name, value in (given or {}).items()]
     rows += [
         (section.title, name, value) for section in sections for name, value in section.settings
@@ -68,7 +68,7 @@ def settings_of(
 def recipe(
     results: Mapping[str, Result], command: str | Sequence[str] | None, code: str | None
 ) -> str:
-    """The lines that make the same again: as given, or as far as the results tell."""
+    """Return the lines that reproduce the results, as given or as far as they are known."""
     lines = [f'pip install "itemwise=={__version__}"'] if command else []
     if command:
         lines += [command] if isinstance(command, str) else list(command)
@@ -81,7 +81,7 @@ def recipe(
 
 
 def _call(result: Result) -> str | None:
-    """The function that made a result, found by the module in which both live."""
+    """Return a call of the function that makes such a result, found in the registry."""
     kind, module = type(result).__name__, type(result).__module__
     if kind in _MAKERS:
         model = getattr(getattr(result, "model", None), "name", "")
@@ -150,7 +150,7 @@ class Page:
         self.headlines: list[tuple[str, str, bool]] = []  # anchor, sentence, of first rank
 
     def add_results(self, sections: Sequence[Section], scales: Sequence[Scale]) -> None:
-        """A part for each section, the explorer after the first, and above all the headline."""
+        """Add the headline, one part per section, and the explorer after the first of them."""
         kinds = Counter(section.about for section in sections)
         for k, section in enumerate(sections):
             self.parts.append(
@@ -161,7 +161,7 @@ class Page:
         self.parts.insert(0, self._headline())
 
     def add_notes(self, given: Gathered) -> None:
-        """What is missing, and why."""
+        """Add what is missing, and why."""
         if given.missing:
             rows = "".join(
                 f"<li><strong>{text(name)}</strong>: {text(reason)}</li>"
@@ -171,7 +171,7 @@ class Page:
             self.parts.append(self._part("What is missing, and why", body))
 
     def add_run(self, settings: Sequence[tuple[str, str, str]], lines: str) -> None:
-        """Versions, settings, and how to do it again."""
+        """Add versions, settings, and how to reproduce the results."""
         rows = [("date", self.date), *versions()]
         body = _definitions(rows)
         if settings:
@@ -181,7 +181,7 @@ class Page:
         self.parts.append(self._part("How to reproduce it", code))
 
     def document(self) -> str:
-        """The whole page."""
+        """Return the whole page."""
         script = "\n".join(["'use strict';", "(() => {", *map(_asset, SCRIPTS), "})();"])
         values = {
             "policy": _policy(script),
@@ -199,7 +199,7 @@ class Page:
         return filled(_asset("page.html"), values)
 
     def _headline(self) -> str:
-        """What all results say first, each with a way to its section; checks after findings."""
+        """Return the meaning of each result with a link to its section, checks last."""
         parts = []
         for first, look in ((True, "headline"), (False, "headline lesser")):
             rows = "".join(
@@ -212,7 +212,7 @@ class Page:
         return "".join(parts)
 
     def _section(self, section: Section, *, alone: bool) -> str:
-        """A section; its headline is named where there are others of its kind."""
+        """Return a section; its headline is named where there are others of its kind."""
         anchor = self._anchor(section.title)
         if section.sentences:
             said = section.sentences[0] if alone else f"{section.title}: {section.sentences[0]}"
@@ -248,7 +248,7 @@ class Page:
         return f'<div class="table" data-table="{known}"></div>'
 
     def _known(self, caption: str, frame: pd.DataFrame, owner: str = "") -> str:
-        """Put a table among the data; its key."""
+        """Add a table to the data of the page, and return its key."""
         key = f"table{len(self.tables) + 1}"
         name = _slug(f"{owner} {caption}" if owner and owner != caption else caption)
         self.tables[key] = {
@@ -268,7 +268,7 @@ class Page:
 
 
 def text(value: object) -> str:
-    """Text as HTML shows it; signs that steer terminals or parsers are made visible."""
+    """Return text escaped for HTML; control characters are made visible."""
     seen = "".join(
         sign if sign.isprintable() or sign in "\n\t" else "\ufffd" for sign in str(value)
     )
@@ -276,7 +276,7 @@ def text(value: object) -> str:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """The template with every {{name}} replaced, in one pass: values are never searched."""
+    """Return the template with every {{name}} replaced in one pass: values are not searched."""
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
 
 
@@ -299,7 +299,7 @@ def _settings_frame(settings: Sequence[tuple[str, str, str]]) -> pd.DataFrame:
 
 
 def _policy(script: str) -> str:
-    """Nothing is fetched, and no script runs but this one, known by its digest."""
+    """Return a policy under which nothing is fetched and only this script runs."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     return (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "

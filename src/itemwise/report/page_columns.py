@@ -19,13 +19,13 @@ _UNSAFE = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u202
 
 
 def as_json(value: Any) -> str:
-    """JSON that can stand inside a script element, whatever texts it holds."""
+    """Return JSON that is safe inside a script element, whatever texts it holds."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_UNSAFE)
 
 
 def columns_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """One entry a column, the index first where it has a name: name, kind and values.
+    """Return one entry per column, the index first if it has a name: name, kind and values.
 
     Kinds are "number", "flag" and "text". Texts that repeat are kept once, in `levels`.
     """
@@ -35,12 +35,12 @@ def columns_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def rounded(values: Any, digits: int = FEW_DIGITS) -> list[Any]:
-    """Numbers with so many digits; None for NaN, a text for infinity, which JSON does not know."""
+    """Return rounded numbers; None for NaN and a text for infinity, which JSON lacks."""
     return [_number(value, digits) for value in np.asarray(values, dtype=float).tolist()]
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its index as columns, and one level of names."""
+    """Return the frame with its index as columns, and one level of names."""
     import pandas as pd
 
     if isinstance(frame.columns, pd.MultiIndex):
@@ -80,7 +80,7 @@ def _column(name: str, values: pd.Series[Any], digits: int) -> dict[str, Any]:
 
 
 def text_of(value: Any) -> str:
-    """A value of a cell as text, cut where it is very long."""
+    """Return a value as text, truncated if it is very long."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, list | tuple):

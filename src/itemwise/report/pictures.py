@@ -30,7 +30,7 @@ _FONTS = re.compile(r"font-family:[^;]*;?\s*")  # the style of the page names th
 
 
 def picture_of(display: Display, caption: str, prefix: str) -> str:
-    """The figure as markup; `prefix` keeps its ids apart from those of other figures."""
+    """Return the figure as markup; `prefix` makes its ids unique on the page."""
     if not hasattr(display, "figure_"):
         display.plot()
     figure = display.figure_
@@ -46,7 +46,7 @@ def picture_of(display: Display, caption: str, prefix: str) -> str:
 
 
 def image_of(png: bytes, caption: str) -> str:
-    """Pixels as markup."""
+    """Return a PNG image as markup."""
     data = base64.b64encode(png).decode("ascii")
     return f'<img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
 
@@ -71,7 +71,7 @@ def _rasterise(figure: Figure) -> None:
 
 
 def _marks(artist: Any) -> int:
-    """How many marks an artist draws, as far as it says so."""
+    """Return how many marks an artist draws, as far as it is known."""
     if hasattr(artist, "get_offsets"):
         return max(len(artist.get_offsets()), len(artist.get_paths()))
     if hasattr(artist, "get_xdata"):
@@ -96,7 +96,7 @@ def _inline(root: ET.Element, caption: str, prefix: str) -> str:
 
 
 def _clean(element: ET.Element) -> None:
-    """Names without their spaces; neither metadata nor styles, which would reach the whole page."""
+    """Strip namespaces, and remove metadata and styles, which would affect the whole page."""
     element.tag = _local(element.tag)
     for child in list(element):
         if _local(child.tag) in _ELEMENTS:

@@ -25,7 +25,7 @@ COLOURS = 96
 
 
 def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[Any]:
-    """Results behind a path, ready for `write_report`: a folder's, a bank's, or a new analysis."""
+    """Return the results behind a path: of a folder, of an item bank, or of a new analysis."""
     place = Path(path)
     if place.is_dir():
         return read_folder(place)
@@ -35,13 +35,13 @@ def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[An
 
 
 def analysed(responses: Responses, model: str = "auto") -> list[Any]:
-    """Calibrate responses, and look at the calibration from every side."""
+    """Calibrate and diagnose responses."""
     found = calibrate(responses, model)
     return [found, diagnose(found)]
 
 
 def read_folder(folder: Path) -> list[Any]:
-    """The tables, figures and banks that a command left, with what it said of them."""
+    """Read the tables, figures and item banks that a command wrote, with its sentences."""
     if not (folder / SUMMARY).is_file():
         raise FileError(
             f"'{folder}' holds no '{SUMMARY}': no command of Itemwise finished there. Give a "
@@ -58,20 +58,20 @@ def read_folder(folder: Path) -> list[Any]:
 
 
 def _names_of_datasets(path: Path) -> dict[str, str]:
-    """What the data sets are called whose banks have such file names."""
+    """Return the names of the data sets by the file names of their banks."""
     if not path.is_file():
         return {}
     return {file_name_of(str(name)): str(name) for name in _table(path).iloc[:, 0]}
 
 
 def _is_inside(name: str) -> bool:
-    """Whether a name lies where reports put files: a summary may have been edited."""
+    """Return whether a name lies where reports put files: a summary may have been edited."""
     parts = Path(name).parts
     return not Path(name).is_absolute() and ".." not in parts and 1 <= len(parts) <= 2
 
 
 def _said(summary: dict[str, Any]) -> Iterable[Section]:
-    """A section for each chapter of which something is said."""
+    """Yield one section for each chapter that has sentences."""
     said = summary.get("sentences", {})
     chapters = said if isinstance(said, dict) else {"findings": said}
     for name, sentences in chapters.items():
@@ -110,7 +110,7 @@ def _table(path: Path) -> Any:
 
 
 def _bank(path: Path) -> Calibration | None:
-    """The bank, unless it is one that cannot be read; its tables tell of it all the same."""
+    """Return the item bank, or None if it cannot be read; its tables are shown anyway."""
     try:
         found: Calibration = load_only("calibration", path)
     except FileError:
@@ -119,7 +119,7 @@ def _bank(path: Path) -> Calibration | None:
 
 
 def _picture(path: Path) -> str:
-    """A figure as small as can be read: narrower, and of few colours."""
+    """Return a figure that is narrower and has few colours, to save space."""
     from PIL import Image
 
     content = readable_file(path, FIGURE_BYTES)

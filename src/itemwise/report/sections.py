@@ -43,7 +43,7 @@ def sections_of(
     numbered: Callable[[], str],
     brief: Collection[str] = (),
 ) -> list[Section]:
-    """A section a result, and one for those that are better seen together.
+    """Return one section per result, and one for results that are compared.
 
     `numbered` gives a new prefix for the ids of each figure; results with a title among `brief`
     get one figure each.
@@ -85,7 +85,7 @@ def _about(result: Result) -> str:
 def _drawn(
     figures: Iterable[tuple[str, Draw]], title: str, numbered: Callable[[], str]
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Figures as markup, and why some cannot be drawn."""
+    """Return the figures as markup, and why some cannot be drawn."""
     pictures, lacking = [], []
     for name, draw in figures:
         try:
@@ -158,7 +158,7 @@ class Gathered:
 
 
 def gather(given: Any) -> Gathered:
-    """One result, several, by title or not, or what `diagnose` and `read_benchmark` give."""
+    """Gather results: one, several, by title or not, or those of `diagnose` or `read_benchmark`."""
     found = Gathered()
     _add(found, given, None)
     if not found.results and not found.sections:
@@ -189,7 +189,7 @@ def _add(found: Gathered, given: Any, title: str | None) -> None:
 
 
 def _add_chapters(found: Gathered, given: Any) -> None:
-    """The main result first, then what else was found, and the reasons for what was not."""
+    """Add the main result, then the others, and the reasons for those that are missing."""
     main = getattr(given, "decoding", None)
     if main is not None:
         _add(found, main, None)
