@@ -132,19 +132,19 @@ def capability(
 
 
 def check_share(option: str, value: float) -> None:
-    """Refuse what is no share of cases."""
+    """Raise an error unless the value is a share of cases."""
     if not 0 < value < 1:
         raise InputError(f"{option} is {value:g}, but it should lie between 0 and 1, such as 0.3.")
 
 
 def file_of(source: str) -> Path:
-    """The path in `data.csv#target`."""
+    """Return the path in `data.csv#target`."""
     path, mark, _ = source.rpartition("#")
     return Path(path if mark and not Path(source).exists() else source)
 
 
 def case_difficulty(coding: Path | None, levels: int | None) -> CaseDifficulty:
-    """The scale, not yet fitted; a coding table that cannot be read is refused at once."""
+    """Return the unfitted scale; a coding table that cannot be read is an error."""
     if coding is not None and levels is not None:
         raise InputError("--levels is for quantiles, not for --coding. Leave one of them out.")
     from itemwise.capability import CaseDifficulty, read_coding
@@ -154,7 +154,7 @@ def case_difficulty(coding: Path | None, levels: int | None) -> CaseDifficulty:
 
 
 def read_cases(source: str, target: str | None, console: Console) -> tuple[Any, Any]:
-    """The cases of a data set as a CaseTable, and their classes."""
+    """Return the cases of a data set as a CaseTable, and their classes."""
     from itemwise.capability.case_features import case_table
     from itemwise.datasets import load_dataset
 
@@ -171,7 +171,7 @@ def _classes(found: dict[str, Capability]) -> pd.DataFrame:
 
 
 def _show(console: Console, found: dict[str, Capability], notes: tuple[str, ...]) -> None:
-    """Limits and their meaning by model, then what is to be said of all, once."""
+    """Show the limits and the meaning by model, then the notes, each once."""
     for name, one in found.items():
         console.say(f"{name}:")
         console.show(one.classes[SHOWN].round(3))
@@ -182,7 +182,7 @@ def _show(console: Console, found: dict[str, Capability], notes: tuple[str, ...]
 
 
 def _notes(found: dict[str, Capability]) -> list[tuple[str, ...]]:
-    """Those of each model; what holds for one of several names it."""
+    """Return the notes of each model; a note of some of several models names the model."""
     if len(found) == 1:
         return [one.notes for one in found.values()]
     common = set.intersection(*(set(one.notes) for one in found.values()))

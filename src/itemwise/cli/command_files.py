@@ -38,7 +38,7 @@ def check_targets(
     *,
     present: bool = True,
 ) -> None:
-    """Refuse what is not there to be read, could not be written, or would destroy what is read.
+    """Check that sources exist, and that targets can be written and are not sources.
 
     `targets` maps an option to its path, if it was given, and the endings it may have. Without
     `present`, a source may be a name that is no file.
@@ -63,14 +63,14 @@ def check_targets(
 
 
 def check_sources(*sources: Path | None) -> None:
-    """Refuse files that are not there at once, before packages are loaded."""
+    """Check that files exist, before packages are loaded."""
     for source in sources:
         if source is not None:
             check_present(source)
 
 
 def report_folder(out: Path, source: Path, *, present: bool = True) -> Path:
-    """The folder of a report, refused where it could not be written, or where the input lies."""
+    """Return the folder of a report, checked to be writable and not that of the input."""
     if out.resolve() in (source.resolve(), source.resolve().parent):
         raise InputError(
             f"--out is '{out}', the folder of the input, which a table might replace. Name another."
@@ -89,7 +89,7 @@ def report_folder(out: Path, source: Path, *, present: bool = True) -> Path:
 
 
 def bank_or_responses(path: Path, layout: str, kind: str | None) -> Calibration | Responses:
-    """The item bank that a file holds, or else its responses."""
+    """Read an item bank, or else responses."""
     from itemwise.calibration import is_bank
     from itemwise.responses import read_responses
 
@@ -97,7 +97,7 @@ def bank_or_responses(path: Path, layout: str, kind: str | None) -> Calibration 
 
 
 def read_bank(path: Path) -> Calibration:
-    """The item bank in a file that must hold one."""
+    """Read an item bank."""
     from itemwise.saved_files import load_only
 
     found: Calibration = load_only("calibration", path)
@@ -105,14 +105,14 @@ def read_bank(path: Path) -> Calibration:
 
 
 def page_of(folder: Path | None) -> Path | None:
-    """Where the page of a folder lies."""
+    """Return the path of the page in a folder."""
     return None if folder is None else folder / REPORT
 
 
 def write_page(
     folder: Path, results: Any, title: str, settings: Mapping[str, Any], instances: Any = None
 ) -> Path:
-    """The page of a command, beside its tables and figures."""
+    """Write the page of a command next to its tables and figures."""
     from itemwise.report import write_report
 
     return write_report(
@@ -160,7 +160,7 @@ def finish(
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame with its index, whole or not at all."""
+    """Write a frame with its index atomically."""
     write_bytes(path, _WRITERS[path.suffix.lower()](frame))
 
 
@@ -189,7 +189,7 @@ def read_grouped(
     by: str | None = None,
     by_prefix: str | None = None,
 ) -> tuple[Responses, str | None]:
-    """Responses with the facts of --items, and the fact by which items are grouped, if any is."""
+    """Read responses with the facts of --items, and return the fact that groups the items."""
     if by is not None and by_prefix is not None:
         raise InputError("--by and --by-prefix both group the items. Leave one of them out.")
     from itemwise.responses import read_responses
@@ -203,7 +203,7 @@ def read_grouped(
 
 
 def with_facts(table: Responses, items: Path | None) -> Responses:
-    """The table with the facts that a file tells of its items."""
+    """Return the table with the facts of its items from a file."""
     if items is None:
         return table
     from itemwise.tables.table_files import read_table
@@ -223,7 +223,7 @@ def with_facts(table: Responses, items: Path | None) -> Responses:
 
 
 def check_facts(table: Responses, names: Sequence[str], option: str) -> None:
-    """Refuse facts that are not known, saying where they may come from."""
+    """Check that facts are known; the error says how to give them."""
     known = [str(name) for name in table.item_facts]
     for name in names:
         if name not in known:
@@ -235,7 +235,7 @@ def check_facts(table: Responses, names: Sequence[str], option: str) -> None:
 
 
 def _by_prefix(table: Responses, separator: str) -> Responses:
-    """What stands before the separator in the name of an item is its task."""
+    """Return the table with the part of each item name before the separator as its task."""
     parts = [name.partition(separator) for name in table.items]
     if not separator or not any(mark for _, mark, _ in parts):
         raise InputError(

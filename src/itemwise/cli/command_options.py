@@ -23,7 +23,7 @@ def _one_of(names: Collection[str]) -> Callable[[str], str]:
 
 
 def choice(*flags: str, names: Collection[str], text: str, **settings: Any) -> Any:
-    """An option that takes one of some names, or nothing where its default is None."""
+    """Return an option that takes one of some names, or nothing if its default is None."""
     checked = _one_of(names)
     return _named(
         *flags,
@@ -35,7 +35,7 @@ def choice(*flags: str, names: Collection[str], text: str, **settings: Any) -> A
 
 
 def choices(*flags: str, names: Collection[str], text: str, show_default: str = "all") -> Any:
-    """An option that may be repeated, each time with one of some names."""
+    """Return an option that may be repeated, each time with one of some names."""
     checked = _one_of(names)
     return _named(
         *flags,

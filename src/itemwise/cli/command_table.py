@@ -150,7 +150,7 @@ class Commands(Contents):
     """The group of all commands; explains what any of them raises."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take --debug out of the line, wherever a person in a hurry has put it."""
+        """Take --debug out of the arguments, wherever it stands."""
         end = args.index("--") if "--" in args else len(args)
         ctx.meta[DEBUG] = DEBUG in args[:end]
         rest = [word for word in args[:end] if word != DEBUG] + args[end:]
@@ -165,7 +165,7 @@ class Commands(Contents):
 
 @contextmanager
 def explained(*, debug: bool = False) -> Iterator[None]:
-    """Turn what a caller can act on into a message and an exit code; bugs keep their traceback.
+    """Turn expected errors into a message and an exit code; bugs keep their traceback.
 
     With `debug`, errors keep theirs as well.
     """
@@ -191,7 +191,7 @@ def explained(*, debug: bool = False) -> Iterator[None]:
 
 @contextmanager
 def resumable(*, kept: bool = True) -> Iterator[None]:
-    """Say after Ctrl-C that nothing finished is lost, where it is `kept`."""
+    """Say after Ctrl-C that finished work is kept, where it is."""
     try:
         yield
     except KeyboardInterrupt:
@@ -206,5 +206,5 @@ def _stop(message: str, code: int) -> typer.Exit:
 
 
 def _forget_stdout() -> None:
-    """Send what is still buffered nowhere, or Python complains about it when it ends."""
+    """Discard buffered output, so that Python does not complain at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

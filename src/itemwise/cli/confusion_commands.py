@@ -106,7 +106,7 @@ def confusion(
 
 
 def _predictions(path: str) -> pd.DataFrame:
-    """A table of predictions; a column called item names the rows."""
+    """Read a table of predictions; a column called item names the rows."""
     from itemwise.tables.table_files import read_table
 
     frame = read_table(path)

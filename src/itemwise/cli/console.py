@@ -26,34 +26,34 @@ WIDEST_NAME = 40
 
 @dataclass(frozen=True)
 class Console:
-    """What `--quiet` and `--json` ask for."""
+    """Output of a command, as `--quiet` and `--json` ask for it."""
 
     quiet: bool = False
     json: bool = False
 
     def say(self, text: str = "") -> None:
-        """A line for a person."""
+        """Print a line."""
         if not (self.quiet or self.json):
             tell(text)
 
     def remark(self, text: str) -> None:
-        """A line for a person while stdout carries a table for the next program."""
+        """Print a line on stderr, while stdout carries a table for the next program."""
         if not (self.quiet or self.json):
             tell(text, err=True)
 
     def show(self, frame: pd.DataFrame) -> None:
-        """A short table for a person."""
+        """Print a short table."""
         if not (self.quiet or self.json):
             tell(_aligned(frame))
 
     def table(self, frame: pd.DataFrame) -> None:
-        """A whole table for the next program: what a command makes when it writes no file."""
+        """Print a whole table as CSV, where a command writes no file."""
         if not self.json:
             named = any(name is not None for name in frame.index.names)
             tell(frame.to_csv(lineterminator="\n", index=named), nl=False)
 
     def document(self, content: Mapping[str, Any]) -> None:
-        """The one JSON document that `--json` promises; frames become lists of records."""
+        """Print the JSON document of `--json`; frames become lists of records."""
         if self.json:
             known = {name: None if _unknown(value) else value for name, value in content.items()}
             tell(json.dumps(known, default=_plain, indent=1, ensure_ascii=False))
@@ -69,7 +69,7 @@ class Console:
         written: Mapping[str, Path | None] | None = None,
         **more: Any,
     ) -> None:
-        """End a command: what was found, what it means, and where it lies.
+        """Print the result of a command, what it means, and where it was written.
 
         Without `out`, the whole `table` goes to stdout and the sentences to stderr; with it, the
         few rows and columns `shown`, the sentences, and the files `written` by what they are.
@@ -90,7 +90,7 @@ class Console:
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Progress]:
-        """Show how far the work is: a bar on a terminal, plain lines elsewhere."""
+        """Show progress: a bar on a terminal, plain lines elsewhere."""
         if self.quiet:
             yield silent
         elif sys.stderr.isatty():
@@ -101,13 +101,13 @@ class Console:
 
 
 def tell(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Write text as it is to a file or a pipe, and to a terminal so that it cannot steer it."""
+    """Write text unchanged to a file or a pipe, and without control codes to a terminal."""
     stream = sys.stderr if err else sys.stdout
     typer.echo(harmless(text) if stream.isatty() else text, err=err, nl=nl, color=True)
 
 
 def harmless(text: str) -> str:
-    r"""Text in which what a terminal would obey, but for line ends, is written out: \u001b."""
+    r"""Return text with control codes, except line ends, written out: \u001b."""
     if text.isprintable():
         return text
     return "".join(
@@ -121,7 +121,7 @@ def _aligned(frame: pd.DataFrame) -> str:
 
 
 def _short(name: object) -> str:
-    """A name on one line and without escape codes, whatever the file held."""
+    """Return a name on one line, without control codes."""
     text = "".join(sign if sign.isprintable() else " " for sign in str(name))
     return text if len(text) <= WIDEST_NAME else f"{text[: WIDEST_NAME - 1]}…"
 
@@ -137,5 +137,5 @@ def _plain(value: Any) -> Any:
 
 
 def typed() -> str:
-    """The command as it was typed, for whoever wants to repeat it."""
+    """Return the command as it was typed."""
     return shlex.join(["itemwise", *sys.argv[1:]])

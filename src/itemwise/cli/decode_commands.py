@@ -179,7 +179,7 @@ def decode(
 
 
 def show_decoding(console: Console, chapters: Chapters, folder: Path) -> None:
-    """What was found, for a person."""
+    """Print what was found."""
     columns = ["items", "chance", "chance_se", "discrimination_mean", "share_negative"]
     console.say("Data sets, the hardest first; chance is that of the average classifier:")
     console.show(chapters.decoding.to_frame()[columns].head(ROWS).round(2))
@@ -196,7 +196,7 @@ def show_decoding(console: Console, chapters: Chapters, folder: Path) -> None:
 def finished(
     console: Console, chapters: Chapters, folder: Path, files: list[Path], **more: Any
 ) -> None:
-    """The document that --json asks for, and the exit code."""
+    """Print the document of --json, and set the exit code."""
     found = chapters.decoding
     console.document(
         {
@@ -231,14 +231,14 @@ def _decode_tables(
 
 
 def _instances(sources: list[str], target: str | None) -> dict[str, Dataset]:
-    """The data sets once more, for the rows behind their items."""
+    """Load the data sets again, for the rows behind their items."""
     from itemwise.datasets import load_datasets
 
     return {one.name: one for one in load_datasets(sources, target)}
 
 
 def _count_or_share(size: float | None) -> float | None:
-    """A whole number of data sets, or a share of them."""
+    """Return a number of data sets, or a share of them."""
     if size is None or 0 < size < 1:
         return size
     if not size.is_integer() or not 1 <= size <= MOST_DATASETS:

@@ -262,7 +262,7 @@ def evaluate(
 
 
 def _judged(figures: dict[str, float]) -> str:
-    """How well held-out items were predicted; nothing where there was nothing to predict."""
+    """Say how well held-out items were predicted, if there were any."""
     if figures["nrmse"] != figures["nrmse"]:
         return ""
     return (
@@ -274,7 +274,7 @@ def _judged(figures: dict[str, float]) -> str:
 def _read(
     path: Path, named: Sequence[str], leave_out: Sequence[str] | None, console: Console
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Features, and the columns that are named, as numbers."""
+    """Return the features, and the named columns as numbers."""
     import pandas as pd
 
     from itemwise.studies.difficulty.difficulty_targets import TARGETS

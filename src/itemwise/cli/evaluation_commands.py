@@ -136,7 +136,7 @@ def _predict(
     kind: str | None,
     console: Console,
 ) -> None:
-    """Scores of respondents who were asked a short form."""
+    """Predict the scores of respondents who answered a short form."""
     check_targets({"--out": (out, TABLE)}, sources=[responses, short])
     import itemwise as iw
     from itemwise.saved_files import load_only
@@ -267,7 +267,7 @@ def adapt(
 
 
 def _with_ids(facts: Calibration | Responses, option: str) -> Responses:
-    """Responses that know task and id of their items; all else is refused."""
+    """Return responses that know the task and id of their items, or raise an error."""
     from itemwise.calibration import Calibration
 
     if isinstance(facts, Calibration):

@@ -224,7 +224,7 @@ def compare(
 def _check_fit(
     target: float | None, alpha: float, test_size: float, compare_size: float, figure: Path | None
 ) -> None:
-    """Numbers that make no sense, before anything is read."""
+    """Check numbers before anything is read."""
     if target is not None:
         check_share("--target-accuracy", target)
     check_share("--alpha", alpha)
@@ -236,7 +236,7 @@ def _check_fit(
 
 
 def _parts(labels: Any, share: float, random_state: int) -> tuple[Any, Any]:
-    """Positions of cases to learn from, and of those kept apart, drawn class by class."""
+    """Return the positions of training and held-out cases, stratified by class."""
     import numpy as np
 
     from itemwise.capability import split_by_difficulty
@@ -250,7 +250,7 @@ def _parts(labels: Any, share: float, random_state: int) -> tuple[Any, Any]:
 def _judged(
     console: Console, gate: CapabilityGate, X: pd.DataFrame, y: Any, figure: Path | None
 ) -> dict[str, Any]:
-    """Show how the gate does on cases it has not seen, if there are any, beside the others."""
+    """Show the gate on held-out cases, if there are any, next to the alternatives."""
     if X.empty:
         return {"figure": None, "meaning": [], "comparison": None}
     found = gate.compare(X, y)
@@ -265,7 +265,7 @@ def _judged(
 
 
 def _rows(gate: CapabilityGate, table: pd.DataFrame) -> pd.DataFrame:
-    """New cases as the gate knows them; a column called case names them."""
+    """Read new cases with the features of the gate; a column called case names them."""
     from itemwise.capability.case_features import new_cases
 
     kinds = gate.kinds_
