@@ -216,7 +216,7 @@ def test_a_module_of_the_caller_is_copied_saved_and_needed_to_load(images, tmp_p
     assert spearmanr(made.predict(images.new), images.truth).statistic > 0.7
     assert torch.equal(module[1].weight, before)
     made.save(tmp_path / "saved")
-    with pytest.raises(FileError, match="encoder=<a module of the same build>"):
+    with pytest.raises(FileError, match="encoder=<a module of the same architecture>"):
         load(tmp_path / "saved")
     loaded = load(tmp_path / "saved", encoder=module, device="cpu")
     np.testing.assert_array_equal(loaded.predict(images.new), made.predict(images.new))

@@ -40,13 +40,13 @@ FEWEST_ITEMS = 5
 
 
 class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Predict the difficulty of images or texts nobody has answered yet.
+    """Predict the difficulty of new images or texts, with an interval for each.
 
     An encoder turns each item into an embedding; a head of two layers turns that into a
-    difficulty. Frozen, embeddings are computed once and only the head learns; fine-tuned, all
-    parameters do. Part of the items is held out while it learns, so that `predict_interval` can
-    say how far off a prediction may be (split conformal). Same seed, same predictions on the CPU.
-    The question is that of Martínez-Plumed et al. (2022).
+    difficulty. If the encoder is frozen, embeddings are computed once and only the head is trained;
+    if it is fine-tuned, all parameters are. Part of the items is held out for the intervals of
+    `predict_interval` (split conformal). The same seed gives the same predictions on the CPU. The
+    question is that of Martínez-Plumed et al. (2022).
 
     It follows scikit-learn's conventions (`get_params`, `clone`, `cross_val_score`), but
     `check_estimator` does not apply: items are images or texts, not rows of features.
@@ -55,9 +55,9 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
     ----------
     encoder
         The folder or the name of a Hugging Face model; a `torch.nn.Module` that takes
-        (items, channels, height, width) or a list of strings; or None for a small one that is
-        built in and, knowing nothing yet, is always trained. Names are looked up in the local
-        cache first, then on the hub. Only safetensors are read, and no code of a model is run.
+        (items, channels, height, width) or a list of strings; or None for a small built-in one,
+        which is always trained. Names are looked up in the local cache first, then on the hub. Only
+        safetensors are read, and no code of a model is run.
     kind
         "image": an array (items, height, width[, channels]) or a list of such arrays. Images of
         other sizes are stretched to one: the encoder's own, or the most common one in `fit` (at
@@ -70,7 +70,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
     hidden
         Units between the two layers of the head.
     epochs, batch_size, warm_up
-        Passes over the items, items a step, and passes during which the learning rate grows;
+        Passes over the items, items per step, and passes during which the learning rate grows;
         afterwards it falls along a cosine to zero.
     learning_rate, encoder_learning_rate
         The highest rate for the head (and the built-in encoder), and for an encoder that is
@@ -80,9 +80,9 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
     test_size
         Share or number of items held out for the intervals.
     device
-        "cpu", "cuda", or None for CUDA where there is one.
+        "cpu", "cuda", or None for CUDA if available.
     random_state
-        Seed of everything that is drawn.
+        Seed of all random numbers.
     progress
         True shows a bar in a terminal or a notebook, False nothing; a callable is called with
         (done, total, message): epochs done, and the mean loss.
@@ -90,13 +90,13 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
     Attributes
     ----------
     losses_
-        Mean smooth L1 of each epoch, in deviations of the difficulty.
+        Mean smooth L1 loss of each epoch, in standard deviations of the difficulty.
     residuals_
-        Absolute errors on the items held out, sorted.
+        Absolute errors on held-out items, sorted.
     n_items_
         Items in `fit`.
     notes_
-        What a reader should know.
+        Remarks on the data.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
     def fit(self, X: Any, y: Any) -> DeepDifficultyRegressor:
         """Learn from items `X` and their difficulties `y`, all finite.
 
-        Where texts and difficulties are both named (pandas Series), they are matched by name, and
+        If texts and difficulties are both named (pandas Series), they are matched by name, and
         texts without a difficulty are left out.
         """
         self.check_settings()
@@ -155,7 +155,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         learned, held_out = held_out_part(len(items), self.test_size, self.random_state)
         self.device_ = usable_device(self.device)
         self.center_ = float(difficulty[learned].mean())
-        # Without any spread, whatever the network says is multiplied by zero.
+        # Without any spread, the output of the network is multiplied by zero.
         self.spread_ = float(difficulty[learned].std()) if np.ptp(difficulty[learned]) else 0.0
         target = (difficulty[learned] - self.center_) / (self.spread_ or 1.0)
         with seeded(self.random_state, self.device_):

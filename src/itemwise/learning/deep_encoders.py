@@ -35,7 +35,7 @@ class Encoder(Protocol):
 
     @property
     def source(self) -> str:
-        """Where it comes from: "built-in", "given" or "hugging-face"."""
+        """Its origin: "built-in", "given" or "hugging-face"."""
 
     def embed(self, items: Any) -> Any:
         """The embeddings of these items."""
@@ -52,7 +52,7 @@ class ImageEncoder:
     config: dict[str, Any] | None = None
 
     def embed(self, items: Images) -> Any:
-        """Mean over places of what the module makes of the images."""
+        """Mean output of the module over positions."""
         return pooled(self.module(self.pixels.tensor(items, self.device)), len(items))
 
 
@@ -99,7 +99,7 @@ class TransformerText:
 
     @property
     def limit(self) -> int:
-        """The most tokens that are read."""
+        """The largest number of tokens that are read."""
         positions = getattr(self.module.config, "max_position_embeddings", None)
         return int(min(MOST_TOKENS, self.tokenizer.model_max_length, positions or MOST_TOKENS))
 
@@ -112,12 +112,12 @@ class GivenText:
     source: str = "given"
 
     def embed(self, items: Texts) -> Any:
-        """What the module makes of the strings."""
+        """The output of the module for these strings."""
         return pooled(self.module(list(items)), len(items))
 
 
 def new_encoder(encoder: Any, kind: str, items: Any, device: str) -> Encoder:
-    """The encoder that was asked for: a name, a folder, a module, or None for the built-in one."""
+    """Return the encoder for a name, a folder, a module, or None for the built-in one."""
     if isinstance(encoder, str | PathLike):
         return hub_encoder(str(encoder), kind, items, device)
     if encoder is None:
@@ -126,7 +126,7 @@ def new_encoder(encoder: Any, kind: str, items: Any, device: str) -> Encoder:
 
 
 def builtin_encoder(kind: str, items: Any, device: str) -> Encoder:
-    """A small encoder that knows nothing yet and needs no download."""
+    """Return a small untrained encoder that needs no download."""
     if kind == "text":
         return HashedText(builtin_module(None).to(device), device)
     pixels = standardised(seen_pixels(items, LARGEST_SIDE), items)
@@ -134,7 +134,7 @@ def builtin_encoder(kind: str, items: Any, device: str) -> Encoder:
 
 
 def given_encoder(encoder: Any, kind: str, items: Any, device: str) -> Encoder:
-    """The caller's module, and for images the scale that those in `fit` have."""
+    """Wrap the caller's module, for images with the scale of those in `fit`."""
     module = copied(encoder, device)
     if kind == "text":
         return GivenText(module)
@@ -142,7 +142,7 @@ def given_encoder(encoder: Any, kind: str, items: Any, device: str) -> Encoder:
 
 
 def copied(encoder: Any, device: str) -> Any:
-    """A copy of the caller's module, so that training never changes the original."""
+    """Return a copy of the caller's module, so training never changes the original."""
     from copy import deepcopy
 
     from torch import nn
@@ -233,7 +233,7 @@ def hub_encoder(name: str, kind: str, items: Any, device: str) -> Encoder:
 
 
 def encoder_part(model: Any, kind: str) -> Any:
-    """The side of a model that reads: the encoder of T5, the vision or text tower of CLIP."""
+    """The encoder of a model: that of T5, or the vision or text tower of CLIP."""
     tower = getattr(model, "vision_model" if kind == "image" else "text_model", None)
     if tower is not None:
         return tower
@@ -257,7 +257,7 @@ def saved_tokenizer(folder: Path) -> Any:
 
 
 def import_transformers() -> Any:
-    """The package, or how to install it."""
+    """Return the package, or say how to install it."""
     try:
         import transformers
     except ImportError as error:
@@ -267,7 +267,7 @@ def import_transformers() -> Any:
 
 @contextmanager
 def quiet(transformers: Any) -> Iterator[None]:
-    """No bars and no advice on the terminal while a model is loaded."""
+    """Silence progress bars and advice while a model is loaded."""
     logging = transformers.utils.logging
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -281,7 +281,7 @@ def quiet(transformers: Any) -> Iterator[None]:
 
 
 def _on_this_machine(name: str) -> bool:
-    """True for a folder or a cached model, False where the hub has it; or say why neither."""
+    """True for a folder or a cached model, False if the hub has it; otherwise an error."""
     if Path(name).is_dir():
         return True
     from huggingface_hub import HfApi, try_to_load_from_cache
@@ -343,7 +343,7 @@ def _refuse_untrained(name: str, missing: Any) -> None:
 
 
 def _image_scale(transformers: Any, name: str, local: bool) -> dict[str, Any]:  # noqa: FBT001
-    """What the preprocessor of the model says about size and scale; nothing where it has none."""
+    """Size and scale of the model's preprocessor; empty if it has none."""
     reader = transformers.image_processing_utils.BaseImageProcessor
     try:
         found, _rest = reader.get_image_processor_dict(name, local_files_only=local)
@@ -353,7 +353,7 @@ def _image_scale(transformers: Any, name: str, local: bool) -> dict[str, Any]:  
 
 
 def _pixels(config: Any, scale: dict[str, Any], seen: Pixels) -> Pixels:
-    """Size, channels and scale as the encoder wants them; as the images are where it is silent."""
+    """Size, channels and scale that the encoder needs; those of the images by default."""
     channels = int(getattr(config, "num_channels", 3) or 3)
     wanted = getattr(config, "image_size", None) or scale.get("crop_size") or scale.get("size")
     size = _size(wanted) or seen.size

@@ -26,14 +26,14 @@ SETTINGS, WEIGHTS, TOKENIZER = "settings.json", "weights.safetensors", "tokenize
 SETTINGS_MAX_BYTES = 256 * 1024**2
 WEIGHTS_MAX_BYTES = 64 * 1024**3
 TOKENIZER_MAX_BYTES = 1024**3
-MOST_SPARE_LAYERS = 1000
+MAX_SPARE_LAYERS = 1000
 NOT_SAVED = {"encoder", "progress", "device"}
 KEYS = ("parameters", "source", "config", "pixels", "width", "center", "spread")
 FITTED = ("losses", "residuals", "n_items")
 
 
 def save_regressor(regressor: DeepDifficultyRegressor, path: PathLike) -> Path:
-    """Fill a folder beside `path`, then rename it, so that `path` never holds half a regressor."""
+    """Fill a folder next to `path`, then rename it: `path` never holds half a regressor."""
     target = Path(os.path.abspath(path))  # noqa: PTH100 (a link to a folder stays a link)
     _refuse_foreign(target)
     beside = target.with_name(f".itemwise-{secrets.token_hex(6)}.part")
@@ -56,7 +56,7 @@ def save_regressor(regressor: DeepDifficultyRegressor, path: PathLike) -> Path:
 def load_regressor(
     kind: type[DeepDifficultyRegressor], path: PathLike, encoder: Any, device: str | None
 ) -> DeepDifficultyRegressor:
-    """Read a folder that `save_regressor` wrote, believing nothing in it."""
+    """Read a folder that `save_regressor` wrote, trusting nothing in it."""
     folder = Path(path)
     if not folder.is_dir():
         raise FileError(f"There is no folder '{path}'. Give the folder that save wrote.")
@@ -137,7 +137,7 @@ def _refuse_foreign(target: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Have every file on the disk before the folder gets its name."""
+    """Write every file to disk before the folder gets its name."""
     for file in folder.rglob("*"):
         if file.is_file():
             with file.open("rb+") as stream:
@@ -145,7 +145,7 @@ def _sync(folder: Path) -> None:
 
 
 def _put_in_place(beside: Path, target: Path) -> None:
-    """Rename; what stood there goes aside first and comes back if the rename fails."""
+    """Rename; an older folder is moved aside first, and back if the rename fails."""
     aside = target.with_name(f".itemwise-{secrets.token_hex(6)}.part")
     replaced = target.exists()
     if replaced:
@@ -165,7 +165,7 @@ def _restored(
     encoder: Any,
     device: str | None,
 ) -> DeepDifficultyRegressor:
-    """The regressor with its settings and figures, without its network."""
+    """Return the regressor with its settings and figures, without its network."""
     parameters = dict(document["parameters"])
     given = document["source"] == "given"
     parameters |= {"device": device, "encoder": encoder if given else parameters["encoder"]}
@@ -187,14 +187,14 @@ def _restored(
 def _restore_network(
     regressor: DeepDifficultyRegressor, document: dict[str, Any], folder: Path, encoder: Any
 ) -> None:
-    """Build the network twice: without memory to compare it with the weights, then for good."""
+    """Build the network twice: without memory, to compare it with the weights, then for use."""
     import torch
     from safetensors.torch import load_file
 
     if document["source"] == "given" and encoder is None:
         raise FileError(
             f"The regressor in '{folder}' was made with a torch module of its own, which is not "
-            "in the folder. Load it with encoder=<a module of the same build>."
+            "in the folder. Load it with encoder=<a module of the same architecture>."
         )
     shapes = _shapes(folder / WEIGHTS)
     _refuse_endless(document["config"], len(shapes))
@@ -220,7 +220,7 @@ def _rebuilt(
     encoder: Any,
     device: str,
 ) -> Encoder:
-    """An encoder of the same build, with weights of no meaning yet."""
+    """Return an encoder of the same architecture, with untrained weights."""
     from itemwise.learning import deep_encoders
 
     source, kind, config = document["source"], regressor.kind, document["config"]
@@ -314,7 +314,7 @@ def _refuse_endless(config: Any, n_tensors: int) -> None:
     """Refuse a configuration with far more layers than weights: building it would never end."""
     for key, value in _counts(config):
         named = any(word in key for word in ("layer", "depth", "num_block"))
-        if named and value > n_tensors + MOST_SPARE_LAYERS:
+        if named and value > n_tensors + MAX_SPARE_LAYERS:
             raise ValueError(f"{key} is {value:,}, but there are {n_tensors:,} tensors")
 
 

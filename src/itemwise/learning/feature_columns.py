@@ -29,7 +29,7 @@ _ID_NAME = re.compile(r"(?i:(.*[_. -])?(id|index)|unnamed: 0)|\w*[a-z]I[dD]")
 
 @dataclass(frozen=True)
 class Plan:
-    """What becomes of each column."""
+    """How each column is used."""
 
     numbers: tuple[str, ...]
     categories: tuple[str, ...]
@@ -37,7 +37,7 @@ class Plan:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """The columns that something is learnt from."""
+        """The columns that are used."""
         return (*self.numbers, *self.categories)
 
     @property
@@ -77,7 +77,7 @@ def plain(features: pd.DataFrame, texts: Collection[str] = ()) -> Plain:
 
 
 def _days_of(column: pd.Series[Any]) -> Floats | None:
-    """Days since 1970, where a column holds dates, or texts that are all dates by ISO 8601."""
+    """Days since 1970, if a column holds dates, or texts that are all dates (ISO 8601)."""
     import pandas as pd
     from pandas.api import types
 
@@ -98,7 +98,7 @@ def _days_of(column: pd.Series[Any]) -> Floats | None:
 
 
 def _plain_column(column: pd.Series[Any]) -> NDArray[Any]:
-    """Numbers and truth values as floats, spans of time as days, all else as text."""
+    """Numbers and booleans as floats, durations as days, everything else as text."""
     from pandas.api import types
 
     missing = column.isna().to_numpy()
@@ -112,7 +112,7 @@ def _plain_column(column: pd.Series[Any]) -> NDArray[Any]:
 
 
 def _number_objects_or_text(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-    """Objects that are all numbers or truth values as floats; otherwise each as text."""
+    """Objects that are all numbers or booleans as floats; otherwise all as text."""
     pairs = list(zip(values, missing, strict=True))
     known = values[~missing]
     if len(known) and all(isinstance(v, Real | Decimal | np.bool_) for v in known):
@@ -128,7 +128,7 @@ def _days(moments: NDArray[Any]) -> Floats:
 
 
 def plan_columns(whole: pd.DataFrame, train: pd.DataFrame, dates: Collection[str] = ()) -> Plan:
-    """What becomes of each column of a plain frame, judged by its training part.
+    """Decide how each column of a plain frame is used, from its training part.
 
     A date a row is no identifier, even if it is always the day after: things change with time.
     """
@@ -151,7 +151,7 @@ def plan_columns(whole: pd.DataFrame, train: pd.DataFrame, dates: Collection[str
 
 
 def _counts_rows(name: str, values: Floats) -> bool:
-    """Whether a column numbers the rows: one by one, or differently each under a name like id."""
+    """Whether a column numbers the rows: 1, 2, 3, ..., or all different under a name like id."""
     if len(values) < 2 or np.isnan(values).any() or (values != np.round(values)).any():
         return False
     if (np.diff(values) == 1).all():
@@ -160,7 +160,7 @@ def _counts_rows(name: str, values: Floats) -> bool:
 
 
 def column_transformer(plan: Plan) -> Any:
-    """An unfitted transformer that does what is planned: fill gaps, scale, code categories."""
+    """Return an unfitted transformer: fill missing values, scale, encode categories."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -188,14 +188,14 @@ Rows: TypeAlias = "pd.DataFrame | Floats"
 
 
 def is_frame(X: object) -> bool:
-    """Whether X is a pandas frame, whose columns may be of any kind."""
+    """Whether X is a pandas frame."""
     import pandas as pd
 
     return isinstance(X, pd.DataFrame)
 
 
 def known_rows(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
-    """Items with their difficulty by name where both have names; those without one are left out."""
+    """Match items and difficulties by name if both have names; leave out items without one."""
     import pandas as pd
 
     if not isinstance(y, pd.Series) or not isinstance(X, pd.DataFrame | pd.Series):
@@ -209,32 +209,32 @@ def known_rows(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
 
 
 def in_sentences(remarks: Sequence[str]) -> list[str]:
-    """Remarks as notes for people."""
+    """Remarks as sentences."""
     return [f"{text[0].upper()}{text[1:]}." for text in remarks]
 
 
 def plain_rows(X: pd.DataFrame, texts: Collection[str] = ()) -> Plain:
-    """A frame of float and text columns, and remarks about what was read as missing."""
+    """Return a frame of float and text columns, with remarks on what was read as missing."""
     _places(X)
     return plain(X, texts)
 
 
 def known_columns(X: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
-    """The columns that were learnt from, in their order; others are left out."""
+    """Return the columns of the training items, in their order; others are left out."""
     there = _places(X)
     wanted = list(names)
     if missing := [name for name in wanted if name not in there]:
         extra = [name for name in there if name not in set(wanted)]
         besides = f"; new are {listed(extra, 'column', 10)}" if extra else ""
         raise InputError(
-            f"The features lack {listed(missing, 'column', 10)}, which the regressor learnt "
-            f"from{besides}. Give the columns of the training items, by their names, in any order."
+            f"The features lack {listed(missing, 'column', 10)}, on which the regressor was "
+            f"trained{besides}. Give the columns of the training items by name, in any order."
         )
     return X.iloc[:, [there[name] for name in wanted]]
 
 
 def _places(X: pd.DataFrame) -> dict[str, int]:
-    """Where each column stands; names must differ."""
+    """Position of each column; names must differ."""
     names = [str(name) for name in X.columns]
     places = {name: k for k, name in enumerate(names)}
     if len(places) < len(names):
@@ -244,18 +244,18 @@ def _places(X: pd.DataFrame) -> dict[str, int]:
 
 
 def plan_of(rows: Plain) -> Plan:
-    """What becomes of the columns; refused where nothing could be learnt from any."""
+    """Decide how columns are used; refused if none can be used."""
     plan = plan_columns(rows.frame, rows.frame, rows.dates)
     if not plan.numbers and not plan.categories:
         raise InputError(
-            f"The features have no column that says anything: {plan.losses}. "
+            f"The features have no usable column: {plan.losses}. "
             "Give columns of numbers or of few categories; turn free text into numbers first."
         )
     return plan
 
 
 def coder_of(plan: Plan | None) -> Any:
-    """An unfitted transformer into numbers without gaps; without a plan, for an array."""
+    """Return an unfitted transformer into complete numbers; without a plan, for an array."""
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -268,13 +268,13 @@ def coder_of(plan: Plan | None) -> Any:
 
 
 def checked_kinds(frame: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """The plain frame, if its columns are still of the kind that was learnt."""
+    """Return the plain frame if its columns are still of the kind seen in training."""
     changed: dict[str, Any] = {}
     for name in plan.used:
         wanted = name in plan.numbers
         if (frame[name].dtype == np.float64) == wanted:
             continue
-        if frame[name].isna().all():  # nothing says of which kind an empty column is
+        if frame[name].isna().all():  # the kind of an empty column is unknown
             changed[name] = np.full(len(frame), np.nan, dtype=float if wanted else object)
             continue
         kinds = ("numbers", "text") if wanted else ("text", "numbers")
@@ -286,7 +286,7 @@ def checked_kinds(frame: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 
 def owners_of(coder: Any, plan: Plan) -> list[str]:
-    """For each column that a fitted coder makes, the column of the frame that it comes from."""
+    """For each column that a fitted transformer makes, the column of the frame it comes from."""
     if not plan.categories:
         return list(plan.numbers)
     encoder = coder.named_transformers_["categories"][-1]

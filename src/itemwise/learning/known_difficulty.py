@@ -1,4 +1,4 @@
-"""Difficulty of items as a target to learn, known by several methods."""
+"""Difficulties of items by several methods, as targets for a regressor."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ AVERAGE_ERROR = "average_error"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DifficultyTargets(Result):
-    """How hard each item is, by several methods, ready to be learnt from features.
+    """How hard each item is, by several methods, as targets for a regressor.
 
-    `abnormal` counts, for each model, items whose difficulty lies farther than `limit` from 0, in
-    deviations of ability; they were kept, clipped or dropped (NaN) as `treatment` says. The
-    standard error of the average error is never 0: where all err alike, others may still not.
+    `abnormal` counts, for each model, items whose difficulty is farther than `limit` from 0, in
+    standard deviations of ability; they were kept, clipped or dropped (NaN), as `treatment` says.
+    The standard error of the average error is never 0, even if all respondents err alike.
     """
 
     items: tuple[str, ...]
     methods: tuple[str, ...]
     difficulties: Mapping[str, Floats]  # by method, (n_items,) each
     errors: Mapping[str, Floats]  # their standard errors
-    discrimination: Floats | None  # by 2PL, where that was asked for
+    discrimination: Floats | None  # by 2PL, if that was requested
     discrimination_se: Floats | None
-    flags: tuple[str, ...]  # what the calibrations say of each item
+    flags: tuple[str, ...]  # of the calibrations, for each item
     abnormal: Mapping[str, int]
     limit: float
     treatment: str
     abilities: (
         pd.DataFrame
-    )  # one row a respondent, a column a model; the artificial ones among them
+    )  # one row per respondent, artificial ones included; one column per model
     notes: tuple[str, ...] = ()
 
     @property
     def negative(self) -> NDArray[np.bool_]:
-        """Items of negative discrimination by 2PL; none where that is unknown."""
+        """Items of negative discrimination by 2PL; none if that is unknown."""
         if self.discrimination is None:
             return np.zeros(len(self.items), dtype=bool)
         return self.discrimination < 0
@@ -83,7 +83,7 @@ class DifficultyTargets(Result):
 
     @property
     def meaning(self) -> str:
-        """How far difficulties reach, and whether the methods agree on the order of items."""
+        """The range of difficulties, and whether the methods agree on the order of items."""
         first = self.methods[0]
         value = self.difficulties[first]
         if not np.isfinite(value).any():
@@ -98,12 +98,12 @@ class DifficultyTargets(Result):
             return f"{text}."
         pair, least = min(agreements.items(), key=lambda entry: entry[1])
         return (
-            f"{text}; the methods order items alike up to a rank correlation of {least:.2f} "
-            f"({said_method(pair[0])} and {said_method(pair[1])} agree least)."
+            f"{text}; the methods agree on the order of items with a rank correlation of at least "
+            f"{least:.2f} ({said_method(pair[0])} and {said_method(pair[1])})."
         )
 
     def _agreements(self) -> dict[tuple[str, str], float]:
-        """Rank correlation of each two methods, where both vary."""
+        """Rank correlation of each pair of methods, if both vary."""
         from scipy.stats import spearmanr
 
         found = {}
@@ -115,7 +115,7 @@ class DifficultyTargets(Result):
         return found
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an item: each method with its standard error, discrimination and its sign."""
+        """One row per item: each method with its standard error, discrimination and its sign."""
         import pandas as pd
 
         columns: dict[str, Any] = {}
@@ -132,7 +132,7 @@ class DifficultyTargets(Result):
         return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
 
     def plot(self, **kw: Any) -> Display:
-        """How difficulties are distributed, by model; the average error where it stands alone."""
+        """Distribution of difficulties by model, or of the average error if that is all."""
         import pandas as pd
 
         from itemwise.displays import DISPLAYS
@@ -146,25 +146,25 @@ class DifficultyTargets(Result):
 
 
 def difficulty_of(given: Any) -> Any:
-    """The targets as a Series, by their first method, NaN where dropped; all else as it is."""
+    """Return targets as a Series by their first method, NaN if dropped; other values unchanged."""
     return given.difficulty(keep_dropped=True) if isinstance(given, DifficultyTargets) else given
 
 
 def equally_hard(target: Floats) -> str:
-    """What is to be said where all known items are equally hard; nothing where they differ.
+    """Say that all known items are equally hard; empty if they differ.
 
-    The rule for such targets: that difficulty is predicted, and figures are NaN (`PREDICTED`).
+    For such targets that difficulty is predicted, and figures are NaN (`PREDICTED`).
     """
     known = target[np.isfinite(target)]
     return f"all items are equally hard ({known[0]:g})" if is_constant(known) else ""
 
 
 def said_method(method: str) -> str:
-    """A method in a sentence."""
+    """The name of a method in a sentence."""
     return "average error" if method == AVERAGE_ERROR else f"{method.upper()} difficulty"
 
 
 def same_for_all(target: Floats) -> tuple[str, ...]:
-    """A remark where there is nothing to learn, since no item is harder than another."""
+    """A remark if there is nothing to learn, since all items are equally hard."""
     alike = equally_hard(target)
     return (f"{alike}, {PREDICTED}",) if alike else ()

@@ -15,7 +15,7 @@ from itemwise.words import listed
 
 MAX_BYTES = 4 * 1024**3
 # Beside what skops trusts by itself: scikit-learn's estimators, and arrays of NumPy and SciPy.
-# Trees are looked through after reading, since scikit-learn follows their indices blindly.
+# Trees are checked after reading, since scikit-learn follows their indices blindly.
 OWN_TYPES = (
     "itemwise.learning.regressor.DifficultyRegressor",
     "itemwise.learning.stepwise.StepwiseRegressor",
@@ -28,7 +28,7 @@ OWN_TYPES = (
 
 
 def packed(estimator: Any, noun: str) -> bytes:
-    """An estimator as the content of a file, if `unpacked` could read it back."""
+    """Return an estimator as the content of a file, if `unpacked` could read it back."""
     skops = skops_io()
     try:
         content: bytes = skops.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
@@ -49,7 +49,7 @@ def unpacked(
     writer: str,
     max_bytes: int = MAX_BYTES,
 ) -> Any:
-    """The estimator in the content of a file, of known types and sound, and after `check`."""
+    """Return the estimator in the content of a file; refuse unknown types and damaged trees."""
     skops = skops_io()
     _check_size(path, content, max_bytes, noun, writer)
     try:
@@ -57,7 +57,7 @@ def unpacked(
         found = skops.loads(content, trusted=list(OWN_TYPES))
         check(found)
         check_trees(found)
-    # Whatever a bent file makes skops or scikit-learn stumble over, the file is to blame.
+    # Whatever skops or scikit-learn raises, the file is to blame.
     except Exception as error:
         raise FileError(
             f"'{path}' cannot be read as a {noun}: {error}. Give a file that {writer} wrote."
@@ -66,7 +66,7 @@ def unpacked(
 
 
 def skops_io() -> Any:
-    """The package that writes and reads, or how to install it."""
+    """Return skops.io, or say how to install it."""
     try:
         import skops.io
     except ModuleNotFoundError as error:
@@ -83,7 +83,7 @@ def _refuse_foreign(types: Sequence[str]) -> None:
 
 
 def _check_size(path: PathLike, content: bytes, max_bytes: int, noun: str, writer: str) -> None:
-    """Refuse an archive that unpacks to more than it should, before it is unpacked."""
+    """Refuse an archive that would unpack to more than `max_bytes`."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             total = sum(entry.file_size for entry in archive.infolist())
@@ -100,7 +100,11 @@ def _check_size(path: PathLike, content: bytes, max_bytes: int, noun: str, write
 
 
 def check_trees(regressor: Any) -> None:
-    """Refuse trees with indices that lead out of their arrays, or back."""
+    """Refuse trees with invalid indices.
+
+    Scikit-learn follows the indices in a tree without checks: a damaged file could make it read
+    beyond an array, or loop forever. So each index is checked when the file is read.
+    """
     from sklearn.ensemble._forest import BaseForest
     from sklearn.ensemble._gb import BaseGradientBoosting
     from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
@@ -115,7 +119,7 @@ def check_trees(regressor: Any) -> None:
         if isinstance(part, BaseLibSVM):
             raise InputError(
                 f"it holds a {type(part).__name__}, whose arrays are read without a look at their "
-                "length and cannot be checked; take another regressor"
+                "length and cannot be checked; use another regressor"
             )
         if isinstance(part, BaseDecisionTree) and hasattr(part, "tree_"):
             _check_tree(part.tree_, part.n_features_in_)
@@ -160,7 +164,7 @@ def _check_nodes(nodes: Any, n_features: int) -> None:
 
 
 def _check_indices(left: Any, right: Any, own: Any, count: int) -> None:
-    """Children lie inside the array and after their parent, so that every walk ends."""
+    """Children lie inside the array and after their parent, so every walk ends."""
     for child in (left, right):
         _require(bool(((child > own) & (child < count)).all()))
 
@@ -176,7 +180,7 @@ def _flattened(nested: Any) -> Iterator[Any]:
 
 
 def _parts(root: Any) -> Iterator[Any]:
-    """Everything that a regressor is made of, each once."""
+    """Iterate over everything inside a regressor, each once."""
     seen: set[int] = set()
     ahead = [root]
     while ahead:

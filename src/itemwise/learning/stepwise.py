@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 
-COLLINEAR = 1e-8  # share of a column's variance that others leave; below it adds nothing
+COLLINEAR = 1e-8  # share of a column's variance not explained by others; below it adds nothing
 EXACT = 1e-12  # share of the target's variance left; below it there is nothing to explain
 
 
 class StepwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear model of the columns that pay for themselves.
+    """A linear model of the columns that lower AIC or BIC.
 
     It begins without any. Each step adds or removes the one column that lowers the criterion most,
     until none does. `criterion` is "aic" or "bic", which is stricter.
@@ -81,7 +81,7 @@ def selected(X: Floats, y: Floats, penalty: float) -> Any:
 
 
 def _cross_products(X: Floats, y: Floats) -> Floats | None:
-    """Correlations of all columns and the target, which is last; None where it is constant."""
+    """Correlations of all columns and the target, which is last; None if it is constant."""
     both = np.column_stack([X, y])
     both = both - both.mean(axis=0)
     length = np.linalg.norm(both, axis=0)
