@@ -72,7 +72,9 @@ class Numerals(dict[str, float]):
         return True
 
 
-def read_delimited(path: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
+def responses_from_delimited(
+    path: Path, kind: str | None, layout: str, max_bytes: int
+) -> Responses:
     """Read a wide or long table; see `read_responses` for the rules."""
     with text_lines(path, max_bytes) as lines:
         _, rows = delimited_rows(path, lines)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
+def responses_from_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
     """Read a wide or long table; see `read_responses` for the rules."""
     schema = read_schema(path)
     names = schema.names

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
-from itemwise.responses.delimited_responses import read_delimited
+from itemwise.responses.delimited_responses import responses_from_delimited
 from itemwise.responses.logs import is_folder, is_log, may_be_log, read_logs
-from itemwise.responses.parquet_responses import read_parquet
+from itemwise.responses.parquet_responses import responses_from_parquet
 from itemwise.responses.response_table import Responses
 from itemwise.responses.stored_cells import checked_kind, refuse_text
 from itemwise.responses.table_layouts import ITEM_ROWS, LAYOUTS
@@ -92,11 +92,11 @@ def read_responses(
 def _from_table(file: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
     name = file.name.lower()
     if name.endswith(_DELIMITED):
-        return read_delimited(file, kind, layout, max_bytes)
+        return responses_from_delimited(file, kind, layout, max_bytes)
     if name.endswith(_JSON_LINES):
         return read_json_lines(file, kind, max_bytes)
     if name.endswith(_PARQUET):
-        return read_parquet(file, kind, layout, max_bytes)
+        return responses_from_parquet(file, kind, layout, max_bytes)
     raise _unknown_suffix(file)
 
 
