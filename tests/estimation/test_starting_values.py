@@ -1,11 +1,11 @@
-"""The maximum of the continuous model by factor analysis."""
+"""Where engines begin: centred columns, and the maximum of the continuous model."""
 
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
 from itemwise import Continuous, Responses, calibrate, simulate
-from itemwise.estimation.starting_values import _maximum, _misfit
+from itemwise.estimation.starting_values import _maximum, _misfit, centred
 
 
 def one_factor(loading, noise):
@@ -83,3 +83,12 @@ def test_a_constant_item_does_not_hinder():
     found = calibrate(Responses(table, kind="continuous"), Continuous(bounds=(0, 1)))
     assert found.converged
     assert found.flags[-1]
+
+
+@pytest.mark.parametrize("value", [0.1, 0.7, np.log(9), 1e6 + 0.1])
+def test_what_rounding_leaves_of_a_constant_item_is_no_spread(value):
+    varied = np.random.default_rng(0).normal(size=10)
+    table, asked = np.stack([np.full(10, value), varied], axis=1), np.ones((10, 2))
+    found = centred(table, asked, np.full(10, 0.3))
+    np.testing.assert_array_equal(found[:, 0], 0.0)
+    np.testing.assert_allclose(found[:, 1], varied - varied.mean(), atol=1e-12)

@@ -20,7 +20,7 @@ from itemwise.estimation.maximization import (
     item_slopes,
     newton_step,
 )
-from itemwise.estimation.starting_values import start
+from itemwise.estimation.starting_values import centred, start
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.blocks import row_blocks
@@ -109,7 +109,7 @@ def response_start(data: Encoded, model: MeasurementModel) -> Floats:
     for weight, statistic in zip(model.direction, block.statistics, strict=True):
         table += weight * statistic
     some = np.maximum(data.weights @ block.asked, 1e-300)
-    apart = (table - data.weights @ table / some) * block.asked
+    apart = centred(table, block.asked, data.weights)
     spread = np.sqrt(data.weights @ apart**2 / some)
     # One response more, at the item's mean, holds those who answered little near the middle.
     place = (apart / np.where(spread > 0, spread, 1.0)).sum(axis=1) / (block.asked.sum(axis=1) + 1)

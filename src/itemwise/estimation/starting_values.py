@@ -21,6 +21,7 @@ from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.responses.encoding import Encoded
 
+ROUNDING = 1e-12  # of the size of a column; less is no spread
 MOST_ROWS = 2_000  # a sample this large finds the direction
 MOST_TURNS = 30
 
@@ -40,8 +41,16 @@ def start(data: Encoded, model: MeasurementModel) -> Array:
     table = 0 * block.asked
     for weight, statistic in zip(model.direction, block.statistics, strict=True):
         table = table + weight * statistic
-    mean = weights @ table / some
-    return model.start(means, asked, loadings((table - mean) * block.asked, weights))
+    return model.start(means, asked, loadings(centred(table, block.asked, weights), weights))
+
+
+def centred(table: Array, asked: Array, weights: Array) -> Array:
+    """Columns less their means; 0 for constant ones, of which a mean may leave rounding errors."""
+    xp = array_namespace(table)
+    mean = weights @ table / xp.clip(weights @ asked, 1e-300, None)
+    found = (table - mean) * asked
+    constant = weights @ found**2 <= ROUNDING**2 * (weights @ table**2)
+    return xp.where(constant, 0 * found, found)
 
 
 def loadings(table: Array, weights: Array) -> Array:
