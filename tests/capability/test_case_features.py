@@ -24,7 +24,7 @@ def test_truth_values_are_numbers_and_words_are_texts():
 
 
 def test_a_table_that_tells_no_case_from_another_is_refused():
-    with pytest.raises(InputError, match="No column tells a case from another"):
+    with pytest.raises(InputError, match="No column distinguishes cases"):
         case_table(pd.DataFrame({"a": [1, 1], "b": ["x", "x"]}))
 
 

@@ -124,7 +124,7 @@ def test_what_is_wrong_is_refused_before_anything_is_read(run, tmp_path, words, 
         (["cases.csv", "--target", "state", "--n-resamples", 0], 2, "n-resamples"),
         (["cases.csv", "--target", "state", "--coding", "other.csv"], 3, "weight"),
         (["one.csv", "--target", "state"], 3, "class"),
-        (["same.csv", "--target", "state"], 3, "No column tells a case from another"),
+        (["same.csv", "--target", "state"], 3, "No column distinguishes cases"),
     ],
 )
 def test_what_a_hurried_person_gets_wrong_is_explained(run, cases, tmp_path, words, code, told):

@@ -84,7 +84,7 @@ class Features:
 
 
 def as_texts(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Categories as text, whatever they were, so that 1 and "1" are one; every gap is NaN.
+    """Categories as text, so that 1 and "1" are the same; missing values are NaN.
 
     What is a category to pandas stays one, for models that go by that.
     """
@@ -126,7 +126,7 @@ def _refuse_twice(frame: pd.DataFrame) -> None:
 
 
 class CaseTable(NamedTuple):
-    """Columns that tell cases apart, as floats or texts, and what a classifier makes of them."""
+    """The columns to learn from, as floats or text, and how a classifier uses them."""
 
     features: pd.DataFrame
     plan: Plan
@@ -134,13 +134,13 @@ class CaseTable(NamedTuple):
 
 
 def case_table(features: pd.DataFrame) -> CaseTable:
-    """The features worth learning from; constants, identifiers and free text are left out."""
+    """Return the features to learn from; constants, identifiers and free text are left out."""
     names = [str(name) for name in features.columns]
-    rows = plain(features, texts=names)  # nobody sends a new case in days since 1970
+    rows = plain(features, texts=names)  # dates stay text: new cases do not come in days since 1970
     plan = plan_columns(rows.frame, rows.frame)
     if not plan.used:
         raise InputError(
-            f"No column tells a case from another: {plan.losses}. Give at least one column of "
+            f"No column distinguishes cases: {plan.losses}. Give at least one column of "
             "numbers or of few categories that varies."
         )
     notes = [*rows.remarks, *([plan.losses] if plan.left_out else [])]
@@ -149,7 +149,7 @@ def case_table(features: pd.DataFrame) -> CaseTable:
 
 
 def new_cases(table: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
-    """A table read anew, its columns of the kinds that a gate knows.
+    """Return a table of new cases with columns of the kinds that a gate knows.
 
     Categories written as numbers are texts, and truth values are numbers, as `case_table` has them.
     """

@@ -41,7 +41,7 @@ class Grades:
         return len(self.edges)
 
     def code(self, column: Column) -> Floats:
-        """The grade of each value, NaN where it is missing."""
+        """The grade of each value, NaN if it is missing."""
         found = np.searchsorted(self.edges, column, side="left").astype(np.float64)
         return np.where(np.isnan(column), np.nan, found)
 
@@ -62,12 +62,12 @@ class NormalRange:
     def __post_init__(self) -> None:
         if not self.low <= self.high or (math.isinf(self.low) and math.isinf(self.high)):
             raise InputError(
-                f"The normal range from {self.low:g} to {self.high:g} parts nothing. "
+                f"The normal range from {self.low:g} to {self.high:g} divides nothing. "
                 "Give a lower end, an upper end, or both in their order."
             )
 
     def code(self, column: Column) -> Floats:
-        """Whether each value lies outside; NaN where it is missing."""
+        """Whether each value lies outside; NaN if it is missing."""
         outside = ~((column >= self.low) & (column <= self.high))
         return np.where(np.isnan(column), np.nan, outside.astype(np.float64))
 
@@ -119,7 +119,7 @@ class States:
         return found
 
     def code(self, column: Column) -> Floats:
-        """The state of each value, NaN where it is missing or unknown."""
+        """The state of each value, NaN if it is missing or unknown."""
         known, other = self.known, np.nan if self.otherwise is None else float(self.otherwise)
         texts = [_text(value) for value in column]
         return np.array([np.nan if text is None else known.get(text, other) for text in texts])
@@ -180,7 +180,7 @@ class Coding:
         return tuple(item.name for item in self.items)
 
     def code(self, features: pd.DataFrame) -> Floats:
-        """The grade of each case in each item, (n_cases, n_items); NaN where it is missing.
+        """The grade of each case in each item, (n_cases, n_items); NaN if it is missing.
 
         Features are known by their names, in any order; others are left out.
         """
@@ -210,7 +210,7 @@ class Coding:
         return {name: frame[name].to_numpy() for name in self.kinds}
 
     def code_columns(self, columns: Mapping[str, Column]) -> Floats:
-        """What `code` gives, from what `columns` gives; a category that is new is missing."""
+        """Grades as by `code`, from the result of `columns`; unknown categories are missing."""
         ready = {
             name: _finite(columns[name], name) if kind == "number" else columns[name]
             for name, kind in self.kinds.items()
@@ -222,7 +222,7 @@ class Coding:
         return found
 
     def unseen(self, columns: Mapping[str, Column]) -> dict[str, dict[int, str]]:
-        """Categories of which no rule says anything: feature -> place of the case -> category."""
+        """Categories that no rule names: feature -> position of the case -> category."""
         found: dict[str, dict[int, str]] = {}
         for feature, labels in self._closed.items():
             texts = enumerate(_text(value) for value in columns[feature])
@@ -251,7 +251,7 @@ class Coding:
         return Coding(tuple(np.array(self.items, dtype=object)[keep]), self.notes)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an item: its feature, the rule in words, and how many grades there are."""
+        """One row per item: its feature, the rule in words, and the number of grades."""
         import pandas as pd
 
         columns = {
@@ -262,13 +262,13 @@ class Coding:
         return pd.DataFrame(columns, index=pd.Index(self.names, name="item"))
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON can hold."""
+        """Return the coding as JSON values."""
         rows = [[item.name, item.feature, _written(item.rule)] for item in self.items]
         return {"items": rows, "notes": list(self.notes)}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Coding:
-        """What `to_dict` wrote."""
+        """Restore the coding that `to_dict` wrote."""
         try:
             items = tuple(
                 FeatureItem(_words(name), _words(feature), _rule(rule))
@@ -276,15 +276,15 @@ class Coding:
             )
             return cls(items, tuple(_words(note) for note in document["notes"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"This is no coding as to_dict() writes it: {error}.") from error
+            raise InputError(f"This is not a coding that to_dict() wrote: {error}.") from error
 
 
 def quantile_coding(features: pd.DataFrame, levels: int) -> Coding:
     """Numbers in `levels` grades of equally many cases; categories as states.
 
-    Equal values share a grade, so that there may be fewer grades. Of more than two categories
-    each becomes an item of its own, 1 for it and 0 for all others. Columns that are constant, free
-    text or merely number the cases are left out, and the notes say so.
+    Equal values share a grade, so there may be fewer grades. Of more than two categories, each
+    becomes an item of its own: 1 for it and 0 for all others. Columns that are constant, free text
+    or row numbers are left out, with a note.
     """
     rows = plain(features)
     plan = plan_columns(rows.frame, rows.frame, rows.dates)
@@ -340,7 +340,7 @@ def _finite(column: Column, name: str) -> Floats:
 
 
 def _text(value: object) -> str | None:
-    """A category as text, 1.0 as "1"; None where it is missing."""
+    """A category as text, 1.0 as "1"; None if it is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return category_text(value).strip()

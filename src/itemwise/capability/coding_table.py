@@ -1,4 +1,4 @@
-"""Codings that people write: a table of features with their normal ranges and risk states."""
+"""Codings written by people: a table of features with normal ranges and risk states."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def read_coding(source: Any) -> Coding:
 
 
 def parse_rule(text: Any, feature: object = "") -> Rule:
-    """The rule that "condition = state, ..." says in words."""
+    """Parse a rule in words: "condition = state, ..."."""
     words = str(text).replace("≤", "<=").replace("≥", ">=")
     clauses = [_clause(part, feature) for part in re.split(r"[,;]", words) if part.strip()]
     if not clauses:
@@ -167,7 +167,7 @@ def _clause(part: str, feature: object) -> Clause:
 
 
 def _states(named: Sequence[Clause], others: Sequence[int]) -> States:
-    """Categories; one that stands alone leaves the other state to all others."""
+    """Categories; if only one is named, all others have the other state."""
     labels = tuple(
         (category_text(one.low) if one.is_number else one.text, one.state) for one in named
     )
@@ -177,7 +177,7 @@ def _states(named: Sequence[Clause], others: Sequence[int]) -> States:
 
 
 def _numbers(named: Sequence[Clause], others: Sequence[int], text: Any, feature: object) -> Rule:
-    """A normal range, or cut points where there are more than two states."""
+    """A normal range, or cut points if there are more than two states."""
     parts = _parted(named, text, feature)
     if max([*(one.state for one in parts), *others]) > 1:
         return _grades(parts, others, text, feature)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from itemwise.capability.gate import CapabilityGate
     from itemwise.displays import Display
 
-MOST_EXACT = 8  # features; of more, orders in which they become known are sampled
-ORDERS = 32  # and as many backwards
-MOST_CASES = 1_000  # at once: each is asked about again for every change of a feature
+MAX_EXACT = 8  # features; with more, orders are sampled
+ORDERS = 32  # and as many reversed
+MAX_CASES = 1_000  # at once: each is decided again for every change of a feature
 NOT, ELSE = "none of", "other"  # in words, and as a category that no rule names
 COLUMNS = (
     "case",
@@ -62,7 +62,7 @@ def contributions(scale: CaseDifficulty, frame: pd.DataFrame, labels: Any) -> di
 
 
 def expected(scale: Scale, grades: Floats) -> Floats:
-    """Posterior mean of the index of each case, in training deviations."""
+    """Posterior mean of the index of each case, in training standard deviations."""
     bank = scale.calibration
     table = Responses(scale.responses(grades), items=bank.item_names, kind=bank.model.kind)
     return np.asarray((bank.score(table)["ability"].to_numpy() - scale.mean) / scale.unit)
@@ -71,7 +71,7 @@ def expected(scale: Scale, grades: Floats) -> Floats:
 def _shapley(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
     """What each feature adds to the index, (n_cases, n_features); `owner` is that of each item."""
     n_features = int(owner.max()) + 1
-    return (_exact if n_features <= MOST_EXACT else _sampled)(scale, grades, owner)
+    return (_exact if n_features <= MAX_EXACT else _sampled)(scale, grades, owner)
 
 
 def _exact(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
@@ -90,11 +90,11 @@ def _exact(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
 
 
 def _sampled(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
-    """The mean of some orders in which features become known, and of the same backwards."""
+    """Average over random orders in which features become known, and their reverses."""
     n = int(owner.max()) + 1
     random = np.random.default_rng(0)
-    lots = np.array([random.permutation(n) for _ in range(ORDERS)])
-    orders = np.concatenate([lots, lots[:, ::-1]])
+    drawn = np.array([random.permutation(n) for _ in range(ORDERS)])
+    orders = np.concatenate([drawn, drawn[:, ::-1]])
     found = np.zeros((len(grades), n))
     shown = np.full((len(orders), *grades.shape), np.nan)
     before = _expected_of_all(scale, shown)
@@ -120,15 +120,15 @@ Move: TypeAlias = Callable[[Any], Any]  # the nearest value that is meant; None 
 class Explanation(Result):
     """Which features make cases hard, and what would bring them within the limit.
 
-    `frame` has one row a case and feature: its `contribution` to the difficulty, and the least
-    `change` of its grade that makes the case the model's; where none does, the change after which
-    it is easiest. `cases` is what the gate decides of each.
+    `frame` has one row per case and feature: its `contribution` to the difficulty, and the smallest
+    `change` of its grade after which the model decides; if there is none, the change after which
+    the case is easiest. `cases` holds the decisions of the gate.
 
     Contributions are Shapley values: what a feature adds to the expected difficulty when it becomes
-    known, on average over the orders in which features do (over 64 of them, where there are more
-    than eight features). They add up to the expected difficulty of the case (posterior mean) less
-    that of a case of which nothing is known; not to the `difficulty` by which the gate decides,
-    which is the likeliest one.
+    known, averaged over the orders in which features do (over 64 orders if there are more than
+    eight features). They add up to the expected difficulty of the case (posterior mean) minus that
+    of a case without any known feature; not to the `difficulty` by which the gate decides, which is
+    the maximum likelihood estimate.
     """
 
     frame: pd.DataFrame
@@ -157,7 +157,7 @@ class Explanation(Result):
         return f"{said}; with {best['feature']} {best['change']} the model would decide{other}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a case and feature, the features that make a case hardest first."""
+        """One row per case and feature, the features that make a case hardest first."""
         return self.frame.copy()
 
     def plot(self, case: Any = None, **kw: Any) -> Display:
@@ -184,15 +184,15 @@ class Explanation(Result):
 
 
 def explain(gate: CapabilityGate, rows: Any, index: Any) -> Explanation:
-    """Ask the gate again about each case without each feature, and after each change of one."""
+    """Explain cases by Shapley values, and by decisions after each change of one feature."""
     import pandas as pd
 
     frame = (
         rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=list(gate.kinds_))
     )
-    if len(frame) > MOST_CASES:
+    if len(frame) > MAX_CASES:
         raise InputError(
-            f"There are {counted(len(frame), 'case')}, but at most {MOST_CASES:,} are explained "
+            f"There are {counted(len(frame), 'case')}, but at most {MAX_CASES:,} are explained "
             "at once. Give those that go to a person, or fewer."
         )
     names = pd.RangeIndex(len(frame)) if index is None else index
@@ -215,7 +215,7 @@ def explain(gate: CapabilityGate, rows: Any, index: Any) -> Explanation:
 def _of_feature(
     gate: CapabilityGate, frame: pd.DataFrame, cases: pd.DataFrame, feature: str
 ) -> pd.DataFrame:
-    """Value and best change of one feature, a row a case."""
+    """Value and best change of one feature, one row per case."""
     import pandas as pd
 
     column = frame.iloc[:, _place(frame, feature)]
@@ -226,12 +226,12 @@ def _of_feature(
 
 
 def _place(frame: pd.DataFrame, feature: str) -> int:
-    """Where a feature stands; columns may have names that are no texts."""
+    """Position of a feature; column names need not be strings."""
     return [str(name) for name in frame.columns].index(feature)
 
 
 def _tried(gate: CapabilityGate, frame: pd.DataFrame, feature: str) -> Iterator[pd.DataFrame]:
-    """What the gate says after each change worth a try."""
+    """Decisions of the gate after each possible change."""
     import pandas as pd
 
     items = [item for item in gate.case_difficulty_.coding_.items if item.feature == feature]
@@ -248,13 +248,13 @@ def _tried(gate: CapabilityGate, frame: pd.DataFrame, feature: str) -> Iterator[
         said = ["" if one is None else words for one in moved]
         try:
             yield _after(gate, _changed(frame, feature, moved), said)
-        except InputError:  # a model may know no category but those it has seen
+        except InputError:  # a model may refuse categories that it has not seen
             if not words.startswith(NOT):
                 raise
 
 
 def _moves(items: list[FeatureItem], *, numeric: bool) -> Iterator[tuple[str, Move]]:
-    """Grades that a feature may get: in words, and the nearest value that has it."""
+    """Changes of a feature: in words, and as a function to the nearest such value."""
     for item in items:
         rule = item.rule
         if isinstance(rule, Grades):
@@ -293,7 +293,7 @@ def _out_of(rule: NormalRange, beyond: float) -> Move:
 
 
 def _state_moves(rule: States, *, numeric: bool, alone: bool) -> Iterator[tuple[str, Move]]:
-    """Every named state, and where others have a state too, none of them."""
+    """Every named state, and none of them if other values have a state too."""
     for label, state in rule.states:
         value = _number_of(rule, label, state) if numeric else label
         if value is not None:
@@ -306,7 +306,7 @@ def _state_moves(rule: States, *, numeric: bool, alone: bool) -> Iterator[tuple[
 
 
 def _number_of(rule: States, label: str, state: int) -> float | None:
-    """How a state is written in a column of numbers; None where it cannot be."""
+    """The number that stands for a state in a column of numbers; None if there is none."""
     for text in (label, str(state)):
         try:
             value = float(text)
@@ -330,13 +330,13 @@ def _text(value: Any) -> str:
 
 
 def _after(gate: CapabilityGate, changed: pd.DataFrame, words: list[str]) -> pd.DataFrame:
-    """What the gate says of changed cases."""
+    """Decisions of the gate on changed cases."""
     after = gate.decide(changed)
     return after[["difficulty", "limit", "prediction", "decision"]].assign(change=words)
 
 
 def _best(tried: list[pd.DataFrame], before: list[Any]) -> pd.DataFrame:
-    """Of each case the change that leaves it to the model, else the one after which it is easiest.
+    """The change of each case after which the model decides, else the one that makes it easiest.
 
     Among those that leave it to the model, one that keeps the prediction, and the least.
     """
@@ -378,5 +378,5 @@ def _changed(frame: pd.DataFrame, feature: str, values: list[Any]) -> pd.DataFra
 
 
 def _plain(value: Any) -> Any:
-    """A label as people write it."""
+    """A label as a plain Python value."""
     return value.item() if isinstance(value, np.generic) else value

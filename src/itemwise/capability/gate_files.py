@@ -1,4 +1,4 @@
-"""A gate in two files, without pickle: what it decides by as JSON, the model beside it as skops."""
+"""A gate in two files, without pickle: its limits and scale as JSON, its model as skops."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ KEYS = (
     "model",
 )
 QUANTILES, TABLE = "quantiles", "table"
-SUM = "sha256"  # of all the above, so that an edit is noticed
+SUM = "sha256"  # of all the above, to detect edits
 LIMITS = ("limit", "limit_se", "slope", "middle")
 SETTINGS = ("target_accuracy", "alpha", "rule", "test_size")
 SHARES = ("accuracy", "accuracy_low", "accuracy_high")
@@ -93,7 +93,7 @@ def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
 def restore_gate(
     gate: CapabilityGate, file: Path, document: Mapping[str, Any], max_bytes: int
 ) -> CapabilityGate:
-    """Set up a new gate as the one that `save_gate` wrote, believing nothing in the files."""
+    """Restore in a new gate what `save_gate` wrote, trusting nothing in the files."""
     from sklearn.base import clone
 
     check_version(file, document, VERSION)
@@ -118,18 +118,18 @@ def restore_gate(
 
 
 def _sum(document: Mapping[str, Any]) -> str:
-    """Of what a gate decides by, in the order of the file: that of the features counts."""
+    """Checksum of the contents, in the order of the file, since the order of features matters."""
     part = json.dumps([document[key] for key in KEYS], default=str)
     return hashlib.sha256(part.encode()).hexdigest()
 
 
 def _model(file: Path, entry: Any, gate: CapabilityGate, max_bytes: int) -> Any:
-    """The model beside the file, if it is the one that was saved with it."""
+    """Read the model next to the file, if it is the one that was saved with it."""
     name = entry.get("file") if isinstance(entry, dict) else None
     if not isinstance(name, str) or Path(name).name != name or not name.endswith(".skops"):
         raise FileError(
             f"'{file}' names no model beside it: \"file\" is {name!r:.60}, but it should be a "
-            "name that ends in .skops. Save the gate anew."
+            "name that ends in .skops. Save the gate again."
         )
     beside = file.with_name(name)
     content = readable_file(beside, max_bytes).read_bytes()
@@ -150,14 +150,14 @@ def _model(file: Path, entry: Any, gate: CapabilityGate, max_bytes: int) -> Any:
 
 
 def _refuse_other_release(file: Path, saved: Any) -> None:
-    """Fitted models do not travel between releases of scikit-learn."""
+    """Refuse a model of another release of scikit-learn, which may predict otherwise."""
     import sklearn
 
     here = sklearn.__version__
     if not isinstance(saved, str) or saved.split(".")[:2] != here.split(".")[:2]:
         raise FileError(
             f"'{file}' was saved with scikit-learn {saved!s:.20}, and this is {here}: its model "
-            "may predict otherwise here. Fit and save the gate anew, or install that release."
+            "may predict otherwise here. Fit and save the gate again, or install that release."
         )
 
 
@@ -198,7 +198,7 @@ def _features(written: Mapping[str, Any]) -> Features:
 
 
 def _written_settings(gate: CapabilityGate) -> dict[str, Any]:
-    """What makes the same gate when it is fitted anew; a generator of draws cannot be kept."""
+    """Settings to fit the same gate again; a random generator cannot be saved."""
     made, seed = gate.case_difficulty, gate.random_state
     table = made is not None and not isinstance(made.coding, str)
     return {
@@ -210,7 +210,7 @@ def _written_settings(gate: CapabilityGate) -> dict[str, Any]:
 
 
 def _texts(values: Any) -> list[Any]:
-    """Numbers as JSON can hold them: infinite ones and gaps as text."""
+    """Numbers as JSON values: infinity and NaN as text."""
     numbers = [value.item() if hasattr(value, "item") else value for value in values]
     return [value if math.isfinite(value) else str(value) for value in numbers]
 
