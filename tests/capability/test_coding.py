@@ -204,5 +204,5 @@ def test_a_coding_survives_json():
     )
     again = Coding.from_dict(json.loads(json.dumps(coding.to_dict())))
     assert again.items == coding.items
-    with pytest.raises(InputError, match="no coding"):
+    with pytest.raises(InputError, match="not a coding"):
         Coding.from_dict({"items": [["a", "a", {"grades": ["1"]}]], "notes": []})
