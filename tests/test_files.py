@@ -229,7 +229,7 @@ def test_older_formats_are_read(tmp_path):
     assert read_json(tmp_path / "a.json", "calibration", 4)["version"] == 1
 
 
-def test_missing_files_and_directories_are_told_apart(tmp_path):
+def test_missing_files_and_directories_are_distinguished(tmp_path):
     with pytest.raises(FileError, match=r"no file 'a\.json' in '"):
         read_json(tmp_path / "a.json", "calibration", 1)
     with pytest.raises(FileError, match=r"directory '.*nowhere' does not exist"):

@@ -50,7 +50,7 @@ def test_a_csv_keeps_no_facts_and_that_is_said(run, logs):
     assert "keeps no facts" not in run("read", logs, "--out", "responses.parquet").stdout
 
 
-def test_files_of_one_name_are_told_apart_by_their_folder(run, logs):
+def test_files_of_one_name_are_distinguished_by_their_folder(run, logs):
     done = run("read", logs, "--out", "responses.csv")
     assert "lab__one/samples_sums" in done.stdout
     assert "lab__two/samples_sums" in done.stdout

@@ -81,7 +81,7 @@ def test_a_suite_stands_for_its_tasks_and_what_is_missing_is_noted(server, tmp_p
     assert "1 run without a value" in notes
 
 
-def test_flows_of_one_name_are_told_apart_by_number():
+def test_flows_of_one_name_are_distinguished_by_number():
     twins = RUNS.assign(flow_name="mine")
     frame = openml_performance([31], server=StandIn(twins))
     assert list(frame.columns) == ["mine [60]", "mine [65]"]

@@ -395,7 +395,7 @@ def differences_frame(names):
     columns = {
         "respondent": [names[k] for k in first],
         "other": [names[k] for k in second],
-        "told_apart": second - first > 2,
+        "significant": second - first > 2,
         "difference": (second - first) / len(names),
     }
     return pd.DataFrame(columns)

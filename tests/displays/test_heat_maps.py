@@ -104,7 +104,7 @@ def test_nothing_to_draw_and_a_range_upside_down_are_refused():
 
 def differences_some(differences=(0.1, 0.3, 0.2), told=(False, True, True)):
     columns = {"respondent": ["a", "a", "b"], "other": ["b", "c", "c"]}
-    return pd.DataFrame({**columns, "difference": differences, "told_apart": told})
+    return pd.DataFrame({**columns, "difference": differences, "significant": told})
 
 
 def cells(ax):
@@ -115,14 +115,14 @@ def said(ax):
     return "\n".join(text.get_text() for text in ax.texts)
 
 
-def test_rows_ahead_of_columns_have_a_colour_where_told_apart():
+def test_rows_ahead_of_columns_have_a_colour_where_significant():
     ax = DifferencesDisplay(differences_some()).plot().ax_
     wanted = [[np.nan, 0.0, 0.3], [0.0, np.nan, 0.2], [-0.3, -0.2, np.nan]]
     np.testing.assert_allclose(cells(ax), wanted)
     assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b", "c"]
 
 
-def test_who_cannot_be_told_apart_has_a_dash():
+def test_who_does_not_differ_significantly_has_a_dash():
     ax = DifferencesDisplay(differences_some()).plot().ax_
     assert sorted(map(tuple, ax.collections[0].get_offsets().tolist())) == [(0, 1), (1, 0)]
     assert "dash: no significant difference (1 pair)" in said(ax)

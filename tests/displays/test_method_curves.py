@@ -73,7 +73,7 @@ def test_the_caller_may_say_who_stands_out():
         PerformanceCurvesDisplay(frame, highlight=["nobody"])
 
 
-def test_more_names_than_colours_are_told_apart_by_dashes():
+def test_more_names_than_colours_are_distinguished_by_dashes():
     frame = some([0.8 - 0.01 * k for k in range(20)])
     everyone = [f"algorithm {k}" for k in range(12)]
     lines = PerformanceCurvesDisplay(frame, highlight=everyone).plot().ax_.lines

@@ -68,7 +68,7 @@ def test_the_order_of_rows_does_not_matter():
     assert ticks(first) == ticks(second) == [f"set {k}" for k in range(5)]
 
 
-def test_nineteen_respondents_and_sixty_periods_are_all_named_and_told_apart(tmp_path):
+def test_nineteen_respondents_and_sixty_periods_are_all_named_and_distinguished(tmp_path):
     display = BumpDisplay(some(19, 60)).plot()
     assert len([text for text in texts(display.ax_) if "model" in text]) == 2 * 19
     assert len(ticks(display.ax_)) == 60

@@ -107,10 +107,10 @@ def _show(console: Console, found: LogReading) -> None:
     """The files, by name; of many, only what is said of them."""
     if len(found.files) <= MOST_FILES:
         counts = found.files[["format", "model", "task", "rows", "read", "dropped"]]
-        console.show(counts.set_index(found.files["file"].map(_told_apart(found.files["file"]))))
+        console.show(counts.set_index(found.files["file"].map(_distinct(found.files["file"]))))
 
 
-def _told_apart(files: Iterable[str]) -> dict[str, str]:
+def _distinct(files: Iterable[str]) -> dict[str, str]:
     """The name of each file, with its folder where others are called the same."""
     often = Counter(Path(file).name for file in files)
     return {

@@ -84,11 +84,11 @@ class DifferencesDisplay(_Square):
     """Lead of the row over the column, in colour where they differ significantly.
 
     The frame has one row per pair: `respondent`, `other`, `difference`, and whether they differ
-    significantly, `told_apart`. Names come in order of appearance; at most 60 are drawn.
+    significantly, `significant`. Names come in order of appearance; at most 60 are drawn.
     """
 
     numbers, pair = ("difference",), ("respondent", "other")
-    labels = (*pair, "told_apart")
+    labels = (*pair, "significant")
     x_label = "column"
 
     def _size(self) -> tuple[float, float]:
@@ -99,7 +99,7 @@ class DifferencesDisplay(_Square):
         names = self._names[:MOST_ROWS]
         shown = len(names)
         table, apart = (
-            part[:shown, :shown] for part in self._square("difference", "told_apart", -1)
+            part[:shown, :shown] for part in self._square("difference", "significant", -1)
         )
         known = ~np.isnan(table)
         apart = apart & known

@@ -40,7 +40,7 @@ def test_the_accuracy_of_a_sample_is_that_of_its_rows(shared):
     assert read_responses(path).values.mean() == pytest.approx(sum(scores) / len(scores))
 
 
-def test_formats_are_told_apart(shared):
+def test_formats_are_distinguished(shared):
     reading = read_logs(shared / "data" / "logs")
     assert set(reading.files["format"]) == {"lm-eval", "inspect", "helm"} < set(LOG_FORMATS)
 

@@ -185,7 +185,7 @@ def test_an_algorithm_that_ran_on_the_problems_of_one_fold_only_is_no_obstacle()
     assert np.isfinite(compared.frame["gap"]).all()
 
 
-def test_the_meaning_says_what_is_left_and_what_cannot_be_told_apart(found):
+def test_the_meaning_says_what_is_left_and_what_cannot_be_distinguished(found):
     assert found.meaning.startswith("With 3 algorithms, '")
     assert "the single best algorithm leaves" in found.meaning
 

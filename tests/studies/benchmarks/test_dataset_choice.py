@@ -70,7 +70,7 @@ def test_without_noise_two_data_sets_are_enough():
     assert len(found.chosen) == 2
     assert found.enough.all()
     assert found.meaning.startswith("2 of 12 data sets are enough: they rank the 8 respondents")
-    assert (found.told_apart == 1).all()
+    assert (found.significant_share == 1).all()
 
 
 def test_noise_is_never_enough():

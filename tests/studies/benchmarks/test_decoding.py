@@ -27,7 +27,7 @@ def test_the_frame_has_the_hardest_data_set_first(decoding):
     assert frame.loc["set 1", "chance"] == pytest.approx(expected.mean())
 
 
-def test_items_of_all_data_sets_are_told_apart(decoding):
+def test_items_of_all_data_sets_are_distinguished(decoding):
     assert list(decoding.items.columns[:2]) == ["dataset", "item"]
     assert decoding.items.groupby("dataset").size().to_dict() == {f"set {k}": 30 for k in range(5)}
 

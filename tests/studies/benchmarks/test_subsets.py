@@ -56,7 +56,7 @@ def test_each_order_is_a_tournament_of_its_own():
         np.testing.assert_array_equal(found.ranks[order], frame["rank"])
         low, high = frame["low"].to_numpy(), frame["high"].to_numpy()
         apart = sum(low[i] > high[j] for i in range(6) for j in range(6)) / 15
-        assert found.to_frame().loc[order, "told_apart"] == pytest.approx(apart)
+        assert found.to_frame().loc[order, "significant_share"] == pytest.approx(apart)
 
 
 def test_the_reference_is_the_share_of_points_on_all_data_sets():

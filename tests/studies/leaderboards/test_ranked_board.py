@@ -397,7 +397,7 @@ def test_an_unknown_figure_is_refused(board):
         board.plot("scatter")
 
 
-def test_thirty_language_models_are_told_apart(shared):
+def test_thirty_language_models_are_distinguished(shared):
     frame = pd.read_csv(shared / "data" / "llm" / "helm_lite_binary_responses.csv.gz")
     values = frame.drop(columns=["scenario", "item"])
     responses = iw.Responses(values.to_numpy().T, respondents=values.columns)

@@ -66,7 +66,7 @@ class ChosenDatasets(Result):
     subsets: tuple[tuple[str, ...], ...]  # of each size, in the order of choice
     kendall: Floats  # (n_sizes,), as the next two: agreement with the whole benchmark
     spearman: Floats
-    told_apart: Floats  # share of pairs that differ significantly
+    significant_share: Floats  # share of pairs that differ significantly
     in_place: tuple[bool | None, ...]  # whether artificial respondents, if any, are
     held_out: Floats  # (n_sizes, n_resamples), as the next two
     random: Floats
@@ -161,7 +161,7 @@ class ChosenDatasets(Result):
             "share": np.array(self.sizes) / len(self.datasets),
             "kendall": self.kendall,
             "spearman": self.spearman,
-            "told_apart": self.told_apart,
+            "significant_share": self.significant_share,
             "artificial_in_place": pd.array(list(self.in_place), dtype="boolean"),
             **_ranged("held_out", self.held_out),
             **_ranged("ceiling", ceiling),
@@ -279,11 +279,11 @@ def _agreement(played: Points, taken: NDArray[np.bool_]) -> dict[str, Any]:
     return {
         "kendall": kendall(shares, whole),
         "spearman": spearman(shares, whole),
-        "told_apart": np.array([_told_apart(played[rows]) for rows in taken]),
+        "significant_share": np.array([_significant_share(played[rows]) for rows in taken]),
     }
 
 
-def _told_apart(played: Points) -> float:
+def _significant_share(played: Points) -> float:
     """Share of pairs whose points differ significantly over data sets (Student's t, 5 %)."""
     from scipy.stats import t
 

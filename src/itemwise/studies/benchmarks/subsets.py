@@ -49,7 +49,7 @@ class SubsetComparison(Result):
     The reference is the ranking by the share of points in all games on all data sets (1 for a win,
     0.5 for a draw), which does not depend on the order. `kendall` and `spearman` measure how well
     the ratings of each order agree with it; artificial respondents are left out, because almost any
-    data set ranks them correctly. `told_apart` is the share of all pairs whose 95 % ranges do not
+    data set ranks them correctly. `significant_share` is the share of all pairs whose 95 % ranges do not
     overlap.
     """
 
@@ -61,7 +61,7 @@ class SubsetComparison(Result):
     deviation: Floats
     kendall: Floats  # (n_orders,), as the next two
     spearman: Floats
-    told_apart: Floats
+    significant_share: Floats
     misplaced: tuple[tuple[str, ...] | None, ...]  # artificial respondents, if there are any
     notes: tuple[str, ...] = ()
 
@@ -113,7 +113,7 @@ class SubsetComparison(Result):
             "datasets": [len(names) for names in self.datasets],
             "kendall": self.kendall,
             "spearman": self.spearman,
-            "told_apart": self.told_apart,
+            "significant_share": self.significant_share,
             "artificial_in_place": pd.array(
                 [None if names is None else not names for names in wrong], dtype="boolean"
             ),
@@ -165,7 +165,7 @@ def compare_subsets(
     the smallest ("even") and the half with the largest ("mixed") deviation of each, by rising
     deviation. Halves of an odd number are rounded up. `tau` limits how fast volatility changes.
 
-    The frame has one row per order: sorted_by, part, datasets, kendall, spearman, told_apart,
+    The frame has one row per order: sorted_by, part, datasets, kendall, spearman, significant_share,
     artificial_in_place, misplaced. After Cardoso et al. (2025).
 
     >>> import itemwise as iw
@@ -208,7 +208,7 @@ def compare_subsets(
         deviation=np.array([each.deviation for each in final]),
         kendall=kendall(settled, whole),
         spearman=spearman(settled, whole),
-        told_apart=np.array([_told_apart(each) for each in final]),
+        significant_share=np.array([_significant_share(each) for each in final]),
         misplaced=tuple(misplaced(table.respondents, np.round(row, 6)) for row in rating),
         notes=notes,
     )
@@ -289,7 +289,7 @@ def _counting(table: Responses) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     return np.flatnonzero(~artificial), (note,)
 
 
-def _told_apart(final: Ratings) -> float:
+def _significant_share(final: Ratings) -> float:
     """Share of all pairs whose 95 % ranges do not overlap."""
     n = final.rating.size
     return float((final.low[:, None] > final.high).sum() / (n * (n - 1) / 2))

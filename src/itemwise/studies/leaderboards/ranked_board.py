@@ -238,7 +238,7 @@ class Leaderboard(Result):
             return shown
         if kind == "pairs":
             apart = self.pairs["verdict"].isin((BETTER, WORSE))
-            return DISPLAYS["differences"](self.pairs.assign(told_apart=apart)).plot(**kw)
+            return DISPLAYS["differences"](self.pairs.assign(significant=apart)).plot(**kw)
         return self._task_map().plot(**kw)
 
     def _task_map(self) -> Display:
