@@ -49,8 +49,8 @@ class SubsetComparison(Result):
     The reference is the ranking by the share of points in all games on all data sets (1 for a win,
     0.5 for a draw), which does not depend on the order. `kendall` and `spearman` measure how well
     the ratings of each order agree with it; artificial respondents are left out, because almost any
-    data set ranks them correctly. `significant_share` is the share of all pairs whose 95 % ranges do not
-    overlap.
+    data set ranks them correctly. `significant_share` is the share of all pairs whose 95 %
+    ranges do not overlap.
     """
 
     respondents: tuple[str, ...]
@@ -165,8 +165,8 @@ def compare_subsets(
     the smallest ("even") and the half with the largest ("mixed") deviation of each, by rising
     deviation. Halves of an odd number are rounded up. `tau` limits how fast volatility changes.
 
-    The frame has one row per order: sorted_by, part, datasets, kendall, spearman, significant_share,
-    artificial_in_place, misplaced. After Cardoso et al. (2025).
+    The frame has one row per order: sorted_by, part, datasets, kendall, spearman,
+    significant_share, artificial_in_place, misplaced. After Cardoso et al. (2025).
 
     >>> import itemwise as iw
     >>> import numpy as np
