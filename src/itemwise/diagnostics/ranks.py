@@ -140,7 +140,7 @@ def compare_ranks(scores: Table, *, alpha: float = 0.05) -> RankComparison:
     better. Items on which someone has no score (NaN) are left out. `alpha` is the chance to
     find any difference where there is none.
 
-    Friedman's test, then Nemenyi's critical difference (Demsar, 2006). The frame has a row a
+    Friedman's test, then Nemenyi's critical difference (Demsar, 2006). The frame has one row per
     respondent, the best first: mean_rank (1 is best), se, critical_difference, group.
 
     >>> import itemwise as iw

@@ -287,7 +287,7 @@ def propose_beside(
 ) -> Move:
     """The step of one iteration where some items are held: free items, and the population.
 
-    Moving the population is moving all items the other way; priors of items have no say in it.
+    Moving the population is moving all items the other way; priors of items do not affect it.
     """
     xp = array_namespace(coords)
     free = like(held.free(model), coords)

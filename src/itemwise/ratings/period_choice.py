@@ -159,7 +159,7 @@ class Halving:
     """Agreement with the ranking by the periods held out, in every split."""
 
     held_out: Floats  # (n_sizes, n_resamples); of the chosen part
-    random: Floats  # (n_sizes, n_resamples); of a part drawn by lot
+    random: Floats  # (n_sizes, n_resamples); of a part chosen at random
     ceiling: Floats  # (n_resamples,); of all periods that could be chosen
     known: Floats  # as held_out, for players whose games were looked at when choosing
     known_ceiling: Floats  # as ceiling, for all players
