@@ -39,10 +39,10 @@ def blur(images: Images, strength: str = "medium", *, random_state: int = 0) -> 
     if not isinstance(strength, str) or strength not in STRENGTHS:
         raise InputError(f"strength is {strength!r}, but it should be 'low', 'medium' or 'high'.")
     kernel, least, most = STRENGTHS[strength]
-    deviations = np.sqrt(_generator(random_state).uniform(least, most, len(given)))
+    widths = np.sqrt(_generator(random_state).uniform(least, most, len(given)))
     blurred = [
-        gaussian_filter(image.astype(np.float64), deviation, radius=kernel // 2, axes=(0, 1))
-        for image, deviation in zip(given, deviations, strict=True)
+        gaussian_filter(image.astype(np.float64), width, radius=kernel // 2, axes=(0, 1))
+        for image, width in zip(given, widths, strict=True)
     ]
     return _like(given, np.array(blurred).reshape(given.shape))
 

@@ -1,5 +1,7 @@
-"""The house has no import cycles, and every module has a name of its own."""
+"""The house has no import cycles, every module has a name of its own, and words are plain."""
 
+import re
+import subprocess
 from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -24,3 +26,36 @@ def test_no_two_modules_have_the_same_name():
     files = Path(itemwise.__file__).parent.rglob("*.py")
     names = Counter(file.name for file in files if file.name != "__init__.py")
     assert [name for name, count in names.items() if count > 1] == []
+
+
+ROOT = Path(__file__).resolve().parents[1]
+PROSE = ("src", "docs", "benchmarks", "examples", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+OLD_WORDS = {  # what reads as translated, and what is written instead
+    r"\b(an?|one) (row|column|line|file|figure|scale|page|module|entry|dot|curve) an? \w": "per",
+    r"\b(told|tells?|telling)( \w+){0,4} apart\b": "differ significantly",
+    r"\blets? (us )?expect\b": "predicts",
+    r"\b(by lot|draws? lots)\b": "at random",
+    r"\bforet(ell|old)": "predict",
+    r"\bhad no say\b": "held out",
+    r"\bfrom every side\b": "what was looked at",
+    r"(?<![Ss]tandard )(?<!absolute )(?<!rating )\bdeviations? (of|between|in|from)\b": "standard ...",
+    r"\b(test_share|most_test|false_alarm_rate|least_items|person_fit|told_apart)\b": "new names",
+}
+
+
+def test_prose_has_no_word_that_was_given_up():
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", *PROSE], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout, so which files belong to the project is unknown")
+    paths = [ROOT / name for name in listed.stdout.split("\n") if name.endswith((".py", ".md"))]
+    found = [
+        f"{path.relative_to(ROOT)}: '{match[0]}', write instead: {instead}"
+        for path in paths
+        for old, instead in OLD_WORDS.items()
+        for match in [re.search(old, " ".join(path.read_text(encoding="utf-8").split()))]
+        if match
+    ]
+    assert found == []

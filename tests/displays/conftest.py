@@ -162,10 +162,10 @@ def datasets_frame(names):
     columns = {
         "difficulty_mean": np.linspace(1.5, -2.5, count),
         "difficulty_mean_se": 0.1,
-        "difficulty_deviation": 0.8,
+        "difficulty_sd": 0.8,
         "discrimination_mean": np.linspace(-1.0, 4.0, count),
         "discrimination_mean_se": 0.2,
-        "discrimination_deviation": 1.5,
+        "discrimination_sd": 1.5,
     }
     return pd.DataFrame(columns, index=list(names))
 

@@ -39,7 +39,7 @@ def test_the_hardest_is_on_top_and_both_parameters_share_the_rows():
 
 
 def test_thick_bars_reach_196_standard_errors_and_thin_ones_the_deviation():
-    frame = some(3).assign(difficulty_deviation=0.7)
+    frame = some(3).assign(difficulty_sd=0.7)
     panel, _ = DatasetsDisplay(frame).plot().ax_.child_axes
     mean = np.array([[1.0], [-0.5], [-2.0]])
     np.testing.assert_allclose(bars(panel, 0), np.hstack([mean - 0.7, mean + 0.7]))

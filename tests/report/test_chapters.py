@@ -37,8 +37,8 @@ def test_every_chapter_is_read_or_its_absence_explained(decoded):
     [
         ("difficulty", "difficulty_mean"),
         ("discrimination", "discrimination_mean"),
-        ("difficulty-deviation", "difficulty_deviation"),
-        ("discrimination-deviation", "discrimination_deviation"),
+        ("difficulty-sd", "difficulty_sd"),
+        ("discrimination-sd", "discrimination_sd"),
     ],
 )
 def test_the_tournament_is_played_in_the_order_asked_for(decoded, order, column):

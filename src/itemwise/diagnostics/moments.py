@@ -253,7 +253,7 @@ def independence(
 ) -> tuple[float, int]:
     """The statistic of a model of independent items with the observed shares, and its degrees.
 
-    Products of deviations of independent items are uncorrelated, so that it is a sum over pairs:
+    Products of residuals of independent items are uncorrelated, so that it is a sum over pairs:
     of squared correlations, or for M2 of Pearson's chi-square of each table of two items.
     """
     n_items = cells.shape[1]

@@ -136,7 +136,7 @@ class RankComparison(Result):
 def compare_ranks(scores: Table, *, alpha: float = 0.05) -> RankComparison:
     """Test whether respondents differ over items, and which pairs do.
 
-    `scores` has one row per respondent and a column an item, a data set for instance; higher is
+    `scores` has one row per respondent and one column per item, for instance a data set; higher is
     better. Items on which someone has no score (NaN) are left out. `alpha` is the chance to
     find any difference where there is none.
 

@@ -39,13 +39,13 @@ class DatasetsDisplay(Rows):
 
     The frame has one row per data set, which is its index: `difficulty_mean`,
     `difficulty_mean_se`, `discrimination_mean`, `discrimination_mean_se`, and if known, the
-    standard deviations of the instances, `difficulty_deviation` and `discrimination_deviation`. A
+    standard deviations of the instances, `difficulty_sd` and `discrimination_sd`. A
     thick bar reaches 1.96 standard errors of the mean both ways, a thin one the standard deviation
     of the instances. At most 80 rows are drawn, the hardest.
     """
 
     numbers = tuple(f"{name}_{part}" for name in PARAMETERS for part in ("mean", "mean_se"))
-    optional = tuple(f"{name}_deviation" for name in PARAMETERS)
+    optional = tuple(f"{name}_sd" for name in PARAMETERS)
     needed = ("difficulty_mean",)
     infinite = True
     without = "a mean difficulty"
@@ -87,7 +87,7 @@ def _draw_parameter(ax: Axes, style: Style, rows: pd.DataFrame, name: str) -> in
     reach = 1.96 * np.where(np.isfinite(rows[f"{name}_mean_se"]), rows[f"{name}_mean_se"], 0.0)
     negative = rows["discrimination_mean"].to_numpy() < 0
     colours = np.where(negative, style.negative, style.positive)
-    spread = rows[f"{name}_deviation"] if f"{name}_deviation" in rows.columns else 0.0 * mean
+    spread = rows[f"{name}_sd"] if f"{name}_sd" in rows.columns else 0.0 * mean
     low, high = _parameter_limits(mean, reach, np.asarray(spread))
     ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
     ax.hlines(height, mean - spread, mean + spread, color=colours, linewidth=0.8, alpha=0.5)

@@ -156,8 +156,8 @@ def _check_model(bank: Calibration, model: str | MeasurementModel) -> None:
     if not bank.model.affine:
         raise InputError(
             f"Items of the {bank.model.name} model cannot be held: its curves change their form "
-            "when the scale moves, so that the new respondents' mean and deviation cannot be "
-            "found beside them."
+            "when the scale moves, so that the mean and standard deviation of the new respondents "
+            "cannot be found beside them."
         )
 
 

@@ -141,7 +141,7 @@ def seen_pixels(images: Images, largest: int | None = None) -> Pixels:
 
 
 def standardised(pixels: Pixels, images: Images) -> Pixels:
-    """`pixels` with the mean and deviation of each channel over all these images."""
+    """`pixels` with the mean and standard deviation of each channel over all these images."""
     count, total, squares = 0, np.zeros(pixels.channels), np.zeros(pixels.channels)
     plain = replace(pixels, mean=(0.0,) * pixels.channels, deviation=(1.0,) * pixels.channels)
     for chunk in _chunks(images):

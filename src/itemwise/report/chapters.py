@@ -77,7 +77,7 @@ def read_benchmark(
     """Run all further studies of a decoded benchmark.
 
     `order` is that of the data sets in the tournament: by "difficulty", "discrimination",
-    "difficulty-deviation" or "discrimination-deviation", lowest first, or as "given"; `score` is
+    "difficulty-sd" or "discrimination-sd", lowest first, or as "given"; `score` is
     the column of classifiers that decides the games. `size` is how many data sets to choose, or
     which share of them; left out, as few as are enough. Data sets on which all of the pool agree
     have no difficulty and are left out of comparisons.

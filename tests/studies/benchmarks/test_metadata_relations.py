@@ -9,7 +9,7 @@ from itemwise.displays import Display
 from itemwise.errors import InputError
 from itemwise.studies import MetadataRelations, relate_metadata
 
-COLUMNS = ["difficulty_mean", "difficulty_median", "difficulty_deviation", "guessing_mean"]
+COLUMNS = ["difficulty_mean", "difficulty_median", "difficulty_sd", "guessing_mean"]
 
 
 def tables(n=60, seed=0):

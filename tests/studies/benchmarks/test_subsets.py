@@ -23,8 +23,8 @@ def parameters(m=9):
     columns = {
         "difficulty_mean": rise,
         "discrimination_mean": -rise,
-        "difficulty_deviation": 1 + rise,
-        "discrimination_deviation": 100 - rise,
+        "difficulty_sd": 1 + rise,
+        "discrimination_sd": 100 - rise,
     }
     return pd.DataFrame(columns, index=pd.Index([f"set {k}" for k in range(m)], name="dataset"))
 

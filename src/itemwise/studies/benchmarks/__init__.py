@@ -11,8 +11,8 @@ GIVEN = "given"
 ORDERS: dict[str, str | None] = {
     "difficulty": "difficulty_mean",
     "discrimination": "discrimination_mean",
-    "difficulty-deviation": "difficulty_deviation",
-    "discrimination-deviation": "discrimination_deviation",
+    "difficulty-sd": "difficulty_sd",
+    "discrimination-sd": "discrimination_sd",
     GIVEN: None,
 }
 SCORES = ("true_score_positive", "true_score", "ability", "accuracy")

@@ -348,7 +348,7 @@ def _summed_up(name: str, value: Floats) -> dict[str, float]:
         f"{name}_mean": float(value.mean()) if value.size else np.nan,
         f"{name}_mean_se": deviation / np.sqrt(max(value.size, 1)),
         f"{name}_median": float(np.median(value)) if value.size else np.nan,
-        f"{name}_deviation": deviation,
+        f"{name}_sd": deviation,
     }
 
 

@@ -31,7 +31,7 @@ __all__ = ["MetadataRelations", "relate_metadata"]
 # One row per data set, or a mapping from names to what itemwise.datasets.metadata returns.
 Metadata: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, float]]"
 PARAMETERS = ("difficulty", "discrimination", "guessing", "slip")
-SUMMARIES = ("mean", "median", "deviation")
+SUMMARIES = ("mean", "median", "sd")
 FEWEST = 4  # data sets; with three, no interval exists
 MOST_PERMUTED = 8  # data sets up to which p is exact, over all permutations
 LEVEL = 0.05  # false discovery rate of the reported relations

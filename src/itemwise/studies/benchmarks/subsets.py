@@ -34,10 +34,10 @@ __all__ = ["SubsetComparison", "compare_subsets"]
 ORDERS = {
     "by difficulty": ("difficulty_mean", "all"),
     "by discrimination": ("discrimination_mean", "all"),
-    "even difficulty": ("difficulty_deviation", "lower half"),
-    "mixed difficulty": ("difficulty_deviation", "upper half"),
-    "even discrimination": ("discrimination_deviation", "lower half"),
-    "mixed discrimination": ("discrimination_deviation", "upper half"),
+    "even difficulty": ("difficulty_sd", "lower half"),
+    "mixed difficulty": ("difficulty_sd", "upper half"),
+    "even discrimination": ("discrimination_sd", "lower half"),
+    "mixed discrimination": ("discrimination_sd", "upper half"),
 }
 REFERENCE = "share of points"
 
@@ -160,10 +160,10 @@ def compare_subsets(
     `scores` has one row per respondent and one column per data set. The higher score wins a game,
     scores at most `tolerance` apart are a draw, and a respondent without a score (NaN) does not
     play. `datasets` has one row per data set, named as in the scores, with its difficulty_mean,
-    discrimination_mean, difficulty_deviation and discrimination_deviation (standard deviations).
+    discrimination_mean, difficulty_sd and discrimination_sd (standard deviations).
     All data sets are played by rising difficulty, then by rising discrimination; then the half with
-    the smallest ("even") and the half with the largest ("mixed") deviation of each, by rising
-    deviation. Halves of an odd number are rounded up. `tau` limits how fast volatility changes.
+    the smallest ("even") and the half with the largest ("mixed") standard deviation of each, in
+    rising order. Halves of an odd number are rounded up. `tau` limits how fast volatility changes.
 
     The frame has one row per order: sorted_by, part, datasets, kendall, spearman,
     significant_share, artificial_in_place, misplaced. After Cardoso et al. (2025).
@@ -174,7 +174,7 @@ def compare_subsets(
     >>> noise = np.random.default_rng(0).normal(0, 0.1, (4, 8))
     >>> scores = np.array([[0.2], [0.4], [0.6], [0.8]]) + noise
     >>> kinds = ["difficulty_mean", "discrimination_mean"]
-    >>> kinds += ["difficulty_deviation", "discrimination_deviation"]
+    >>> kinds += ["difficulty_sd", "discrimination_sd"]
     >>> table = iw.Responses(scores)
     >>> known = pd.DataFrame({kind: np.arange(8.0) for kind in kinds}, index=table.items)
     >>> iw.compare_subsets(table, known).to_frame()["datasets"].tolist()
