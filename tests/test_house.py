@@ -38,7 +38,7 @@ OLD_WORDS = {  # what reads as translated, and what is written instead
     r"\bforet(ell|old)": "predict",
     r"\bhad no say\b": "held out",
     r"\bfrom every side\b": "what was looked at",
-    r"(?<![Ss]tandard )(?<!absolute )(?<!rating )\bdeviations? (of|between|in|from)\b": "standard ...",
+    r"(?<![Ss]tandard )(?<!absolute )(?<!rating )\bdeviations? (of|between|in)\b": "standard",
     r"\b(test_share|most_test|false_alarm_rate|least_items|person_fit|told_apart)\b": "new names",
 }
 
