@@ -54,7 +54,7 @@ def test_engines_and_settings_go_with_what_is_picked():
 
 def test_the_airt_preset_is_its_model_and_its_engine():
     responses = simulate("continuous", 80, 5, random_state=1).responses
-    preset = PRESETS["airt"]
+    preset = PRESETS["airt"]()
     assert preset.model == Continuous(bounds="table", at_bounds=0.01)
     by_hand = calibrate(responses, preset.model, engine=preset.engine)
     for name in ("airt", "AIRT"):

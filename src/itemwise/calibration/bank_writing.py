@@ -25,6 +25,7 @@ KIND = "calibration"
 VERSION = 2
 PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
 HEAD_KEY = b"itemwise.calibration"
+BANK_ENDINGS = (".json", ".parquet")
 
 
 def save_bank(calibration: Calibration, path: str | os.PathLike[str]) -> Path:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from itemwise.lazily import lazily
+from itemwise.lazily import LazyClasses, lazily
 
 if TYPE_CHECKING:
     from itemwise.displays.display import Display as Display
@@ -66,26 +64,7 @@ _REGISTRY = {
     "excess": ("fit_planes", "ExcessDisplay"),
 }
 
-
-class _Displays(Mapping[str, "type[Display]"]):
-    """The display classes by name; looking one up imports its module."""
-
-    def __getitem__(self, name: str) -> type[Display]:
-        module, owner = _REGISTRY[name]
-        found: type[Display] = getattr(import_module(f"{__name__}.{module}"), owner)
-        return found
-
-    def __contains__(self, name: object) -> bool:
-        return name in _REGISTRY
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_REGISTRY)
-
-    def __len__(self) -> int:
-        return len(_REGISTRY)
-
-
-DISPLAYS = _Displays()
-_HOMES = {"Display": "display"} | {owner: module for module, owner in _REGISTRY.values()}
+DISPLAYS: LazyClasses[type[Display]] = LazyClasses(__name__, _REGISTRY)
+_HOMES = {"Display": "display"} | DISPLAYS.modules()
 __all__ = ["DISPLAYS", *_HOMES]
 __getattr__ = lazily(__name__, _HOMES)

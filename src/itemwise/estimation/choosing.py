@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from itemwise.errors import InputError
@@ -29,10 +30,10 @@ class Preset:
     engine: Engine
 
 
-PRESETS = {
+PRESETS: dict[str, Callable[[], Preset]] = {
     # The continuous model as the airt package for R fits it: bounds from the table, responses at
     # a bound moved inside by 0.01, and an EM that stops early.
-    "airt": Preset(Continuous(bounds="table", at_bounds=0.01), Shojima()),
+    "airt": lambda: Preset(Continuous(bounds="table", at_bounds=0.01), Shojima()),
 }
 
 
@@ -87,7 +88,7 @@ def find_preset(name: str) -> Preset:
     """The preset of that name."""
     if not isinstance(name, str) or name.lower() not in PRESETS:
         raise InputError(f"There is no preset {name!r}. Presets are: {', '.join(PRESETS)}.")
-    return PRESETS[name.lower()]
+    return PRESETS[name.lower()]()
 
 
 def _advice(found: str, wanted: str) -> str:

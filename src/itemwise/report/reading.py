@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from itemwise.calibration import Calibration, is_bank
+from itemwise.calibration import BANK_ENDINGS, Calibration, is_bank
 from itemwise.diagnostics import diagnose
 from itemwise.errors import FileError
 from itemwise.estimation import calibrate
@@ -29,7 +29,7 @@ def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[An
     place = Path(path)
     if place.is_dir():
         return read_folder(place)
-    if is_bank(place):
+    if place.suffix.lower() in BANK_ENDINGS and is_bank(place):
         return [load_only("calibration", place)]
     return analyse(place)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
 from itemwise.responses.delimited_responses import responses_from_delimited
-from itemwise.responses.logs import is_folder, is_log, may_be_log, read_logs
+from itemwise.responses.logs import is_log, read_logs
 from itemwise.responses.parquet_responses import responses_from_parquet
 from itemwise.responses.response_table import Responses
 from itemwise.responses.stored_cells import checked_kind, refuse_text
@@ -101,7 +101,11 @@ def _from_table(file: Path, kind: str | None, layout: str, max_bytes: int) -> Re
 
 
 def _is_log(path: Path, max_bytes: int) -> bool:
-    return is_folder(path) or (may_be_log(path) and is_log(path, max_bytes))
+    """Whether it is a folder or a log; a file with the ending of a table is neither."""
+    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where access is denied
+        return True
+    table = path.name.lower().endswith((*_DELIMITED, *_PARQUET))
+    return not table and is_log(path, max_bytes)
 
 
 def _unknown_suffix(path: Path) -> FileError:

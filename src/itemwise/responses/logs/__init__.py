@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itemwise.responses.logs.log_formats import LOG_FORMATS, is_folder, is_log, may_be_log
+from itemwise.responses.logs.log_formats import LOG_FORMATS, is_log
 from itemwise.responses.logs.log_reading import LogReading, read_logs
 
-__all__ = ["LOG_FORMATS", "LogReading", "is_folder", "is_log", "may_be_log", "read_logs"]
+__all__ = ["LOG_FORMATS", "LogReading", "is_log", "read_logs"]

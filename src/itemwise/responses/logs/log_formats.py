@@ -45,18 +45,10 @@ class LogFile:
 def is_log(path: Path, max_bytes: int) -> bool:
     """Whether one of the formats recognises this file."""
     formats = [make() for make in LOG_FORMATS.values()]
-    return may_be_log(path) and _inspected(path, formats, max_bytes).format is not None
+    return _may_be_log(path) and _inspected(path, formats, max_bytes).format is not None
 
 
-def is_folder(path: Path) -> bool:
-    """Whether it is a directory that may be accessed."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
-def may_be_log(path: Path) -> bool:
+def _may_be_log(path: Path) -> bool:
     """Whether the name has the ending of a log."""
     return path.name.lower().removesuffix(".gz").endswith(ENDINGS)
 
@@ -70,7 +62,7 @@ def find_logs(paths: Iterable[Path], max_bytes: int) -> list[LogFile]:
     formats = [make() for make in LOG_FORMATS.values()]
     found: dict[Path, LogFile] = {}
     for path in paths:
-        if not is_folder(path):
+        if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where access is denied
             found.setdefault(path, _inspected(path, formats, max_bytes))
             continue
         closed: list[OSError] = []
@@ -93,7 +85,7 @@ def _files(folder: Path, closed: list[OSError]) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(directory, name)
-            if not name.startswith(".") and may_be_log(path):
+            if not name.startswith(".") and _may_be_log(path):
                 yield path
 
 
