@@ -1,6 +1,6 @@
 """The known formats of logs, and the files that are logs by their names and first bytes.
 
-A new format is one module and one entry in `_ALL`.
+A new format is one module and one entry in `LOG_FORMATS`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ from itemwise.responses.logs.openml_predictions import OpenMLPredictions
 from itemwise.tables.text_files import check_beginning
 from itemwise.words import shown
 
-_ALL: tuple[type[LogFormat], ...] = (EveryEvalEver, LmEval, InspectAI, Helm, OpenMLPredictions)
-
-LOG_FORMATS: dict[str, type[LogFormat]] = {str(one.name): one for one in _ALL}
+LOG_FORMATS: dict[str, type[LogFormat]] = {
+    EveryEvalEver.name: EveryEvalEver,
+    LmEval.name: LmEval,
+    InspectAI.name: InspectAI,
+    Helm.name: Helm,
+    OpenMLPredictions.name: OpenMLPredictions,
+}
 
 ENDINGS = (".jsonl", ".json", ".eval", ".arff", ".ndjson", ".jsonlines")
 _BEGINNING = 1 << 14
