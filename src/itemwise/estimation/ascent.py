@@ -22,12 +22,15 @@ from itemwise.estimation.maximization import (
     keep_inside,
     log_penalty,
     newton_step,
+    once_only,
     penalty_slopes,
+    prior_information,
+    scale_step,
     shorten,
     take_out,
+    tangents,
 )
 from itemwise.estimation.observed_information import WholeInformation
-from itemwise.estimation.scale_directions import once_only, prior_information, scale_step, tangents
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import Run, by_items

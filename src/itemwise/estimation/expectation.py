@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from itemwise.estimation.engine import Expectation, Tables, of_items
+from itemwise.estimation.maximization import population_information
 from itemwise.estimation.normal_responses import expect_normally
-from itemwise.estimation.scale_directions import population_information
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, array_namespace, as_numpy, histogram, like
 from itemwise.numerics.blocks import Run, add, by_items, fold

@@ -14,8 +14,7 @@ import numpy as np
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation.engine import Engine
-from itemwise.estimation.maximization import penalty_slopes
-from itemwise.estimation.scale_directions import moved_covariances, tangents
+from itemwise.estimation.maximization import moved_covariances, penalty_slopes, tangents
 from itemwise.models import MeasurementModel, find_model
 from itemwise.models.measurement import Coordinate
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like

@@ -21,9 +21,8 @@ import numpy as np
 from itemwise.estimation.engine import Expectation
 from itemwise.estimation.expectation import expect
 from itemwise.estimation.held_items import Held
-from itemwise.estimation.maximization import add_diagonal, penalty_slopes
+from itemwise.estimation.maximization import add_diagonal, penalty_slopes, tangents
 from itemwise.estimation.normal_responses import expect_normally
-from itemwise.estimation.scale_directions import tangents
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.numerics.blocks import Run, fold, row_blocks, workers

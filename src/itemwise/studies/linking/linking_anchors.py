@@ -16,7 +16,7 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.estimation.scale_directions import moved_covariances
+from itemwise.estimation.maximization import moved_covariances
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.studies.linking.linking_lines import (

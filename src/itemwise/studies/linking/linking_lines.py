@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.estimation.scale_directions import moved_covariances
+from itemwise.estimation.maximization import moved_covariances
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 
