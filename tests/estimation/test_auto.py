@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itemwise import Joint, Responses, calibrate, simulate
-from itemwise.estimation.choosing import PICKS, PRESETS
+from itemwise.estimation.calibrating import PICKS, PRESETS
 from itemwise.models import MODELS, Continuous
 from itemwise.responses.stored_cells import KINDS
 

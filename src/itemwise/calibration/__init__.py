@@ -7,7 +7,7 @@ from itemwise.calibration.bank_reading import is_bank
 from itemwise.calibration.bank_writing import BANK_ENDINGS
 from itemwise.calibration.calibration import HELD, Calibration, once
 from itemwise.calibration.item_curves import CategoryCurves, Curves, TestInformation
-from itemwise.calibration.uncertainty import DeferredCovariances, KnownCovariances, Uncertainty
+from itemwise.calibration.uncertainty import KnownCovariances, Uncertainty
 
 __all__ = [
     "BANK_ENDINGS",
@@ -15,7 +15,6 @@ __all__ = [
     "Calibration",
     "CategoryCurves",
     "Curves",
-    "DeferredCovariances",
     "KnownCovariances",
     "TestInformation",
     "Uncertainty",

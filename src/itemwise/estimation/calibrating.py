@@ -1,26 +1,50 @@
-"""`calibrate`: responses in, items on a scale out."""
+"""`calibrate`: responses in, items on a scale out; and which model and engine do it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from itemwise.calibration import HELD, Calibration
 from itemwise.errors import InputError
-from itemwise.estimation.choosing import find_preset, pick_model
 from itemwise.estimation.em import EM
 from itemwise.estimation.engine import Engine, Fit
 from itemwise.estimation.held_items import check_engine, held_note, items_held
 from itemwise.estimation.joint import Joint
 from itemwise.estimation.remarks import flag_notes, item_flags, table_notes
 from itemwise.estimation.shojima import Shojima
-from itemwise.models import AUTO, MeasurementModel, Prior, with_priors
+from itemwise.models import AUTO, Continuous, MeasurementModel, Prior, find_model, with_priors
 from itemwise.numerics.arrays import Floats
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
+
+PICKS = {
+    "binary": ("2pl", "responses are right or wrong; where guessing matters, ask for '3pl'"),
+    "graded": ("graded", "responses are grades; the other model of grades is 'gpcm'"),
+    "continuous": (
+        "continuous",
+        "responses are scores in an interval; for probabilities there is also 'beta'",
+    ),
+}
+FEW = 100  # respondents, below which items of a leaderboard have one discrimination in common
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model and an engine that belong together."""
+
+    model: MeasurementModel
+    engine: Engine
+
+
+PRESETS: dict[str, Callable[[], Preset]] = {
+    # The continuous model as the airt package for R fits it: bounds from the table, responses at
+    # a bound moved inside by 0.01, and an EM that stops early.
+    "airt": lambda: Preset(Continuous(bounds="table", at_bounds=0.01), Shojima()),
+}
 
 ENGINES: dict[str, type[EM] | type[Joint] | type[Shojima]] = {
     engine.name: engine for engine in (EM, Joint, Shojima)
@@ -240,3 +264,68 @@ def _has_names(weights: Any) -> bool:
     """Whether weights carry names of their own, as a series with an index of text does."""
     index = getattr(weights, "index", None)
     return hasattr(index, "dtype") and type(index).__name__ != "RangeIndex"
+
+
+def pick_model(model: str | MeasurementModel, table: Responses) -> tuple[MeasurementModel, str]:
+    """The model asked for, fitted to the shape of the table, and a note if "auto" picked it."""
+    note = ""
+    if is_auto(model):
+        model, reason = PICKS[table.kind]
+        note = f"Model '{model}', picked because {reason}."
+    chosen = find_model(model)
+    if table.n_missing == table.cells.size:  # nothing was observed: it is of any kind
+        table = table.of_kind(chosen.kind)
+    if table.kind != chosen.kind:
+        raise InputError(
+            f"The responses are {table.kind}, but the {chosen.name} model explains {chosen.kind} "
+            f"ones: {_advice(table.kind, chosen.kind)}"
+        )
+    return chosen.fitted_to(table.cells, table.items), note
+
+
+def model_of_few(
+    model: str | MeasurementModel, table: Responses
+) -> tuple[str | MeasurementModel, list[str]]:
+    """What "auto" means for few respondents: "1pl" for right and wrong, and why."""
+    if not (is_auto(model) and table.kind == "binary" and table.n_respondents < FEW):
+        return model, []
+    reason = f"fewer than {FEW} respondents say little about the discrimination of an item"
+    return "1pl", [f"Abilities come from the 1pl model, because {reason}."]
+
+
+def model_of_choices(
+    model: str | MeasurementModel, table: Responses
+) -> tuple[str | MeasurementModel, list[str]]:
+    """What "auto" means for items with options: "3pl" for right and wrong, and why.
+
+    With few respondents it is "2pl": they cannot determine guessing, and the search takes long.
+    """
+    if not (is_auto(model) and table.kind == "binary"):
+        return model, []
+    if table.n_respondents < FEW:
+        reason = f"fewer than {FEW} respondents say too little about guessing"
+        return "2pl", [f"The bank uses the 2pl model, because {reason}."]
+    return "3pl", ["The bank uses the 3pl model, because items of benchmarks can be guessed."]
+
+
+def is_auto(model: object) -> bool:
+    """Whether the model is left to be picked."""
+    return isinstance(model, str) and model.lower() == AUTO
+
+
+def find_preset(name: str) -> Preset:
+    """The preset of that name."""
+    if not isinstance(name, str) or name.lower() not in PRESETS:
+        raise InputError(f"There is no preset {name!r}. Presets are: {', '.join(PRESETS)}.")
+    return PRESETS[name.lower()]()
+
+
+def _advice(found: str, wanted: str) -> str:
+    """How a table of one kind may become one of another."""
+    suits = f"use model='{PICKS[found][0]}' or 'auto'"
+    if wanted == "binary":
+        rule = "responses.values >= 2" if found == "graded" else "responses.values > 0.5"
+        return f"{suits}, or give 0 and 1 only, for example with {rule}."
+    if wanted == "graded":
+        return f"{suits}, or say that they are grades: Responses(values, kind='graded')."
+    return f"{suits}, or say that they are scores: Responses(values, kind='continuous')."

@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from itemwise.calibration import DeferredCovariances
 from itemwise.errors import InputError
 from itemwise.estimation.ascent import Ascent, Task, ascend
 from itemwise.estimation.engine import Fit, check_settings, log_base
@@ -17,6 +16,7 @@ from itemwise.estimation.maximization import keep_inside, log_penalty
 from itemwise.estimation.normal_responses import with_moments
 from itemwise.estimation.observed_information import (
     MOST_EXACT,
+    DeferredCovariances,
     WholeInformation,
     in_unit,
     observed_covariances,

@@ -14,6 +14,7 @@ moments of the table, and differences of slopes are the information.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -372,3 +373,20 @@ def _symmetrised(matrices: Floats) -> Floats:
     """What rounding made unequal, made equal again."""
     both: Floats = 0.5 * (matrices + np.swapaxes(matrices, 1, 2))
     return both
+
+
+class DeferredCovariances:
+    """Covariances computed when first asked for; what they come from is then let go."""
+
+    def __init__(self, compute: Callable[[], Floats]) -> None:
+        self._compute: Callable[[], Floats] | None = compute
+        self._found: Floats | None = None
+
+    @property
+    def covariances(self) -> Floats:
+        """(n_items, width, width)."""
+        if self._found is None and self._compute is not None:
+            self._found = self._compute()
+            self._compute = None
+        assert self._found is not None  # noqa: S101 - one of the two is always there
+        return self._found

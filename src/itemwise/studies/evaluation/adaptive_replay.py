@@ -14,7 +14,7 @@ from itemwise.arguments import checked_share, one_of, whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.choosing import model_of_choices
+from itemwise.estimation.calibrating import model_of_choices
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import conformal_quantile, conformal_rank, normal_reach

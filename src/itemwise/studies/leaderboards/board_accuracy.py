@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.choosing import model_of_few
+from itemwise.estimation.calibrating import model_of_few
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, Means, clustered_means
