@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.responses import Responses, read_responses, write_responses
-from itemwise.tables import text_files as text_module
+from itemwise.tables import text_tables as text_module
 
 NAN = float("nan")
 WIDE = "model,q1,q2\na,1,0\nb,,1\n"

@@ -15,7 +15,7 @@ from itemwise.capability.case_features import category_text
 from itemwise.capability.coding import Coding, Grades, NormalRange, Rule, States
 from itemwise.errors import InputError
 from itemwise.files import readable_file
-from itemwise.tables.delimited import read_delimited
+from itemwise.tables.text_tables import read_delimited
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,8 +14,7 @@ from itemwise.cli.command_options import Json, Layout, Quiet, Scores
 from itemwise.cli.console import Console
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
-from itemwise.tables.delimited import number
-from itemwise.tables.text_files import text_lines
+from itemwise.tables.text_tables import number, text_lines
 
 if TYPE_CHECKING:
     from itemwise.files import PathLike

@@ -14,7 +14,7 @@ from typing import Literal
 
 from itemwise.errors import FileError
 from itemwise.files import readable_file
-from itemwise.tables.text_files import text_lines
+from itemwise.tables.text_tables import text_lines
 from itemwise.words import counted, shown
 
 Better = Literal["higher", "lower"]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.tables.delimited import number
 from itemwise.tables.table_files import as_name
+from itemwise.tables.text_tables import number
 from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:

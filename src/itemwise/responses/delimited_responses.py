@@ -30,8 +30,7 @@ from itemwise.responses.table_layouts import (
     typed,
 )
 from itemwise.responses.triples import Collector
-from itemwise.tables.delimited import Rows, delimited_rows
-from itemwise.tables.text_files import text_lines
+from itemwise.tables.text_tables import Rows, delimited_rows, text_lines
 from itemwise.words import shown
 
 _BLOCK_CELLS = 1 << 16

@@ -17,8 +17,7 @@ from itemwise.responses.response_table import Responses
 from itemwise.responses.stored_cells import checked_kind, refuse_text
 from itemwise.responses.table_layouts import ITEM_ROWS, LAYOUTS
 from itemwise.responses.triples import Collector
-from itemwise.tables.delimited import number
-from itemwise.tables.text_files import text_lines
+from itemwise.tables.text_tables import number, text_lines
 from itemwise.words import shown
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
-from itemwise.tables.delimited import number
+from itemwise.tables.text_tables import number
 from itemwise.words import shown
 
 Kind = Literal["binary", "graded", "continuous"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
-from itemwise.tables.text_files import text_lines
+from itemwise.tables.text_tables import text_lines
 from itemwise.words import listed, shown
 
 if TYPE_CHECKING:

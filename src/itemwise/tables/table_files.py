@@ -11,8 +11,8 @@ import numpy as np
 from itemwise.errors import FileError
 from itemwise.files import PathLike, readable_file
 from itemwise.tables.arff import read_arff
-from itemwise.tables.delimited import read_delimited
 from itemwise.tables.parquet import read_parquet
+from itemwise.tables.text_tables import read_delimited
 from itemwise.words import shown
 
 if TYPE_CHECKING:

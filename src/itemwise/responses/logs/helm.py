@@ -28,7 +28,7 @@ from itemwise.responses.logs.log_runs import (
     shortened,
     subject_and_document,
 )
-from itemwise.tables.text_files import text_bytes
+from itemwise.tables.text_tables import text_bytes
 
 STATS, SPEC, STATE = "per_instance_stats.json", "run_spec.json", "scenario_state.json"
 PERTURBED = "of perturbed instances"

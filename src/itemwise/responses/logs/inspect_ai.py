@@ -28,7 +28,7 @@ from itemwise.responses.logs.log_runs import (
     shortened,
     subject_and_document,
 )
-from itemwise.tables.text_files import text_bytes
+from itemwise.tables.text_tables import text_bytes
 from itemwise.words import counted
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from itemwise.errors import FileError
 from itemwise.responses.logs.bounded_files import loads
 from itemwise.responses.logs.log_runs import LONGEST_NAME, Passed, as_name, as_score, part
-from itemwise.tables.text_files import MAX_LINE, text_bytes
+from itemwise.tables.text_tables import MAX_LINE, text_bytes
 from itemwise.words import counted
 
 BLOCK = 4 * 1024**2  # bytes

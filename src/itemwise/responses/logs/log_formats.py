@@ -20,7 +20,7 @@ from itemwise.responses.logs.inspect_ai import InspectAI
 from itemwise.responses.logs.lm_eval import LmEval
 from itemwise.responses.logs.log_runs import LogFormat
 from itemwise.responses.logs.openml_predictions import OpenMLPredictions
-from itemwise.tables.text_files import check_beginning
+from itemwise.tables.text_tables import check_beginning
 from itemwise.words import shown
 
 LOG_FORMATS: dict[str, type[LogFormat]] = {

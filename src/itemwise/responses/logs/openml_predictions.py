@@ -13,7 +13,7 @@ from itemwise.files import readable_file
 from itemwise.responses.facts import Fact
 from itemwise.responses.logs.log_runs import Items, LogSettings, Passed, Run, as_fact, no_metric
 from itemwise.tables.arff import read_arff
-from itemwise.tables.text_files import text_bytes
+from itemwise.tables.text_tables import text_bytes
 from itemwise.words import joined
 
 if TYPE_CHECKING:
