@@ -11,7 +11,7 @@ import numpy as np
 
 from itemwise.capability import measure_capability
 from itemwise.datasets import Dataset, load_datasets, split_dataset
-from itemwise.responses.naming import row_name
+from itemwise.responses.names_and_facts import row_name
 from itemwise.results import Result, gathered
 from itemwise.studies import (
     BenchmarkDecoding,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.responses.naming import aligned
+from itemwise.responses.names_and_facts import aligned
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from itemwise.pools.members import Part
 from itemwise.pools.outcomes import Outcome, Store, Task
 from itemwise.pools.pool import find_pool
 from itemwise.progress import Progress, telling
-from itemwise.responses.naming import row_name
+from itemwise.responses.names_and_facts import row_name
 from itemwise.words import counted, listed
 
 NAMES_SHOWN = 2

@@ -19,7 +19,7 @@ from itemwise.pools.outcomes import fold_rows
 from itemwise.pools.pool import find_pool
 from itemwise.pools.pool_running import CombinedProgress, run_pool
 from itemwise.progress import Progress, telling
-from itemwise.responses.naming import row_name
+from itemwise.responses.names_and_facts import row_name
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

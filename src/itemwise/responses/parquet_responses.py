@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import FileError, InputError
-from itemwise.responses.naming import named
+from itemwise.responses.names_and_facts import named
 from itemwise.responses.response_table import Responses
 from itemwise.responses.response_writing import ABOUT_KEY, KIND_KEY
 from itemwise.responses.stored_cells import KINDS

@@ -15,8 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
 from itemwise.responses import frame_conversion
-from itemwise.responses.facts import Facts, GivenFacts, as_facts, facts_frame, grouped, part_of
-from itemwise.responses.naming import Selection, named, positions
+from itemwise.responses.names_and_facts import (
+    Facts,
+    GivenFacts,
+    Selection,
+    as_facts,
+    facts_frame,
+    grouped,
+    named,
+    part_of,
+    positions,
+)
 from itemwise.responses.stored_cells import (
     Kind,
     as_floats,

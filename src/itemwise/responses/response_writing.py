@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import write_atomically
-from itemwise.responses.facts import Fact
+from itemwise.responses.names_and_facts import Fact
 from itemwise.responses.table_layouts import CORNER
 from itemwise.words import shown
 

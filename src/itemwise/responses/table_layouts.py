@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses.facts import Fact
+from itemwise.responses.names_and_facts import Fact
 from itemwise.words import shown
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from itemwise.errors import FileError
-from itemwise.responses.facts import Fact
 from itemwise.responses.logs.json_lines import Columns, Field, Trouble, columns, first_records
 from itemwise.responses.logs.log_runs import (
     BROKEN_LINES,
@@ -24,6 +23,7 @@ from itemwise.responses.logs.log_runs import (
     shortened,
     subject_and_document,
 )
+from itemwise.responses.names_and_facts import Fact
 
 METRICS = ("score", "is_correct")
 NOBODY = "without model or task"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from itemwise.errors import FileError
-from itemwise.responses.facts import Fact
 from itemwise.responses.logs.bounded_files import Pieces, small_json
 from itemwise.responses.logs.log_runs import (
     NO_IDENTITY,
@@ -28,6 +27,7 @@ from itemwise.responses.logs.log_runs import (
     shortened,
     subject_and_document,
 )
+from itemwise.responses.names_and_facts import Fact
 from itemwise.tables.text_tables import text_bytes
 
 STATS, SPEC, STATE = "per_instance_stats.json", "run_spec.json", "scenario_state.json"

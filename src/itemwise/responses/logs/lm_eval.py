@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from itemwise.errors import FileError
-from itemwise.responses.facts import Fact
 from itemwise.responses.logs.bounded_files import small_json
 from itemwise.responses.logs.json_lines import (
     SURVEYED_LINES,
@@ -44,6 +43,7 @@ from itemwise.responses.logs.log_runs import (
     question,
     shortened,
 )
+from itemwise.responses.names_and_facts import Fact
 from itemwise.words import shown
 
 SECOND_FILTER = "of another filter"

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses.facts import Fact
 from itemwise.responses.logs.log_runs import Epochs, Items, Run
+from itemwise.responses.names_and_facts import Fact
 from itemwise.responses.response_table import Responses
 from itemwise.responses.stored_cells import Kind
 from itemwise.responses.triples import Triples, check_cells

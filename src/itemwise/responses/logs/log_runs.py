@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from itemwise.errors import FileError
-from itemwise.responses.facts import Fact
+from itemwise.responses.names_and_facts import Fact
 from itemwise.words import shown
 
 Epochs = Literal["mean", "grades", "first"]

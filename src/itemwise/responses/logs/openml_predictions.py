@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError
 from itemwise.files import readable_file
-from itemwise.responses.facts import Fact
 from itemwise.responses.logs.log_runs import Items, LogSettings, Passed, Run, as_fact, no_metric
+from itemwise.responses.names_and_facts import Fact
 from itemwise.tables.arff import read_arff
 from itemwise.tables.text_tables import text_bytes
 from itemwise.words import joined

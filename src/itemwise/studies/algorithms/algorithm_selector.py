@@ -15,7 +15,7 @@ from itemwise.learning.feature_columns import is_frame, known_columns
 from itemwise.learning.regressor import FEWEST, DifficultyRegressor
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.splines import fit_splines
-from itemwise.responses.naming import aligned
+from itemwise.responses.names_and_facts import aligned
 from itemwise.studies.algorithms.portfolio_choice import checked_epsilon
 from itemwise.studies.algorithms.portfolios import Portfolio, portfolio
 from itemwise.words import counted, listed

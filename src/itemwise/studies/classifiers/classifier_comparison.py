@@ -24,7 +24,7 @@ from itemwise.models import MeasurementModel
 from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
 from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
-from itemwise.responses.naming import row_name
+from itemwise.responses.names_and_facts import row_name
 from itemwise.results import Draw, Result, picked
 from itemwise.studies.classifiers.confusion_curves import ConfusionCurves, enrich_confusion
 from itemwise.studies.classifiers.measures import MEASURES

@@ -13,7 +13,7 @@ from itemwise.calibration import Calibration
 from itemwise.datasets.dataset import in_order
 from itemwise.diagnostics.diagnosis import informative
 from itemwise.errors import InputError
-from itemwise.responses.naming import is_numbered
+from itemwise.responses.names_and_facts import is_numbered
 from itemwise.tables.table_files import as_name
 from itemwise.words import counted, listed, shown
 

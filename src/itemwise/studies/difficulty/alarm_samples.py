@@ -15,7 +15,7 @@ from itemwise.numerics.binning import edges_by_quantile, places, sums_by_bin
 from itemwise.numerics.intervals import wilson
 from itemwise.numerics.robust import robust_limits
 from itemwise.numerics.success_curves import Curves
-from itemwise.responses.naming import aligned
+from itemwise.responses.names_and_facts import aligned
 from itemwise.words import counted
 
 if TYPE_CHECKING:

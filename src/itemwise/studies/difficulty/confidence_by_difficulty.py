@@ -21,7 +21,7 @@ from itemwise.numerics.prediction_error import (
     error_interval,
     mean_interval,
 )
-from itemwise.responses.naming import is_numbered, row_name
+from itemwise.responses.names_and_facts import is_numbered, row_name
 from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import along, check_confidence, curve_frame
 from itemwise.words import counted, listed

@@ -17,7 +17,7 @@ from itemwise.learning.regressor import pipeline_of, unwrapped
 from itemwise.learning.regressor_presets import TREES
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import spearman
-from itemwise.responses.naming import place_of
+from itemwise.responses.names_and_facts import place_of
 from itemwise.results import Draw, Result
 from itemwise.studies.difficulty.item_values import feature_rows, labels_of_items, values_of_items
 from itemwise.tables.table_files import as_name

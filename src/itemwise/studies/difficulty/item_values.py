@@ -16,7 +16,7 @@ from itemwise.learning.feature_columns import Plan, Rows, is_frame, plain_rows, 
 from itemwise.learning.known_difficulty import DifficultyTargets, difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, edges_by_width, places
-from itemwise.responses.naming import aligned, is_numbered
+from itemwise.responses.names_and_facts import aligned, is_numbered
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

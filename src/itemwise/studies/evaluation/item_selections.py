@@ -13,7 +13,7 @@ from itemwise.errors import InputError
 from itemwise.files import PathLike, write_bytes
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.facts import as_facts
+from itemwise.responses.names_and_facts import as_facts
 from itemwise.studies.evaluation.adaptive_replay import bank_from
 from itemwise.words import listed
 

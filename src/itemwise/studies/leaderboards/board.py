@@ -12,7 +12,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
 from itemwise.responses import Responses
-from itemwise.responses.facts import UNKNOWN
+from itemwise.responses.names_and_facts import UNKNOWN
 from itemwise.studies.leaderboards.board_accuracy import (
     Expectation,
     Reached,
