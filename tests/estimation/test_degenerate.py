@@ -191,7 +191,7 @@ def test_an_item_on_a_flat_stretch_of_its_likelihood_does_not_hold_up_the_others
     """One of 2,000 items creeps; mixing alone takes the stretch for a maximum, 200 times."""
     cal = calibrate(simulate("3pl", 200, 2000, random_state=0).responses, "3pl")
     assert cal.converged
-    assert cal.iterations < 100  # 50 to 62, by how the processor rounds
+    assert cal.iterations < 100  # 35 to 62 on the processors tried, which round differently
 
 
 def test_three_respondents_without_priors_give_no_warning():
