@@ -99,6 +99,10 @@ class Result(ABC):
         """Return functions that draw the figures, by name, the main one first."""
         return {self.name(): self.plot}
 
+    def key_facts(self) -> dict[str, Any]:
+        """Return single facts worth having beside the tables, such as who leads."""
+        return {}
+
     def banks(self) -> Mapping[str, Result]:
         """Return the item banks (calibrations) behind the result, by name."""
         return {}

@@ -50,6 +50,7 @@ def test_json_is_one_document(run, path):
     assert [row["rank"] for row in document["leaderboard"]] == [1, 2, 3, 4, 5]
     assert len(document["pairs"]) == 10
     assert document["pairs"][0]["respondent"] == document["leaderboard"][0]["respondent"]
+    assert document["leaders"][0] == document["leaderboard"][0]["respondent"]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_json_is_one_document(run, path):
         (("--by", "topic"), 3, "no fact 'topic'"),
         (("--cluster", "book"), 3, "no fact 'book'"),
         (("--alpha", "2"), 3, "alpha is 2"),
-        (("--average", "models"), 3, "average is 'models'"),
+        (("--average", "models"), 2, "not one of items, tasks"),
         (("--out", "board.csv"), 3, "Name a folder"),
         (("--by", "task", "--by-prefix", "/"), 3, "Leave one of them out"),
         (("--by-prefix", "/"), 3, "in no name of an item; the first is 'item_1'"),

@@ -152,6 +152,7 @@ def finish(
         shown=found.preview().round(3),
         written={"Tables and figures": folder, "Report": page_of(folder)},
         files=files,
+        **found.key_facts(),
         **tables,
         **more,
     )

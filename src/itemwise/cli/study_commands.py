@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -31,6 +31,7 @@ from itemwise.cli.command_options import (
     Quiet,
     RandomState,
     Scores,
+    choice,
 )
 from itemwise.cli.console import Console
 from itemwise.errors import InputError
@@ -71,10 +72,11 @@ def study_command(name: str) -> Callable[..., None]:
     """Return the command of a study that takes a table of responses first."""
     function = STUDIES[name].load(name)
     parameters = dict(list(inspect.signature(function).parameters.items())[1:])
+    described = _described(function)
     options = {
         each.name: known
         for each in parameters.values()
-        if (known := _option(each, _described(function))) is not None
+        if (known := _option(each, described, _choices(function, each))) is not None
     }
     if "calibration" in options:
         options.setdefault("model", KNOWN["model"])
@@ -147,7 +149,15 @@ def _calibration(bank: Path | None, table: Any, model: str) -> Any:
     return calibrate(table, model)
 
 
-def _option(parameter: inspect.Parameter, described: Mapping[str, str]) -> tuple[Any, Any] | None:
+def _choices(function: Callable[..., Any], parameter: inspect.Parameter) -> tuple[str, ...]:
+    """Return the values of a parameter that is annotated by the name of a `Literal`."""
+    alias = function.__globals__.get(str(parameter.annotation))
+    return get_args(alias) if get_origin(alias) is Literal else ()
+
+
+def _option(
+    parameter: inspect.Parameter, described: Mapping[str, str], names: tuple[str, ...]
+) -> tuple[Any, Any] | None:
     """Return the annotation and the default of an option; None where a command has none."""
     name, default = parameter.name, parameter.default
     if name in NO_OPTION:
@@ -155,6 +165,9 @@ def _option(parameter: inspect.Parameter, described: Mapping[str, str]) -> tuple
     if name in KNOWN:
         return KNOWN[name]
     text = described.get(name, "")
+    if names:
+        flag = f"--{name.replace('_', '-')}"
+        return Annotated[str, choice(flag, names=names, text=text)], default
     if isinstance(default, bool | int | float | str):
         kind: Any = type(default)
     elif isinstance(default, tuple) and default:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -38,6 +39,7 @@ def holm(p: Floats) -> Floats:
     return _placed(np.maximum.accumulate(raised), order, p.shape)
 
 
+Correction = Literal["bh", "by", "holm"]
 CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {
     "bh": benjamini_hochberg,
     "by": benjamini_yekutieli,

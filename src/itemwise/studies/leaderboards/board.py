@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from itemwise.studies.leaderboards.board_pairs import (
 from itemwise.words import counted, listed
 
 TASK, DOCUMENT = "task", "document"  # facts of items, used if they are known
-AVERAGES = ("items", "tasks")
+Average = Literal["items", "tasks"]
 FINEST = 9  # decimals compared for a rank; the rest is rounding
 MOST = 2000  # respondents up to which all pairs are tested
 BEST = 200  # respondents compared in pairs if there are more

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,11 @@ from itemwise.calibration import Calibration
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
-from itemwise.numerics.multiplicity import CORRECTIONS
+from itemwise.numerics.multiplicity import CORRECTIONS, Correction
 from itemwise.responses import Table, as_responses
 from itemwise.responses.study_tables import answered
 from itemwise.results import Draw, Result
-from itemwise.studies.leaderboards.board import AVERAGES, DOCUMENT, TASK, Board, groups_of
+from itemwise.studies.leaderboards.board import DOCUMENT, TASK, Average, Board, groups_of
 from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale
 from itemwise.studies.leaderboards.board_pairs import Pairs
 from itemwise.words import counted, listed
@@ -222,6 +222,10 @@ class Leaderboard(Result):
         """Return the item bank, where there is one."""
         return {} if self.calibration is None else {"items": self.calibration}
 
+    def key_facts(self) -> dict[str, Any]:
+        """Return the leaders."""
+        return {"leaders": self.leaders}
+
     def preview(self) -> pd.DataFrame:
         """Return ranks, accuracies and abilities."""
         names = ["rank", "rank_low", "rank_high", "accuracy", "accuracy_low", "accuracy_high"]
@@ -257,11 +261,11 @@ def leaderboard(
     by: object = TASK,
     *,
     cluster: object = DOCUMENT,
-    average: str = "items",
+    average: Average = "items",
     model: str | MeasurementModel = AUTO,
     confidence: float = 0.95,
     alpha: float = 0.05,
-    correction: str = "bh",
+    correction: Correction = "bh",
 ) -> Leaderboard:
     """Rank respondents by accuracy, and test which differences are significant.
 
@@ -302,7 +306,7 @@ def leaderboard(
     """
     confidence = checked_share(confidence, "confidence", 0.95)
     alpha = checked_share(alpha, "alpha", 0.05)
-    one_of(average, "average", AVERAGES)
+    one_of(average, "average", get_args(Average))
     one_of(correction, "correction", CORRECTIONS)
     whole = as_responses(responses)
     groups = groups_of(whole, by, TASK, "by"), groups_of(whole, cluster, DOCUMENT, "cluster")
