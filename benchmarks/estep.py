@@ -13,7 +13,7 @@ from itemwise.estimation.ascent import Task, propose
 from itemwise.estimation.em import EM
 from itemwise.estimation.expectation import expect, expect_generally
 from itemwise.models import find_model
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.arrays import workers
 from itemwise.responses.encoding import encode
 
 SIZES = [("3pl", 10_000, 100), ("3pl", 10_000, 500), ("3pl", 2_000, 5_000), ("2pl", 10_000, 500)]

@@ -14,8 +14,7 @@ from common import best_of, print_table
 from itemwise.estimation.ascent import Task
 from itemwise.estimation.em import EM
 from itemwise.models import Categorical, find_model
-from itemwise.numerics.arrays import Floats, as_numpy
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.arrays import Floats, as_numpy, workers
 from itemwise.responses.encoding import Encoded
 
 JOBS = [

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from itemwise.errors import InputError, MissingExtraError
 from itemwise.numerics import arrays
@@ -7,9 +9,13 @@ from itemwise.numerics.arrays import (
     array_namespace,
     as_array,
     as_numpy,
+    available_cores,
     checked_device,
+    fold,
     histogram,
     like,
+    row_blocks,
+    workers,
 )
 
 INDEX = np.array([0, 3, 3, 1, 0])
@@ -69,3 +75,71 @@ def test_without_torch_the_error_says_what_to_install(monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pip install 'itemwise\[torch\]'"):
         as_array(WEIGHTS, "cpu")
     arrays._torch_namespace.cache_clear()
+
+
+@given(n_rows=st.integers(1, 500), rows=st.integers(1, 600))
+def test_blocks_cover_every_row_once_and_in_order(n_rows, rows):
+    covered = [k for block in row_blocks(n_rows, rows) for k in range(n_rows)[block]]
+    assert covered == list(range(n_rows))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 7])
+def test_sums_do_not_depend_on_the_number_of_workers(n_jobs):
+    # Values of very different size: any other order of addition gives other bytes.
+    values = np.random.default_rng(0).lognormal(0, 12, 5000)
+    blocks = row_blocks(values.size, 37)
+
+    def sums(jobs):
+        with workers(jobs) as run:
+            return fold(run, blocks, lambda rows: (values[rows].sum(), np.sqrt(values[rows]).sum()))
+
+    assert sums(n_jobs) == sums(1)
+    np.testing.assert_allclose(sums(n_jobs), [values.sum(), np.sqrt(values).sum()])
+
+
+def test_another_order_of_addition_would_show():
+    values = np.random.default_rng(0).lognormal(0, 12, 5000)
+    blocks = row_blocks(values.size, 37)
+    one, other = (fold(map, blocks, lambda r: (values[r].sum(),), lanes) for lanes in (16, 3))
+    assert one != other
+    np.testing.assert_allclose(one, other)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 15, 16, 17, 40])
+def test_a_fold_sums_every_block_once(n_blocks):
+    (total,) = fold(map, row_blocks(n_blocks, 1), lambda rows: (10.0 ** (rows.start % 15),))
+    assert total == sum(10.0 ** (k % 15) for k in range(n_blocks))
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 17, 40])
+def test_a_fold_combines_in_the_way_asked(n_blocks):
+    values = np.random.default_rng(1).normal(size=n_blocks)
+
+    def larger_and_sum(old, new):
+        return max(old[0], new[0]), old[1] + new[1]
+
+    largest, total = fold(
+        map, row_blocks(n_blocks, 1), lambda r: (values[r][0],) * 2, combine=larger_and_sum
+    )
+    assert largest == values.max()
+    assert total == pytest.approx(values.sum())
+
+
+@pytest.mark.parametrize("n_jobs", [0, -2, "2", 1.5])
+def test_a_number_of_workers_that_cannot_be_is_refused(n_jobs):
+    with pytest.raises(InputError, match=f"n_jobs is {n_jobs!r}; give 1 or more"), workers(n_jobs):
+        pass
+
+
+def test_workers_keep_the_order_of_results():
+    with workers(3) as run:
+        assert list(run(lambda k: k * k, range(50))) == [k * k for k in range(50)]
+
+
+def test_an_error_in_a_worker_reaches_the_caller():
+    with pytest.raises(ZeroDivisionError), workers(2) as run:
+        fold(run, row_blocks(4, 1), lambda rows: (1 // 0,))
+
+
+def test_there_is_at_least_one_core():
+    assert available_cores() >= 1

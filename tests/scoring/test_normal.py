@@ -5,7 +5,7 @@ import pytest
 
 from itemwise import simulate
 from itemwise.models import Continuous
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.arrays import workers
 from itemwise.responses.encoding import encode
 from itemwise.scoring import HistogramPopulation, NormalPopulation, score_abilities
 from itemwise.scoring.abilities import GRID, LEAST_INFORMATION, _eap, _mode

@@ -19,8 +19,7 @@ from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
 from itemwise.calibration.item_curves import as_abilities
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Bools, Floats
-from itemwise.numerics.blocks import row_blocks, workers
+from itemwise.numerics.arrays import Bools, Floats, row_blocks, workers
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Draw, Result
 from itemwise.words import counted

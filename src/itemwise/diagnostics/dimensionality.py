@@ -18,8 +18,7 @@ import numpy as np
 
 from itemwise.diagnostics.diagnosis import Diagnosis
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import evenly_spaced, workers
+from itemwise.numerics.arrays import Floats, evenly_spaced, workers
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.stored_cells import as_floats
 from itemwise.words import counted, listed

@@ -32,8 +32,7 @@ from itemwise.diagnostics.residuals import ratio
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import OnePL
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import evenly_spaced, row_blocks
+from itemwise.numerics.arrays import Floats, evenly_spaced, row_blocks
 from itemwise.responses import Responses, Table
 from itemwise.responses.encoding import encode
 from itemwise.scoring.likelihood import Posterior

@@ -37,8 +37,7 @@ from itemwise.diagnostics.moments import (
 )
 from itemwise.errors import InputError
 from itemwise.models.categorical import Categorical
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.arrays import Floats, workers
 from itemwise.responses import Table
 from itemwise.words import counted, listed
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.arrays import Floats, row_blocks
 
 Ints = NDArray[np.signedinteger[Any]]
 

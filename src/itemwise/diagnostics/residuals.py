@@ -17,8 +17,7 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import own_or_given
 from itemwise.models.categorical import Categorical
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import row_blocks, workers
+from itemwise.numerics.arrays import Floats, row_blocks, workers
 from itemwise.responses import Responses, Table
 
 CELLS_AT_A_TIME = 1 << 18

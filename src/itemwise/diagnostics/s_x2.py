@@ -14,8 +14,7 @@ import numpy as np
 
 from itemwise.diagnostics.diagnosis import population_nodes
 from itemwise.models.categorical import Categorical
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.arrays import Floats, workers
 from itemwise.scoring import Population
 
 LEAST_EXPECTED = 1.0

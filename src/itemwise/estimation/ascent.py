@@ -32,8 +32,7 @@ from itemwise.estimation.maximization import (
 )
 from itemwise.estimation.observed_information import WholeInformation
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, array_namespace, as_numpy, like
-from itemwise.numerics.blocks import Run, by_items
+from itemwise.numerics.arrays import Array, Run, array_namespace, as_numpy, by_items, like
 from itemwise.numerics.newton import Anderson, safe_information
 from itemwise.numerics.quadrature import Nodes
 from itemwise.progress import Progress, silent

@@ -24,8 +24,7 @@ from itemwise.estimation.observed_information import (
 from itemwise.estimation.population_shape import Density
 from itemwise.estimation.starting_values import factor_start, start
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like, workers
 from itemwise.numerics.newton import Anderson
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded, encode

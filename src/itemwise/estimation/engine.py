@@ -10,8 +10,7 @@ import numpy as np
 from itemwise.calibration import Uncertainty
 from itemwise.errors import InputError
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, Floats
-from itemwise.numerics.blocks import Run, fold, row_blocks
+from itemwise.numerics.arrays import Array, Floats, Run, fold, row_blocks
 from itemwise.progress import Progress, silent
 from itemwise.scoring import Population
 

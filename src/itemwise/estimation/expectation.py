@@ -16,8 +16,17 @@ from itemwise.estimation.engine import Expectation, Tables, of_items
 from itemwise.estimation.maximization import population_information
 from itemwise.estimation.normal_responses import expect_normally
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, array_namespace, as_numpy, histogram, like
-from itemwise.numerics.blocks import Run, add, by_items, fold
+from itemwise.numerics.arrays import (
+    Array,
+    Run,
+    add,
+    array_namespace,
+    as_numpy,
+    by_items,
+    fold,
+    histogram,
+    like,
+)
 from itemwise.numerics.quadrature import Nodes
 from itemwise.numerics.special import log_fall, sigmoid_pair
 from itemwise.responses.encoding import Encoded

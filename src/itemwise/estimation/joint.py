@@ -22,8 +22,7 @@ from itemwise.estimation.maximization import (
 )
 from itemwise.estimation.starting_values import centred, start
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.arrays import Floats, row_blocks
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.scoring import score_abilities

@@ -15,8 +15,7 @@ import numpy as np
 
 from itemwise.estimation.engine import Expectation
 from itemwise.models.measurement import MeasurementModel, NormalSums
-from itemwise.numerics.arrays import Array, Floats, array_namespace
-from itemwise.numerics.blocks import Run, fold
+from itemwise.numerics.arrays import Array, Floats, Run, array_namespace, fold
 from itemwise.responses.encoding import Encoded
 
 MOST_ITEMS = 2_000  # a covariance of more would be larger than most tables

@@ -25,8 +25,17 @@ from itemwise.estimation.held_items import Held
 from itemwise.estimation.maximization import add_diagonal, penalty_slopes, tangents
 from itemwise.estimation.normal_responses import expect_normally
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
-from itemwise.numerics.blocks import Run, fold, row_blocks, workers
+from itemwise.numerics.arrays import (
+    Array,
+    Floats,
+    Run,
+    array_namespace,
+    as_numpy,
+    fold,
+    like,
+    row_blocks,
+    workers,
+)
 from itemwise.numerics.newton import positive_inverse, symmetric
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses.encoding import Block, Encoded

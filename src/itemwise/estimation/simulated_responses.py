@@ -10,8 +10,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.models import MeasurementModel, find_model
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.arrays import Floats, row_blocks
 from itemwise.responses import Responses
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.models.measurement import Coordinate, MeasurementModel
-from itemwise.numerics.arrays import Array, Floats, array_namespace, like
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.arrays import Array, Floats, array_namespace, like, row_blocks
 
 Pair = tuple[float, float]
 Bounds = Literal["auto", "table", "items"] | Pair | tuple[Pair, ...]

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.arrays import Floats, workers
 
 # Part of the smallest penalty of a bend that level lines and slopes get. One factor for both:
 # then the result does not hang on which two directions span them.

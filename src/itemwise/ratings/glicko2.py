@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.arrays import row_blocks
 
 if TYPE_CHECKING:
     from itemwise.numerics.arrays import Floats

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.arrays import row_blocks
 from itemwise.numerics.rankings import correlation, kendall, pair_signs, sign_agreement
 from itemwise.ratings.glicko2 import round_robin
 

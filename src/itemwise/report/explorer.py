@@ -16,7 +16,7 @@ from itemwise.datasets import Dataset
 from itemwise.diagnostics import LabelTrouble
 from itemwise.errors import InputError
 from itemwise.models.logistic import Logistic
-from itemwise.report.page_columns import columns_of, rounded, text_of
+from itemwise.report.sections import columns_of, rounded, text_of
 from itemwise.responses.names_and_facts import is_numbered, row_name
 from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Result

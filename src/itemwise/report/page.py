@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from itemwise import __version__
 from itemwise.files import PathLike, check_writable, write_bytes
 from itemwise.report.explorer import Scale, scales_of
-from itemwise.report.page_columns import as_json, columns_of
-from itemwise.report.sections import Gathered, Section, gather, sections_of
+from itemwise.report.sections import Gathered, Section, as_json, columns_of, gather, sections_of
 from itemwise.results import Result
 
 if TYPE_CHECKING:

@@ -9,8 +9,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from itemwise.numerics.arrays import Array, Floats, array_namespace, as_array, free_bytes
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.arrays import (
+    Array,
+    Floats,
+    array_namespace,
+    as_array,
+    free_bytes,
+    row_blocks,
+)
 
 FEW_ITEMS = 20  # with so few items, equal rows are common enough to collapse
 STREAMED_CELLS = 1 << 17  # a float64 block that fits into a core's cache

@@ -19,8 +19,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, Floats
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.arrays import Array, Floats, workers
 from itemwise.responses.encoding import Block, Encoded, encode
 from itemwise.scoring.likelihood import LogLikelihood, Posterior, plan_nodes
 from itemwise.scoring.population import STANDARD, NormalPopulation, Population

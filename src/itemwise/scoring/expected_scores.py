@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, Floats
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.arrays import Array, Floats, row_blocks
 from itemwise.responses.encoding import Encoded
 from itemwise.responses.stored_cells import as_floats
 from itemwise.scoring.abilities import FARTHEST

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.arrays import row_blocks
 from itemwise.numerics.classification import auc_of_scores, classic_metrics, confusion_counts
 
 if TYPE_CHECKING:

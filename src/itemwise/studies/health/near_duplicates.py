@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import row_blocks, workers
+from itemwise.numerics.arrays import Floats, row_blocks, workers
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
 from itemwise.words import counted

@@ -19,8 +19,7 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics import respondent_fit
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import row_blocks
+from itemwise.numerics.arrays import Floats, row_blocks
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
 from itemwise.responses.stored_cells import as_floats

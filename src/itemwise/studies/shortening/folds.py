@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.arrays import Floats, workers
 from itemwise.numerics.intervals import conformal_quantile
 from itemwise.numerics.prediction_error import grouped_se, prediction_error
 from itemwise.progress import Progress

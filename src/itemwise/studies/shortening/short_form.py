@@ -11,7 +11,7 @@ from itemwise.arguments import one_of, whole_number
 from itemwise.calibration import Calibration
 from itemwise.estimation import calibrate
 from itemwise.models import AUTO, MeasurementModel
-from itemwise.numerics.blocks import workers
+from itemwise.numerics.arrays import workers
 from itemwise.numerics.intervals import conformal_rank
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
