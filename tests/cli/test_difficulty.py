@@ -49,7 +49,7 @@ def test_columns_that_tell_of_difficulty_are_no_features(run, features):
     frame["difficulty_1pl_se"] = frame["hard"]
     frame.to_csv(features, index=False)
     done = fit(run, features)
-    assert "Left out, since they tell of difficulty: difficulty_1pl_se." in done.stderr
+    assert "Left out (they reveal difficulty): difficulty_1pl_se." in done.stderr
 
 
 def test_items_that_are_equally_hard_have_no_figures(run, features, tmp_path):

@@ -295,7 +295,7 @@ def _read(
             raise InputError(f"Column '{name}' of '{path}' holds {value!r:.40}, but no number.")
     rest = frame.drop(columns=[*named, *(leave_out or ())])
     if telling := [str(name) for name in rest if str(name).startswith(TARGETS)]:
-        console.remark(f"Left out, since they tell of difficulty: {', '.join(telling)}.")
+        console.remark(f"Left out (they reveal difficulty): {', '.join(telling)}.")
         rest = rest.drop(columns=telling)
     return rest, pd.DataFrame(columns, index=frame.index)
 

@@ -1,4 +1,4 @@
-"""Questions answered end to end, one package per question; the packages do not know each other.
+"""Studies: one package per question, answered end to end. They do not import each other.
 
 `STUDIES` is the registry: public names, commands and report sections follow from it. A study is
 imported when it is first used.
@@ -42,7 +42,7 @@ LANGUAGE_MODELS = "Language models"
 
 
 class Study(NamedTuple):
-    """A registry entry: where a study lives, which names it brings, and its command.
+    """A registry entry: where a study lives, which names it provides, and its command.
 
     `module` is relative to this package, or absolute. A study that takes a table of responses as
     its first argument gets a command from its signature: `command` is its name, `panel` the
@@ -98,7 +98,8 @@ STUDIES: dict[str, Study] = {
         ("ItemHealth",),
         command="health",
         panel=LANGUAGE_MODELS,
-        help="Find items that need a look, saturation, and respondents who are unexpectedly right.",
+        help="Find items that need a look, saturation, and respondents who are right unexpectedly "
+        "often.",
     ),
     "leaderboard": Study(
         ".leaderboards.ranked_board",

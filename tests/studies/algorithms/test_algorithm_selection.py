@@ -90,7 +90,7 @@ def test_a_perfect_selector_closes_the_gap_and_the_single_best_does_not():
     assert frame.loc["single best", "closed_gap"] == 0.0
     assert frame.loc["wrong", "closed_gap"] < 0
     assert frame.loc["perfect", "closed_gap_se"] == pytest.approx(0, abs=1e-12)
-    assert found.meaning.startswith("Choosing perfect closes 100% ± 0% of the gap")
+    assert found.meaning.startswith("The selector 'perfect' closes 100% ± 0% of the gap")
 
 
 def test_means_and_closed_gap_by_hand():
@@ -145,7 +145,7 @@ def test_a_choice_without_a_run_counts_as_the_worst_of_its_problem():
     assert found.achieved.loc["p0", "wrong"] == table.loc["p0"].max()
     found = evaluate_selectors(table, features, cutoff=200, **settings)
     assert found.achieved.loc["p0", "wrong"] == table.loc["p0"].max()
-    assert any(note.startswith("1 of 180 runs missing") for note in found.notes)
+    assert any(note.startswith("Missing: 1 of 180 runs.") for note in found.notes)
 
 
 def test_who_never_ran_on_the_other_problems_is_not_the_single_best():
@@ -265,7 +265,7 @@ def test_it_is_drawn_and_saved(tmp_path):
         ),
         ({"random_state": -1}, "random_state is -1"),
         ({"cutoff": -1.0}, "cutoff is -1.0"),
-        ({"penalty": "x"}, "penalty is 'x', but it should be a number from 1"),
+        ({"penalty": "x"}, "penalty is 'x', but it should be a number, 1 or more"),
         ({"selectors": {"x": Locked()}}, "'x' cannot be copied, but each fold needs a fresh one"),
         ({"selectors": {"x": Silent()}}, "The selector 'x' has no predict"),
         ({"selectors": {"x": LinearRegression()}}, "'x' should return the name of an algor"),

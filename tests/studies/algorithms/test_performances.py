@@ -126,7 +126,7 @@ def test_without_a_cutoff_a_crash_counts_as_the_worst_that_is_recorded():
 
 def test_missing_runs_are_counted_in_a_note():
     (note,) = as_performances(TIMES, better="lower").notes
-    assert note.startswith("1 of 12 runs missing: curves ignore them;")
+    assert note.startswith("Missing: 1 of 12 runs. Curves ignore these;")
 
 
 def test_a_frame_may_say_which_values_are_good_but_the_caller_decides():
@@ -140,7 +140,7 @@ def test_a_frame_may_say_which_values_are_good_but_the_caller_decides():
     assert turned.notes[0] == "From afar."
     table.attrs = {"notes": "of somebody else"}
     assert as_performances(table).notes == ()
-    assert not any("as the table says" in note for note in turned.notes)
+    assert not any("as the table states" in note for note in turned.notes)
 
 
 def test_a_frame_that_says_something_else_is_refused():
@@ -195,8 +195,8 @@ def test_rows_and_columns_without_a_run_are_left_out_and_named():
     found = as_performances(table)
     pd.testing.assert_frame_equal(found.modelled, ACCURACY)
     assert found.notes == (
-        "Left out, without any run: 1 algorithm (d).",
-        "Left out, without any run: 1 problem (x).",
+        "Left out (no runs): 1 algorithm (d).",
+        "Left out (no runs): 1 problem (x).",
     )
 
 
@@ -298,7 +298,7 @@ def test_every_way_to_turn_runtimes_keeps_their_order(times):
         (TIMES, {"better": "lower", "penalty": 10}, "give cutoff as well"),
         (TIMES, {"better": "lower", "cutoff": 0}, "cutoff is 0, but it should be a number above 0"),
         (TIMES, {"better": "lower", "cutoff": "9"}, "cutoff is '9', but it should be a number"),
-        (TIMES, {"better": "lower", "cutoff": 9, "penalty": 0.5}, "should be a number from 1"),
+        (TIMES, {"better": "lower", "cutoff": 9, "penalty": 0.5}, "should be a number, 1 or more"),
     ],
 )
 def test_what_cannot_be_used_is_said(table, settings, said):

@@ -64,7 +64,7 @@ def test_who_ran_on_easy_problems_only_is_not_the_single_best():
     compared = iw.compare_portfolios(scores, sizes=[1], cv=5)
     gap = pick(compared.frame, method="single best", definition="best member")["gap"].item()
     assert gap == pytest.approx((scores.max(axis=1) - scores["good"]).mean(), abs=1e-6)
-    assert any(note.startswith("87 of 400 runs missing") for note in compared.notes)
+    assert any(note.startswith("Missing: 87 of 400 runs.") for note in compared.notes)
 
 
 def test_all_algorithms_together_are_the_virtual_best(found):
@@ -204,19 +204,19 @@ def test_methods_are_compared_fold_by_fold():
     ahead = compared_in_folds(hard, hard + 0.5 + 0.01 * np.sin(np.arange(10)))
     assert "do not differ significantly" not in ahead.meaning
     mixed = compared_in_folds(hard, hard[::-1] + 0.5)
-    assert mixed.meaning.endswith(". airt and topset do not differ significantly at this size.")
+    assert mixed.meaning.endswith(". At this size, airt and topset do not differ significantly.")
 
 
 def test_few_folds_are_judged_by_students_t():
     more = np.array([0.2, 1.0, 0.6])  # 0.6 ± 0.23: 2.6 standard errors, of which t asks for 4.3
     found = compared_in_folds(np.full(3, 1.0), 1.0 + more)
-    assert found.meaning.endswith("do not differ significantly at this size.")
+    assert found.meaning.endswith("do not differ significantly.")
 
 
 def test_repeated_passes_do_not_tell_more_methods_apart():
     more = np.array([0.2, 1.0, 0.6])
     found = compared_in_folds(np.full(30, 1.0), 1.0 + np.tile(more, 10), passes=10)
-    assert found.meaning.endswith("do not differ significantly at this size.")
+    assert found.meaning.endswith("do not differ significantly.")
 
 
 def as_scenario(scores, folds):
@@ -293,7 +293,7 @@ GAP = pd.Series(np.where(np.arange(60) == 7, np.nan, np.arange(60) % 3), index=t
         ({"random_state": -1}, "random_state is -1, but it should be a whole number from 0"),
         ({"random_state": "a"}, "random_state is 'a'"),
         ({"foo": 1}, "compare_portfolios has no argument 'foo'.*better, bounds, cutoff"),
-        ({"epsilon": -1}, "epsilon is -1, but it should be a number from 0"),
+        ({"epsilon": -1}, "epsilon is -1, but it should be a number, 0 or more"),
         ({"preset": "x"}, "There is no preset 'x'"),
     ],
 )

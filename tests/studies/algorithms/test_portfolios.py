@@ -234,7 +234,7 @@ def test_who_hardly_ran_leads_nowhere_and_is_flagged():
     assert "8 of 9 algorithms" in found.select(10.0).meaning
     everyone = found.select(10.0, size=9)
     assert "few" not in everyone.algorithms
-    assert everyone.notes[0] == "Only 8 are kept: the others have too few runs."
+    assert everyone.notes[0] == "Only 8 algorithms can be kept: the others have too few runs."
     assert (everyone.frame["value_se"] == 0).all()  # each is within 10 of the best everywhere
 
 
@@ -283,7 +283,7 @@ def test_fewer_problems_than_algorithms_give_a_result_with_a_note():
 def test_algorithms_that_hardly_differ_are_no_portfolio():
     table = simulated(50)[0]
     table.iloc[:, 2:] = 0.5
-    with pytest.raises(InputError, match="Of 8 algorithms, the performance of 2 varies"):
+    with pytest.raises(InputError, match="Only 2 of 8 algorithms have a performance that varies"):
         iw.portfolio(table)
 
 
@@ -372,8 +372,8 @@ def test_what_is_no_setting_is_refused(settings, said):
     ("call", "said"),
     [
         (lambda p: p.plot("bars"), "kind is 'bars', but it should be one of curves, strengths"),
-        (lambda p: p.strengths(-0.1), "epsilon is -0.1, but it should be a number from 0"),
-        (lambda p: p.occupancy("0"), "epsilon is '0', but it should be a number from 0"),
+        (lambda p: p.strengths(-0.1), "epsilon is -0.1, but it should be a number, 0 or more"),
+        (lambda p: p.occupancy("0"), "epsilon is '0', but it should be a number, 0 or more"),
         (lambda p: p.occupancy(np.nan), "epsilon is nan"),
         (
             lambda p: p.occupancy(confidence=95),

@@ -152,8 +152,8 @@ def test_who_has_no_score_plays_no_game():
     found = choose(scores)
     assert "model 2" not in found.respondents
     assert "set 5" not in found.datasets
-    assert "without a game: 1 respondent (model 2)" in found.notes[0]
-    assert "with fewer than two scores: 1 data set (set 5)" in found.notes[1]
+    assert "Left out (no games): 1 respondent (model 2)" in found.notes[0]
+    assert "(fewer than two scores): 1 data set (set 5)" in found.notes[1]
     assert np.isfinite(found.to_frame().select_dtypes("float")).all(axis=None)
 
 

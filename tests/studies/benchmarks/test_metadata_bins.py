@@ -80,8 +80,8 @@ def test_borders_through_equal_values_are_noted():
 
 def test_the_meaning_says_where_it_goes_and_for_whom_most():
     assert probability_by_metadata(*tables(), "size", bins=3).meaning == (
-        "From the 2 data sets of lowest size to the 2 of highest, the probability of a right "
-        "response goes from 0.42 to 0.62, the mean of 2 respondents; it changes most for svm, "
+        "From the 2 data sets with the lowest size to the 2 with the highest, the mean probability "
+        "of a right response over 2 respondents goes from 0.42 to 0.62; it changes most for svm, "
         "+0.40, but the intervals at both ends overlap."
     )
 

@@ -102,7 +102,7 @@ def test_four_data_sets_in_perfect_order_prove_nothing():
     assert found.correlation.item() == pytest.approx(1.0)
     assert found.p.item() == pytest.approx(2 / 24)
     assert np.isnan(found.low.item())
-    assert "No interval, since the correlation is perfect: 1 pair." in found.notes
+    assert "No interval (the correlation is perfect): 1 pair." in found.notes
     assert found.meaning == (
         "The only relation between metadata and item parameters is not significant: size with "
         "difficulty_mean, 1.00, over 4 data sets."
@@ -133,7 +133,7 @@ def test_constant_metadata_have_no_correlation_and_a_note():
     found = relate_metadata(datasets, metadata.assign(constant=3.0))
     cell = row(found, "constant", "difficulty_mean")
     assert cell[["correlation", "low", "high", "p", "p_adjusted"]].isna().all()
-    assert found.notes == ("No correlation, all values are the same: 1 column (constant).",)
+    assert found.notes == ("No correlation (all values are the same): 1 column (constant).",)
     only = relate_metadata(datasets, metadata[[]].assign(constant=3.0))
     assert only.meaning.startswith("No relation can be tested")
 
@@ -145,14 +145,14 @@ def test_data_sets_are_joined_by_name_and_gaps_left_out_pair_by_pair():
     found = relate_metadata(datasets[:50], moved)
     np.testing.assert_allclose(found.correlation, whole.correlation)
     assert found.notes == (
-        "Left out, missing in one table: 10 data sets (set 50, set 51, set 52, ...).",
+        "Left out (missing in one table): 10 data sets (set 50, set 51, set 52, ...).",
     )
     metadata.iloc[:5, 0] = np.nan
     assert relate_metadata(datasets, metadata).n.tolist() == [[55] * 4, [60] * 4]
     metadata.iloc[:57, 0] = np.nan
     few = relate_metadata(datasets, metadata)
     assert np.isnan(few.correlation[0]).all()
-    assert "fewer than 4 data sets have a value: 1 column (NumberOfClasses)" in few.notes[0]
+    assert "fewer than 4 data sets have a value): 1 column (NumberOfClasses)" in few.notes[0]
 
 
 def test_metadata_may_be_a_dict_for_each_data_set():

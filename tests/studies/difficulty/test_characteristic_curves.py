@@ -125,7 +125,7 @@ def test_the_meaning_says_who_takes_over_and_whether_that_is_more_than_chance():
     found = characteristic_curves(table, difficulty, bins=2, strategy="uniform")
     assert found.leaders == ("strong", "steady")
     assert found.meaning == (
-        "strong is right most often, on 0.60 of its responses, but others are ahead in 1 of 2 bins "
+        "strong is right most often, in 0.60 of its responses, but others are ahead in 1 of 2 bins "
         "of difficulty: around 1.00 it is steady, 1.00 to 0.00, with intervals that do not overlap."
     )
     assert (
@@ -142,7 +142,7 @@ def test_one_who_leads_everywhere_and_one_who_is_alone_have_their_sentence():
         "no other respondent is ahead" in characteristic_curves(table, difficulty, bins=3).meaning
     )
     alone = characteristic_curves(table[:1], difficulty, bins=3)
-    assert alone.meaning.startswith("model 0 is right in 0.")
+    assert alone.meaning.startswith("model 0 is right on 0.")
     assert "of the hardest items" in alone.meaning
 
 
@@ -157,9 +157,9 @@ def test_items_without_a_difficulty_are_left_out_and_noted():
     given = {**DIFFICULTY, "e1": np.inf, "e2": np.nan}
     found = characteristic_curves(BY_HAND, given, bins=1)
     assert found.items.tolist() == [3]
-    assert found.notes == ("Left out, without a finite difficulty: 2 items (e1, e2).",)
+    assert found.notes == ("Left out (no finite difficulty): 2 items (e1, e2).",)
     beyond = characteristic_curves(BY_HAND, DIFFICULTY, bins=[0, 3])
-    assert beyond.notes == ("Left out, beyond the edges: 3 items.",)
+    assert beyond.notes == ("Left out (beyond the edges): 3 items.",)
 
 
 def test_items_of_one_difficulty_make_one_bin():

@@ -104,7 +104,7 @@ def test_series_are_matched_by_name():
     found = confidence_by_difficulty(probability, right, difficulty, bins=1)
     assert found.items == ("a", "c", "d")
     assert found.probability[0] == pytest.approx(2.2 / 3)
-    assert found.notes == ("Left out, missing probability, right or difficulty: 1 item (b).",)
+    assert found.notes == ("Left out (missing probability, right or difficulty): 1 item (b).",)
     with pytest.raises(InputError, match="share no item"):
         confidence_by_difficulty(probability, right.rename(str.upper), difficulty)
     with pytest.raises(InputError, match="more than one value"):
@@ -131,7 +131,7 @@ def test_what_is_not_known_is_left_out_and_said():
     given = {**BY_HAND, "right": [1, np.nan, 1, 0, 0, 0]}
     found = confidence_by_difficulty(**given, bins=2)
     assert found.n.sum() == 5
-    assert found.notes == ("Left out, without a number: 1 item.",)
+    assert found.notes == ("Left out (a number is missing): 1 item.",)
 
 
 def test_the_result_shows_itself_and_repeats_with_its_seed():

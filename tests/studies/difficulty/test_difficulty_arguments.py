@@ -50,7 +50,7 @@ def test_without_negative_items_there_is_nothing_to_leave_out(features, response
 def test_items_that_the_targets_lack_are_left_out(features, responses):
     targets = iw.difficulty_targets(responses.drop(columns=["row_1", "row_9"]))
     found = iw.evaluate_difficulty(features, targets, **QUICK)
-    assert "1pl: left out, without a finite value: 2 items." in found.notes
+    assert "1pl: left out (no finite value): 2 items." in found.notes
     assert "without negative" in set(found.folds["training"])
 
 

@@ -101,9 +101,7 @@ def test_several_targets_stand_in_one_table_and_gaps_are_left_out():
     assert table.loc[("1pl", "all items"), ("mean", "NRMSE")].startswith("1.0")
     lost = int((y >= 2).sum())
     assert row(found, target="average_error", regressor="line").n == 100 - lost
-    assert any(
-        f"average_error: left out, without a finite value: {lost} i" in n for n in found.notes
-    )
+    assert any(f"average_error: left out (no finite value): {lost} i" in n for n in found.notes)
 
 
 def test_the_best_is_named_in_words():

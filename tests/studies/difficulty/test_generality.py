@@ -133,7 +133,7 @@ def test_items_without_a_difficulty_are_left_out_and_said():
     cells, difficulty, _ = simulated([1.0], 100)
     found = generality(cells, np.where(np.arange(100) < 10, np.nan, difficulty), n_resamples=20)
     assert found.n[0] == 90
-    assert found.notes == ("Left out, without a finite difficulty: 10 items.",)
+    assert found.notes == ("Left out (no finite difficulty): 10 items.",)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_items_that_were_not_asked_are_not_judged():
     table.iloc[:, :50] = np.nan
     found = select_models(table, difficulty)
     assert found.judged == 150
-    assert "model was not asked: 50 items" in found.notes[-1]
+    assert "(not asked of both models): 50 items" in found.notes[-1]
     apart = pd.DataFrame([[1, np.nan], [np.nan, 0]], index=["a", "b"])
     with pytest.raises(InputError, match="No held-out item"):
         select_models(apart, [0.0, 1.0], cv=2)

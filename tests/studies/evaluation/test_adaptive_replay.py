@@ -181,7 +181,7 @@ def test_respondents_with_too_few_responses_are_left_out_and_counted(table):
     gaps = iw.Responses(values, items=table.items, kind="binary")
     found = iw.replay_adaptively(iw.calibrate(table), gaps, sizes=[8])
     assert found.n_respondents == 90
-    assert "10 respondents with fewer than 8" in " ".join(found.notes)
+    assert "(fewer than 8 responses): 10 respondents" in " ".join(found.notes)
     assert "itself a prediction" in " ".join(found.notes)
     assert found.predictions["accuracy"].notna().all()
 

@@ -1,4 +1,4 @@
-"""How much is gained by choosing an algorithm by features.
+"""How much is gained by choosing algorithms from the features of problems.
 
 The measure is that of ASlib (Bischl et al., 2016): the share of the gap between the single best
 algorithm and the virtual best that is closed, under the folds of the scenario.
@@ -127,8 +127,8 @@ class SelectorEvaluation(Result):
         reach = reach_of_parts(self.folds.nunique())
         sure = "" if np.isnan(error) else f" ± {reach * error:.0%}"
         text = (
-            f"Choosing {best} closes {gap:.0%}{sure} of the gap between the single best algorithm "
-            "and a perfect choice for every problem"
+            f"The selector '{best}' closes {gap:.0%}{sure} of the gap between the single best "
+            "algorithm and a perfect choice for every problem"
         )
         if np.isnan(error):
             text += ", but all of the gap lies in one fold, so the uncertainty is unknown"
@@ -138,8 +138,8 @@ class SelectorEvaluation(Result):
             return f"{text}."
         second = rows.index[1]
         more, more_error = self.difference(best, second)
-        apart = "" if more > reach * more_error else ", which does not differ significantly"
-        return f"{text}; next is {second} with {rows['closed_gap'].iloc[1]:.0%}{apart}."
+        apart = "" if more > reach * more_error else ", not significantly less"
+        return f"{text}; next is '{second}' with {rows['closed_gap'].iloc[1]:.0%}{apart}."
 
     def plot(self, **kw: Any) -> Display:
         """Closed gap of each selector, between the single best (0) and the virtual best (1)."""
@@ -251,7 +251,7 @@ def _feature_rows(performance: Any, X: Any, table: Performances) -> Any:
                 "problems as the performances do."
             )
         if named.index.has_duplicates:
-            raise InputError("X has a problem more than once. Give one row per problem.")
+            raise InputError("X names a problem more than once. Give one row per problem.")
         return named.loc[wanted]
     rows: Any = X if is_frame(X) else np.asarray(X)
     if np.ndim(rows) != 2 or len(rows) != len(given):
@@ -342,7 +342,7 @@ def _picked(job: _Job, rows: Any, table: Performances) -> NDArray[np.intp]:
     if len(places) != len(job.test) or (places < 0).any():
         raise InputError(
             f"The selector '{job.name}' should return the name of an algorithm for each problem, "
-            f"but it returned {str(names[:3])[:80]} for {len(job.test)} problems."
+            f"but it returned {str(names[:3])[:80]} for {counted(len(job.test), 'problem')}."
         )
     return np.asarray(places)
 

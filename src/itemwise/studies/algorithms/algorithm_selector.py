@@ -118,7 +118,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         self.regressor_: Any = None
         self._keep(table.columns)
         if table.shape[1] == 1:
-            self.notes_.append("There is a single algorithm, so nothing to choose.")
+            self.notes_.append("There is only one algorithm, so there is nothing to choose.")
             return self
         gains, learnt = _gains(table, self.better, self.scale)
         if self.kind == PERFORMANCE and self.portfolio_size is None:
@@ -179,7 +179,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         few = [place for place in self._columns if runs[:, place].sum() < FEWEST]
         if few:
             names = [str(self._named[place]) for place in few]
-            self.notes_.append(f"Never chosen, too few runs: {listed(names, 'algorithm')}.")
+            self.notes_.append(f"Never chosen (too few runs): {listed(names, 'algorithm')}.")
             self._keep([place for place in self._columns if place not in few])
         if not len(self._columns):
             raise InputError(f"No algorithm has at least {FEWEST} runs. Give more runs.")
@@ -262,7 +262,7 @@ def _with_runs(X: Any, table: pd.DataFrame) -> tuple[Any, pd.DataFrame, list[str
         )
     if ran.all():
         return X, table, []
-    lost = f"Left out, without any run: {counted(int((~ran).sum()), 'problem')}."
+    lost = f"Left out (no runs): {counted(int((~ran).sum()), 'problem')}."
     return X[ran], table[ran].reset_index(drop=True), [lost]
 
 

@@ -34,7 +34,7 @@ CONSTANT, FEW_RUNS = "constant", "few runs"
 FLAGS = {
     f"noise {AT_BOUND}": (
         "sets the line",
-        "fitted without residual: difficulty follows it, and hardly the other algorithms.",
+        "fitted without residual: difficulty follows these runs, hardly those of others.",
     ),
     UNSEEN: (
         "grade never reached",
@@ -253,8 +253,8 @@ def notes_on_calibration(calibration: Calibration) -> list[str]:
     short = list(items.index[items[_limit_name(items)].isna()])
     if short:
         notes.append(
-            f"{listed(short, 'algorithm')} without a run of the highest grade: no difficulty "
-            "limit, which is the difficulty of that grade."
+            f"{listed(short, 'algorithm')} without a run of the highest grade: there is no "
+            "difficulty limit, since that is the difficulty of the highest grade."
         )
     return notes
 

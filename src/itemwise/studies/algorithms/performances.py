@@ -77,10 +77,10 @@ def at_worst(
 
 
 def checked_penalty(penalty: object) -> float:
-    """The multiple of the cut-off that a timed-out run counts as: a number from 1."""
+    """The multiple of the cut-off that a timed-out run counts as: 1 or more."""
     number = as_number(penalty)
     if not 1 <= number < np.inf:
-        raise InputError(f"penalty is {penalty!r}, but it should be a number from 1.")
+        raise InputError(f"penalty is {penalty!r}, but it should be a number, 1 or more.")
     return number
 
 
@@ -239,17 +239,17 @@ def _with_runs(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """The algorithms and problems with a run; the others are dropped and noted."""
     empty = table.columns[table.isna().all()]
     if len(empty):
-        notes.append(f"Left out, without any run: {listed(list(empty), 'algorithm')}.")
+        notes.append(f"Left out (no runs): {listed(list(empty), 'algorithm')}.")
         table = table.drop(columns=empty)
     idle = table.index[table.isna().all(axis=1)]
     if len(idle):
-        notes.append(f"Left out, without any run: {listed(list(idle), 'problem')}.")
+        notes.append(f"Left out (no runs): {listed(list(idle), 'problem')}.")
         table = table.drop(index=idle)
     _check_size(table, notes)
     missing = int(table.isna().sum().sum())
     if missing:
         notes.append(
-            f"{missing:,} of {counted(table.size, 'run')} missing: curves ignore them; where "
+            f"Missing: {missing:,} of {counted(table.size, 'run')}. Curves ignore these; where "
             "portfolios are judged, each counts as the worst run on its problem."
         )
     return table
@@ -298,8 +298,8 @@ def _numbers(table: pd.DataFrame) -> Floats:
     truths = [name for name in table.columns if kinds.is_bool_dtype(table[name])]
     if truths:
         raise InputError(
-            f"{listed(truths, 'column')} of True and False, but a portfolio needs how good or how "
-            f"fast each run was. {SOLVED}"
+            f"{listed(truths, 'column')} of True and False, but a portfolio needs to know how "
+            f"good or how fast each run was. {SOLVED}"
         )
     text = [name for name in table.columns if not kinds.is_any_real_numeric_dtype(table[name])]
     if text:

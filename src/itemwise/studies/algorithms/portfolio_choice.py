@@ -23,6 +23,7 @@ from itemwise.numerics.performance_tables import (
 )
 from itemwise.numerics.splines import Splines
 from itemwise.results import Result
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,10 +38,10 @@ TIED = 1e-12
 
 
 def checked_epsilon(epsilon: object) -> float:
-    """The distance from the best curve that still counts as strong: a number from 0."""
+    """The distance from the best curve that still counts as strong: 0 or more."""
     number = as_number(epsilon)
     if not 0 <= number < np.inf:
-        raise InputError(f"epsilon is {epsilon!r}, but it should be a number from 0.")
+        raise InputError(f"epsilon is {epsilon!r}, but it should be a number, 0 or more.")
     return number
 
 
@@ -308,7 +309,8 @@ def choose(
     )
     notes: list[str] = []
     if len(kept) < size:
-        notes.append(f"Only {len(kept)} are kept: the others have too few runs.")
+        kept_said = counted(len(kept), "algorithm")
+        notes.append(f"Only {kept_said} can be kept: the others have too few runs.")
     late = [str(algorithms[i]) for i in kept if value[i] == 0] if method == AIRT else []
     if late:
         notes.append(

@@ -93,7 +93,7 @@ def _of_series(problems: pd.Index, cv: pd.Series) -> NDArray[np.intp]:
 
 def _at_random(n: int, cv: Any, n_resamples: int, random_state: int) -> list[NDArray[np.intp]]:
     if whole_number(cv, "cv", 2) > n:
-        raise InputError(f"cv is {cv}, but there are {counted(n, 'problem')}.")
+        raise InputError(f"cv is {cv}, but there are {counted(n, 'problem')}. Give fewer folds.")
     random = np.random.default_rng(random_state)
     passes = []
     for _ in range(n_resamples):
@@ -136,7 +136,7 @@ class PortfolioComparison(Result):
         )
         near = [name for name in there["method"] if not self._apart(name, first["method"], size)]
         if len(near) > 1:
-            return f"{text}. {joined(near)} do not differ significantly at this size."
+            return f"{text}. At this size, {joined(near)} do not differ significantly."
         return f"{text}."
 
     @property
@@ -231,7 +231,7 @@ def _given(performance: Any, settings: dict[str, Any]) -> tuple[Performances, Se
     unknown = [name for name in settings if name not in known]
     if unknown:
         raise InputError(
-            f"compare_portfolios has no argument {unknown[0]!r}. Beside its own, it takes "
+            f"compare_portfolios has no argument {unknown[0]!r}. Besides its own, it takes "
             f"{', '.join(sorted(known))}."
         )
     how = Settings(**{key: settings.pop(key) for key in list(settings) if key in names})

@@ -235,9 +235,11 @@ class Portfolio(Result):
     def meaning(self) -> str:
         """Which algorithm has the best curve, and which do better on harder problems."""
         share = self.occupancy()["occupancy"]
+        leaders = int((share > 0).sum())
         text = (
             f"{share.idxmax()} has the best curve at {share.max():.0%} of the problems; "
-            f"{(share > 0).sum()} of {len(share)} algorithms have the best curve somewhere"
+            f"{leaders} of {len(share)} algorithms {'has' if leaders == 1 else 'have'} the best "
+            "curve somewhere"
         )
         odd = self.algorithms[self.algorithms["anomalous"]]
         sure = odd.index[odd["anomalous_chance"] > SURE]
@@ -304,7 +306,7 @@ class Portfolio(Result):
 def _by_epsilon(
     frame_at: Callable[[float], pd.DataFrame], epsilons: Sequence[float] | None
 ) -> pd.DataFrame:
-    """Return the frame at epsilon 0, or frames at each of several below each other."""
+    """Return the frame at epsilon 0, or the frames at several epsilons, stacked."""
     if epsilons is None:
         return frame_at(0.0)
     return stacked("epsilon", {epsilon: frame_at(epsilon) for epsilon in epsilons})
@@ -379,9 +381,9 @@ def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
     notes += notes_on_left_out(list(table.algorithms[few]), list(table.algorithms[alike]))
     if len(varied) < FEWEST_ALGORITHMS:
         raise InputError(
-            f"Of {len(few)} algorithms, the performance of {len(varied)} varies over "
-            f"problems{' and has enough runs' if few.any() else ''}, but at least three are needed "
-            "to estimate how hard problems are."
+            f"Only {len(varied)} of {len(few)} algorithms have a performance that varies over "
+            f"problems{' and enough runs' if few.any() else ''}, but at least three are needed to "
+            "estimate how hard problems are."
         )
     calibration = _calibrated(table, judged, varied, settings)
     notes += notes_on_calibration(calibration)

@@ -1,8 +1,8 @@
 """Decode a benchmark: its data sets, their order, and the part of them that is enough.
 
 `ORDERS` names the orders of data sets in a tournament, with the column of a decoding that each
-rises by; `SCORES` the columns that may decide its games. They stand here, so that the command line
-knows them without loading the studies.
+rises by; `SCORES` the columns that may decide its games. They are defined here so that the command
+line can list them without loading the studies.
 """
 
 from __future__ import annotations

@@ -49,12 +49,12 @@ class ChosenDatasets(Result):
     """Data sets that rank respondents as the whole benchmark does.
 
     Data sets and respondents were split at random many times into two halves. From the first half
-    of the data sets, a part was chosen of the same proportion as each size has in the whole. All
-    rankings are then compared with the ranking by the second half, on the respondents of the second
-    half (Kendall's tau-b, mean over splits; ranges cover 95 % of the splits): `held_out` is the
-    agreement of the chosen part, `ceiling` that of the whole first half, `random` that of a part
-    chosen at random. `known` is `held_out` for the respondents whose scores were used to choose; it
-    is optimistic, because a small part can be fitted to them.
+    of the data sets, a part was chosen for each size, in the same proportion. All rankings are then
+    compared with the ranking by the second half, on the respondents of the second half (Kendall's
+    tau-b, mean over splits; ranges cover 95 % of the splits): `held_out` is the agreement of the
+    chosen part, `ceiling` that of the whole first half, `random` that of a part chosen at random.
+    `known` is `held_out` for the respondents whose scores were used to choose; it is optimistic,
+    because a small part can be fitted to them.
 
     A size is `enough` if the chosen part keeps the share `keep` of the ceiling, and if there is a
     ranking to keep: points differ more than among equally strong respondents (`p` below 0.05).
@@ -125,7 +125,7 @@ class ChosenDatasets(Result):
             return (
                 f"No part can be called enough, since there is no ranking to keep: on {total}, "
                 f"{who} cannot be distinguished from equally strong ones ({said_p(self.p)}; two "
-                f"halves agree with a Kendall of {self.known_ceiling.mean():.2f}, 95 % range "
+                f"halves agree with a Kendall's tau of {self.known_ceiling.mean():.2f}, 95 % range "
                 f"{low:.2f} to {high:.2f})."
             )
         if size not in self.sizes:
@@ -135,7 +135,7 @@ class ChosenDatasets(Result):
         verb, they = ("is", "it ranks") if size == 1 else ("are", "they rank")
         return (
             f"{size:,} of {total} {verb if self.enough[k] else f'{verb} not'} enough: {they} {who} "
-            f"as all do, with a Kendall of {self.kendall[k]:.2f}; {self._judged(k)}."
+            f"as all do, with a Kendall's tau of {self.kendall[k]:.2f}; {self._judged(k)}."
         )
 
     def _judged(self, k: int) -> str:
@@ -145,8 +145,9 @@ class ChosenDatasets(Result):
         share = np.divide(self.sizes[k], len(self.datasets))
         both = "respondents and " if len(self.respondents) >= LEAST_TO_SPLIT else ""
         return (
-            f"on held-out {both}data sets, {share:.0%} chosen agree {self.held_out[k].mean():.2f} "
-            f"and all agree {self.ceiling.mean():.2f} (difference {difference.mean():.2f}, 95 % "
+            f"on held-out {both}data sets, the tau of the chosen {share:.0%} is "
+            f"{self.held_out[k].mean():.2f} and that of all {self.ceiling.mean():.2f} (difference "
+            f"{difference.mean():.2f}, 95 % "
             f"range {low:.2f} to {high:.2f})"
         )
 
@@ -193,7 +194,8 @@ class ChosenDatasets(Result):
         agreed = self.known_ceiling.mean()
         weak = (
             "The ranking by the whole benchmark is weak itself: two halves of the data sets agree "
-            f"{agreed:.2f}, so about {0.5 - 0.5 * agreed:.0%} of pairs are ordered differently."
+            f"with a Kendall's tau of {agreed:.2f}, so about "
+            f"{0.5 - 0.5 * agreed:.0%} of pairs are ordered differently."
         )
         return [self.meaning, *((weak,) if self.ranked and agreed < WEAK else ()), *self.notes]
 
@@ -344,8 +346,8 @@ def _with_games(
     empty = [table.items[k] for k in np.flatnonzero(~used)]
     others = [name for k, name in enumerate(table.respondents) if k not in counting]
     lists = (
-        ("Left out, without a game", idle, "respondent"),
-        ("Left out, with fewer than two scores", empty, "data set"),
+        ("Left out (no games)", idle, "respondent"),
+        ("Left out (fewer than two scores)", empty, "data set"),
         ("Not counted in the ranking", others, "respondent"),
     )
     notes = tuple(f"{why}: {listed(names, noun)}." for why, names, noun in lists if names)

@@ -1,4 +1,4 @@
-"""BenchmarkDecoding: what the data sets of a benchmark ask, and who answers them."""
+"""BenchmarkDecoding: how hard the data sets of a benchmark are, and who does well on them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ SCORE = "true_score_positive"  # by which classifiers are compared
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits above which an instance is hard, discriminating or guessable; those of decodIRT.
+    """Limits above which an instance is hard, discriminating or guessable.
+
+    The defaults are those of decodIRT.
 
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 100, 10, random_state=0).responses
@@ -207,7 +209,7 @@ class BenchmarkDecoding(Result):
         return found
 
     def page_figures(self) -> dict[str, Draw]:
-        """Return those of all data sets, a few of suspect labels, and scores on the hardest."""
+        """Return figures of all data sets, a few of suspect labels, and scores on the hardest."""
         doubtful = list(dict.fromkeys(self.suspects["dataset"]))[:MOST_FIGURES]
         names = [f"{name}_suspects" for name in doubtful]
         names += [f"{name}_scores" for name in list(self.to_frame().index)[:1]]
@@ -267,11 +269,14 @@ class BenchmarkDecoding(Result):
         """Which data set is hardest, how many instances are doubtful, and who scores best."""
         frame = self.datasets
         negative = round(float((frame["share_negative"] * frame["items"]).sum()))
+        doubtful = len(self.suspects)
         return (
-            f"{self._hardest()} Of {counted(len(self.items), 'instance')}, {len(self.suspects):,} "
-            "contradict good classifiers so clearly that their labels should be checked, and "
-            f"{negative:,} discriminate negatively: good classifiers get them wrong more often "
-            f"than bad ones. {self._strongest()}"
+            f"{self._hardest()} Of {counted(len(self.items), 'instance')}, {doubtful:,} "
+            f"{'contradicts' if doubtful == 1 else 'contradict'} good classifiers so clearly that "
+            f"{'its label' if doubtful == 1 else 'their labels'} should be checked, and "
+            f"{negative:,} {'discriminates' if negative == 1 else 'discriminate'} negatively: good "
+            f"classifiers get {'it' if negative == 1 else 'them'} wrong more often than bad ones. "
+            f"{self._strongest()}"
         )
 
     def _hardest(self) -> str:

@@ -277,7 +277,7 @@ def _notes(
     if idle:
         notes.append(f"Played no game and keep their initial rating: {listed(idle, 'respondent')}.")
     if empty:
-        notes.append(f"No game, with fewer than two scores: {listed(empty, 'item')}.")
+        notes.append(f"No game (fewer than two scores): {listed(empty, 'item')}.")
     return tuple(notes)
 
 

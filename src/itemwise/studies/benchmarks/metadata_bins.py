@@ -33,7 +33,7 @@ class MetadataBins(Result):
 
     Each bin holds equally many data sets. `probability` is the mean over the data sets of a bin on
     which the respondent was scored. The interval from `low` to `high` covers the mean over other
-    data sets of the kind (Student's t at `confidence`); it is missing with a single data set.
+    data sets of this kind (Student's t at `confidence`); it is missing with a single data set.
     """
 
     metadatum: str
@@ -53,9 +53,10 @@ class MetadataBins(Result):
         first, last = (float(np.nanmean(self.probability[:, k])) for k in (0, -1))
         ends = self.probability[:, -1] - self.probability[:, 0]
         text = (
-            f"From the {len(self.datasets[0]):,} data sets of lowest {self.metadatum} to the "
-            f"{len(self.datasets[-1]):,} of highest, the probability of a right response goes from "
-            f"{first:.2f} to {last:.2f}, the mean of {counted(len(self.respondents), 'respondent')}"
+            f"From the {counted(len(self.datasets[0]), 'data set')} with the lowest "
+            f"{self.metadatum} to the {len(self.datasets[-1]):,} with the highest, the mean "
+            f"probability of a right response over {counted(len(self.respondents), 'respondent')} "
+            f"goes from {first:.2f} to {last:.2f}"
         )
         if len(self.respondents) == 1 or not np.isfinite(ends).any():
             return f"{text}."
@@ -132,7 +133,7 @@ def probability_by_metadata(
     value = _ordered(known, metadatum, bins)
     if len(value) < len(known):
         lost = [name for name in known.index if name not in value.index]
-        notes = (*notes, f"Left out, without {metadatum}: {listed(lost, 'data set')}.")
+        notes = (*notes, f"Left out (no {metadatum}): {listed(lost, 'data set')}.")
     parts = tuple(tuple(part) for part in np.array_split(value.index.to_numpy(), bins))
     chance = _probabilities(found, classifiers)
     mean, low, high, n = _averages(chance, parts, confidence)

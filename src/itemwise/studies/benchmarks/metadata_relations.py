@@ -69,7 +69,7 @@ def matched(
             "needed. The index of both should name the data sets in the same way."
         )
     lost = sorted(set(one.index).symmetric_difference(other.index))
-    notes = (f"Left out, missing in one table: {listed(lost, 'data set')}.",) if lost else ()
+    notes = (f"Left out (missing in one table): {listed(lost, 'data set')}.",) if lost else ()
     return one.loc[names], other.loc[names], notes
 
 
@@ -261,12 +261,12 @@ def _notes(known: pd.DataFrame, found: pd.DataFrame, cells: Floats) -> tuple[str
     few = [name for name, values in columns.items() if len(values) < FEWEST]
     constant = [name for name in columns if name not in few and _constant(columns[name])]
     if constant:
-        notes.append(f"No correlation, all values are the same: {listed(constant, 'column')}.")
+        notes.append(f"No correlation (all values are the same): {listed(constant, 'column')}.")
     if few:
         notes.append(
-            f"No correlation, fewer than {FEWEST} data sets have a value: {listed(few, 'column')}."
+            f"No correlation (fewer than {FEWEST} data sets have a value): {listed(few, 'column')}."
         )
     perfect = int((np.isfinite(cells[..., 1]) & np.isnan(cells[..., 2])).sum())
     if perfect:
-        notes.append(f"No interval, since the correlation is perfect: {counted(perfect, 'pair')}.")
+        notes.append(f"No interval (the correlation is perfect): {counted(perfect, 'pair')}.")
     return tuple(notes)

@@ -130,7 +130,7 @@ class SubsetComparison(Result):
         }
 
     def figures(self) -> dict[str, Draw]:
-        """Return the one figure."""
+        """Return the figure of ranks."""
         return {"subsets": self.plot}
 
     def plot(self, **kw: Any) -> Display:

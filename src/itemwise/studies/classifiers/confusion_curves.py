@@ -131,7 +131,7 @@ class ConfusionCurves(Result):
         """One row per model and cell: number of items, their mean parameters, and total score.
 
         Parameters, information and the share of negative discrimination are means over informative
-        items; `chance` is the model's mean probability to be right over all items of the cell.
+        items; `chance` is the model's mean probability of being right over all items of the cell.
         """
         import pandas as pd
 
@@ -338,8 +338,8 @@ def enrich_confusion(
     y_true
         The class of each item: a list in their order, or a Series whose index names them.
     predictions
-        What each model predicts: a mapping from names to lists or Series, a frame with a column a
-        model, or the labels of one model.
+        What each model predicts: a mapping from names to lists or Series, a frame with one column
+        per model, or the labels of one model.
     positive
         The positive one of two classes; by default, the last in numerical or alphabetical order
         (1, "yes", "present"). With more classes, metrics are means over one class against the rest.
@@ -419,7 +419,11 @@ def _enriched(
 def _notes(given: Predictions) -> Iterable[str]:
     present = np.bincount(given.true, minlength=len(given.classes)) > 0
     if absent := [name for name, there in zip(given.classes, present, strict=True) if not there]:
-        yield f"No item belongs to class {', '.join(absent)}: its metrics are undefined."
+        several = len(absent) > 1
+        yield (
+            f"No item belongs to class{'es' if several else ''} {', '.join(absent)}: "
+            f"{'their' if several else 'its'} metrics are undefined."
+        )
     for model, predicted, right in zip(given.models, given.predicted, given.right, strict=True):
         if np.ptp(predicted) == 0:
             yield f"{model} predicts {given.classes[predicted[0]]!r:.40} for every item."

@@ -196,7 +196,7 @@ def _listed(what: str, labels: Any, items: tuple[str, ...]) -> list[Any]:
     if len(shape) > 2 or (len(shape) == 2 and shape[1] > 1):
         raise InputError(
             f"{what} has the shape {shape}, but there should be one value per item: labels as "
-            "`predict` gives them, or of probabilities one column, `predict_proba(X)[:, 1]`."
+            "`predict` gives them; for probabilities, one column: `predict_proba(X)[:, 1]`."
         )
     listed_ = np.ravel(values).tolist() if len(shape) != 1 else list(labels)
     if len(listed_) != len(items):
@@ -272,7 +272,7 @@ def _scores(scores: Any, models: tuple[str, ...], items: tuple[str, ...]) -> Flo
             raise InputError(f"{what} should be numbers, but: {error}.") from error
         if not np.isfinite(row).all():
             first = items[int(np.flatnonzero(~np.isfinite(row))[0])]
-            raise InputError(f"{what} has no finite number for {shown(first)}.")
+            raise InputError(f"{what} lack a finite number for {shown(first)}. Give one per item.")
         rows.append(row)
     return np.array(rows)
 

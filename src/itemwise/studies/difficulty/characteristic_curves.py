@@ -72,7 +72,7 @@ class CharacteristicCurves(Result):
             return f"{name} {self._course(best)}."
         top = np.nanmax(np.where(self.n > 0, self.share, -1.0), axis=0)
         behind = np.flatnonzero(self.share[best] < top)
-        text = f"{name} is right most often, on {overall[best]:.2f} of its responses"
+        text = f"{name} is right most often, in {overall[best]:.2f} of its responses"
         if not behind.size:
             return f"{text}, and no other respondent is ahead in any {_bins_said(len(top))}."
         k = int(behind[-1])
@@ -91,7 +91,7 @@ class CharacteristicCurves(Result):
             return "was asked nothing"
         first, last = asked[0], asked[-1]
         said = (
-            f"in {self.share[row, k]:.2f} of the {word} items "
+            f"on {self.share[row, k]:.2f} of the {word} items "
             f"({self.low[row, k]:.2f} to {self.high[row, k]:.2f})"
             for k, word in ((first, "easiest"), (last, "hardest"))
         )
@@ -190,7 +190,7 @@ def _expected(
     place: NDArray[np.intp],
     n: Floats,
 ) -> Floats:
-    """Mean probability to be right at each respondent's ability, over the items it was asked."""
+    """Mean probability of being right at each respondent's ability, over the items it was asked."""
     ability = calibration.score(table)["ability"]
     chance = calibration.probability(ability).reindex(columns=list(table.items)).to_numpy()
     _, sums = sums_by_bin(np.where(np.isnan(cells), np.nan, chance), place, n.shape[1])

@@ -75,8 +75,9 @@ class ConfidenceByDifficulty(Result):
     def meaning(self) -> str:
         """How often the model is sure and wrong, and where probability and accuracy differ most."""
         beyond = (self.gap_low > 0) | (self.gap_high < 0)
-        text = f"Of {counted(len(self.items), 'item')}, {len(self.sure_and_wrong):,}"
-        text += f" were answered wrong with a predicted probability of {self.sure:g} or more"
+        wrong = len(self.sure_and_wrong)
+        text = f"Of {counted(len(self.items), 'item')}, {wrong:,} {'was' if wrong == 1 else 'were'}"
+        text += f" answered wrongly with a predicted probability of {self.sure:g} or more"
         if not beyond.any():
             return f"{text}; probability and accuracy differ significantly in no bin of difficulty."
         k = int(np.argmax(np.where(beyond, np.abs(self.gap), -1.0)))
@@ -155,7 +156,7 @@ def confidence_by_difficulty(
     names, columns, absent = _matched(given)
     known: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(columns))
     if not known.any():
-        raise InputError("No item has a probability, a right or wrong, and a finite difficulty.")
+        raise InputError("No item has a probability, a finite difficulty, and right or wrong.")
     items = tuple(name for name, there in zip(names, known, strict=True) if there)
     sureness, hit, value = columns[:, known]
     _check_values(sureness, hit)
@@ -174,7 +175,7 @@ def confidence_by_difficulty(
         confidence=confidence,
         notes=(
             *absent,
-            *((f"Left out, without a number: {counted(lost, 'item')}.",) if lost else ()),
+            *((f"Left out (a number is missing): {counted(lost, 'item')}.",) if lost else ()),
             *found.notes,
         ),
     )
@@ -241,7 +242,7 @@ def _shared(given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
         )
     there = set(shared)
     lost = [item for item in every if item not in there]
-    note = f"Left out, missing probability, right or difficulty: {listed(lost, 'item')}."
+    note = f"Left out (missing probability, right or difficulty): {listed(lost, 'item')}."
     return {name: column.loc[shared] for name, column in series.items()}, (note,) if lost else ()
 
 

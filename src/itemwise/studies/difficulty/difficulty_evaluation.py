@@ -74,7 +74,7 @@ class DifficultyEvaluation(Result):
         top = best.iloc[int(best["spearman"].argmax())]
         if len(best) == 1:
             rivals = frame[~frame["best"] & (frame["p_adjusted"] >= LEVEL)]["regressor"].tolist()
-            tail = f"; {listed(rivals, 'other')} not significantly worse" if rivals else ""
+            tail = f"; not significantly worse: {listed(rivals, 'other')}" if rivals else ""
             return f"{_said(top)}{tail}."
         wins = best["regressor"].value_counts()
         lead = "the best ranking of items: " if top["nrmse"] < 1 else ""
@@ -180,14 +180,14 @@ def evaluate_difficulty(
     left out; a target in which all items are equally hard has NaN. `regressors` are names of
     presets (all by default) or a mapping from names to presets or scikit-learn regressors; a
     DifficultyRegressor is evaluated by its inner regressor. `negative` marks items of negative
-    discrimination: everything is then repeated with these left out of training, though never of
+    discrimination: everything is then repeated with these left out of training, but not of the
     tests. By default it is taken from the result of `difficulty_targets`; `negative=False` turns
     this off. `progress` is True (a bar in a terminal or a notebook), False, or a callable of
     (fits done, fits in all, what was fitted).
 
     The frame has one row per target, training and regressor: n, nrmse, nrmse_sd, spearman with low
-    and high, p, p_adjusted, best. `cv` folds are drawn `n_resamples` times, `random_state` is its
-    seed, `n_jobs` how many fits run at once. After Martínez-Plumed et al. (2022).
+    and high, p, p_adjusted, best. `cv` folds are drawn `n_resamples` times; `random_state` is
+    their seed, `n_jobs` the number of fits that run at once. After Martínez-Plumed et al. (2022).
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -404,7 +404,7 @@ def _notes(
     notes = []
     for target, column in values.items():
         if lost := int(np.isnan(column).sum()):
-            notes.append(f"{target}: left out, without a finite value: {counted(lost, 'item')}.")
+            notes.append(f"{target}: left out (no finite value): {counted(lost, 'item')}.")
         if alike := equally_hard(column):
             notes.append(f"{target}: {alike}, {PREDICTED}.")
     if plan is not None and plan.left_out:

@@ -81,7 +81,7 @@ class DifficultyExplanation(Result):
         first = int(np.argmax(self.task_permutation))
         score = f"(accuracy {self.task_score:.2f})"
         if not self.task_permutation[first] > LEAST:
-            return f"shuffling any single feature does not change the class {score}"
+            return f"for the class, shuffling any one feature does not lower {score[1:-1]}"
         same = "the same feature" if first == top else self.features[first]
         text = f"for the class it is {same} {score}"
         if len(self.features) < FEWEST_TO_RANK:
@@ -273,7 +273,7 @@ def _classes(
     classes = np.array([as_name(label) for label in given], dtype=object)
     classes[~known] = None
     without = int((~known[train]).sum() + (~known[test]).sum())
-    remark = f"Left out for the class, without a label: {counted(without, 'item')}."
+    remark = f"Left out for the class (no label): {counted(without, 'item')}."
     remarks = (remark,) if without else ()
     learnt = set(classes[train][known[train]])
     if len(learnt) < 2 or not known[test].any():
@@ -339,7 +339,7 @@ def _usual(column: pd.Series) -> Any:
 def _notes(value: Floats, plan: Plan | None, impurity: Floats) -> tuple[str, ...]:
     notes = []
     if lost := int(np.isnan(value).sum()):
-        notes.append(f"Left out, without a finite difficulty: {counted(lost, 'item')}.")
+        notes.append(f"Left out (no finite difficulty): {counted(lost, 'item')}.")
     if plan is not None and plan.left_out:
         notes.append(f"Features: {plan.losses}.")
     if np.isnan(impurity).all():

@@ -1,8 +1,8 @@
 """Difficulty of items as a target to learn: by 1PL, by 2PL, and by average error.
 
 Large tables may be calibrated in batches of items. Each batch has the same respondents, whose
-abilities are standard in each, so the scales agree up to chance; what is left is removed by the
-means and standard deviations of abilities. A batch knows less about abilities than all items
+abilities are standard in each, so the scales agree up to chance; the rest is removed by matching
+the means and standard deviations of abilities. A batch knows less about abilities than all items
 together do, so small batches cost accuracy.
 """
 
@@ -321,7 +321,7 @@ def _notes(
         for name, fit in fits.items():
             if wrong := misplaced(asked.respondents, fit.ability):
                 notes.append(
-                    f"{listed(wrong, 'artificial respondent')} out of place by {name.upper()}: "
+                    f"{listed(wrong, 'artificial respondent')} out of place in the {name.upper()}: "
                     "difficulty and ability may not fit together."
                 )
     return notes

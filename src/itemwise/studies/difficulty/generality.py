@@ -161,7 +161,7 @@ def generality(
     if np.unique(value[known]).size < 2:
         raise InputError(
             "Generality needs items of at least two different, finite difficulties. Use the same "
-            "names of items in responses and difficulty."
+            "item names in responses and difficulty."
         )
     cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))[:, known]
     curves = logistic_curves(cells, value[known])
@@ -249,5 +249,5 @@ def _notes(
         if names := [name for name, given in zip(respondents, flags, strict=True) if given == flag]:
             notes.append(f"{listed(names, 'respondent')} {flag}: {text}")
     if unknown:
-        notes.append(f"Left out, without a finite difficulty: {counted(len(unknown), 'item')}.")
+        notes.append(f"Left out (no finite difficulty): {counted(len(unknown), 'item')}.")
     return tuple(notes)

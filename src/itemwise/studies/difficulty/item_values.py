@@ -213,8 +213,8 @@ def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Flo
     """Edges of the bins for these finite values, checked."""
     if not values.size:
         raise InputError(
-            "No item of the responses has a finite difficulty. Use the same names of items in "
-            "both; they are in responses.items."
+            "No item of the responses has a finite difficulty. Use the same item names in "
+            "both; those of the responses are in responses.items."
         )
     if strategy not in WAYS:
         raise InputError(f"strategy is {strategy!r}, but it should be 'quantile' or 'uniform'.")
@@ -232,7 +232,7 @@ def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Flo
     if not (places(values, edges) >= 0).any():
         raise InputError(
             f"No item has a difficulty between the edges {edges[0]:g} and {edges[-1]:g}: "
-            f"they run from {values.min():.3g} to {values.max():.3g}."
+            f"difficulties run from {values.min():.3g} to {values.max():.3g}. Give other edges."
         )
     return edges
 
@@ -260,7 +260,7 @@ def _notes(items: tuple[str, ...], value: Floats, place: NDArray[np.intp]) -> tu
     unknown = [name for name, known in zip(items, np.isfinite(value), strict=True) if not known]
     outside = int((np.isfinite(value) & (place < 0)).sum())
     if unknown:
-        notes.append(f"Left out, without a finite difficulty: {listed(unknown, 'item')}.")
+        notes.append(f"Left out (no finite difficulty): {listed(unknown, 'item')}.")
     if outside:
-        notes.append(f"Left out, beyond the edges: {counted(outside, 'item')}.")
+        notes.append(f"Left out (beyond the edges): {counted(outside, 'item')}.")
     return tuple(notes)

@@ -43,12 +43,12 @@ FEWEST_MODELS = 2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelSelection(Result):
-    """The best model in each bin of difficulty, and what choosing by it gains on other items.
+    """The best model in each bin of difficulty, and the gain of choosing by difficulty.
 
     `tied` holds, for each bin, the models that are not significantly behind its best (McNemar's
     exact test at `confidence`, bin by bin). The gain is over the single best model, on items that
-    neither was chosen on; its interval is paired, and widened for cross-validation (Nadeau and
-    Bengio, 2003).
+    were used to choose neither; its interval is paired, and widened for cross-validation (Nadeau
+    and Bengio, 2003).
     """
 
     respondents: tuple[str, ...]
@@ -104,11 +104,11 @@ class ModelSelection(Result):
         if self.gain_high < 0:
             return (
                 f"Choosing the model by difficulty does harm: it is {shares_said}, "
-                f"{self.gain:+.3f} ({interval}). Use {self.single} for all."
+                f"a difference of {self.gain:+.3f} ({interval}). Use {self.single} for all."
             )
         return (
             f"Choosing the model by difficulty shows no significant gain: it is {shares_said}, "
-            f"{self.gain:+.3f} ({interval}). Use {self.single} for all."
+            f"a difference of {self.gain:+.3f} ({interval}). Use {self.single} for all."
         )
 
     def _regions_said(self, most: int = 4) -> str:
@@ -201,7 +201,7 @@ def select_models(
     held = _held_out(cells[:, used], value[used], bins, strategy, cv, random_state)
     names = np.array(table.respondents, dtype=object)
     lost = int(used.size - held.n)
-    unjudged = (f"Not judged, since a model was not asked: {counted(lost, 'item')}.",)
+    unjudged = (f"Not judged (not asked of both models): {counted(lost, 'item')}.",)
     return ModelSelection(
         respondents=table.respondents,
         single=names[single],

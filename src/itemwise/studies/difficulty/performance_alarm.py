@@ -156,7 +156,7 @@ class PerformanceAlarm(Result):
         """What was expected, what was observed, and which situation that resembles."""
         parts = self.difficulty
         within = self.difference_low <= 0 <= self.difference_high
-        sure = ", within chance" if within or not self.shifted else ""
+        sure = ", not a significant change" if within or not self.shifted else ""
         moved = f"mean difficulty went from {parts.reference:.2f} to {parts.new:.2f}{sure}"
         if self.shift == "other":
             moved += ", and its distribution changed"
@@ -167,7 +167,7 @@ class PerformanceAlarm(Result):
         return (
             f"{word}: the model is right on {found.new:.3f} of the new items, and "
             f"{found.low:.3f} to {found.high:.3f} was expected ({found.reference:.3f} on the "
-            f"reference); {moved}. Situation: {self.situation}."
+            f"reference); {moved}. This resembles: {self.situation}."
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -110,7 +110,7 @@ class AdaptiveReplay(Result):
 
 
 class _Part(NamedTuple):
-    """A bank, and respondents that had no part in it."""
+    """A bank, and respondents that it was not calibrated on."""
 
     bank: Calibration
     responses: Responses
@@ -196,7 +196,7 @@ def _table(source: Any, responses: Table | None) -> tuple[Responses, tuple[str, 
                 "calibrated on, or pass responses instead of the bank for cross-validation."
             )
         table = as_responses(responses, source.model.kind)
-        return table, ("The bank is assumed to be calibrated on other models than these.",)
+        return table, ("The bank is assumed to have been calibrated on models other than these.",)
     whole = as_responses(source)
     if responses is not None:
         return as_responses(responses, whole.kind), ()
@@ -224,12 +224,12 @@ def _long_enough(table: Responses, most: int) -> tuple[Responses, tuple[str, ...
     enough = asked >= most
     if not enough.any():
         raise InputError(
-            f"No respondent has {most} responses; the most are {asked.max():,}. Give smaller sizes."
+            f"No respondent has {most} responses; the most is {asked.max():,}. Give smaller sizes."
         )
     notes = []
     if not enough.all():
         fewer = counted(int((~enough).sum()), "respondent")
-        notes.append(f"{fewer} with fewer than {most} responses left out.")
+        notes.append(f"Left out (fewer than {most} responses): {fewer}.")
         table = table.select(respondents=enough)
     if not table.complete:
         notes.append("For respondents with missing responses, the truth is itself a prediction.")

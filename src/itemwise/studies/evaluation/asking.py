@@ -49,7 +49,7 @@ def evaluate_adaptively(
 
     `calibration` is the bank: a fitted measurement model, or one read by `load`. `ask(item)` puts
     the item of that name to the model and returns its response: 1 or 0, a grade or a score, as the
-    bank requires; None if it could not be answered, which is not asked again. With a `batch_size`
+    bank requires; None if it could not be answered (it is not asked again). With a `batch_size`
     above 1 it is given a list of items, and returns a list of responses in the same order, or a
     mapping from item to response. It may be async; if an event loop is running, it then runs in a
     thread (or await `evaluate_adaptively_async`).
@@ -218,7 +218,7 @@ def _looked_up(items: Sequence[str], answer: dict[Any, Any], length: int, wanted
     if missing or length != len(items):
         odd = missing or [str(key) for key in answer if key not in items]
         fault = (
-            f"{'it lacks' if missing else 'nobody asked for'} {odd[0]!r:.60}"
+            f"{'it lacks' if missing else 'it should not contain'} {odd[0]!r:.60}"
             if odd
             else "one occurs twice"
         )

@@ -33,7 +33,7 @@ def first_items(
     model: str | MeasurementModel = AUTO,
     random_state: int = 0,
 ) -> list[str]:
-    """Choose `size` items to ask a model about which nothing is known yet.
+    """Choose the `size` items to ask first, when nothing is known about a model yet.
 
     `source` is a bank, or responses from which one is calibrated (`model`, as in
     `replay_adaptively`); `selector` and `random_state` are those of `AdaptiveTest`. Returns the

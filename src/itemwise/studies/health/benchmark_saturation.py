@@ -30,7 +30,7 @@ ALPHA = 0.05  # level of the paired test of the best two
 MOSTLY = 0.5  # share of items that two of the best must have answered
 POINTS = 61
 CONFIDENCE = 0.95  # of the intervals of shares
-SURE = 1.96  # standard errors, which ± stands for
+SURE = 1.96  # standard errors, shown after ±
 
 
 def saturation_frame(
@@ -73,16 +73,17 @@ def said_of_saturation(frame: pd.DataFrame) -> str:
     row = frame.loc[[ALL_ITEMS]].iloc[0]
     if not row["best"]:
         return ""
-    best = "the best respondent" if row["best"] == 1 else f"the best {int(row['best'])}"
+    best = "the best respondent" if row["best"] == 1 else f"all of the best {int(row['best'])}"
     if row["state"] == UNTOLD:
         return (
             "Saturation is unknown: only "
             f"{row['told']:.0%} of {counted(int(row['n_items']), 'item')} were answered by two or "
             "more of the best respondents."
         )
+    solved = int(row["solved_by_best"])
     text = (
-        f"{str(row['state']).capitalize()}: {int(row['solved_by_best']):,} of "
-        f"{counted(int(row['n_items']), 'item')} are solved by all of {best}; {_said_of_lead(row)}"
+        f"{str(row['state']).capitalize()}: {solved:,} of {counted(int(row['n_items']), 'item')} "
+        f"{'is' if solved == 1 else 'are'} solved by {best}; {_said_of_lead(row)}"
         f"at their ability the items have {row['information_left']:.0%} of their peak information "
         f"(standard error {row['se_top']:.2f}, at the median ability {row['se_middle']:.2f})."
     )

@@ -49,14 +49,14 @@ FIGURES = ("items", "saturation", "respondents")
 CURVE_POINTS = 161
 CAUSES = (
     "A hint is no proof of contamination: related training data, another prompt or answer format, "
-    "keys that are wrong in the same way, or items seen in training can all cause it. Inspect "
+    "keys that are wrong in the same way, and items seen in training can all cause it. Inspect "
     "these responses."
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemHealth(Result):
-    """Which items need a look, how saturated the benchmark is, and who is unexpectedly right.
+    """Which items need a look, how saturated the benchmark is, and who is right unexpectedly often.
 
     `items` has one row per item, `duplicates` one per pair of items answered alike, `saturation`
     one for all items and one per group, `respondents` one per respondent. `groups`, empty without
@@ -198,7 +198,7 @@ class ItemHealth(Result):
 def item_health(
     responses: Table, calibration: Calibration | None = None, *, by: object = None
 ) -> ItemHealth:
-    """Find items that need a look, saturation, and respondents who are unexpectedly right.
+    """Find items that need a look, saturation, and respondents who are right unexpectedly often.
 
     The frame, also `items`, has one row per item: share_right, its parameters, solved_by, negative,
     suspect_key, duplicate_of, group, problems. Difficulty is missing where all or none solve an

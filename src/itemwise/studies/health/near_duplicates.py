@@ -3,8 +3,8 @@
 Given the abilities, a respondent's responses to two items differ with probability
 d = P(1 - P') + (1 - P)P', so the number of respondents for whom they differ is a sum of independent
 trials. The probability of at most the observed number of differences is bounded by Chernoff's
-inequality, which is exact where there is no difference at all. So the p-value is conservative for
-thirty respondents as for thousands. Respondents with correlated errors count as fewer: the
+inequality, which is exact where there is no difference at all. So the p-value is conservative with
+thirty respondents as well as with thousands. Respondents with correlated errors count as fewer: the
 logarithm of the probability is multiplied by their effective share.
 """
 

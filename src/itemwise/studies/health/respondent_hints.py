@@ -40,7 +40,7 @@ FINE = 400
 LEAST_SKEW = 1e-3  # less is ignored
 LEAST = 1e-3  # smallest probability of a response
 CELLS = 1 << 21
-SURE = 1.96  # standard errors, which ± stands for
+SURE = 1.96  # standard errors, shown after ±
 
 
 def respondent_frame(calibration: Calibration, table: Responses) -> pd.DataFrame:

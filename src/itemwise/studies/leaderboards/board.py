@@ -225,8 +225,8 @@ class Board:
             )
             return [note]
         sure = (
-            "Intervals allow for the error of this prediction, as "
-            f"{counted(self.n_masked, 'respondent')} who answered nearly all items show."
+            "Intervals allow for the error of this prediction, measured on "
+            f"{counted(self.n_masked, 'respondent')} who answered nearly all items."
             if self.n_masked
             else "Too few respondents answered nearly all items to check this prediction: "
             "intervals hold if one ability explains all items."

@@ -361,7 +361,7 @@ def _accuracy(found: Reached) -> dict[str, Floats]:
 
 def _untested(tests: Pairs) -> list[str]:
     apart = int((tests.shared == 0).sum())
-    return [f"Not tested, because no item is shared: {counted(apart, 'pair')}."] if apart else []
+    return [f"Not tested (no shared items): {counted(apart, 'pair')}."] if apart else []
 
 
 def _two_rules(tests: Pairs, alpha: float, confidence: float) -> list[str]:

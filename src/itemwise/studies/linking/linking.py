@@ -52,7 +52,7 @@ FEW_ANCHORS = 5
 MANY_DRIFTED = 0.3
 DRIFTED = "drifted"
 NAMES = ("difficulty", "discrimination")
-SURE = 1.96  # standard errors, which ± stands for in sentences
+SURE = 1.96  # standard errors, shown after ± in sentences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,8 +62,8 @@ class Linking(Result):
     Old ability = `slope` x new ability + `intercept`. `calibration` holds the new items on the
     old scale, with their respondents; `bank` holds all items of both: anchors with their old
     parameters, drifted ones with their new parameters. The standard errors say how precisely the
-    anchors link the two scales; they do not include that the respondents of either calibration
-    are a sample of a population. `anchors` has one row per anchor.
+    anchors link the two scales; they do not allow for the sampling of respondents from a
+    population. `anchors` has one row per anchor.
     """
 
     method: str
@@ -84,7 +84,7 @@ class Linking(Result):
 
     @property
     def meaning(self) -> str:
-        """The line, how many anchors it rests on, and where the new respondents stand."""
+        """The line, how many anchors it rests on, and how the new respondents compare."""
         used, gone = int(self.anchors["used"].sum()), list(self.drifted)
         new, old = self.populations.loc["new"], self.populations.loc["old"]
         ahead = (new["mean"] - old["mean"]) / old["sd"]

@@ -48,7 +48,7 @@ def choose_anchors(
     common = _common(old, new, wanted)
     unfit = {
         "nobody or everybody solved them in one of the tables": _nominal(old, new, common),
-        "they discriminate hardly or negatively on one of the scales": _negative(old, new, common),
+        "they discriminate little or negatively on one of the scales": _negative(old, new, common),
         "their grades or bounds differ between the scales": _reshaped(old, new, common),
     }
     notes, left_out = [], set[str]()

@@ -1,4 +1,4 @@
-"""Choosers: ways to choose the items that stand for a whole benchmark.
+"""Choosers: ways to choose the items that represent a whole benchmark.
 
 Anchor points are those of tinyBenchmarks (Maia Polo et al., 2024).
 """
@@ -204,7 +204,7 @@ def _nearest_shares(cells: Floats, places: Places) -> Floats:
 def _clustered(points: Floats, size: int, random: np.random.Generator) -> Choice:
     """The point nearest the centre of each k-means cluster; its weight is the cluster's share.
 
-    If there are fewer distinct points than clusters, copies with weight 0 fill up.
+    If there are fewer distinct points than clusters, copies with weight 0 make up the number.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning

@@ -119,7 +119,7 @@ def hold_out(
         found = []
         for judged in run(lambda job: _judged(plan, *job), list(enumerate(seeds))):
             found.append(judged)
-            report(1 + len(found), 1 + len(seeds), "without each part in turn")
+            report(1 + len(found), 1 + len(seeds), "folds held out in turn")
     for test, told, error, drawn in found:
         for way, values in told.items():
             predicted[way][test] = values

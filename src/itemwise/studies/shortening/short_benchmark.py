@@ -1,4 +1,4 @@
-"""ShortBenchmark: a few items that stand for all, and what they predict for a respondent."""
+"""ShortBenchmark: a few items that represent all, and what they predict for a respondent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_MASKED = 400  # respondents; more would add little
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShortBenchmark(Result):
-    """Items that stand for a whole benchmark.
+    """Items that represent a whole benchmark.
 
     `error` has one row per way to predict the accuracy on all items. The first is that of this
     short form: its error on held-out respondents, with items chosen and everything else learned

@@ -193,18 +193,25 @@ def _notes(
     notes = []
     if not table.complete:
         notes.append(
-            f"{counted(table.n_missing, 'response')} of {table.cells.size:,} are missing: the "
+            f"Missing: {counted(table.n_missing, 'response')} of {table.cells.size:,}. The "
             "accuracy on all items is completed by the measurement model."
         )
     kinds = int(held.group.max()) + 1
     if kinds < FEW:
         notes.append(f"With only {kinds} distinct respondents, the error itself is uncertain.")
     if len(set(ways)) > 1:
-        notes.append("The best way differs between folds; the error is that of each fold's choice.")
+        notes.append(
+            "The best way to choose and predict differs between folds; the error is that of the "
+            "way chosen for each fold."
+        )
     if groups is not None:
         none = [name for name, count in shares(groups, size).items() if not count]
         if none:
-            notes.append(f"No item from {listed(none, 'group')}: the share is below half an item.")
+            notes.append(
+                f"No item from {listed(none, 'group')}: "
+                f"{'its' if len(none) == 1 else 'their'} share of the short form is below half "
+                "an item."
+            )
     return (*notes, *(note for note in whole.notes if "onverge" in note))
 
 

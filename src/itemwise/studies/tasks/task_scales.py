@@ -113,7 +113,7 @@ class TaskScales(Result):
         if same.empty:
             told = (
                 "These responses do not show that any two tasks could share one scale; the highest "
-                f"correlation is that of {first['task']} and {first['other']}, {_value(first)}"
+                f"correlation is between {first['task']} and {first['other']}, {_value(first)}"
             )
         else:
             others = len(same) - 1
