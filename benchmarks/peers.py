@@ -24,7 +24,7 @@ from common import machine, print_table
 from itemwise.estimation.expectation import expect_generally
 from itemwise.models import MeasurementModel, find_model
 from itemwise.responses.encoding import encode
-from itemwise.scoring.likelihood import plan_nodes
+from itemwise.scoring.posterior import plan_nodes
 
 Items = dict[str, NDArray[np.float64]]
 GRADES = 5

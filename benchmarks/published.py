@@ -20,7 +20,7 @@ from itemwise.calibration import known_items
 from itemwise.numerics.classification import classic_metrics, confusion_counts
 from itemwise.responses.encoding import encode
 from itemwise.scoring import staged_abilities
-from itemwise.scoring.likelihood import Posterior, plan_nodes
+from itemwise.scoring.posterior import Posterior, plan_nodes
 
 Row = tuple[object, object]
 CLASSIC = ["accuracy", "f1", "precision", "recall", "auc", "specificity"]

@@ -9,7 +9,7 @@ from itemwise.estimation.expectation import expect, expect_generally
 from itemwise.estimation.normal_responses import with_moments
 from itemwise.models import MODELS
 from itemwise.responses.encoding import encode
-from itemwise.scoring.likelihood import Posterior, plan_nodes
+from itemwise.scoring.posterior import Posterior, plan_nodes
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 

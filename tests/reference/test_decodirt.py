@@ -13,7 +13,7 @@ from itemwise import Responses, ThreePL, calibrate, decode_responses
 from itemwise.responses.encoding import encode
 from itemwise.scoring import NormalPopulation, score_abilities, staged_abilities
 from itemwise.scoring.expected_scores import true_scores
-from itemwise.scoring.likelihood import Posterior, plan_nodes
+from itemwise.scoring.posterior import Posterior, plan_nodes
 
 NAMES = [
     *("Bioresponse", "MiceProtein", "analcatdata_dmft", "blood-transfusion-service-center"),

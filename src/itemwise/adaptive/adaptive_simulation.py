@@ -17,7 +17,7 @@ from itemwise.adaptive.state import USES, Ints, State
 from itemwise.adaptive.stoppers import Rules
 from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
-from itemwise.calibration.item_curves import as_abilities
+from itemwise.calibration.shown_scale import as_abilities
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats, row_blocks, workers
 from itemwise.responses import Responses, Table, as_responses

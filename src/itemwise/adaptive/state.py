@@ -18,7 +18,7 @@ from itemwise.numerics.quadrature import Nodes, plan
 from itemwise.responses import Responses
 from itemwise.scoring import Population
 from itemwise.scoring.abilities import FARTHEST
-from itemwise.scoring.likelihood import PROBES
+from itemwise.scoring.posterior import PROBES
 
 Ints = NDArray[np.int64]
 PLACES = 100  # per population standard deviation; closer abilities share one ranking of items

@@ -6,7 +6,7 @@ from itemwise.calibration.assembled_banks import join_banks, known_items
 from itemwise.calibration.bank_reading import is_bank
 from itemwise.calibration.bank_writing import BANK_ENDINGS
 from itemwise.calibration.calibration import HELD, Calibration, once
-from itemwise.calibration.item_curves import CategoryCurves, Curves, TestInformation
+from itemwise.calibration.shown_scale import CategoryCurves, Curves, TestInformation
 from itemwise.calibration.uncertainty import KnownCovariances, Uncertainty
 
 __all__ = [

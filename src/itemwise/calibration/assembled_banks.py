@@ -12,7 +12,7 @@ from itemwise.calibration.calibration import Calibration
 from itemwise.calibration.uncertainty import KnownCovariances
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
-from itemwise.scoring.population import STANDARD
+from itemwise.scoring.posterior import STANDARD
 
 
 def known_items(

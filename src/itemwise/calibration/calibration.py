@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from itemwise.calibration.bank_writing import save_bank
-from itemwise.calibration.item_curves import (
+from itemwise.calibration.shown_scale import (
     CategoryCurves,
     Curves,
     TestInformation,
     as_abilities,
     category_curves_of,
     curves_of,
-)
-from itemwise.calibration.shown_scale import (
     ranked_abilities,
     rows_on_scale,
     said_of_scale,

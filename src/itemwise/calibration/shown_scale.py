@@ -1,19 +1,187 @@
-"""What a calibration shows: respondents in frames, and a sentence on the scale."""
+"""What a calibration shows: curves of items, respondents in frames, a sentence on the scale."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.errors import InputError
+from itemwise.models import Categorical
+from itemwise.numerics.arrays import Floats
+from itemwise.results import Result
 from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.calibration.calibration import Calibration
+    from itemwise.displays import Display
     from itemwise.responses import Responses
     from itemwise.scoring.expected_scores import ScoreSums
+
+FARTHEST = 1e6  # an ability beyond is none
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curves(Result):
+    """Item characteristic curves: the expected response along the scale, right as 1."""
+
+    items: tuple[str, ...]
+    abilities: Floats  # (n_abilities,)
+    expected: Floats  # (n_items, n_abilities)
+    expected_se: Floats  # (n_items, n_abilities)
+    information: Floats  # (n_items, n_abilities)
+    discrimination: Floats  # (n_items,)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per item and ability."""
+        import pandas as pd
+
+        n_items, n_abilities = self.expected.shape
+        return pd.DataFrame(
+            {
+                "item": np.repeat(np.array(self.items, dtype=object), n_abilities),
+                "ability": np.tile(self.abilities, n_items),
+                "expected": self.expected.reshape(-1),
+                "expected_se": self.expected_se.reshape(-1),
+                "information": self.information.reshape(-1),
+                "discrimination": np.repeat(self.discrimination, n_abilities),
+            }
+        )
+
+    def plot(self, **kw: Any) -> Display:
+        """The curves in one figure."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["curves"](self.to_frame()).plot(**kw)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CategoryCurves(Result):
+    """How likely each grade of an item is along the scale."""
+
+    item: str
+    grades: tuple[int, ...]
+    abilities: Floats  # (n_abilities,)
+    probability: Floats  # (n_grades, n_abilities)
+    probability_se: Floats  # (n_grades, n_abilities)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per grade and ability."""
+        import pandas as pd
+
+        n_grades, n_abilities = self.probability.shape
+        return pd.DataFrame(
+            {
+                "item": self.item,
+                "grade": np.repeat(self.grades, n_abilities),
+                "ability": np.tile(self.abilities, n_grades),
+                "probability": self.probability.reshape(-1),
+                "probability_se": self.probability_se.reshape(-1),
+            }
+        )
+
+    def plot(self, **kw: Any) -> Display:
+        """A curve for each grade, with a band of two standard errors each way."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["grades"](self.to_frame()).plot(**kw)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TestInformation(Result):
+    """Test information, and the standard error of ability that follows from it."""
+
+    __test__ = False  # not a test case, whatever pytest thinks of the name
+
+    abilities: Floats  # (n_abilities,)
+    information: Floats  # (n_abilities,)
+
+    @property
+    def se(self) -> Floats:
+        """Standard error of a maximum-likelihood ability."""
+        found: Floats = 1 / np.sqrt(np.maximum(self.information, 1e-12))
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per ability."""
+        import pandas as pd
+
+        columns = {"ability": self.abilities, "information": self.information, "se": self.se}
+        return pd.DataFrame(columns)
+
+    def plot(self, **kw: Any) -> Display:
+        """Information and standard error along the scale."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["information"](self.to_frame()).plot(**kw)
+
+
+def curves_of(calibration: Calibration, chosen: np.ndarray, ability: Floats) -> Curves:
+    """Curves of the items at positions `chosen`."""
+    coords, model = calibration.coords[chosen], calibration.model.of_items(chosen)
+    slopes, covariance = model.expected_slopes(coords, ability), calibration.uncertainty.covariances
+    variance = np.einsum("wji,jwv,vji->ji", slopes, covariance[chosen], slopes)
+    return Curves(
+        items=tuple(calibration.item_names[k] for k in chosen),
+        abilities=ability,
+        expected=model.expected(coords, ability),
+        expected_se=np.sqrt(np.maximum(variance, 0.0)),
+        information=model.information(coords, ability),
+        discrimination=model.parameters(coords)["discrimination"],
+    )
+
+
+def category_curves_of(calibration: Calibration, item: int, ability: Floats) -> CategoryCurves:
+    """Curves of the grades of the item at position `item`."""
+    model, name = calibration.model, calibration.item_names[item]
+    if not isinstance(model, Categorical):
+        raise InputError(
+            f"The {model.name} model has scores, not grades. "
+            f"Use curves({name!r}) for the expected score."
+        )
+    coords = calibration.coords[[item]]
+    prob = model.category_probabilities(coords, ability)
+    slopes, covariance = prob * model.slopes(coords, ability), calibration.uncertainty.covariances
+    variance = np.einsum("wkji,jwv,vkji->kji", slopes, covariance[[item]], slopes)
+    low, high = (np.broadcast_to(end, len(calibration.coords))[item] for end in model.extent())
+    grades = range(int(low), int(high) + 1)
+    return CategoryCurves(
+        item=name,
+        grades=tuple(grades),
+        abilities=ability,
+        probability=prob[: len(grades), 0],
+        probability_se=np.sqrt(np.maximum(variance[: len(grades), 0], 0.0)),
+    )
+
+
+def as_abilities(abilities: Any) -> tuple[Floats, Any]:
+    """Abilities as an array, and the names to show beside them."""
+    import pandas as pd
+
+    if isinstance(abilities, pd.DataFrame):
+        if "ability" not in abilities:
+            raise InputError(
+                f"The frame of abilities has columns {', '.join(map(str, abilities.columns))}; "
+                "it needs one called 'ability', as cal.abilities() gives."
+            )
+        abilities = abilities["ability"]
+    index = abilities.index if isinstance(abilities, pd.Series) else None
+    try:
+        ability = np.atleast_1d(np.asarray(abilities, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Abilities must be numbers: {error}.") from error
+    if np.abs(ability[np.isfinite(ability)]).max(initial=0.0) > FARTHEST:
+        raise InputError(f"Abilities must lie within ±{FARTHEST:,.0f}; nobody is farther out.")
+    if ability.ndim != 1 or not np.isfinite(ability).all():
+        raise InputError(
+            "Abilities must be one list of finite numbers; "
+            f"got an array of shape {ability.shape}"
+            + ("." if np.isfinite(ability).all() else " with infinite or missing values.")
+        )
+    return ability, pd.Index(ability, name="ability") if index is None else index
 
 
 def sums_frame(name: str, sums: ScoreSums, responses: Responses) -> pd.DataFrame:

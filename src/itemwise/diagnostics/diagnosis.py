@@ -16,7 +16,7 @@ from itemwise.numerics.quadrature import Nodes
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
 from itemwise.scoring import Population
-from itemwise.scoring.likelihood import plan_nodes
+from itemwise.scoring.posterior import plan_nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -35,8 +35,7 @@ from itemwise.models import OnePL
 from itemwise.numerics.arrays import Floats, evenly_spaced, row_blocks
 from itemwise.responses import Responses, Table
 from itemwise.responses.encoding import encode
-from itemwise.scoring.likelihood import Posterior
-from itemwise.scoring.population import STANDARD
+from itemwise.scoring.posterior import STANDARD, Posterior
 from itemwise.words import counted
 
 if TYPE_CHECKING:

@@ -37,8 +37,7 @@ from itemwise.numerics.newton import Anderson, safe_information
 from itemwise.numerics.quadrature import Nodes
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded
-from itemwise.scoring.likelihood import plan_nodes
-from itemwise.scoring.population import STANDARD, Population
+from itemwise.scoring.posterior import STANDARD, Population, plan_nodes
 
 EDGE_MASS = 1e-6  # posterior mass at an end node that calls for a wider range
 WIDENING = 1.5

@@ -29,7 +29,7 @@ from itemwise.numerics.newton import Anderson
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.scoring import HistogramPopulation, NormalPopulation
-from itemwise.scoring.likelihood import plan_nodes
+from itemwise.scoring.posterior import plan_nodes
 
 MOST_CHECKED = 20_000_000  # rows x numbers²: a check this large takes some hundredths of a second
 ROUGH = 1.0  # Newton decrement at which a start with priors is good enough to drop them

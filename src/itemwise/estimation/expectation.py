@@ -30,8 +30,14 @@ from itemwise.numerics.arrays import (
 from itemwise.numerics.quadrature import Nodes
 from itemwise.numerics.special import log_fall, sigmoid_pair
 from itemwise.responses.encoding import Encoded
-from itemwise.scoring.likelihood import Posterior, normalised
-from itemwise.scoring.population import STANDARD, NormalPopulation, Population, scale_scores
+from itemwise.scoring.posterior import (
+    STANDARD,
+    NormalPopulation,
+    Population,
+    Posterior,
+    normalised,
+    scale_scores,
+)
 
 TABLE_CELLS = 1 << 25  # largest table of posteriors
 LANE_CELLS = 1 << 25  # numbers that all partial sums together may hold

@@ -26,7 +26,7 @@ from itemwise.numerics.arrays import Floats, row_blocks
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.scoring import score_abilities
-from itemwise.scoring.population import STANDARD
+from itemwise.scoring.posterior import STANDARD
 
 FARTHEST = 5.0  # standard deviations; a perfect respondent would go to infinity
 TABLE_CELLS = 1 << 21

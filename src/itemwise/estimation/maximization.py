@@ -16,7 +16,7 @@ from itemwise.estimation.engine import Tables, of_items
 from itemwise.models.measurement import Coordinate, MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.numerics.newton import safe_information, solve_blocks
-from itemwise.scoring.population import Population, scale_scores
+from itemwise.scoring.posterior import Population, scale_scores
 
 MOST_TURNS = 8  # Newton converges quadratically; more only chases items that run away
 AT_BOUND = 1e-5  # nearer than this part of its range to a bound is at the bound

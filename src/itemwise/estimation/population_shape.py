@@ -15,7 +15,7 @@ from itemwise.estimation.engine import Expectation
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.newton import Anderson
 from itemwise.numerics.quadrature import Nodes
-from itemwise.scoring.population import HistogramPopulation, Population
+from itemwise.scoring.posterior import HistogramPopulation, Population
 
 POINTS = 49
 REACH = 6.0

@@ -20,7 +20,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.newton import positive_inverse
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import encode
-from itemwise.scoring.population import STANDARD
+from itemwise.scoring.posterior import STANDARD
 
 WHAT_IT_SAYS = (
     "Shojima's EM, as published: it stops when its log-likelihood changes by at most {:g}, which "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itemwise.scoring.abilities import METHODS, Abilities, score_abilities, staged_abilities
-from itemwise.scoring.population import HistogramPopulation, NormalPopulation, Population
+from itemwise.scoring.posterior import HistogramPopulation, NormalPopulation, Population
 
 __all__ = [
     "METHODS",

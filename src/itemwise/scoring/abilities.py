@@ -21,8 +21,14 @@ from itemwise.errors import InputError
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, workers
 from itemwise.responses.encoding import Block, Encoded, encode
-from itemwise.scoring.likelihood import LogLikelihood, Posterior, plan_nodes
-from itemwise.scoring.population import STANDARD, NormalPopulation, Population
+from itemwise.scoring.posterior import (
+    STANDARD,
+    LogLikelihood,
+    NormalPopulation,
+    Population,
+    Posterior,
+    plan_nodes,
+)
 
 METHODS = ("eap", "map", "ml", "wle")
 

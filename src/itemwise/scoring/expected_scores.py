@@ -11,8 +11,7 @@ from itemwise.numerics.arrays import Array, Floats, row_blocks
 from itemwise.responses.encoding import Encoded
 from itemwise.responses.stored_cells import as_floats
 from itemwise.scoring.abilities import FARTHEST
-from itemwise.scoring.likelihood import Posterior, plan_nodes
-from itemwise.scoring.population import Population
+from itemwise.scoring.posterior import Population, Posterior, plan_nodes
 
 ROWS = 1024
 NUDGE = 1e-5

@@ -28,7 +28,7 @@ from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import encode
 from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Draw, Result
-from itemwise.scoring.likelihood import likelihood_on_nodes
+from itemwise.scoring.posterior import likelihood_on_nodes
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:

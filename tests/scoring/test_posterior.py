@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from itemwise.errors import InputError
 from itemwise.scoring import HistogramPopulation, NormalPopulation
-from itemwise.scoring.population import scale_scores
+from itemwise.scoring.posterior import scale_scores
 
 POINTS = np.linspace(-6, 6, 61)
 FINE = np.linspace(-12, 12, 24_001)
