@@ -169,7 +169,7 @@ def test_the_frame_has_its_columns_and_its_order(copied):
 
 def test_clean_responses_have_nothing_to_report():
     found = local_dependence(calibrate(simulate("2pl", 400, 10, random_state=1).responses, "2pl"))
-    assert found.meaning.startswith("None of 45 pairs")
+    assert found.meaning.startswith("Among 45 pairs of items, no dependence")
 
 
 def test_weights_stand_for_respondents():

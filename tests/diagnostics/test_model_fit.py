@@ -229,7 +229,7 @@ def test_items_that_tell_nobody_apart_are_left_out(priors):
     assert found.items_left_out == ("a", "b")
     assert found.df == 15 - 10
     assert np.isfinite(found.to_frame().select_dtypes("number")).all(axis=None)
-    assert "2 items (a, b) answered alike" in found.meaning
+    assert "2 items (a, b) with the same response from all" in found.meaning
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 3])

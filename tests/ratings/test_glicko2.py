@@ -282,7 +282,7 @@ def test_wrong_ratings_are_explained(name, value):
     columns[name][2] = value
     with pytest.raises(InputError, match=f"{name} must hold finite numbers"):
         rate_period(Ratings(**columns), THREE_GAMES)
-    with pytest.raises(InputError, match="one number a player"):
+    with pytest.raises(InputError, match="one number per player"):
         rate_period(Ratings(np.zeros(4), np.ones(3), np.ones(4)), THREE_GAMES)
 
 
