@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from itemwise.arguments import as_number
 from itemwise.errors import FileError, InputError, ItemwiseError
 
 JSON_MAX_BYTES = 1024**3
@@ -207,7 +206,7 @@ def readable_file(path: PathLike, max_bytes: int) -> Path:
     """The path, once it is known to be a regular file with content, and not too large."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path is {path!r:.60}, but the path of a file is needed.")
-    if not as_number(max_bytes) > 0:
+    if not (isinstance(max_bytes, int | float) and max_bytes > 0):
         raise InputError(f"max_bytes is {max_bytes!r:.60}, but it should be a number above 0.")
     file = Path(path)
     try:

@@ -1,4 +1,4 @@
-"""The table of commands: listed without importing them, run with readable errors."""
+"""`itemwise` and the table of its commands: listed without imports, run with readable errors."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from itemwise import __version__
 from itemwise.cli.console import tell
 from itemwise.errors import ItemwiseError
+from itemwise.progress import hushed
 from itemwise.studies import STUDIES
 
 EXIT_CODES = (
@@ -208,3 +210,43 @@ def _stop(message: str, code: int) -> typer.Exit:
 def _forget_stdout() -> None:
     """Discard buffered output, so that Python does not complain at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+app = typer.Typer(
+    cls=Commands,
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and stop."""
+    if wanted:
+        typer.echo(f"itemwise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def itemwise(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
+    ] = False,
+    debug: Annotated[  # taken out of the line by `Commands`, wherever it stands
+        bool, typer.Option("--debug", help="Show the traceback of errors; may follow any command.")
+    ] = False,
+) -> None:
+    """Item Response Theory for machine-learning models.
+
+    Accuracy says how many items a model solved. Itemwise says which ones,
+    how hard they were, and how sure you can be.
+    More on each command: itemwise COMMAND --help
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    with hushed():  # commands say themselves what they show, and --quiet means it
+        app(prog_name="itemwise")
