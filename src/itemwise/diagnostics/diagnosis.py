@@ -9,7 +9,7 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.estimation.remarks import ALL_RIGHT, ALL_WRONG
+from itemwise.estimation.fits import ALL_RIGHT, ALL_WRONG
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.quadrature import Nodes

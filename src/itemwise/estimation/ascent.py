@@ -11,8 +11,8 @@ from math import inf
 
 import numpy as np
 
-from itemwise.estimation.engine import Expectation, Tables, of_items, tell_iteration
 from itemwise.estimation.expectation import expect
+from itemwise.estimation.fits import Expectation, Tables, of_items, tell_iteration
 from itemwise.estimation.held_items import Held
 from itemwise.estimation.maximization import (
     Slopes,

@@ -11,10 +11,9 @@ import numpy as np
 from itemwise.calibration import HELD, Calibration
 from itemwise.errors import InputError
 from itemwise.estimation.em import EM
-from itemwise.estimation.engine import Engine, Fit
+from itemwise.estimation.fits import Engine, Fit, flag_notes, item_flags, table_notes
 from itemwise.estimation.held_items import check_engine, held_note, items_held
 from itemwise.estimation.joint import Joint
-from itemwise.estimation.remarks import flag_notes, item_flags, table_notes
 from itemwise.estimation.shojima import Shojima
 from itemwise.models import AUTO, Continuous, MeasurementModel, Prior, find_model, with_priors
 from itemwise.numerics.arrays import Floats

@@ -9,8 +9,8 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.estimation.ascent import Ascent, Task, ascend
-from itemwise.estimation.engine import Fit, check_settings, log_base
 from itemwise.estimation.expectation import expect_generally
+from itemwise.estimation.fits import Fit, check_settings, log_base
 from itemwise.estimation.held_items import Held
 from itemwise.estimation.maximization import keep_inside, log_penalty
 from itemwise.estimation.normal_responses import with_moments

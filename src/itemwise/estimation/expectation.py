@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from itemwise.estimation.engine import Expectation, Tables, of_items
+from itemwise.estimation.fits import Expectation, Tables, of_items
 from itemwise.estimation.maximization import population_information
 from itemwise.estimation.normal_responses import expect_normally
 from itemwise.models.measurement import MeasurementModel

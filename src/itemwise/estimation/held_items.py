@@ -13,7 +13,7 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.estimation.engine import Engine
+from itemwise.estimation.fits import Engine
 from itemwise.estimation.maximization import moved_covariances, penalty_slopes, tangents
 from itemwise.models import MeasurementModel, find_model
 from itemwise.models.measurement import Coordinate

@@ -13,7 +13,7 @@ import numpy as np
 
 from itemwise.calibration import KnownCovariances
 from itemwise.errors import InputError
-from itemwise.estimation.engine import Fit, check_settings, log_base, tell_iteration
+from itemwise.estimation.fits import Fit, check_settings, log_base, tell_iteration
 from itemwise.estimation.maximization import (
     add_diagonal,
     climb_items,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itemwise.estimation.engine import Tables, of_items
+from itemwise.estimation.fits import Tables, of_items
 from itemwise.models.measurement import Coordinate, MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
 from itemwise.numerics.newton import safe_information, solve_blocks

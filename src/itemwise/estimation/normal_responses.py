@@ -13,7 +13,7 @@ from math import log, pi
 
 import numpy as np
 
-from itemwise.estimation.engine import Expectation
+from itemwise.estimation.fits import Expectation
 from itemwise.models.measurement import MeasurementModel, NormalSums
 from itemwise.numerics.arrays import Array, Floats, Run, array_namespace, fold
 from itemwise.responses.encoding import Encoded

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itemwise.estimation.engine import Expectation
 from itemwise.estimation.expectation import expect
+from itemwise.estimation.fits import Expectation
 from itemwise.estimation.held_items import Held
 from itemwise.estimation.maximization import add_diagonal, penalty_slopes, tangents
 from itemwise.estimation.normal_responses import expect_normally

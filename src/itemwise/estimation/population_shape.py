@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from itemwise.estimation.engine import Expectation
+from itemwise.estimation.fits import Expectation
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.newton import Anderson
 from itemwise.numerics.quadrature import Nodes

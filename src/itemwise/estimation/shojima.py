@@ -14,7 +14,7 @@ import numpy as np
 
 from itemwise.calibration import KnownCovariances
 from itemwise.errors import InputError
-from itemwise.estimation.engine import Fit, check_settings, log_base, tell_iteration
+from itemwise.estimation.fits import Fit, check_settings, log_base, tell_iteration
 from itemwise.models.measurement import MeasurementModel, NormalSums
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.newton import positive_inverse

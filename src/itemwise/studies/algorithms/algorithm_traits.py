@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.estimation.remarks import AT_BOUND, FEW_RESPONDENTS, UNSEEN
+from itemwise.estimation.fits import AT_BOUND, FEW_RESPONDENTS, UNSEEN
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.performance_tables import means
 from itemwise.numerics.special import log_normal_cdf, sigmoid_pair

@@ -19,7 +19,7 @@ from itemwise.datasets import Dataset, Split, load_datasets, metadata, split_dat
 from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation import calibrate
-from itemwise.estimation.remarks import FEW_RESPONDENTS
+from itemwise.estimation.fits import FEW_RESPONDENTS
 from itemwise.files import file_name_of
 from itemwise.models import AUTO, MeasurementModel, find_model
 from itemwise.numerics.intervals import wilson
