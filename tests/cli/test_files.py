@@ -1,7 +1,7 @@
 import pytest
 
 import itemwise as iw
-from itemwise.cli.command_files import bank_or_responses
+from itemwise.cli.command_arguments import bank_or_responses
 from itemwise.errors import FileError
 
 

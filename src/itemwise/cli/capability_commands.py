@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from itemwise.capability.named_classifiers import CLASSIFIERS, LOGISTIC
-from itemwise.cli.command_files import NOT_CONVERGED, report_folder, write_page
-from itemwise.cli.command_options import Json, Quiet, RandomState, choice, choices
+from itemwise.cli.command_arguments import (
+    NOT_CONVERGED,
+    Json,
+    Quiet,
+    RandomState,
+    choice,
+    choices,
+    report_folder,
+    write_page,
+)
 from itemwise.cli.console import Console
 from itemwise.errors import InputError
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.command_files import NOT_CONVERGED, write_page
-from itemwise.cli.command_options import Jobs, Json, Quiet, RandomState
+from itemwise.cli.command_arguments import NOT_CONVERGED, Jobs, Json, Quiet, RandomState, write_page
 from itemwise.cli.command_table import resumable
 from itemwise.cli.console import Console
 from itemwise.cli.decode_commands import Binary, Pool, Target, TestSize, TimeLimit

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.command_files import NOT_CONVERGED, page_of, write_page
-from itemwise.cli.command_options import Jobs, Json, Quiet, RandomState, choice
+from itemwise.cli.command_arguments import (
+    NOT_CONVERGED,
+    Jobs,
+    Json,
+    Quiet,
+    RandomState,
+    choice,
+    page_of,
+    write_page,
+)
 from itemwise.cli.command_table import resumable
 from itemwise.cli.console import Console
 from itemwise.errors import InputError

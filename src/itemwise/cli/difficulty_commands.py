@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.command_files import FIGURE, TABLE, check_targets, write_table
-from itemwise.cli.command_options import Jobs, Json, Quiet, RandomState, choice, choices
+from itemwise.cli.command_arguments import (
+    FIGURE,
+    TABLE,
+    Jobs,
+    Json,
+    Quiet,
+    RandomState,
+    check_targets,
+    choice,
+    choices,
+    write_table,
+)
 from itemwise.cli.console import Console
 from itemwise.errors import InputError
 from itemwise.learning.regressor_presets import PRESETS

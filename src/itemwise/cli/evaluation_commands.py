@@ -8,22 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from itemwise.adaptive import SELECTORS
-from itemwise.cli.command_files import (
+from itemwise.cli.command_arguments import (
     BANK,
     FIGURE,
     NOT_CONVERGED,
     TABLE,
-    bank_or_responses,
-    check_facts,
-    check_targets,
-    finish,
-    read_bank,
-    read_grouped,
-    report_folder,
-    with_facts,
-    write_table,
-)
-from itemwise.cli.command_options import (
     Bank,
     By,
     ByPrefix,
@@ -35,7 +24,16 @@ from itemwise.cli.command_options import (
     Quiet,
     RandomState,
     Scores,
+    bank_or_responses,
+    check_facts,
+    check_targets,
     choice,
+    finish,
+    read_bank,
+    read_grouped,
+    report_folder,
+    with_facts,
+    write_table,
 )
 from itemwise.cli.console import Console
 from itemwise.errors import InputError

@@ -20,8 +20,17 @@ from itemwise.cli.capability_commands import (
     file_of,
     read_cases,
 )
-from itemwise.cli.command_files import FIGURE, NOT_CONVERGED, TABLE, check_targets, write_table
-from itemwise.cli.command_options import Json, Quiet, RandomState, choice
+from itemwise.cli.command_arguments import (
+    FIGURE,
+    NOT_CONVERGED,
+    TABLE,
+    Json,
+    Quiet,
+    RandomState,
+    check_targets,
+    choice,
+    write_table,
+)
 from itemwise.cli.console import Console
 from itemwise.errors import InputError
 

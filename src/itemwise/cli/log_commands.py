@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from itemwise.cli.command_files import RESPONSES, TABLE, check_targets, write_table
-from itemwise.cli.command_options import Json, Quiet, choice
+from itemwise.cli.command_arguments import (
+    RESPONSES,
+    TABLE,
+    Json,
+    Quiet,
+    check_targets,
+    choice,
+    write_table,
+)
 from itemwise.cli.console import Console
 
 if TYPE_CHECKING:

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
-from itemwise.cli.command_files import (
+from itemwise.cli.command_arguments import (
     NOT_CONVERGED,
+    Json,
+    Layout,
+    Quiet,
+    RandomState,
     check_sources,
+    choice,
     page_of,
     report_folder,
     write_page,
 )
-from itemwise.cli.command_options import Json, Layout, Quiet, RandomState, choice
 from itemwise.cli.console import Console
 from itemwise.datasets.aslib_description import Better as BetterName
 from itemwise.errors import InputError

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.command_files import NOT_CONVERGED, check_targets
-from itemwise.cli.command_options import Json, Kind, Layout, ModelOrAuto, Quiet
+from itemwise.cli.command_arguments import (
+    NOT_CONVERGED,
+    Json,
+    Kind,
+    Layout,
+    ModelOrAuto,
+    Quiet,
+    check_targets,
+)
 from itemwise.cli.console import Console, typed
 from itemwise.models import AUTO
 

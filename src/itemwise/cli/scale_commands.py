@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.command_files import (
+from itemwise.cli.command_arguments import (
     BANK,
     NOT_CONVERGED,
     RESPONSES,
     TABLE,
-    check_sources,
-    check_targets,
-    read_bank,
-    write_page,
-    write_table,
-)
-from itemwise.cli.command_options import (
     Bank,
     Jobs,
     Json,
@@ -29,7 +22,12 @@ from itemwise.cli.command_options import (
     Priors,
     Quiet,
     Scores,
+    check_sources,
+    check_targets,
     choice,
+    read_bank,
+    write_page,
+    write_table,
 )
 from itemwise.cli.console import Console
 from itemwise.estimation import ENGINES

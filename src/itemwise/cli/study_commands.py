@@ -10,15 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from itemwise.cli.command_files import (
-    check_facts,
-    check_sources,
-    finish,
-    read_bank,
-    read_grouped,
-    report_folder,
-)
-from itemwise.cli.command_options import (
+from itemwise.cli.command_arguments import (
     By,
     ByPrefix,
     Items,
@@ -31,7 +23,13 @@ from itemwise.cli.command_options import (
     Quiet,
     RandomState,
     Scores,
+    check_facts,
+    check_sources,
     choice,
+    finish,
+    read_bank,
+    read_grouped,
+    report_folder,
 )
 from itemwise.cli.console import Console
 from itemwise.errors import InputError

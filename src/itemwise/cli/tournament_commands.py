@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from itemwise.cli.command_files import FIGURE, TABLE, check_targets, write_table
-from itemwise.cli.command_options import Json, Layout, Quiet, Scores
+from itemwise.cli.command_arguments import (
+    FIGURE,
+    TABLE,
+    Json,
+    Layout,
+    Quiet,
+    Scores,
+    check_targets,
+    write_table,
+)
 from itemwise.cli.console import Console
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
