@@ -11,8 +11,8 @@ from scipy.stats import false_discovery_control, kstest
 import itemwise
 from itemwise import Responses, calibrate, simulate
 from itemwise.calibration import known_items
+from itemwise.diagnostics.diagnosis import Material
 from itemwise.diagnostics.item_fit import Group, item_fit, joined, joint_with_score
-from itemwise.diagnostics.residuals import Material
 from itemwise.errors import InputError
 from itemwise.models import TwoPL
 from itemwise.numerics.multiplicity import benjamini_hochberg

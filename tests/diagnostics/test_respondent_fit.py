@@ -7,7 +7,7 @@ from scipy.stats import kstest, norm
 
 import itemwise
 from itemwise import calibrate, simulate
-from itemwise.diagnostics.residuals import Material
+from itemwise.diagnostics.diagnosis import Material
 from itemwise.diagnostics.respondent_fit import respondent_fit
 from itemwise.errors import InputError
 from itemwise.models import TwoPL

@@ -1,17 +1,24 @@
-"""A diagnosis, and what it is made of: a calibration, its responses, its usable items."""
+"""What diagnoses are made of: a calibration, its responses, and how far they lie from the model.
+
+Infit and outfit: Wright and Masters (1982), with the cube-root standardisation of Wilson and
+Hilferty (1931). The standardised log-likelihood: Drasgow, Levine and Williams (1985).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from math import sqrt
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation.fits import ALL_RIGHT, ALL_WRONG
-from itemwise.models import MeasurementModel
-from itemwise.numerics.arrays import Floats
+from itemwise.models.categorical import Categorical
+from itemwise.models.measurement import MeasurementModel
+from itemwise.numerics.arrays import Floats, row_blocks, workers
 from itemwise.numerics.quadrature import Nodes
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
@@ -20,6 +27,15 @@ from itemwise.scoring.posterior import plan_nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+CELLS_AT_A_TIME = 1 << 18
+TERMS = 8
+# Outfit divides by the variance. Where a response is all but certain, one surprise would weigh
+# more than all the rest, so that no variance of a category counts for less than this.
+LEAST_VARIANCE = sqrt(1e-5)
+NORMAL_KURTOSIS = 3.0  # for models whose fourth moment is not known
+LOWEST_LOG = -700.0  # of a probability; the square of less could overflow
+LEAST_SPREAD = 1e-12  # of a log-likelihood; where nothing could surprise, nothing is said
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,3 +100,165 @@ def upright_items(calibration: Calibration) -> NDArray[np.bool_]:
     """All items but those that better respondents miss more often than worse ones."""
     slope = calibration.model.parameters(calibration.coords)["discrimination"]
     return (slope >= 0) | ~informative(calibration)
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Responses in the order of the items, where their respondents stand, and how many each is."""
+
+    model: MeasurementModel
+    coords: Floats
+    cells: np.ndarray  # categories from 0 with -1, or scores with NaN, where never asked
+    ability: Floats  # (n_rows,)
+    weights: Floats  # (n_rows,)
+
+    @property
+    def blocks(self) -> list[slice]:
+        """Rows that are worked on together, so that memory stays bounded."""
+        width = self.coords.shape[0] * max(2, getattr(self.model, "n_categories", 2))
+        return row_blocks(len(self.cells), max(1, CELLS_AT_A_TIME // width))
+
+    def by_item(self) -> Fit:
+        """The fit of each item, over all respondents who were asked it."""
+        weights = self.weights
+
+        def work(rows: slice) -> Floats:
+            return np.asarray(np.einsum("tri,r->ti", self._terms(rows), weights[rows]))
+
+        return Fit(np.sum(self._over_blocks(work), axis=0))
+
+    def by_respondent(self) -> Fit:
+        """The fit of each respondent, over all items it was asked."""
+        return Fit(np.concatenate(self._over_blocks(lambda rows: self._terms(rows).sum(2)), axis=1))
+
+    def _over_blocks(self, work: Callable[[slice], Floats]) -> list[Floats]:
+        with workers() as run:
+            return list(run(work, self.blocks))
+
+    def _terms(self, rows: slice) -> Floats:
+        """What the sums of `Fit` are made of, (8, n_rows, n_items); 0 where never asked."""
+        cells, ability = self.cells[rows], self.ability[rows]
+        asked = observed(cells)
+        moments = _of_categories if isinstance(self.model, Categorical) else _of_scores
+        found = moments(self.model, self.coords, cells, asked, ability)
+        squared, variance, fourth, surprise, spread = found
+        terms = np.empty((TERMS, *cells.shape))
+        terms[0] = 1.0
+        terms[1] = squared
+        terms[2] = variance
+        terms[3] = squared / variance
+        terms[4] = fourth / variance**2
+        terms[5] = fourth - variance**2
+        terms[6] = surprise
+        terms[7] = spread
+        terms[:, ~asked] = 0.0
+        return terms
+
+
+def observed(cells: np.ndarray) -> np.ndarray:
+    """Where an item was asked."""
+    asked: np.ndarray = ~np.isnan(cells) if cells.dtype.kind == "f" else cells >= 0
+    return asked
+
+
+Moments = tuple[Floats, Floats, Floats, Floats, Floats]
+
+
+def _of_categories(
+    model: Any, coords: Floats, cells: np.ndarray, asked: np.ndarray, ability: Floats
+) -> Moments:
+    """Squared residual, variance, fourth moment, surprise and its variance, (n_rows, n_items)."""
+    log_prob = np.moveaxis(model.log_prob(coords, ability), 2, 1)  # categories, rows, items
+    log_prob = np.maximum(log_prob, LOWEST_LOG)
+    prob = np.exp(log_prob)
+    codes = np.where(asked, cells, 0).astype(np.intp)
+    mean: Floats = np.tensordot(np.arange(float(len(prob))), prob, 1)
+    variance, fourth = np.zeros_like(mean), np.zeros_like(mean)
+    for grade, chance in enumerate(prob):
+        away = (grade - mean) ** 2
+        variance += chance * away
+        fourth += chance * away**2
+    typical = (prob * log_prob).sum(axis=0)
+    spread = (prob * (log_prob - typical) ** 2).sum(axis=0)
+    found = np.take_along_axis(log_prob, codes[None], 0)[0]
+    squared: Floats = (codes - mean) ** 2
+    return squared, np.maximum(variance, LEAST_VARIANCE), fourth, found - typical, spread
+
+
+def _of_scores(
+    model: MeasurementModel, coords: Floats, cells: np.ndarray, asked: np.ndarray, ability: Floats
+) -> Moments:
+    """The same for scores on a scale, whose log-likelihood is taken as that of a normal one."""
+    mean = np.asarray(model.expected(coords, ability)).T
+    tiny = np.finfo(float).tiny
+    variance = np.maximum(np.asarray(model.variance(coords, ability)).T, tiny)
+    squared = (np.where(asked, cells, mean) - mean) ** 2
+    surprise = 0.5 * (1 - squared / variance)
+    spread = np.full_like(mean, (NORMAL_KURTOSIS - 1) / 4)
+    return squared, variance, NORMAL_KURTOSIS * variance**2, surprise, spread
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Sums over responses, and the figures that they give; NaN where nothing was asked."""
+
+    sums: Floats  # (8, n)
+
+    @property
+    def n(self) -> Floats:
+        """How many responses there are."""
+        counts: Floats = self.sums[0]
+        return counts
+
+    @property
+    def infit(self) -> Floats:
+        """Squared residuals over their variances: 1 where responses vary as they should."""
+        return ratio(self.sums[1], self.sums[2])
+
+    @property
+    def outfit(self) -> Floats:
+        """The mean of squared standardised residuals: surprises far from the difficulty count."""
+        return ratio(self.sums[3], self.n)
+
+    @property
+    def infit_z(self) -> Floats:
+        """Infit as a standard normal deviate, about."""
+        return _cube_root(self.infit, ratio(self.sums[5], self.sums[2] ** 2))
+
+    @property
+    def outfit_z(self) -> Floats:
+        """Outfit as a standard normal deviate, about."""
+        return _cube_root(self.outfit, ratio(self.sums[4], self.n**2) - ratio(1.0, self.n))
+
+    @property
+    def zh(self) -> Floats:
+        """The standardised log-likelihood; far below 0 where responses are unlikely."""
+        spread = np.where(self.sums[7] > LEAST_SPREAD, self.sums[7], 0.0)
+        return ratio(self.sums[6], np.sqrt(spread))
+
+
+def ratio(above: Floats | float, below: Floats) -> Floats:
+    """Above over below; NaN where below is nothing."""
+    result: Floats = above / np.where(below > 0, below, np.nan)
+    return result
+
+
+def _cube_root(mean_square: Floats, variance: Floats) -> Floats:
+    """Wilson and Hilferty's transformation of a mean square to a standard normal."""
+    sd = np.sqrt(np.where(variance > 0, variance, np.nan))
+    z: Floats = (np.cbrt(mean_square) - 1) * (3 / sd) + sd / 3
+    return z
+
+
+def material_of(
+    calibration: Calibration, responses: Table | None, asker: str, method: str = "eap"
+) -> tuple[Material, Responses, Floats, np.ndarray]:
+    """What fit is judged on; the responses, and standard error and bound of each ability."""
+    table, weights = own_or_given(calibration, responses, asker)
+    scored = calibration.score(table, method)
+    categorical = isinstance(calibration.model, Categorical)
+    cells = calibration.cells(table) if categorical else calibration.placed(table)
+    material = Material(
+        calibration.model, calibration.coords, cells, scored["ability"].to_numpy(), weights
+    )
+    return material, table, scored["se"].to_numpy(), scored["at_bound"].to_numpy()

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.diagnosis import Diagnosis, population_nodes
-from itemwise.diagnostics.residuals import material_of, observed
+from itemwise.diagnostics.diagnosis import Diagnosis, material_of, observed, population_nodes
 from itemwise.models.categorical import Categorical
 from itemwise.numerics.arrays import Floats, workers
 from itemwise.numerics.multiplicity import benjamini_hochberg

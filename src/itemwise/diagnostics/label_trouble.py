@@ -27,8 +27,8 @@ from itemwise.diagnostics.diagnosis import (
     checked_calibration,
     own_or_given,
     population_nodes,
+    ratio,
 )
-from itemwise.diagnostics.residuals import ratio
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import OnePL

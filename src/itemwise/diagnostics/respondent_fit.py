@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.diagnosis import Diagnosis
-from itemwise.diagnostics.residuals import Fit, material_of
+from itemwise.diagnostics.diagnosis import Diagnosis, Fit, material_of
 from itemwise.numerics.arrays import Floats
 from itemwise.words import counted, said_p
 
