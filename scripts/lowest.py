@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-# Younger ones warn of what the lowest typer, matplotlib and scikit-learn call.
-COMPANIONS = ["click<8.3", "pyparsing<3.3", "pytest<9"]
+# Younger ones warn of what the lowest typer and matplotlib call.
+COMPANIONS = ["click<8.3", "pyparsing<3.3"]
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 WIDER = [name for name in MODELS if name not in BINARY]
 PARAMETERS = ["discrimination", "difficulty", "guessing", "slip"]
 ERRORS = [f"{name}_se" for name in PARAMETERS]
+METHODS = ["eap", "map", "ml", "wle"]
 RANDOM = np.random.default_rng(0)
 ORDINARY = (RANDOM.random((40, 6)) < RANDOM.random(6)).astype(float)
 
@@ -70,32 +71,44 @@ def calibrated():
     return get
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_parameters_and_their_errors_are_finite(calibrated, binary_name, table):
-    cal = calibrated(table, binary_name)
-    assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
-    assert not np.isinf(cal.items[ERRORS]).any(axis=None)
-    assert np.isfinite(cal.log_likelihood)
+@pytest.fixture
+def each_table(calibrated, binary_name, subtests):
+    """Run a check on the fit of every table, so that one that fails does not hide the others."""
+
+    def run(check):
+        for table in TABLES:
+            with subtests.test(table):
+                check(calibrated(table, binary_name))
+
+    return run
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_a_fit_converges_or_says_that_it_did_not(calibrated, binary_name, table):
-    cal = calibrated(table, binary_name)
-    assert cal.converged or any("Not converged" in note for note in cal.notes)
+def test_parameters_and_their_errors_are_finite(each_table):
+    @each_table
+    def check(cal):
+        assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
+        assert not np.isinf(cal.items[ERRORS]).any(axis=None)
+        assert np.isfinite(cal.log_likelihood)
 
 
-@pytest.mark.parametrize("method", ["eap", "map", "ml", "wle"])
-@pytest.mark.parametrize("table", TABLES)
-def test_abilities_are_finite(calibrated, binary_name, table, method):
-    scored = calibrated(table, binary_name).abilities(method)
-    assert np.isfinite(scored[["ability", "se"]]).all(axis=None)
+def test_a_fit_converges_or_says_that_it_did_not(each_table):
+    @each_table
+    def check(cal):
+        assert cal.converged or any("Not converged" in note for note in cal.notes)
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_the_prior_keeps_items_within_reach(calibrated, binary_name, table):
-    coords = calibrated(table, binary_name).coords
-    assert np.abs(coords[:, 0]).max() <= 20
-    assert np.abs(coords[:, 1]).max() <= 25  # five deviations of the intercept's prior
+@pytest.mark.parametrize("method", METHODS)
+def test_abilities_are_finite(each_table, method):
+    @each_table
+    def check(cal):
+        assert np.isfinite(cal.abilities(method)[["ability", "se"]]).all(axis=None)
+
+
+def test_the_prior_keeps_items_within_reach(each_table):
+    @each_table
+    def check(cal):
+        assert np.abs(cal.coords[:, 0]).max() <= 20
+        assert np.abs(cal.coords[:, 1]).max() <= 25  # five sd of the intercept's prior
 
 
 @pytest.mark.parametrize(
@@ -343,24 +356,33 @@ def assert_finite(cal):
     assert np.isfinite(cal.log_likelihood)
 
 
-@pytest.mark.parametrize("model", WIDER)
-@pytest.mark.parametrize("table", NAMES)
-def test_grades_and_scores_have_finite_parameters_and_errors(widely, model, table):
-    assert_finite(widely(table, model))
+@pytest.fixture(params=WIDER)
+def each_wider_table(request, widely, subtests):
+    """The same for grades and scores."""
+
+    def run(check):
+        for table in NAMES:
+            with subtests.test(table):
+                check(widely(table, request.param))
+
+    return run
 
 
-@pytest.mark.parametrize("model", WIDER)
-@pytest.mark.parametrize("table", NAMES)
-def test_a_fit_of_grades_or_scores_converges_or_says_that_it_did_not(widely, model, table):
-    cal = widely(table, model)
-    assert cal.converged != any("Not converged" in note for note in cal.notes)
+def test_grades_and_scores_have_finite_parameters_and_errors(each_wider_table):
+    each_wider_table(assert_finite)
 
 
-@pytest.mark.parametrize("model", WIDER)
-@pytest.mark.parametrize("table", NAMES)
-@pytest.mark.parametrize("method", ["eap", "map", "ml", "wle"])
-def test_abilities_from_grades_and_scores_are_finite(widely, model, table, method):
-    assert np.isfinite(widely(table, model).abilities(method)[["ability", "se"]]).all(axis=None)
+def test_a_fit_of_grades_or_scores_converges_or_says_that_it_did_not(each_wider_table):
+    @each_wider_table
+    def check(cal):
+        assert cal.converged != any("Not converged" in note for note in cal.notes)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_abilities_from_grades_and_scores_are_finite(each_wider_table, method):
+    @each_wider_table
+    def check(cal):
+        assert np.isfinite(cal.abilities(method)[["ability", "se"]]).all(axis=None)
 
 
 @pytest.mark.parametrize("model", WIDER)

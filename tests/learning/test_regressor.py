@@ -9,7 +9,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from itemwise import DifficultyRegressor
 from itemwise.errors import InputError
@@ -50,15 +50,15 @@ SMALL = [
 ]
 
 
-@parametrize_with_checks([StepwiseRegressor(), StepwiseRegressor("bic"), *SMALL])
-def test_the_contract_of_scikit_learn_is_kept(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("estimator", [StepwiseRegressor(), StepwiseRegressor("bic"), *SMALL])
+def test_the_contract_of_scikit_learn_is_kept(estimator):
+    check_estimator(estimator, on_skip=None)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([DifficultyRegressor(name) for name in ("elastic-net", "gbm", "rf")])
-def test_it_is_kept_by_presets_that_take_longer(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("name", ["elastic-net", "gbm", "rf"])
+def test_it_is_kept_by_presets_that_take_longer(name):
+    check_estimator(DifficultyRegressor(name), on_skip=None)
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from itemwise import AlgorithmSelector
 from itemwise.errors import InputError
@@ -41,16 +41,12 @@ class OfThree(AlgorithmSelector):
         return super().fit(X, np.column_stack([y, np.sin(3 * y), np.cos(y)]))
 
 
-@parametrize_with_checks(
-    [
-        AlgorithmSelector(),
-        OfThree(regressor=TREE),
-        OfThree("performance", regressor=TREE),
-    ]
+@pytest.mark.parametrize(
+    "estimator",
+    [AlgorithmSelector(), OfThree(regressor=TREE), OfThree("performance", regressor=TREE)],
 )
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_the_contract_of_scikit_learn_is_kept(estimator, check):
-    check(estimator)
+def test_the_contract_of_scikit_learn_is_kept(estimator):
+    check_estimator(estimator, on_skip=None)
 
 
 @pytest.mark.parametrize("kind", ["difficulty", "performance"])
