@@ -14,11 +14,10 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Bools, Floats
-from itemwise.numerics.quadrature import Nodes, plan
 from itemwise.responses import Responses
 from itemwise.scoring import Population
 from itemwise.scoring.abilities import FARTHEST
-from itemwise.scoring.posterior import PROBES
+from itemwise.scoring.posterior import PROBES, Nodes, plan
 
 Ints = NDArray[np.int64]
 PLACES = 100  # per population standard deviation; closer abilities share one ranking of items

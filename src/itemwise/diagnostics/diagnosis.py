@@ -19,11 +19,10 @@ from itemwise.estimation.fits import ALL_RIGHT, ALL_WRONG
 from itemwise.models.categorical import Categorical
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats, row_blocks, workers
-from itemwise.numerics.quadrature import Nodes
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
 from itemwise.scoring import Population
-from itemwise.scoring.posterior import plan_nodes
+from itemwise.scoring.posterior import Nodes, plan_nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

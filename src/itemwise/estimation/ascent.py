@@ -34,10 +34,9 @@ from itemwise.estimation.observed_information import WholeInformation
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Run, array_namespace, as_numpy, by_items, like
 from itemwise.numerics.newton import Anderson, safe_information
-from itemwise.numerics.quadrature import Nodes
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded
-from itemwise.scoring.posterior import STANDARD, Population, plan_nodes
+from itemwise.scoring.posterior import STANDARD, Nodes, Population, plan_nodes
 
 EDGE_MASS = 1e-6  # posterior mass at an end node that calls for a wider range
 WIDENING = 1.5

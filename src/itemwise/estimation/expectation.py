@@ -27,11 +27,11 @@ from itemwise.numerics.arrays import (
     histogram,
     like,
 )
-from itemwise.numerics.quadrature import Nodes
 from itemwise.numerics.special import log_fall, sigmoid_pair
 from itemwise.responses.encoding import Encoded
 from itemwise.scoring.posterior import (
     STANDARD,
+    Nodes,
     NormalPopulation,
     Population,
     Posterior,

@@ -37,9 +37,8 @@ from itemwise.numerics.arrays import (
     workers,
 )
 from itemwise.numerics.newton import positive_inverse, symmetric
-from itemwise.numerics.quadrature import Nodes
 from itemwise.responses.encoding import Block, Encoded
-from itemwise.scoring.posterior import STANDARD, Population, Posterior
+from itemwise.scoring.posterior import STANDARD, Nodes, Population, Posterior
 
 MOST_EXACT = 150  # coordinates of all items together, up to which the whole matrix is inverted
 MOST_BY_MOMENTS = 600  # the same, where moments are all that is needed

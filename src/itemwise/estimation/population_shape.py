@@ -14,8 +14,7 @@ import numpy as np
 from itemwise.estimation.fits import Expectation
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.newton import Anderson
-from itemwise.numerics.quadrature import Nodes
-from itemwise.scoring.posterior import HistogramPopulation, Population
+from itemwise.scoring.posterior import HistogramPopulation, Nodes, Population
 
 POINTS = 49
 REACH = 6.0
