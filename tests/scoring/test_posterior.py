@@ -1,4 +1,4 @@
-"""Nodes against exact integrals; populations, normal and free, against differences and integrals."""
+"""Nodes against exact integrals; populations against differences and integrals."""
 
 import numpy as np
 import pytest
