@@ -40,7 +40,7 @@ CASES = 30  # resamples that are enough for a tour
 
 @dataclass(frozen=True, eq=False)
 class Stop:
-    """A data set of the demonstration, and what its decoding says of the test instances."""
+    """A data set of the demonstration, and what its decoding says about the test instances."""
 
     dataset: Dataset
     calibration: Calibration
@@ -56,7 +56,7 @@ class Stop:
 
     @cached_property
     def split(self) -> Any:
-        """Training and test part, as the pool had them."""
+        """Training and test part, as the pool saw them."""
         return split_dataset(self.dataset, random_state=self.random_state)
 
     @cached_property
@@ -78,14 +78,14 @@ class Stop:
         return {name: one.fit(self.split.X_train, self.split.y_train) for name, one in made.items()}
 
     def confusion(self) -> Result:
-        """The confusion matrix opened."""
+        """The items behind the confusion matrix."""
         said = {name: self.fitted[name].predict(self.split.X_test) for name in COMPARED}
         return enrich_confusion(
             self.calibration, self.split.y_test, said, n_resamples=CASES, random_state=0
         )
 
     def algorithms(self) -> Result:
-        """Classifiers as algorithms, instances as problems, by the chance given to the truth."""
+        """Classifiers as algorithms on instances, by the probability of the true class."""
         import pandas as pd
 
         rows = np.arange(len(self.split.y_test))
@@ -131,7 +131,7 @@ class Tour(NamedTuple):
 
     @property
     def brief(self) -> bool:
-        """A page shows one figure of each: the page of a study shows all of them."""
+        """A page shows one figure of each study; the page of a single study shows all."""
         return True
 
 
@@ -186,8 +186,8 @@ class Demonstration:
         """How many of the changed labels were found."""
         found = self.suspects["changed"]
         return (
-            f"{len(self.changed)} labels of {MISLABELLED} were changed on purpose: {found.sum()} "
-            f"of them are among its {len(found)} suspects."
+            f"{len(self.changed)} labels of {MISLABELLED} were changed on purpose; its "
+            f"{len(found)} suspects include {found.sum()} of them."
         )
 
 

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, say what they are, and explain why they cannot be read.
+"""Files: written as a whole or not at all, stating what they hold; errors explain themselves.
 
 Every file is treated as hostile: it is bounded before it is read, and nothing in it is executed.
 """
@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NoReturn
 from itemwise.errors import FileError, InputError, ItemwiseError
 
 JSON_MAX_BYTES = 1024**3
-# What putting together the parts of a document raises that was cut or edited.
+# Errors raised by the parts of a document that was cut short or edited.
 DAMAGED = (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError)
 GIT_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
@@ -50,10 +50,10 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
 
 
 def check_writable(path: PathLike) -> None:
-    """Refuse a path that could not be written, before the work for it: what fails now, fails then.
+    """Refuse a path that cannot be written, before the work for it.
 
-    A file beside it is made and removed, since permissions alone do not tell (read-only or virtual
-    file systems).
+    A file beside it is made and removed, since permissions alone do not say so (read-only or
+    virtual file systems).
     """
     target = _writable(path)
     beside = target.with_name(f".itemwise-{secrets.token_hex(6)}.part")
@@ -71,9 +71,9 @@ def write_bytes(path: PathLike, content: bytes) -> None:
 
 
 def file_name_of(text: str) -> str:
-    """Return a short name that every file system takes, unique to the text."""
+    """Return a short name that every file system accepts, unique to the text."""
     slug = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:40]
-    plain = slug == text == text.lower()  # some file systems do not tell A from a
+    plain = slug == text == text.lower()  # some file systems do not distinguish A from a
     return slug if plain else f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
@@ -96,7 +96,7 @@ def make_folder(path: PathLike) -> Path:
 def write_json(path: PathLike, kind: str, version: int, payload: Mapping[str, Any]) -> None:
     """Write `payload` as a document that names its schema, `itemwise/<kind>`, and version.
 
-    JSON knows no NaN or infinity: say None where a number is missing.
+    JSON has no NaN or infinity: use None where a number is missing.
     """
     reserved = {"schema", "version"} & payload.keys()
     if reserved:
@@ -124,7 +124,7 @@ def read_json(
 
 
 def checked_document(path: PathLike, content: bytes, kind: str, version: int) -> dict[str, Any]:
-    """Parse a document, wherever it stood, and refuse another kind or a newer version."""
+    """Parse the content of a document, and refuse another kind or a newer version."""
     document = parsed_json(path, content)
     found = kind_of(document)
     if found is None:
@@ -175,9 +175,9 @@ def require_keys(path: PathLike, document: Mapping[str, Any], keys: Iterable[str
 
 
 def written_number(value: Any, name: str, low: float = -math.inf, high: float = math.inf) -> float:
-    """A number as a document holds it, inside its bounds; true and false are none."""
+    """A number as a document holds it, inside its bounds; true and false are refused."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise InputError(f"{name} is {value!r:.40}, not a number that can be there.")
+        raise InputError(f"{name} is {value!r:.40}, not a number in the allowed range.")
     return float(value)
 
 
@@ -239,7 +239,7 @@ def readable_file(path: PathLike, max_bytes: int) -> Path:
 
 
 def check_present(path: PathLike) -> None:
-    """Refuse a path at which nothing lies, saying why."""
+    """Refuse a path where there is no file, saying why."""
     try:
         Path(path).stat()
     except (OSError, ValueError) as error:
@@ -281,7 +281,7 @@ def _writable(path: PathLike) -> Path:
 
 
 def _fill(path: Path, write: Callable[[BinaryIO], None]) -> None:
-    # Opened by hand, so that the umask decides the permissions; tempfile would take all but 0600.
+    # Opened by hand, so that the umask decides the permissions; tempfile would always use 0600.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags, 0o666), "w+b") as file:
         write(file)

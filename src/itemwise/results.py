@@ -37,7 +37,7 @@ Kept = TypeVar("Kept")
 
 
 class Result(ABC):
-    """Base class of everything that is found.
+    """Base class of all results.
 
     A result is a frozen dataclass with a named attribute for everything it computed; the first
     line of its docstring is its title. It says what its frame and its plot are, what they mean,
@@ -52,7 +52,7 @@ class Result(ABC):
 
         @property
         def notes(self) -> tuple[str, ...]:
-            """What a reader should know beside the table."""
+            """What a reader should know besides the table."""
 
     else:
         notes = ()
@@ -180,7 +180,7 @@ def stacked(column: str, frames: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
 
 
 def fields_of(result: Any) -> tuple[Field[Any], ...]:
-    """Return the dataclass fields of a result; none where it is no dataclass."""
+    """Return the dataclass fields of a result; none if it is not a dataclass."""
     return fields(result) if is_dataclass(result) else ()
 
 
@@ -190,7 +190,7 @@ def picked(named: Mapping[str, Kept], *names: str) -> dict[str, Kept]:
 
 
 def gathered(works: Mapping[str, Callable[[], Found]]) -> tuple[dict[str, Found], dict[str, str]]:
-    """All results that can be had, by name, and why the others cannot."""
+    """Results by name, and the reasons why others are missing."""
     found: dict[str, Found] = {}
     missing: dict[str, str] = {}
     for name, work in works.items():
@@ -297,7 +297,7 @@ def _json(result: Result) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON can hold. It knows no infinity, so that one is written as text."""
+    """A value that JSON can hold. JSON has no infinity, so it is written as text."""
     import pandas as pd
 
     if isinstance(value, list | tuple | dict):

@@ -22,7 +22,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def said_p(p: float) -> str:
-    """A p-value; how far below a thousandth it lies tells nobody anything."""
+    """A p-value in a sentence; below 0.001 it is not given exactly."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 

@@ -169,7 +169,7 @@ def test_tests_that_cannot_work_are_refused_before_they_start(ladder):
         AdaptiveTest(ladder, selector="best")
     with pytest.raises(InputError, match="call it: Randomesque"):
         AdaptiveTest(ladder, selector=Randomesque)
-    with pytest.raises(InputError, match="belong to no group"):
+    with pytest.raises(InputError, match="in no group that has a share"):
         AdaptiveTest(ladder, selector=ContentBalance({}, {"a": 1.0}))
     responses, truth = simulate("graded", 1, 4, random_state=0)
     graded = known_items(truth.model, truth.model.from_parameters(truth.items), responses.items)

@@ -151,7 +151,7 @@ def test_settings_that_make_no_sense_are_refused(make):
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: StepRule(noise=-1), "noise is -1; give a number from 0."),
+        (lambda: StepRule(noise=-1), "noise is -1; give a number of at least 0."),
         (lambda: DifficultyPercentile(-1), "percent is -1; give a number from 0 to 100."),
         (lambda: StandardError(0), "max_se is 0; give a number above 0."),
         (lambda: Reliability(1.0), "reliability is 1.0; give a number between 0 and 1."),

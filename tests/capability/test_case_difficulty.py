@@ -148,7 +148,7 @@ def test_texts_and_numbers_make_one_scale():
 @pytest.mark.parametrize(
     ("X", "y", "why"),
     [
-        (np.ones((9, 2)), np.arange(9) % 2, "no case from another"),
+        (np.ones((9, 2)), np.arange(9) % 2, "No feature distinguishes cases"),
         (np.eye(9), np.zeros(9), "one class"),
         (np.eye(3), [0, 1, 0], "fewer than the 4 levels"),
         (pd.DataFrame({"x": [f"text {k}" for k in range(60)]}), np.arange(60) % 2, "free text"),
@@ -173,6 +173,6 @@ def test_a_feature_that_is_constant_under_the_coding_is_left_out_and_said(two_cl
     coding = Coding.of({"a": Grades((0.0,)), "b": Grades((99.0,)), "c": Grades((0.0,))})
     scale = CaseDifficulty(coding).fit(X, y)
     assert scale.coding_.names == ("a", "c")
-    assert "1 item (b) constant" in scale.notes_[0]
+    assert "(constant over the training cases): 1 item (b)" in scale.notes_[0]
     with pytest.raises(InputError, match="constant"):
         CaseDifficulty(Coding.of({"a": Grades((99.0,))})).fit(X, y)

@@ -175,5 +175,5 @@ def test_the_sentence_names_classes_as_people_write_them():
     made = CapabilityGate(GaussianNB(), target_accuracy=0.95).fit(X, codes)
     hard = X[(made.decide(X)["decision"] == "person").to_numpy()].head(20)
     said = [made.explain(hard.iloc[[k]]).meaning for k in range(len(hard))]
-    assert any("but for " in one for one in said)
+    assert any("but predict " in one for one in said)
     assert not any("np." in one for one in said)

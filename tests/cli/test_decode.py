@@ -113,4 +113,4 @@ def test_ctrl_c_says_that_nothing_is_lost(run, monkeypatch):
     monkeypatch.setattr(itemwise.studies, "decode_benchmark", interrupted)
     done = run("decode", "sklearn:iris")
     assert done.exit_code == 130
-    assert "the same command goes on from here" in done.stderr
+    assert "the same command resumes from here" in done.stderr

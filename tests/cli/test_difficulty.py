@@ -56,7 +56,7 @@ def test_items_that_are_equally_hard_have_no_figures(run, features, tmp_path):
     pd.read_csv(features).assign(hard=0.1).to_csv(features, index=False)
     done = fit(run, features)
     assert done.exit_code == 0, done.output
-    assert "All items are equally hard (0.1), so that is what is predicted" in done.output
+    assert "All items are equally hard (0.1), so that difficulty is predicted" in done.output
     words = ("--difficulty", "hard", *OTHERS, "-r", "stepwise", "--n-resamples", 1)
     judged = run("difficulty", "evaluate", features, *words, "--out", "table.csv")
     assert judged.exit_code == 0, judged.output
@@ -91,7 +91,7 @@ def test_regressors_are_evaluated(run, features, tmp_path):
     [
         (["fit", "features.csv", "--difficulty", "ease", "-o", "m.skops"], 3, "no column 'ease'"),
         (["fit", "features.csv", "--difficulty", "item", "-o", "m.skops"], 3, "no column 'item'"),
-        (["fit", "features.csv", "--difficulty", "colour", "-o", "m.skops"], 3, "but no number"),
+        (["fit", "features.csv", "--difficulty", "colour", "-o", "m.skops"], 3, "not a number"),
         (["fit", "features.csv", "--difficulty", "hard", "-o", "m.json"], 3, "must end in .skops"),
         (["fit", "features.csv", "--difficulty", "hard"], 2, "--out"),
         (["evaluate", "absent.csv", "--difficulty", "hard", "-r", "forest"], 2, "not one of"),

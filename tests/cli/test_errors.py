@@ -133,7 +133,7 @@ def test_ctrl_c_says_whether_the_same_command_goes_on(run, scores, monkeypatch, 
     assert done.exit_code == 130
     assert done.stdout == ""
     assert done.stderr.endswith("Interrupted.\n")
-    assert ("the same command goes on from here" in done.stderr) == kept
+    assert ("the same command resumes from here" in done.stderr) == kept
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a child")
@@ -148,7 +148,7 @@ def test_ctrl_c_ends_with_130(tmp_path):
     assert process.returncode == 130
     assert b"Traceback" not in said
     assert b"Interrupted." in said
-    assert b"the same command goes on from here" in said
+    assert b"the same command resumes from here" in said
 
 
 def test_the_command_line_starts_without_the_heavy_parts():

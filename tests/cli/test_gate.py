@@ -69,8 +69,8 @@ def test_a_gate_is_learnt_and_decides_new_cases(run, tmp_path):
     done = run(*FIT, "--figure", "risk.png")
     assert done.exit_code == 0, done.output
     assert "logistic-regression learnt from 180 cases" in done.stdout
-    assert "On 60 cases kept apart:" in done.stdout
-    assert "on as many that it is most certain of" in done.stdout
+    assert "On 60 cases held out for this comparison:" in done.stdout
+    assert "on as many cases that it is most certain of" in done.stdout
     assert (tmp_path / "gate.skops").exists()
     assert (tmp_path / "risk.png").stat().st_size > 1000
     done = run("gate", "decide", "gate.json", "new.csv", "--out", "found.csv")
@@ -139,7 +139,7 @@ def test_a_gate_is_judged_by_labelled_cases(run, gate, tmp_path):
 def test_without_cases_apart_nothing_is_claimed_of_new_ones(saved):
     said = (saved / "said.txt").read_text()
     assert "learnt from 240 cases" in said
-    assert "kept apart" not in said
+    assert "held out for this" not in said
 
 
 @pytest.mark.parametrize(

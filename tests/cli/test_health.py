@@ -75,7 +75,7 @@ def test_the_model_of_a_calibration_made_here_may_be_chosen(run, table, tmp_path
 def test_an_unknown_fact_is_refused(run, table):
     done = run("health", table, "--by", "subject")
     assert done.exit_code == 3
-    assert "There is no fact 'subject'" in done.stderr
+    assert "Items have no fact 'subject'" in done.stderr
 
 
 def test_the_folder_of_the_input_is_refused(run, table, tmp_path):

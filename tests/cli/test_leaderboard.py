@@ -62,7 +62,7 @@ def test_json_is_one_document(run, path):
         (("--average", "models"), 2, "not one of items, tasks"),
         (("--out", "board.csv"), 3, "Name a folder"),
         (("--by", "task", "--by-prefix", "/"), 3, "Leave one of them out"),
-        (("--by-prefix", "/"), 3, "in no name of an item; the first is 'item_1'"),
+        (("--by-prefix", "/"), 3, "no item name contains; the first name is 'item_1'"),
         (("--items", "no.csv"), 3, "There is no file 'no.csv'"),
     ],
 )

@@ -25,7 +25,7 @@ def test_an_order_is_read_from_a_file(tmp_path, text, wanted):
         ("name\n", "names no item"),
         ("a,1\nb\n", "lines of 1 to 2 fields"),
         ("a,1,2\n", "lines of 3 to 3 fields"),
-        ("a,hard\n", "'hard', which is no number"),
+        ("a,hard\n", "'hard', which is not a number"),
         ("a,1\na,2\n", "'a' more than once"),
     ],
 )

@@ -129,7 +129,7 @@ def test_too_few_problems_for_folds_are_no_reason_to_say_nothing(run, seconds):
         (["--better", "lower", "--penalty", 9], "give --cutoff"),
         (["--better", "lower", "--cutoff", -1], "--cutoff is -1"),
         (["--grades", 4], "--grades is for --model graded"),
-        (["--preset", "airt", "--model", "graded"], "--preset airt is of the continuous model"),
+        (["--preset", "airt", "--model", "graded"], "--preset airt uses the continuous model"),
         (["--measure", "time"], "--measure is for ASlib scenarios"),
         (["--out", "."], "the folder of the input"),
     ],
@@ -138,7 +138,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(run, words
     done = run("portfolio", "absent.csv", *words)
     assert done.exit_code == 3
     assert told in done.stderr
-    assert "absent.csv'" not in done.stderr.replace("but 'absent.csv' is no folder", "")
+    assert "absent.csv'" not in done.stderr.replace("but 'absent.csv' is not a folder", "")
 
 
 @pytest.mark.parametrize(
@@ -182,5 +182,5 @@ def test_what_a_scenario_contradicts_is_said_in_words_of_the_command_line(run, t
     (tmp_path / "scenario" / "algorithm_runs.arff").write_text(text)
     done = run("portfolio", "scenario", "--cutoff", 5)
     assert done.exit_code == 3
-    assert "--cutoff is for runtimes, but of 'accuracy', higher is better." in done.stderr
+    assert "--cutoff is for runtimes, but for 'accuracy' higher is better." in done.stderr
     assert "better='lower'" not in done.stderr

@@ -203,7 +203,7 @@ def test_a_data_set_says_what_it_is(frame):
 
 
 def test_something_else_is_no_source():
-    with pytest.raises(InputError, match="cannot be made of int"):
+    with pytest.raises(InputError, match="cannot be made from int"):
         load_dataset(61)
     with pytest.raises(InputError, match="load_datasets"):
         load_dataset("openml-suite:99")

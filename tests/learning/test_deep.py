@@ -556,7 +556,7 @@ def test_difficulties_that_are_named_follow_their_names(texts):
     np.testing.assert_array_equal(made.fit(items, named).predict(texts.new), plain)
     assert made.notes_ == []
     some = made.fit(items, named.drop(["text 3", "text 8"]))
-    assert (some.n_items_, some.notes_) == (38, ["2 items without a difficulty left out."])
+    assert (some.n_items_, some.notes_) == (38, ["Left out (no difficulty): 2 items."])
     with pytest.raises(InputError, match="y names the item 'other 0'"):
         made.fit(items, named.set_axis([f"other {k}" for k in range(40)]))
 

@@ -123,9 +123,8 @@ def test_a_constant_target_is_predicted_with_no_doubt(name):
     np.testing.assert_array_equal(made.predict(X), 1.5)
     for bound in made.predict_interval(X):
         np.testing.assert_array_equal(bound, 1.5)
-    assert made.notes_ == [
-        "All items are equally hard (1.5), so that is what is predicted, and no figure judges it."
-    ]
+    said = "All items are equally hard (1.5), so that difficulty is predicted, without a measure"
+    assert made.notes_ == [f"{said} of error."]
     assert np.isnan(list(made.held_out_figures(np.full(30, 1.5)).values())).all()
 
 
@@ -184,7 +183,7 @@ def test_columns_are_known_by_name_in_any_order_and_among_others():
     np.testing.assert_array_equal(made.predict(moved), made.predict(frame))
     np.testing.assert_array_equal(made.predict_interval(moved), made.predict_interval(frame))
     wrong = frame.rename(columns={"length": "Length"})
-    with pytest.raises(InputError, match=r"lack 1 column \(length\).*new are 1 column \(Length\)"):
+    with pytest.raises(InputError, match=r"lack 1 column \(length\).*new: 1 column \(Length\)"):
         made.predict(wrong)
     with pytest.raises(InputError, match="'length' more than once"):
         made.predict(pd.concat([frame, frame["length"]], axis=1))
@@ -292,7 +291,7 @@ def test_rows_without_a_difficulty_are_left_out_and_counted():
     frame = pd.DataFrame(X).add_prefix("x")
     some = pd.Series(y, index=[f"row_{k}" for k in range(len(y))]).drop(["row_1", "row_5"])
     found = DifficultyRegressor("stepwise").fit(frame, some)
-    assert any("2 items without a difficulty left out" in note for note in found.notes_)
+    assert any("Left out (no difficulty): 2 items" in note for note in found.notes_)
 
 
 def test_difficulties_of_other_items_are_refused():

@@ -89,7 +89,7 @@ def test_an_instance_alone_in_its_class_is_never_asked():
     answers = dataset_answers(data, POOL, cv=2)
     assert (answers.predictions[:, 20] == -1).all()
     assert (answers.predictions[:, :20] >= 0).all()
-    assert "Never asked, as the only members of their class: 1 item (row_20)." in answers.notes
+    assert "Never asked (only member of its class): 1 item (row_20)." in answers.notes
     found = dataset_responses(data, POOL, cv=2)
     assert (found.cells[:, 20] == -1).all()
 

@@ -80,7 +80,7 @@ def test_csv_holds_all_rows_with_all_digits(page, calibration):
 
 def test_the_explorer_begins_with_the_strongest_suspect(page, calibration):
     assert page.inner_text(CHOSEN) == iw.label_trouble(calibration).items[0]
-    assert "the label is wrong with probability" in page.inner_text(".badge")
+    assert "the evidence that it is wrong is" in page.inner_text(".badge")
     assert page.locator("#explorer-item .curve.negative").count() == 1
 
 

@@ -227,7 +227,7 @@ def test_instances_are_rows_texts_or_pictures():
     ("given", "words"),
     [
         ([1, 2], "instances is list, but it should be a frame"),
-        ({"else": "text"}, "instances tells of 'else'"),
+        ({"else": "text"}, "instances describes 'else'"),
         ({"row_0": b"<svg onload=alert(1)>"}, "neither PNG, JPEG, GIF nor WebP"),
         ({"row_0": np.zeros(3)}, "A picture has the shape"),
         (pd.DataFrame({"x": [1, 2]}, index=["row_0", "row_0"]), "two rows for the item 'row_0'"),

@@ -57,7 +57,7 @@ class AdaptiveSimulation(Result):
             f"{counted(len(self.items), 'item')} on average; the estimated abilities differ from "
             f"the true ones by {_said(self.rmse, self.rmse_se)} (root mean square), with a bias of "
             f"{_said(self.bias, self.bias_se, '+')}, and the item asked most often was asked of "
-            f"{self.items['exposure'].max():.0%}."
+            f"{self.items['exposure'].max():.0%} of respondents."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -86,7 +86,7 @@ class AdaptiveSimulation(Result):
         return display.plot(**kw)
 
     def _errors(self) -> pd.DataFrame:
-        """Ability less truth, by groups of true ability."""
+        """Ability minus truth, by groups of true ability."""
         truth = self.respondents["truth"].to_numpy()
         edges = truth.mean() + self.population_sd * np.array([-1.0, 1.0])
         low, high = (f"{edge:.2g}" for edge in edges)
@@ -111,7 +111,7 @@ def simulate_adaptive(
     Responses of `abilities` (n,) are simulated from the model of the `calibration`. With a table of
     `responses`, items that a respondent was not asked cannot be chosen; its true ability is then
     the one estimated from all its responses. Respondent k is asked as by `AdaptiveTest.start(k)`,
-    whoever else takes part. All respondents step together, as rows of arrays.
+    regardless of the others. All respondents step together, as rows of arrays.
 
     `initializer`, `selector`, `estimator` and `stopper` are those of `AdaptiveTest`; the same
     `random_state` gives the same tests. The frame has one row per respondent: truth, ability, se,

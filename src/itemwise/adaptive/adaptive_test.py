@@ -174,7 +174,7 @@ class AdaptiveTest:
         return f"The selector {type(self.parts.selector).__name__}"
 
     def advance(self, state: State, items: Ints, values: Floats, statistics: list[Floats]) -> State:
-        """Return the state after each row has answered its item; the old state is used up."""
+        """Return the state after each row has answered its item; do not use the old one again."""
         after = state.answered(items, values, statistics)
         found = self.parts.estimator.estimate(after)
         return replace(after, ability=found.ability, se=found.se, target=found.target)

@@ -1,4 +1,4 @@
-"""Where a respondent stands after each response, and where the next item should lie."""
+"""The ability of a respondent after each response, and where the next item should lie."""
 
 from __future__ import annotations
 

@@ -37,5 +37,5 @@ def _reach(low: float, high: float, *, ends: bool) -> str:
     if isinf(low) and isinf(high):
         return "that is finite"
     if isinf(high):
-        return f"from {low:g}" if ends else f"above {low:g}"
+        return f"of at least {low:g}" if ends else f"above {low:g}"
     return f"from {low:g} to {high:g}" if ends else f"between {low:g} and {high:g}"

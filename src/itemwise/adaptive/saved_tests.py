@@ -126,7 +126,7 @@ def _restored(written: Any, role: str) -> Any:
 
 
 def _restored_setting(value: Any, role: str) -> Any:
-    """A part stands under the name of its class; other mappings are settings themselves."""
+    """A part is stored under the name of its class; other mappings are settings themselves."""
     if isinstance(value, list) or (isinstance(value, dict) and set(value) <= set(PARTS)):
         return _restored(value, role)
     return value

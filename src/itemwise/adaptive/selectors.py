@@ -139,7 +139,7 @@ class ContentBalance:
         lost = [name for name in bank.names if self.groups.get(name) not in place]
         if lost:
             raise InputError(
-                f"{listed(lost, 'item')} of the bank belong to no group that has a share. Groups "
+                f"{listed(lost, 'item')} of the bank in no group that has a share. Groups "
                 f"with shares are {', '.join(map(str, place))}; name one for each item."
             )
         codes = np.array([place[self.groups[name]] for name in bank.names])

@@ -1,4 +1,4 @@
-"""What an adaptive test knows: its items on nodes of ability, and where respondents stand."""
+"""What an adaptive test knows: its items on nodes of ability, and the respondents so far."""
 
 from __future__ import annotations
 
@@ -157,10 +157,10 @@ def _nodes(model: MeasurementModel, coords: Floats, population: Population, long
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where respondents stand in their tests, one row each; all have answered equally many items.
+    """Respondents in the middle of their tests, one row each; all have answered as many items.
 
     `target` is where on the scale the next item should be most informative. `free` and
-    `log_posterior` are updated in place: a state that was advanced is used up.
+    `log_posterior` are updated in place: do not use a state again after advancing it.
     """
 
     bank: Bank

@@ -45,7 +45,7 @@ class StandardError(Stopper):
         refuse_unless_number(self.max_se, "max_se", 0, inf)
 
     def reasons(self, state: State) -> Reasons:
-        """By the estimator's standard error."""
+        """Compare the standard error of the estimator."""
         return np.where(state.se <= self.max_se, "standard error reached", "")
 
 
@@ -93,7 +93,7 @@ class Reliability(Stopper):
         return self.sigma * sqrt(1 - self.reliability)
 
     def reasons(self, state: State) -> Reasons:
-        """By the difficulties asked."""
+        """Compare the standard error of the mean difficulty asked."""
         if state.step < self.min_items:
             return np.full(len(state.se), "")
         asked = state.bank.difficulty[state.items]
@@ -118,7 +118,7 @@ class AtLeast(Stopper):
         return None if self.stopper.limit is None else max(self.min_items, self.stopper.limit)
 
     def reasons(self, state: State) -> Reasons:
-        """Those of the other rule."""
+        """Return the reasons of the other rule."""
         found = self.stopper.reasons(state)
         return found if state.step >= self.min_items else np.full_like(found, "")
 

@@ -123,7 +123,8 @@ class Capability(Result):
         chosen = self.classes["rule"].iloc[0] if rule is None else rule
         if chosen not in set(self.classes["rule"]):
             raise InputError(
-                f"rule is {rule!r}, but measured were {', '.join(self.classes['rule'].unique())}."
+                f"rule is {rule!r}, but capability was measured by "
+                f"{', '.join(self.classes['rule'].unique())}."
             )
         limits = self.classes.loc[self.classes["rule"] == chosen, ["mlc", "mlc_se"]]
         if kind == "trace":

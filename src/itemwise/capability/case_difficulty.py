@@ -54,9 +54,10 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Features are coded as items, oriented so that higher grades go with the class, and a 2PL or
     graded model is calibrated on the training cases. The ability of a case is its case difficulty
     index (CDI), with mean 0 and standard deviation 1 over the training cases: the maximum
-    likelihood estimate or, if that is infinite, the posterior mean (but not inside less extreme
-    cases). New cases need no label. Missing features count as items that were not asked. With two
-    classes, the second index is minus the first; with more, each class is compared with the rest.
+    likelihood estimate or, if that is infinite, the posterior mean (moved out if less extreme
+    cases lie beyond it). New cases need no label. Missing features count as items that were not
+    asked. With two classes, the second index is minus the first; with more, each class is compared
+    with the rest.
 
     After Kline and Lee (2023).
 
@@ -270,7 +271,9 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if not telling.all():
             lost = [name for name, tells in zip(coding.names, telling, strict=True) if not tells]
-            self.notes_.append(f"{listed(lost, 'item')} constant over the training cases left out.")
+            self.notes_.append(
+                f"Left out (constant over the training cases): {listed(lost, 'item')}."
+            )
         self.coding_ = coding.select(telling)
         self.notes_ += coding.notes
         found: Floats = grades[:, telling]
@@ -295,13 +298,13 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [item.rule.top for item in self.coding_.items]
 
     def _note_scales(self) -> None:
-        """Note items that oppose the others, reversed scales, and missing convergence."""
+        """Note items that oppose the others, reversed scales, and lack of convergence."""
         slopes = [one.model.parameters(one.coords)["discrimination"] for one in self.calibrations_]
         against = (np.array(slopes) < 0).any(axis=0)
         if against.any():
             names = np.array(self.coding_.names, dtype=object)[against].tolist()
             self.notes_.append(
-                f"{listed(names, 'item')} against the other features: cases that look like a "
+                f"Opposed to the other features: {listed(names, 'item')}. Cases that look like a "
                 "class by the others do not by these."
             )
         if any(scale.unit < 0 for scale in self.scales_):

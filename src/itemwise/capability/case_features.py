@@ -43,7 +43,7 @@ class Features:
         there = {str(name): k for k, name in enumerate(frame.columns)}
         if missing := [name for name in self.kinds if name not in there]:
             new = [name for name in there if name not in self.kinds]
-            besides = f"; unknown to it are {listed(new, 'feature', 10)}" if new else ""
+            besides = f"; unknown to it: {listed(new, 'feature', 10)}" if new else ""
             raise InputError(
                 f"The cases lack {listed(missing, 'feature', 10)} of the gate{besides}. Give the "
                 "features that it was fitted on, by their names, in any order."
@@ -68,7 +68,7 @@ class Features:
         return set(self.kinds) <= set(map(str, frame.columns))
 
     def _refuse_text(self, frame: pd.DataFrame) -> None:
-        """A number that came as text would be taken for a category, or fail inside the model."""
+        """Refuse numbers given as text: they would pass for categories, or fail in the model."""
         import pandas as pd
 
         for name, (_, column) in zip(self.kinds, frame.items(), strict=True):
@@ -86,7 +86,7 @@ class Features:
 def as_texts(column: pd.Series[Any]) -> pd.Series[Any]:
     """Categories as text, so that 1 and "1" are the same; missing values are NaN.
 
-    What is a category to pandas stays one, for models that go by that.
+    Columns of pandas' category type keep it, for models that rely on it.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Before a test: training and test cases, equally hard; a fitted classifier; success curves."""
+"""Before a test: equally hard training and test cases, a fitted classifier, success curves."""
 
 from __future__ import annotations
 

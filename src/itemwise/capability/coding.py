@@ -62,7 +62,8 @@ class NormalRange:
     def __post_init__(self) -> None:
         if not self.low <= self.high or (math.isinf(self.low) and math.isinf(self.high)):
             raise InputError(
-                f"The normal range from {self.low:g} to {self.high:g} divides nothing. "
+                f"The normal range from {self.low:g} to {self.high:g} has no inside or no "
+                "outside. "
                 "Give a lower end, an upper end, or both in their order."
             )
 
@@ -81,7 +82,7 @@ class NormalRange:
 
 @dataclass(frozen=True)
 class States:
-    """Categories as states; without `otherwise`, a category that is not named is missing.
+    """Categories as states; without `otherwise`, a category that is not named counts as missing.
 
     Where all categories are words, a number counts as the state itself: 0 and 1 need no names.
     """
@@ -145,7 +146,7 @@ class FeatureItem:
 
 @dataclass(frozen=True, eq=False)
 class Coding:
-    """What becomes of each feature; made by `quantile_coding` or `read_coding`, or by hand.
+    """How each feature is coded; made by `quantile_coding` or `read_coding`, or by hand.
 
     >>> from itemwise.capability.coding import Coding, Grades, NormalRange
     >>> coding = Coding.of({"age": Grades((65.0,)), "sodium": NormalRange(135, 145)})
@@ -196,7 +197,7 @@ class Coding:
         missing = [name for name in self.kinds if name not in there]
         if missing:
             new = [name for name in there if name not in self.kinds]
-            besides = f"; besides there are {listed(new, 'column', 10)}" if new else ""
+            besides = f"; columns without a rule: {listed(new, 'column', 10)}" if new else ""
             raise InputError(
                 f"The cases lack {listed(missing, 'feature', 10)} of the coding{besides}. "
                 "Give the features by their names, in any order."
@@ -231,10 +232,10 @@ class Coding:
 
     @cached_property
     def _closed(self) -> dict[str, set[str]]:
-        """The categories of each feature whose rules leave no room for others.
+        """The known categories of each feature for which any other category is unknown.
 
-        One rule with "else" does, and so do as many items as there may be, one a category: the
-        rarest have none.
+        No category is unknown if a rule has "else", or if a feature has the maximum number of
+        items, one per category: then the rarest categories have no item.
         """
         rules: dict[str, list[States]] = {}
         for item in self.items:
@@ -291,7 +292,7 @@ def quantile_coding(features: pd.DataFrame, levels: int) -> Coding:
     notes = [*rows.remarks, *([plan.losses] if plan.left_out else [])]
     if not plan.used:
         raise InputError(
-            f"The features tell no case from another: {plan.losses}. Give at least one column of "
+            f"No feature distinguishes cases: {plan.losses}. Give at least one column of "
             "numbers or of few categories that varies."
         )
     items: list[FeatureItem] = []

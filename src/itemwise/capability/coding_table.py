@@ -59,7 +59,7 @@ def read_coding(source: Any) -> Coding:
     `normal range` ("4-10", "<= 1.52", "Absent") and, if wanted, `risk state`: empty for whatever is
     not normal, "high" or "low" for one side of the range, or a condition of its own. Numbers that
     are neither count as outside the normal range. More than two states ascend with the numbers,
-    as in "<= 5 = 0, <= 9 = 1, else = 2", and what lies beyond the outermost counts to it.
+    as in "<= 5 = 0, <= 9 = 1, else = 2"; values beyond the outermost state belong to it.
 
     >>> from itemwise.capability import read_coding
     >>> str(read_coding({"sodium": "135-145 = 0"}).items[0].rule)
@@ -145,7 +145,7 @@ def _joined(normal: str, risk: str) -> str:
 def _clause(part: str, feature: object) -> Clause:
     found = _CLAUSE.fullmatch(part.strip())
     if found is None:
-        raise _unreadable(part.strip(), feature, "it says no state, as in '= 0'")
+        raise _unreadable(part.strip(), feature, "it gives no state, as in '= 0'")
     what, state = found["what"].strip(), int(found["state"])
     if compared := _COMPARED.fullmatch(what):
         end = float(compared["number"])
@@ -216,10 +216,10 @@ def _grades(parts: Sequence[Clause], others: Sequence[int], text: Any, feature: 
 
 
 def _parted(named: Sequence[Clause], text: Any, feature: object) -> list[Clause]:
-    """Clauses in the order of their numbers, none of which is in two of them.
+    """Clauses in the order of their numbers; no number may belong to two of them.
 
-    Of "<= 5, <= 9" the second begins where the first ends, and so downwards of ">= 9, >= 5"; of
-    "21, <= 21" the second is what lies below.
+    In "<= 5, <= 9" the second begins where the first ends, and likewise, downwards, in
+    ">= 9, >= 5"; in "21, <= 21" the second is what lies below.
     """
     parts: list[Clause] = []
     for one in named:
@@ -243,7 +243,7 @@ def _parted(named: Sequence[Clause], text: Any, feature: object) -> list[Clause]
 
 
 def _step(low: float, high: float) -> float:
-    """One unit of the last digit of two ends: between 5 and 6, or 0.5 and 0.6, lies nothing."""
+    """One unit in the last digit of two ends: nothing lies between 5 and 6, or 0.5 and 0.6."""
     digits = [Decimal(str(end)).normalize().as_tuple().exponent for end in (low, high)]
     last = min(digit for digit in [*digits, 0] if isinstance(digit, int))
     return float(Decimal(1).scaleb(last)) * (1 + CLOSE)

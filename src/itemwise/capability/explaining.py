@@ -44,8 +44,8 @@ COLUMNS = (
 def contributions(scale: CaseDifficulty, frame: pd.DataFrame, labels: Any) -> dict[str, Floats]:
     """What each feature adds to the difficulty of cases as members of `labels`, (n_cases,) each.
 
-    By posterior means: the maximum of the likelihood is often gone with a feature. Contributions
-    add up to the expected difficulty of a case less that of one of which nothing is known.
+    Posterior means are used: without a feature, the likelihood often has no maximum. Contributions
+    add up to the expected difficulty of a case minus that of a case without known features.
     """
     items = scale.coding_.items
     features = list(dict.fromkeys(item.feature for item in items))
@@ -56,7 +56,7 @@ def contributions(scale: CaseDifficulty, frame: pd.DataFrame, labels: Any) -> di
     found = np.zeros((len(frame), len(features)))
     for code in np.unique(codes):
         own, one = codes == code, scale.scales_[0 if both else code]
-        sign = 1.0 if both and code == 0 else -1.0  # of two classes, the scale is the second's
+        sign = 1.0 if both and code == 0 else -1.0  # two classes share the scale of the second
         found[own] = sign * _shapley(one, grades[own], owner)
     return dict(zip(features, found.T, strict=True))
 
@@ -137,7 +137,7 @@ class Explanation(Result):
 
     @property
     def meaning(self) -> str:
-        """The hardest case, what drives it, and what would bring it back."""
+        """The hardest case, what drives it, and what would bring it within the limit."""
         if self.cases.empty:
             return "There are no cases to explain."
         hardest = int(np.argmax((self.cases["difficulty"] - self.cases["limit"]).to_numpy()))
@@ -150,10 +150,10 @@ class Explanation(Result):
         if case["decision"] == "model":
             return f"{said}."
         if back.empty:
-            return f"{said}, and no change of a single feature would bring it back."
+            return f"{said}, and no change of a single feature would bring it within the limit."
         same = back[back["prediction_after"] == case["prediction"]]
         best = (same if len(same) else back).iloc[0]
-        other = "" if len(same) else f", but for {_plain(best['prediction_after'])!r}"
+        other = "" if len(same) else f", but predict {_plain(best['prediction_after'])!r}"
         return f"{said}; with {best['feature']} {best['change']} the model would decide{other}."
 
     def to_frame(self) -> pd.DataFrame:
@@ -338,7 +338,8 @@ def _after(gate: CapabilityGate, changed: pd.DataFrame, words: list[str]) -> pd.
 def _best(tried: list[pd.DataFrame], before: list[Any]) -> pd.DataFrame:
     """The change of each case after which the model decides, else the one that makes it easiest.
 
-    Among those that leave it to the model, one that keeps the prediction, and the least.
+    Of changes that leave the case to the model, those that keep the prediction come first, then
+    the smallest.
     """
     import pandas as pd
 

@@ -147,7 +147,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class that the model predicts for each case, whoever decides it."""
+        """The class that the model predicts for each case, even if a person decides it."""
         check_is_fitted(self)
         return np.asarray(self.classes_[self._predicted(self._new_rows(X))])
 
@@ -189,7 +189,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def risk_coverage(self, X: Any, y: Any) -> RiskCoverage:
         """Accuracy against coverage on new labelled cases.
 
-        By case difficulty ("gate") and by the model's own confidence ("probability").
+        One curve is by case difficulty ("gate"), the other by the model's own confidence
+        ("probability").
         """
         from itemwise.capability.gate_comparison import gate_curves
 
@@ -198,7 +199,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def compare(self, X: Any, y: Any) -> GateComparison:
         """Compare the gate with a threshold on probability and conformal selection, on new cases.
 
-        Each at its own limit, if there is a target accuracy, and all at the gate's coverage.
+        Each is shown at its own limit, if there is a target accuracy, and all at the gate's
+        coverage.
         """
         from itemwise.capability.gate_comparison import compare_gate
 

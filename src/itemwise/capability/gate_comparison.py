@@ -98,8 +98,8 @@ class GateComparison(Result):
             return f"{said}; the model has no confidence to compare it with."
         rival = equal.loc[PROBABILITY]
         return (
-            f"{said}; on as many that it is most certain of, {rival['accuracy']:.1%}: "
-            f"{_verdict(gate, rival)}."
+            f"{said}; on as many cases that it is most certain of, it is right on "
+            f"{rival['accuracy']:.1%}: {_verdict(gate, rival)}."
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -150,14 +150,14 @@ def _model(file: Path, entry: Any, gate: CapabilityGate, max_bytes: int) -> Any:
 
 
 def _refuse_other_release(file: Path, saved: Any) -> None:
-    """Refuse a model of another release of scikit-learn, which may predict otherwise."""
+    """Refuse a model of another release of scikit-learn, which may predict differently."""
     import sklearn
 
     here = sklearn.__version__
     if not isinstance(saved, str) or saved.split(".")[:2] != here.split(".")[:2]:
         raise FileError(
             f"'{file}' was saved with scikit-learn {saved!s:.20}, and this is {here}: its model "
-            "may predict otherwise here. Fit and save the gate again, or install that release."
+            "may predict differently here. Fit and save the gate again, or install that release."
         )
 
 
@@ -293,7 +293,7 @@ def _rivals(written: Mapping[str, Any], n_classes: int) -> Rivals:
     wrong = tuple(np.sort(_floats(one)) for one in written["wrong"])
     held = tuple(_count(n) for n in written["held_out"])
     if not len(wrong) == len(held) == n_classes:
-        raise ValueError("what is known of confidence does not fit the classes")
+        raise ValueError("its confidence data does not fit the classes")
     if any(len(one) > n or np.isnan(one).any() for one, n in zip(wrong, held, strict=True)):
         raise ValueError("there is more confidence in wrong cases than there are cases")
     return Rivals(float(_floats([written["threshold"]])[0]), wrong, held)

@@ -184,8 +184,8 @@ def acceptance_notes(capability: pd.DataFrame, predicted: Codes, right: Bools) -
 def unknown_notes(n_cases: int) -> list[str]:
     """A note if held-out cases have no known feature: such cases go to a person."""
     said = (
-        f"{counted(n_cases, 'held-out case')} without any known feature left out: such cases go to "
-        "a person."
+        f"Left out (no known feature): {counted(n_cases, 'held-out case')}. Such cases go to a "
+        "person."
     )
     return [said] if n_cases else []
 
@@ -219,7 +219,7 @@ class Decisions:
 
     @property
     def difficulty(self) -> Floats:
-        """A case is hard if it looks like another class than the predicted one."""
+        """A case is hard if it looks like a class other than the predicted one."""
         return -self.cdi
 
 

@@ -169,8 +169,8 @@ def _checked(scores: Any, right: Any) -> tuple[Floats, Bools]:
         )
     if np.isnan(score).any():
         raise InputError(
-            f"{counted(int(np.isnan(score).sum()), 'score')} of {len(score):,} is NaN. "
-            "Leave those cases out."
+            f"{counted(int(np.isnan(score).sum()), 'score')} of {len(score):,} "
+            f"{'is' if np.isnan(score).sum() == 1 else 'are'} NaN. Leave those cases out."
         )
     if not np.isin(good, (0, 1)).all():
         raise InputError("right should say for each case whether the model was right: 0 or 1.")
@@ -180,8 +180,8 @@ def _checked(scores: Any, right: Any) -> tuple[Floats, Bools]:
 def _steps(score: Floats, right: Bools) -> tuple[Floats, Floats, Floats]:
     """From strict to lax: the number of cases above a threshold, how many are right, the threshold.
 
-    It lies at the first score that is not accepted, so that the cases above it are a plain sample
-    of all cases above it.
+    It lies at the first score that is not accepted, so that the accepted cases are a plain
+    sample of all cases above it.
     """
     order = np.argsort(-score, kind="stable")
     ladder, correct = score[order], np.cumsum(right[order])

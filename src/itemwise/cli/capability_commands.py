@@ -91,7 +91,7 @@ def capability(
 ) -> None:
     """Find up to what case difficulty a classifier can be trusted, class by class, with few cases.
 
-    Models are fitted on one part of the cases and tested on the other, all on the same.
+    Models are fitted on one part of the cases and tested on the other, the same for all models.
     """
     check_share("--test-size", test_size)
     scale = case_difficulty(coding, levels)
@@ -190,7 +190,7 @@ def _show(console: Console, found: dict[str, Capability], notes: tuple[str, ...]
 
 
 def _notes(found: dict[str, Capability]) -> list[tuple[str, ...]]:
-    """Return the notes of each model; a note of some of several models names the model."""
+    """Return the notes of each model; a note that only some models have names the model."""
     if len(found) == 1:
         return [one.notes for one in found.values()]
     common = set.intersection(*(set(one.notes) for one in found.values()))

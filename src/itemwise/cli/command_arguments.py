@@ -68,7 +68,7 @@ def _named(*flags: str, names: Collection[str], text: str, **settings: Any) -> A
 
 def _workers(value: int) -> int:
     if value < 1 and value != -1:
-        raise typer.BadParameter(f"{value} is neither a number from 1 nor -1, for all cores.")
+        raise typer.BadParameter(f"{value} should be a number from 1 up, or -1 for all cores.")
     return value
 
 
@@ -104,7 +104,7 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="|".join(KINDS),
-        help="Kind of responses, if it is not recognised: whole numbers that are scores, say.",
+        help="Kind of responses, if it is not recognised, such as whole numbers that are scores.",
     ),
 ]
 By = Annotated[
@@ -112,7 +112,9 @@ By = Annotated[
 ]
 ByPrefix = Annotated[
     str | None,
-    typer.Option("--by-prefix", help="Group items by what stands before this in their names: /"),
+    typer.Option(
+        "--by-prefix", help="Group items by the part of their names before this, such as /."
+    ),
 ]
 Items = Annotated[
     Path | None,
@@ -155,7 +157,7 @@ def check_targets(
     """Check that sources exist, and that targets can be written and are not sources.
 
     `targets` maps an option to its path, if it was given, and the endings it may have. Without
-    `present`, a source may be a name that is no file.
+    `present`, a source need not be a file.
     """
     taken = {source.resolve(): "the input" for source in sources}
     for option, (path, endings) in targets.items():
@@ -343,7 +345,7 @@ def check_facts(table: Responses, names: Sequence[str], option: str) -> None:
     for name in names:
         if name not in known:
             raise InputError(
-                f"There is no fact '{name}' of items, as {option} asks for; known are: "
+                f"Items have no fact '{name}', which {option} names; known facts: "
                 f"{', '.join(known) or 'none'}. Give a table of them with --items (columns item, "
                 f"{name}), or a .parquet file that keeps them."
             )
@@ -354,7 +356,7 @@ def _by_prefix(table: Responses, separator: str) -> Responses:
     parts = [name.partition(separator) for name in table.items]
     if not separator or not any(mark for _, mark, _ in parts):
         raise InputError(
-            f"--by-prefix is '{separator}', which is in no name of an item; the first is "
+            f"--by-prefix is '{separator}', which no item name contains; the first name is "
             f"'{table.items[0]}'. Give what separates the task from the rest."
         )
     return table.described(items={TASK: [task if mark else None for task, mark, _ in parts]})

@@ -36,17 +36,17 @@ CONTENTS: dict[str, dict[str, str]] = {
         "who is strongest.",
         "tournament": "Rate respondents by Glicko-2: every item is a round robin, the higher "
         "score wins.",
-        "confusion": "Open the confusion matrix: which of several classifiers earns its hits, "
-        "and on which items.",
+        "confusion": "Look inside the confusion matrix: which items each of several classifiers "
+        "gets right.",
         "difficulty": "Predict the difficulty of items from their features.",
         "publish": "Publish chosen data sets as a benchmark suite on OpenML.",
     },
     "Language models": {
         "read": "Read evaluation logs of language models into one table of responses.",
-        "shorten": "Choose a few items that predict the score on all of them, and say how far off "
-        "they are.",
-        "adapt": "Simulate adaptive evaluation on recorded responses: how well a few items "
-        "predict all.",
+        "shorten": "Choose a few items that predict the score on all of them, and measure the "
+        "error.",
+        "adapt": "Replay recorded responses adaptively: how well a few items predict the score "
+        "on all items.",
         "link": "Put a new version of a benchmark, or new items, on the scale of an old item bank.",
     },
     "Algorithms": {
@@ -67,7 +67,7 @@ CONTENTS: dict[str, dict[str, str]] = {
     },
 }
 
-# The module of each command that is written by hand, and the name there where it is another.
+# The module of each command that is written by hand, and its name there if it differs.
 HOMES = {
     "adapt": "evaluation_commands",
     "calibrate": "scale_commands",
@@ -145,14 +145,14 @@ def loaded(name: str) -> Any:
 BAD_INPUT = 3
 INTERRUPTED = 130
 DEBUG = "--debug"
-_LAYOUT = re.compile(r"(?:pass )?layout='(\w+)'")  # as one says it in Python
+_LAYOUT = re.compile(r"(?:pass )?layout='(\w+)'")  # as written in Python
 
 
 class Commands(Contents):
     """The group of all commands; explains what any of them raises."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take --debug out of the arguments, wherever it stands."""
+        """Take --debug out of the arguments, wherever it appears."""
         end = args.index("--") if "--" in args else len(args)
         ctx.meta[DEBUG] = DEBUG in args[:end]
         rest = [word for word in args[:end] if word != DEBUG] + args[end:]
@@ -174,7 +174,7 @@ def explained(*, debug: bool = False) -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has stopped
         _forget_stdout()
         raise typer.Exit from None
     except (ItemwiseError, OSError) as error:
@@ -193,12 +193,12 @@ def explained(*, debug: bool = False) -> Iterator[None]:
 
 @contextmanager
 def resumable(*, kept: bool = True) -> Iterator[None]:
-    """Say after Ctrl-C that finished work is kept, where it is."""
+    """Say after Ctrl-C that finished work is kept, if it is."""
     try:
         yield
     except KeyboardInterrupt:
         if kept:
-            tell("Finished classifiers are kept: the same command goes on from here.", err=True)
+            tell("Finished classifiers are kept: the same command resumes from here.", err=True)
         raise
 
 
@@ -234,7 +234,7 @@ def itemwise(
         bool,
         typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
     ] = False,
-    debug: Annotated[  # taken out of the line by `Commands`, wherever it stands
+    debug: Annotated[  # taken out of the line by `Commands`, wherever it appears
         bool, typer.Option("--debug", help="Show the traceback of errors; may follow any command.")
     ] = False,
 ) -> None:
@@ -248,5 +248,5 @@ def itemwise(
 
 def main() -> None:
     """Run the command line."""
-    with hushed():  # commands say themselves what they show, and --quiet means it
+    with hushed():  # commands show their own progress, unless --quiet
         app(prog_name="itemwise")

@@ -25,7 +25,7 @@ Source = Annotated[
 Models = Annotated[
     str,
     typer.Option(
-        help=f"What to compare: a pool ({', '.join(POOLS)}), or a table of predictions with a "
+        help=f"What to compare: a pool ({', '.join(POOLS)}), or a table of predictions with "
         "one column per model and one row per test instance."
     ),
 ]
@@ -54,10 +54,10 @@ def confusion(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Open the confusion matrix: which of several classifiers earns its hits, and on which items.
+    """Look inside the confusion matrix: which items each of several classifiers gets right.
 
     A pool of random classifiers calibrates the test instances. Each finished classifier is kept in
-    the folder: the same command goes on where it was stopped.
+    the folder: the same command resumes an interrupted run.
     """
     folder = make_folder(out)
     from itemwise.datasets import load_dataset
@@ -110,6 +110,6 @@ def _predictions(path: str) -> pd.DataFrame:
 
     frame = read_table(path)
     first = str(frame.columns[0]).strip().lower()
-    if first in ("item", "") or first.startswith("unnamed"):  # pandas writes its index so
+    if first in ("item", "") or first.startswith("unnamed"):  # as pandas writes an index
         return frame.set_index(frame.columns[0])
     return frame

@@ -1,4 +1,4 @@
-"""Where a command speaks: its result on stdout, its progress on stderr."""
+"""Output of commands: results on stdout, progress on stderr."""
 
 from __future__ import annotations
 

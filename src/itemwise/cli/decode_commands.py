@@ -97,7 +97,8 @@ Tolerance = Annotated[
 Size = Annotated[
     float | None,
     typer.Option(
-        help="How many data sets to choose, or which share of them.", show_default="as few as do"
+        help="How many data sets to choose, or which share of them.",
+        show_default="the fewest that are enough",
     ),
 ]
 AsResponses = Annotated[
@@ -136,7 +137,7 @@ def decode(
     """Decode a benchmark: which data sets are hard, which instances are suspect, who is strongest.
 
     A pool of classifiers answers the test part of each data set. Each finished classifier is kept
-    in the folder: the same command goes on where it was stopped.
+    in the folder: the same command resumes an interrupted run.
     """
     wanted, folder = _count_or_share(size), make_folder(out)
     from itemwise.report import read_benchmark, write_folder
@@ -271,7 +272,7 @@ def demo(
     """Decode the data sets of scikit-learn, some of their labels changed on purpose.
 
     Trains 132 classifiers on each of seven data sets: which data sets are hard, which labels look
-    wrong, who is strongest, which data sets would do. Then a tour of all other questions: a
+    wrong, who is strongest, which data sets are enough. Then a tour of all other questions: a
     leaderboard, short and adaptive benchmarks, the confusion matrix, a portfolio, predicted
     difficulty, capability. Writes tables, figures, item banks and one page that shows it all.
     Takes a minute or two and needs no network.

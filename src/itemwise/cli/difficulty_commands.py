@@ -36,14 +36,14 @@ Reference = Annotated[
 ]
 New = Annotated[Path, typer.Argument(help="New items with the same columns; right may be missing.")]
 Rate = Annotated[
-    float, typer.Option(help="Probability of an alarm if nothing has changed, at most.")
+    float, typer.Option(help="Maximum probability of an alarm if nothing has changed.")
 ]
 Method = Annotated[
     str,
     choice(
         "--method",
         names=METHODS,
-        text="A curve fitted along difficulty, or the means of the paper.",
+        text="curve: fitted along difficulty; paper: means only, as published.",
     ),
 ]
 Guessing = Annotated[
@@ -151,7 +151,7 @@ def fit(
     from itemwise.learning import DifficultyRegressor
     from itemwise.learning.skops_files import skops_io
 
-    skops_io()  # what is missing is said before the work, not after it
+    skops_io()  # report a missing package before the work, not after it
     console = Console(quiet, json)
     frame, columns = _read(features, [difficulty], leave_out, console)
     known = np.isfinite(columns[difficulty])
@@ -184,7 +184,7 @@ def predict(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Predict the difficulty of items, with an interval each.
+    """Predict the difficulty of items, each with an interval.
 
     The table may have more columns than the regressor learnt from. Without --out, the predictions
     are printed as CSV.
@@ -200,7 +200,7 @@ def predict(
     known = list(getattr(made, "feature_names_in_", frame.columns))
     missing = [name for name in known if name not in frame]
     if missing:
-        raise InputError(f"'{features}' lacks the column '{missing[0]}', which was learnt from.")
+        raise InputError(f"'{features}' lacks the column '{missing[0]}', which it learnt from.")
     low, high = made.predict_interval(frame[known], confidence)
     columns = {"difficulty": made.predict(frame[known]), "low": low, "high": high}
     found = pd.DataFrame(columns, index=frame.index.rename("item"))
@@ -224,7 +224,9 @@ def evaluate(
     regressor: Regressors = None,
     negative: Annotated[
         str | None,
-        typer.Option(help="Column with 1 for items of negative discrimination: with and without."),
+        typer.Option(
+            help="Column that is 1 for items of negative discrimination: train with and without."
+        ),
     ] = None,
     leave_out: LeaveOut = None,
     cv: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
@@ -236,7 +238,7 @@ def evaluate(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Judge in cross-validation how well regressors predict difficulty.
+    """Evaluate by cross-validation how well regressors predict difficulty.
 
     Without --out, the table is printed as CSV.
     """
@@ -276,7 +278,7 @@ def _judged(figures: dict[str, float]) -> str:
     if figures["nrmse"] != figures["nrmse"]:
         return ""
     return (
-        f" On items held out: NRMSE {figures['nrmse']:.2f} (1: no better than the mean), Spearman "
+        f" On held-out items: NRMSE {figures['nrmse']:.2f} (1: no better than the mean), Spearman "
         f"{figures['spearman']:.2f}."
     )
 
@@ -302,7 +304,7 @@ def _read(
         wrong = frame[name].notna() & columns[name].isna()
         if wrong.any():
             value = frame.loc[wrong, name].iloc[0]
-            raise InputError(f"Column '{name}' of '{path}' holds {value!r:.40}, but no number.")
+            raise InputError(f"Column '{name}' of '{path}' holds {value!r:.40}, not a number.")
     rest = frame.drop(columns=[*named, *(leave_out or ())])
     if telling := [str(name) for name in rest if str(name).startswith(TARGETS)]:
         console.remark(f"Left out (they reveal difficulty): {', '.join(telling)}.")

@@ -82,7 +82,7 @@ def shorten(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Choose a few items that predict the score on all of them, and say how far off they are.
+    """Choose a few items that predict the score on all of them, and measure the error.
 
     Each group of items gets its share. Without --out, the chosen items are printed as CSV. With
     --score short.json, respondents who were asked the short form get their predicted score on all
@@ -202,12 +202,11 @@ def adapt(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Simulate adaptive evaluation on recorded responses: how well a few items predict all.
+    """Replay recorded responses adaptively: how well a few items predict the score on all items.
 
     Given responses alone, models are divided into folds, each with a bank from the others.
-    --lm-eval and --inspect write the items of the largest budget that suit a model of which
-    nothing is known; tasks and ids are facts of the responses. Without --out, the errors are
-    printed as CSV.
+    --lm-eval and --inspect write the items to ask first of an unknown model, as many as the largest
+    budget; tasks and ids are facts of the responses. Without --out, the errors are printed as CSV.
     """
     source = source or replay
     if source is None:
@@ -226,7 +225,7 @@ def adapt(
     facts = given if recorded is None else recorded
     if isinstance(facts, iw.Responses):
         facts = with_facts(facts, items)
-    for option in chosen:  # refused before the work
+    for option in chosen:  # fail before the work
         _with_ids(facts, option)
     with console.progress(f"Replaying {(replay or source).name}") as report:
         found = iw.replay_adaptively(
@@ -269,7 +268,9 @@ def _with_ids(facts: Calibration | Responses, option: str) -> Responses:
     from itemwise.calibration import Calibration
 
     if isinstance(facts, Calibration):
-        raise InputError(f"{option}: a bank knows no tasks of items; give responses by --replay.")
+        raise InputError(
+            f"{option}: a bank does not hold the tasks of items; give responses with --replay."
+        )
     check_facts(facts, ["task", "id"], option)
     return facts
 
@@ -320,7 +321,7 @@ def link(
 ) -> None:
     """Put a new version of a benchmark, or new items, on the scale of an old item bank.
 
-    Items are known by name. Without --out, the anchors are printed as CSV.
+    Items are matched by name. Without --out, the anchors are printed as CSV.
     """
     check_targets(
         {"--out": (out, BANK), "--table": (table, TABLE), "--figure": (figure, FIGURE)},

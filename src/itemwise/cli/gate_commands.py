@@ -103,7 +103,7 @@ def fit(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Learn a gate, write it, and judge it by cases kept apart, beside the plain alternatives."""
+    """Fit a gate, write it, and compare it with simple alternatives on held-out cases."""
     _check_fit(target_accuracy, alpha, test_size, compare_size, figure)
     targets = {
         "--out": (out, (".json",)),
@@ -115,7 +115,7 @@ def fit(
     from itemwise.capability.named_classifiers import named_classifier
     from itemwise.learning.skops_files import skops_io
 
-    skops_io()  # what is missing is said before the work, not after it
+    skops_io()  # report a missing package before the work, not after it
     console, scale = Console(quiet, json), case_difficulty(coding, levels)
     table, labels = read_cases(dataset, target, console)
     learn, kept = _parts(labels, compare_size, random_state)
@@ -155,13 +155,13 @@ def decide(
         Path | None,
         typer.Option(
             help="Table to write, .csv or .parquet: which features make the cases that go to a "
-            "person hard, and which change would bring each back."
+            "person hard, and which change would bring each within the limit."
         ),
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Say of each new case whether the model decides it or a person, and why.
+    """Say for each new case whether the model decides it or a person, and why.
 
     The table may have more columns than the gate learnt from. Without --out, the decisions are
     printed as CSV.
@@ -200,9 +200,9 @@ def compare(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Judge a gate by new cases whose class is known, beside the model's own confidence.
+    """Compare a gate with the model's own confidence, on new cases whose class is known.
 
-    The cases must be others than those it learnt from. Without --out, the table is printed as CSV.
+    The gate must not have learnt from these cases. Without --out, the table is printed as CSV.
     """
     targets = {"--out": (out, TABLE), "--figure": (figure, FIGURE)}
     sources = [gate, gate.with_suffix(".skops"), file_of(dataset)]
@@ -241,7 +241,7 @@ def _check_fit(
     if compare_size != 0:
         check_share("--compare-size", compare_size)
     elif figure is not None:
-        raise InputError("--figure shows cases kept apart, but --compare-size 0 keeps none.")
+        raise InputError("--figure needs cases to compare on, but --compare-size 0 keeps none.")
 
 
 def _parts(labels: Any, share: float, random_state: int) -> tuple[Any, Any]:
@@ -266,7 +266,7 @@ def _judged(
     frame = found.to_frame().set_index("method")
     if figure is not None:
         found.plot().save(figure)
-    console.say(f"On {len(X):,} cases kept apart:")
+    console.say(f"On {len(X):,} cases held out for this comparison:")
     console.show(frame[COMPARED].round(3))
     for sentence in found.sentences():
         console.say(sentence)
@@ -318,7 +318,7 @@ def serve(
     def ready(address: str) -> None:
         console.say(f"Serving {gate} at {address}, documentation at {address}/docs")
         if key is None and host not in HERE:
-            console.remark(f"Anyone who reaches {host} can use it: set {KEY} to ask for a key.")
+            console.remark(f"Anyone who reaches {host} can use it: set {KEY} to require a key.")
         console.document(
             {"address": address, "features": dict(loaded.kinds_), "key": key is not None}
         )

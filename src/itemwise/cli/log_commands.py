@@ -103,7 +103,7 @@ def read(
 
 
 def _lost(found: LogReading) -> list[str]:
-    """What a plain table does not keep."""
+    """A remark on facts that a plain table does not keep."""
     facts = dict.fromkeys([*found.responses.item_facts, *found.responses.respondent_facts])
     if not facts:
         return []
@@ -111,14 +111,14 @@ def _lost(found: LogReading) -> list[str]:
 
 
 def _show(console: Console, found: LogReading) -> None:
-    """The files, by name; of many, only what is said of them."""
+    """Show the files by name, unless there are many."""
     if len(found.files) <= MOST_FILES:
         counts = found.files[["format", "model", "task", "rows", "read", "dropped"]]
         console.show(counts.set_index(found.files["file"].map(_distinct(found.files["file"]))))
 
 
 def _distinct(files: Iterable[str]) -> dict[str, str]:
-    """The name of each file, with its folder where others are called the same."""
+    """The name of each file, with its folder where others have the same name."""
     often = Counter(Path(file).name for file in files)
     return {
         file: "/".join(Path(file).parts[-1 if often[Path(file).name] == 1 else -2 :])

@@ -55,7 +55,7 @@ Better = Annotated[
         "--better",
         names=get_args(BetterName),
         text="Whether higher or lower values are better.",
-        show_default="higher; ASlib: as it says",
+        show_default="higher; ASlib: as stated",
     ),
 ]
 Transform = Annotated[
@@ -64,7 +64,7 @@ Transform = Annotated[
         "--transform",
         names=TRANSFORMS,
         text="raw: unchanged; negate: reversed and scaled to 0 to 1; reciprocal: 1 / (1 + t).",
-        show_default="raw; of lower values negate",
+        show_default="raw; negate if lower is better",
     ),
 ]
 Low = Annotated[
@@ -92,7 +92,7 @@ Grades = Annotated[
         min=2, help="Number of grades, for --model graded.", show_default=str(Settings.grades)
     ),
 ]
-Preset = Annotated[str | None, choice("--preset", names=(AIRT,), text="Repeat the AIRT paper.")]
+Preset = Annotated[str | None, choice("--preset", names=(AIRT,), text="Reproduce the AIRT paper.")]
 MeasureName = Annotated[
     str | None,
     typer.Option(
@@ -171,7 +171,7 @@ def portfolio(
 
 
 class Told(NamedTuple):
-    """What was found, and all there is to say about it."""
+    """The results of the command, with sentences and tables."""
 
     found: Portfolio
     chosen: ChosenPortfolio
@@ -182,12 +182,12 @@ class Told(NamedTuple):
 
     @property
     def findings(self) -> list[Result]:
-        """What there is, in the order in which it is told."""
+        """All results, in the order in which they are reported."""
         return [each for each in (self.found, self.chosen, self.compared) if each is not None]
 
     @property
     def notes(self) -> list[str]:
-        """Of all of them, each once."""
+        """The notes of all results, each once."""
         every = [note for each in self.findings for note in getattr(each, "notes", ())]
         return list(dict.fromkeys([*every, *self.missing]))
 
@@ -217,7 +217,7 @@ class Told(NamedTuple):
         return Contents(tables, figures, found.banks(), said, found.meaning, found.notes)
 
     def document(self) -> dict[str, Any]:
-        """What another program may want to know."""
+        """The values for --json."""
         return {
             "meaning": [each.meaning for each in self.findings],
             "notes": self.notes,
@@ -234,8 +234,8 @@ def _check_source(runs: Path, measure: str | None, layout: str) -> None:
         raise InputError(f"--layout is for tables, but '{runs}' is a folder. Leave it out.")
     if not runs.is_dir() and measure is not None:
         raise InputError(
-            f"--measure is for ASlib scenarios, but '{runs}' is no folder. Leave it out, or give "
-            "the folder that holds description.txt."
+            f"--measure is for ASlib scenarios, but '{runs}' is not a folder. Leave it out, or "
+            "give the folder that holds description.txt."
         )
 
 
@@ -246,12 +246,12 @@ def _check_direction(
     cutoff: float | None,
     penalty: float | None,
 ) -> None:
-    """What is known to be wrong before anything is read; a scenario knows what is better."""
+    """Refuse wrong settings before anything is read; a scenario states what is better."""
     known = better or (None if runs.is_dir() else "higher")
     if transform is not None and known is not None and (transform == "raw") != (known == "higher"):
         raise InputError(
-            f"--transform {transform} does not go with --better {known}: raw is for values of "
-            "which higher is better, negate and reciprocal for the others."
+            f"--transform {transform} does not go with --better {known}: raw is for values "
+            "where higher is better, negate and reciprocal for the others."
         )
     for option, value in (("--cutoff", cutoff), ("--penalty", penalty)):
         if value is not None and not 0 < value < float("inf"):
@@ -259,7 +259,7 @@ def _check_direction(
         if value is not None and known == "higher":
             raise InputError(f"{option} is for runtimes: give --better lower with it.")
     if penalty is not None and cutoff is None and not runs.is_dir():
-        raise InputError("--penalty counts in cut-offs: give --cutoff with it.")
+        raise InputError("--penalty is a multiple of the cut-off: give --cutoff with it.")
 
 
 def _check_scenario(
@@ -268,13 +268,13 @@ def _check_scenario(
     cutoff: float | None,
     penalty: float | None,
 ) -> None:
-    """What only the scenario can tell: in the words of the command line."""
+    """Refuse settings that do not suit the scenario, in terms of the command line."""
     if (better or getattr(table, "better", None)) != "higher":
         return
     for option, value in (("--cutoff", cutoff), ("--penalty", penalty)):
         if value is not None:
             raise InputError(
-                f"{option} is for runtimes, but of '{getattr(table, 'measure', 'these')}', higher "
+                f"{option} is for runtimes, but for '{getattr(table, 'measure', 'these')}' higher "
                 "is better. Leave it out, or name another --measure."
             )
 
@@ -283,14 +283,14 @@ def _check_model(model: str, grades: int | None, preset: str | None) -> None:
     if model != "graded" and grades is not None:
         raise InputError("--grades is for --model graded. Leave it out, or name that model.")
     if model == "graded" and preset is not None:
-        raise InputError(f"--preset {preset} is of the continuous model. Leave --model out.")
+        raise InputError(f"--preset {preset} uses the continuous model. Leave --model out.")
 
 
 def _bounds(low: float | None, high: float | None) -> tuple[float, float] | None:
     if low is None and high is None:
         return None
     if low is None or high is None:
-        raise InputError("--low and --high go together: give both, or none.")
+        raise InputError("--low and --high go together: give both or neither.")
     if not float("-inf") < low < high < float("inf"):
         raise InputError(f"--low is {low:g} and --high {high:g}, but low should be below high.")
     return low, high
@@ -330,7 +330,7 @@ def _compared(
     epsilon: float,
     random_state: int,
 ) -> tuple[PortfolioComparison | None, list[str]]:
-    """Portfolios by size; where nobody asked for folds and there are too few problems, none."""
+    """Compare portfolios by size; None if there are too few problems and no folds were given."""
     from itemwise.studies import compare_portfolios
 
     parts = cv or getattr(table, "folds", None)

@@ -154,7 +154,7 @@ def score(
 ) -> None:
     """Place new respondents on the scale of an item bank.
 
-    Items are known by name; those that were not asked are left out. Without --out, the abilities
+    Items are matched by name; those that were not asked are left out. Without --out, the abilities
     are printed as CSV.
     """
     check_targets({"--out": (out, TABLE)}, sources=[bank, responses])

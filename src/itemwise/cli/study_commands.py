@@ -44,7 +44,7 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Folder for tables, figures, item banks and a page."),
 ]
-# Parameters that mean the same in every study, and parameters that are no option.
+# Parameters that mean the same in every study, and parameters that are not options.
 KNOWN: dict[str, tuple[Any, Any]] = {
     "by": (By, None),
     "calibration": (CalibrationFile, None),

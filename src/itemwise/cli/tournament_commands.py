@@ -114,7 +114,7 @@ MOST_ITEMS = 1_000_000
 
 
 def read_order(path: PathLike, *, max_bytes: int = 64 * 1024**2) -> list[str] | dict[str, float]:
-    """The names in a file, one a line; with a number after a comma, the values to sort them by.
+    """The names in a file, one per line; with a number after a comma, the values to sort them by.
 
     A first line that begins with item, name or dataset is a heading.
     """
@@ -127,11 +127,11 @@ def read_order(path: PathLike, *, max_bytes: int = 64 * 1024**2) -> list[str] | 
                 if any(cell.strip() for cell in row)
             ]
         except csv.Error as error:
-            raise FileError(f"'{path}' is no CSV: {error}. Write one name a line.") from error
+            raise FileError(f"'{path}' is not CSV: {error}. Write one name per line.") from error
     if rows and rows[0][0].lower() in HEADINGS:
         rows = rows[1:]
     if not rows:
-        raise InputError(f"'{path}' names no item. Write one name a line.")
+        raise InputError(f"'{path}' names no item. Write one name per line.")
     widths = {len(row) for row in rows}
     if widths == {1}:
         return [row[0] for row in rows]
@@ -149,7 +149,7 @@ def _values(path: PathLike, rows: list[list[str]]) -> dict[str, float]:
         value = number(text)
         if value is None:
             raise InputError(
-                f"'{path}' gives {name!r:.60} the value {text!r:.40}, which is no number. "
+                f"'{path}' gives {name!r:.60} the value {text!r:.40}, which is not a number. "
                 "Correct it."
             )
         if name in values:

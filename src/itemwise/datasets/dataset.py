@@ -42,7 +42,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
-            raise InputError(f"The name of a data set is {shown(self.name)}. Give it a text.")
+            raise InputError(f"The name of a data set is {shown(self.name)}. Give some text.")
         _check_features(self)
         for part in ("features", "target"):  # rows are identified by position
             object.__setattr__(self, part, getattr(self, part).reset_index(drop=True))

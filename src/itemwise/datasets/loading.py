@@ -64,7 +64,7 @@ def load_dataset(
         return _from_parts(source, target, name)
     if not isinstance(source, str | os.PathLike):
         raise InputError(
-            f"A data set cannot be made of {type(source).__name__}. Give a path, a frame, a pair "
+            f"A data set cannot be made from {type(source).__name__}. Give a path, a frame, a pair "
             "(training part, test part), 'sklearn:iris' or 'openml:61'."
         )
     loaded = _by_prefix(source, target, cache, server)

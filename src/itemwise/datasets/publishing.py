@@ -149,7 +149,7 @@ def _task(source: Any) -> int | None:
 
 def _text(argument: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"The {argument} of a suite is {shown(value)}. Give it a text.")
+        raise InputError(f"The {argument} of a suite is {shown(value)}. Give some text.")
     if _UNPRINTABLE.search(value):
         raise InputError(
             f"The {argument} of a suite is {shown(value)}, with control characters. Remove them."

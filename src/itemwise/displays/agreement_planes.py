@@ -152,7 +152,7 @@ class EffectivenessDisplay(_NamedPairs):
 
 
 class CapabilityPlaneDisplay(Display):
-    """Limits (MLC) of models in two classes; farther right and up, harder cases can be trusted.
+    """Limits (MLC) of models in two classes; up and right, models are trusted with harder cases.
 
     The frame has one row per model, which is its index, a column for each of two classes that holds
     the limit there, and its standard error in a column of the same name with `_se`. If the frame

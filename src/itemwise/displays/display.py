@@ -158,7 +158,7 @@ class Display(ABC):
 
     def _repr_png_(self) -> bytes | None:
         if hasattr(self, "figure_") and not self._owns_figure:
-            return None  # the caller's figure is shown by whoever made it
+            return None  # the caller shows its own figure
         return self._rendered(".png", 110)
 
     def _repr_html_(self) -> str | None:

@@ -228,7 +228,7 @@ class CaseDifficultyDisplay(Display):
 
     The frame has one row per case: its `class` and `cdi`. Bins are `width` wide, with one around
     zero, and show the share of a class's cases in them, so that a small class is seen beside a
-    large one. Six classes are drawn, the largest, and the rest together.
+    large one. The six largest classes are drawn, and the rest together.
     """
 
     numbers, labels = ("cdi",), ("class",)

@@ -38,7 +38,7 @@ REFERENCE = 1.645
 
 
 class FitDisplay(Display):
-    """Infit and outfit of each item; the square holds what is expected, 0.7 to 1.3.
+    """Infit and outfit of each item; the square marks the expected range, 0.7 to 1.3.
 
     The frame has one row per item, which is its index: `infit`, `outfit` and `s_x2_p_adjusted`,
     which may be NaN. Items outside the square, or whose adjusted p-value is below 0.05, are
@@ -94,7 +94,7 @@ class FitDisplay(Display):
 
     def _name(self, ax: Axes, style: Style) -> None:
         """Name the farthest items."""
-        # A wrong form counts as much as a mean square at the edge of the square.
+        # A departure from the curve counts as much as a mean square at the edge of the square.
         far = np.abs(np.log(self._points)).max(axis=1) / np.log(BAND[1]) + self._wrong
         rows = np.flatnonzero(self._outside | self._wrong)
         fit = lines_that_fit(ax, style.small) - 1
@@ -108,7 +108,7 @@ class FitDisplay(Display):
         if self._rows["s_x2_p_adjusted"].notna().any():
             wrong = counted(int(self._wrong.sum()), "item")
             notes.append(
-                f"diamond: curve of the wrong form, adjusted p of S-X² below 0.05 ({wrong})"
+                f"diamond: departs from its curve, adjusted p of S-X² below 0.05 ({wrong})"
             )
         edge = f"drawn at the edge: {{}} beyond {LEAST:g} or {MOST:g}"
         return [*notes, *remark(edge, self._clipped, "item")]

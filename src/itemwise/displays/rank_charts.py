@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from itemwise.numerics.arrays import Floats
 
 MOST_LINES = 40
-MOST_DOTS = 25  # periods; of more, dots would run together
+MOST_DOTS = 25  # periods; with more, dots would run together
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), DOTTED)
 MOST_NAMES = 60
 MOST_LEVELS = 20  # of bars that overlap

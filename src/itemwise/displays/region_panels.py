@@ -199,7 +199,7 @@ class CapabilityTraceDisplay(Display):
     classified `right`, and the `estimate` after it with its standard error `se`. The dashed line is
     the last estimate, or what `limits` says: a mapping from class to number, or a frame with one
     row per class, which is its index, and `mlc` and `mlc_se`; also columns `limit` and `limit_se`.
-    Twelve classes have a panel, those of the longest tests.
+    The twelve classes with the longest tests have a panel.
     """
 
     numbers = ("step", "difficulty", "right", "estimate", "se")

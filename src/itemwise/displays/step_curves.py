@@ -40,7 +40,7 @@ METHODS_APART = 0.07  # of a step, so that bars do not hide each other
 ROOMY = 40  # characters along a panel, from which on a dozen sizes can be written
 # Drawn from the back to the front; the words of the legend.
 PARTS = {"random": "chosen at random", "ceiling": "all", "held_out": "chosen"}
-MOST_DOTS = 25  # sizes; of more, dots would run together
+MOST_DOTS = 25  # sizes; with more, dots would run together
 CURVES_APART = 0.12  # of a step, so that the bars of a few sizes do not hide each other
 MOST_DIMENSIONS = 20  # the rest is the flat end of the scree
 
@@ -244,7 +244,7 @@ class AgreementDisplay(Display):
     needed = ("size", "held_out")
     without = "size or agreement"
     x_label = "data sets kept"
-    y_label = "agreement with held-out data sets (Kendall)"
+    y_label = "agreement with held-out data sets (Kendall's tau)"
     grid_lines = "y"
 
     def _prepare(self) -> None:

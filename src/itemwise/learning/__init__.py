@@ -1,4 +1,4 @@
-"""What learns from items and predicts for new ones.
+"""Estimators that learn from items and predict for new ones.
 
 Names are imported when they are used: scikit-learn and torch are heavy.
 """

@@ -22,7 +22,7 @@ WORD_WIDTH = 64
 MOST_TOKENS = 512
 SECONDS_FOR_THE_HUB = 5.0
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
-# Where a configuration could ask for code or for weights that are no plain numbers.
+# Where a configuration could ask for code or for weights that are not plain numbers.
 FOREIGN_KEYS = ("auto_map", "attn_implementation", "_attn_implementation", "quantization_config")
 
 
@@ -333,7 +333,7 @@ def _explained(name: str, read: Callable[[], Any]) -> Any:
 
 
 def _refuse_untrained(name: str, missing: Any) -> None:
-    """Refuse weights that do not belong to the model; poolers are not used, decoders neither."""
+    """Refuse weights that do not belong to the model; poolers and decoders are not used."""
     lacking = sorted(key for key in missing if "pooler" not in key and "decoder" not in key)
     if lacking:
         raise FileError(

@@ -1,4 +1,4 @@
-"""A deep regressor as a folder of JSON and safetensors: whole or absent, and never executed."""
+"""A deep regressor as a folder of JSON and safetensors: written as a whole, never executed."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _refuse_foreign(target: Path) -> None:
     if not target.exists():
         return
     if not target.is_dir() or target.is_symlink():
-        raise FileError(f"'{target}' is no plain folder. Name another path.")
+        raise FileError(f"'{target}' is not a plain folder. Name another path.")
     foreign = {entry.name for entry in target.iterdir()} - {SETTINGS, WEIGHTS, TOKENIZER}
     if foreign:
         raise FileError(
@@ -319,7 +319,7 @@ def _refuse_endless(config: Any, n_tensors: int) -> None:
 
 
 def _counts(config: Any, key: str = "") -> Iterator[tuple[str, int]]:
-    """Every whole number in nested JSON, with the key it stands under."""
+    """Every whole number in nested JSON, with its key."""
     if isinstance(config, dict):
         for name, value in config.items():
             yield from _counts(value, str(name))

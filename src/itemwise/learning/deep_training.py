@@ -19,7 +19,7 @@ from itemwise.progress import Progress
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast to learn; nothing is stored while it runs."""
+    """How long and how fast to train; nothing is stored during training."""
 
     epochs: int
     warm_up: int
@@ -88,9 +88,9 @@ def standardise(head: Any, embeddings: Any) -> None:
 
 
 def set_training(module: Any) -> None:
-    """Let an encoder learn; batch normalisation keeps the statistics that it came with.
+    """Train an encoder; batch normalisation keeps the statistics that it came with.
 
-    Those of a few small batches would be worse, and other than those that predict later.
+    Those of a few small batches would be worse, and differ from those used for prediction.
     """
     from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -102,7 +102,7 @@ def set_training(module: Any) -> None:
 
 @contextmanager
 def seeded(seed: int, device: str) -> Iterator[None]:
-    """Seed torch for a while; the caller's own random numbers go on as if nothing happened."""
+    """Seed torch temporarily, without affecting the caller's random numbers."""
     import torch
 
     devices = [torch.device(device)] if device.startswith("cuda") else []
@@ -131,7 +131,7 @@ def _finite(loss: float, epoch: int) -> float:
 
 
 def require_torch() -> None:
-    """Refuse to go on without torch and safetensors, with the line that installs them."""
+    """Raise an error that says how to install torch and safetensors, if they are missing."""
     for package in ("torch", "safetensors"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "deep")

@@ -58,7 +58,7 @@ class Plain(NamedTuple):
 def plain(features: pd.DataFrame, texts: Collection[str] = ()) -> Plain:
     """Columns as floats or as text; infinite values count as missing.
 
-    Text that is a date in every row is one, but for the columns that are named in `texts`.
+    Text columns with a date in every row are read as dates, except those named in `texts`.
     """
     import pandas as pd
 
@@ -130,7 +130,7 @@ def _days(moments: NDArray[Any]) -> Floats:
 def plan_columns(whole: pd.DataFrame, train: pd.DataFrame, dates: Collection[str] = ()) -> Plan:
     """Decide how each column of a plain frame is used, from its training part.
 
-    A date a row is no identifier, even if it is always the day after: things change with time.
+    A different date in each row is not an identifier: items may change over time.
     """
     numbers, categories, left_out = [], [], {}
     for name in whole.columns:
@@ -204,7 +204,7 @@ def known_rows(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
     known = y.notna().to_numpy()
     if known.all():
         return X, y, ()
-    lost = f"{counted(int((~known).sum()), 'item')} without a difficulty left out"
+    lost = f"left out (no difficulty): {counted(int((~known).sum()), 'item')}"
     return X[known], y[known], (lost,)
 
 
@@ -225,7 +225,7 @@ def known_columns(X: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     wanted = list(names)
     if missing := [name for name in wanted if name not in there]:
         extra = [name for name in there if name not in set(wanted)]
-        besides = f"; new are {listed(extra, 'column', 10)}" if extra else ""
+        besides = f"; new: {listed(extra, 'column', 10)}" if extra else ""
         raise InputError(
             f"The features lack {listed(missing, 'column', 10)}, on which the regressor was "
             f"trained{besides}. Give the columns of the training items by name, in any order."
@@ -290,7 +290,7 @@ def owners_of(coder: Any, plan: Plan) -> list[str]:
     if not plan.categories:
         return list(plan.numbers)
     encoder = coder.named_transformers_["categories"][-1]
-    # Named by their place, made columns tell where they come from: "2_red" is of the third.
+    # Encoded columns are named by the position of their source: "2_red" is from the third column.
     made = encoder.get_feature_names_out([str(k) for k in range(len(plan.categories))])
     places = [int(name.partition("_")[0]) for name in made]
     return [*plan.numbers, *(plan.categories[k] for k in places)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 MODELS = ("1pl", "2pl")
-PREDICTED = "so that is what is predicted, and no figure judges it"  # of equally hard items
+PREDICTED = "so that difficulty is predicted, without a measure of error"  # of equally hard items
 AVERAGE_ERROR = "average_error"
 
 
@@ -67,7 +67,7 @@ class DifficultyTargets(Result):
         """The difficulty of each item by one method, the first unless named.
 
         With `keep_negative=False`, items of negative discrimination are left out; with
-        `keep_dropped=True`, items without a difficulty are there, as NaN.
+        `keep_dropped=True`, items without a difficulty are included, as NaN.
         """
         import pandas as pd
 

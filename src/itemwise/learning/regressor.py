@@ -304,7 +304,7 @@ def load_regressor(file: Path, max_bytes: int) -> DifficultyRegressor:
 
 
 def _check_loaded(found: Any) -> None:
-    """Refuse what could not predict: parts that are missing, or do not belong together."""
+    """Refuse a regressor whose parts are missing or do not belong together."""
     if not isinstance(found, DifficultyRegressor):
         raise InputError(f"it holds a {type(found).__name__}, not a DifficultyRegressor")
     folds, errors = found.fold_regressors_, found.residuals_

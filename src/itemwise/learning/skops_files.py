@@ -78,7 +78,7 @@ def _refuse_foreign(types: Sequence[str]) -> None:
     foreign = sorted(set(types) - set(OWN_TYPES))
     if foreign:
         raise InputError(
-            f"it holds {listed(foreign, 'type')} that is neither scikit-learn's nor Itemwise's own"
+            f"it holds {listed(foreign, 'type')} from neither scikit-learn nor Itemwise"
         )
 
 
@@ -118,8 +118,8 @@ def check_trees(regressor: Any) -> None:
     for part in _parts(regressor):
         if isinstance(part, BaseLibSVM):
             raise InputError(
-                f"it holds a {type(part).__name__}, whose arrays are read without a look at their "
-                "length and cannot be checked; use another regressor"
+                f"it holds a {type(part).__name__}, whose arrays are read without bounds checks "
+                "and cannot be verified; use another regressor"
             )
         if isinstance(part, BaseDecisionTree) and hasattr(part, "tree_"):
             _check_tree(part.tree_, part.n_features_in_)
@@ -171,7 +171,7 @@ def _check_indices(left: Any, right: Any, own: Any, count: int) -> None:
 
 def _require(sound: bool) -> None:  # noqa: FBT001
     if not sound:
-        raise InputError("it holds a tree whose nodes lead nowhere")
+        raise InputError("it holds a tree with invalid nodes")
 
 
 def _flattened(nested: Any) -> Iterator[Any]:

@@ -19,13 +19,13 @@ EXACT = 1e-12  # share of the target's variance left; below it there is nothing 
 class StepwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A linear model of the columns that lower AIC or BIC.
 
-    It begins without any. Each step adds or removes the one column that lowers the criterion most,
-    until none does. `criterion` is "aic" or "bic", which is stricter.
+    It starts with no column. Each step adds or removes the one column that lowers the criterion
+    most, until none does. `criterion` is "aic" or "bic", which is stricter.
 
     Attributes
     ----------
     selected_ : array
-        Which columns stand in the model, ascending.
+        Which columns are in the model, ascending.
     coef_, intercept_
         The model; 0 for columns that were not selected.
     """

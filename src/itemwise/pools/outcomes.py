@@ -57,7 +57,7 @@ class Task:
 
     @property
     def seed(self) -> int:
-        """Depends on the name, so that a member does the same in every pool and every order."""
+        """A seed that depends on the name, so that pool and order do not matter."""
         text = f"{self.random_state} {self.member.name}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
@@ -221,7 +221,7 @@ class Store:
         most = BYTES_OF_A_CODE * len(task.part.test) + BYTES_OF_THE_REST
         document = read_json(path, KIND, FORMAT, max_bytes=most)
         if document.get("run") != self._header(task):
-            raise FileError(f"'{path}' holds another run than its name says. Delete it.")
+            raise FileError(f"'{path}' holds a different run than its name says. Delete it.")
         return _outcome(path, document, task)
 
     def write(self, task: Task, outcome: Outcome) -> None:
@@ -296,7 +296,7 @@ def _outcome(path: Path, document: dict[str, Any], task: Task) -> Outcome:
     expected = 0 if outcome.failure is not None else len(task.part.test)
     codes = range(len(task.part.classes))
     if len(outcome.predictions) != expected or not set(outcome.predictions) <= set(codes):
-        raise FileError(f"'{path}' holds other predictions than were asked for. Delete it.")
+        raise FileError(f"'{path}' does not hold the predictions asked for. Delete it.")
     return outcome
 
 

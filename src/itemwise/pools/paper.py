@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from itemwise.numerics.arrays import Floats
 
 N_PERCEPTRONS = 120
-STEP = 10  # perceptrons of one length of training, and passes that the next ones have more
-UNITS = 100  # a hidden layer, as in scikit-learn's default perceptron
+STEP = 10  # perceptrons per length of training, and additional passes of the next ones
+UNITS = 100  # per hidden layer, as in scikit-learn's default perceptron
 N_RANDOM = 3
 OPTIMAL, PESSIMAL = "optimal", "pessimal"
 

@@ -128,8 +128,8 @@ def _stored(
         notes.append(f"{counted(damaged, 'stored member')} in '{store.folder}' damaged: run again")
     if strangers := store.strangers(tasks):
         notes.append(
-            f"{counted(strangers, 'stored member')} in '{store.folder}' ignored: they "
-            "belong to another pool, data set, seed, setting or version"
+            f"{counted(strangers, 'stored member')} in '{store.folder}' ignored: "
+            "from another pool, data set, seed, setting or version"
         )
     return outcomes, notes
 

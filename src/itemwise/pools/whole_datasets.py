@@ -188,5 +188,5 @@ def _notes(parts: list[tuple[Positions, Answers]], predictions: NDArray[np.int64
     asked = np.zeros(predictions.shape[1], dtype=bool)
     asked[np.concatenate([test for test, _ in parts])] = True
     if lonely := [row_name(k) for k in np.flatnonzero(~asked)]:
-        notes.append(f"Never asked, as the only members of their class: {listed(lonely, 'item')}.")
+        notes.append(f"Never asked (only member of its class): {listed(lonely, 'item')}.")
     return notes

@@ -4,7 +4,7 @@ A signal cannot interrupt a fit that is inside compiled code, and dask runs memb
 member with a time limit is fitted by a worker: a child process that waits for tasks, does one after
 the other, and is killed when one takes too long. A worker ends with its parent, as soon as the
 current fit lets Python run. What travels through the pipe comes from this program and goes to its
-own child; nothing of it is ever stored.
+own child; none of it is ever stored.
 """
 
 from __future__ import annotations

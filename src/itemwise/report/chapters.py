@@ -79,8 +79,8 @@ def read_benchmark(
     `order` is that of the data sets in the tournament: by "difficulty", "discrimination",
     "difficulty-sd" or "discrimination-sd", lowest first, or as "given"; `score` is
     the column of classifiers that decides the games. `size` is how many data sets to choose, or
-    which share of them; left out, as few as are enough. Data sets on which all of the pool agree
-    have no difficulty and are left out of comparisons.
+    which share of them; by default, the fewest that are enough. Data sets on which all of the pool
+    agree have no difficulty and are left out of comparisons.
     """
     if order not in ORDERS:
         raise InputError(f"order is {order!r}, but it should be one of {', '.join(ORDERS)}.")
@@ -99,7 +99,7 @@ def read_benchmark(
     if len(decoding.metadata):
         works["metadata"] = partial(relate_metadata, datasets, decoding.metadata)
     few = {
-        name: f"It needs at least {least} data sets with a difficulty; there are {len(datasets)}."
+        name: f"It needs at least {least} data sets with a difficulty; here: {len(datasets)}."
         for name, least in LEAST_DATASETS.items()
         if name in works and len(datasets) < least
     }

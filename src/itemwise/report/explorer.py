@@ -1,4 +1,4 @@
-"""What the item explorer knows of each scale: items, curves, responses, instances."""
+"""What the item explorer knows about each scale: items, curves, responses, instances."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _check_known(names: Sequence[str], items: Sequence[str]) -> None:
     if not set(names) & set(items):
         told = names[0] if len(names) else "none"
         raise InputError(
-            f"instances tells of {told!r}, ..., but the items are {items[0]!r}, ... Name each "
+            f"instances describes {told!r}, ..., but the items are {items[0]!r}, ... Name each "
             "instance as its item: the index of a frame, the keys of a mapping."
         )
 
@@ -156,7 +156,7 @@ def _png(pixels: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-MOST_CELLS = 12_000_000  # responses kept for one scale; beyond, some respondents speak for all
+MOST_CELLS = 12_000_000  # responses kept for one scale; beyond, only some respondents are kept
 CURVE_POINTS = 41
 CURVE_REACH = 3.5  # population standard deviations
 MOST_LEVELS = 60  # of a fact by which one can filter
@@ -165,7 +165,7 @@ LEVELS = 255  # of a score
 
 @dataclass(frozen=True)
 class Scale:
-    """Items that stand on one scale: their table, and what else the explorer needs."""
+    """Items on one scale: their table, and what else the explorer needs."""
 
     name: str
     items: pd.DataFrame

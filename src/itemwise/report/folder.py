@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SUMMARY = "summary.json"
 KIND, FORMAT = "report", 1
 BANKS, FIGURES = "banks", "figures"
-PLACES = ((), (BANKS,), (FIGURES,))  # where files of a report lie
+PLACES = ((), (BANKS,), (FIGURES,))  # where the files of a report are
 FAILURES = ("failures", "pool_failures")  # attributes that say who failed, and why
 
 
@@ -94,9 +94,9 @@ def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
 
 
 def file_of(name: str, taken: set[str]) -> str:
-    """Return a name of a table or figure that every file system takes, and add it to `taken`.
+    """Return a name of a table or figure that every file system accepts, and add it to `taken`.
 
-    Some file systems do not distinguish A from a, so that a second such name gets a digest.
+    Some file systems do not distinguish A from a, so a second such name gets a digest.
     """
     parts = name.split("_")
     found = "_".join(

@@ -1,4 +1,4 @@
-"""One self-contained HTML page from any results: it opens offline and runs no foreign text."""
+"""One self-contained HTML page from any results: it opens offline and never runs text as code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures inside a page: displays as SVG of which several can stand in one document."""
+"""Figures inside a page: displays as SVG, several of which can share one document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_MARKS = 1500  # of one artist; beyond, it is drawn as pixels inside the fig
 MOST_BYTES = 300_000  # beyond, the whole figure is pixels
 DOTS = 144  # per inch, of what is drawn as pixels
 
-# What matplotlib draws with; anything else has no business in a page.
+# The elements that matplotlib draws with; all others are removed.
 _ELEMENTS = {
     *("svg", "g", "path", "text", "tspan", "use", "defs", "clipPath", "rect", "image", "circle"),
     *("line", "ellipse", "polygon", "polyline", "linearGradient", "radialGradient", "stop"),
@@ -40,7 +40,7 @@ def picture_of(display: Display, caption: str, prefix: str) -> str:
         return image_of(_saved(figure, "png"), caption)
     try:
         root = ET.fromstring(drawn)  # noqa: S314 (matplotlib wrote it a moment ago)
-    except ET.ParseError:  # a name holds a sign that XML forbids
+    except ET.ParseError:  # a name holds a character that XML forbids
         return image_of(_saved(figure, "png"), caption)
     return _inline(root, caption, prefix)
 
@@ -58,7 +58,7 @@ def _saved(figure: Figure, form: str) -> bytes:
     settings: dict[Any, Any] = {"svg.hashsalt": "itemwise", "svg.fonttype": "none"}
     metadata: dict[str, Any] = {"Date": None} if form == "svg" else {}
     with mpl.rc_context(settings), warnings.catch_warnings():
-        # A sign that the font lacks is drawn as a box; that is no reason to worry a reader.
+        # A character that the font lacks is drawn as a box; a warning would not help anyone.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         figure.savefig(buffer, format=form, dpi=DOTS, metadata=metadata)
     return buffer.getvalue()

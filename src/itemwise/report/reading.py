@@ -127,7 +127,7 @@ def _picture(path: Path) -> str:
         with Image.open(content, formats=["PNG"]) as picture:
             whole = picture.convert("RGB")
     except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise FileError(f"'{path}' is no PNG figure: {error}.") from error
+        raise FileError(f"'{path}' is not a PNG figure: {error}.") from error
     if whole.width > WIDEST:
         height = round(whole.height * WIDEST / whole.width)
         whole = whole.resize((WIDEST, height), Image.Resampling.LANCZOS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SENTENCES = {
     401: "The header X-API-Key is missing or wrong.",
     404: "There is nothing here. The paths are listed at /docs.",
-    405: "This path has another method. The methods are listed at /docs.",
+    405: "This path does not allow this method. The methods are listed at /docs.",
     431: "The headers of the request are too long.",
     500: "Something failed inside the service; its log says what.",
 }
@@ -71,7 +71,7 @@ class Fields:
 
 
 def _decides_missing(gate: Gate, kinds: Mapping[str, str]) -> bool:
-    """Try whether the gate decides a row of missing values; most classifiers refuse it."""
+    """Check whether the gate decides a row of missing values; most classifiers refuse it."""
     import pandas as pd
 
     empty = {NUMBER: pd.Series([float("nan")]), TEXT: pd.Series([None], dtype=object)}

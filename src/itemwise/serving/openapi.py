@@ -35,7 +35,7 @@ def document(
         "info": {
             "title": "Itemwise gate",
             "version": version,
-            "description": "Says of each case whether the model may decide it or a person should.",
+            "description": "Says for each case whether the model may decide it or a person should.",
         },
         "paths": _paths(key=key),
         "components": {"schemas": _schemas(fields, limits, classes)},

@@ -161,7 +161,7 @@ def _why_not(value: Any, kind: str, *, missing: bool) -> str | None:
     if kind == NUMBER:
         if type(value) is not float and type(value) is not int:
             return f"is {_what(value)}, but should be a number."
-        return None if abs(value) <= LARGEST else f"is beyond {LARGEST:g} in size."
+        return None if abs(value) <= LARGEST else f"has a magnitude above {LARGEST:g}."
     if not isinstance(value, str):
         return f"is {_what(value)}, but should be text."
     if len(value) > LONGEST:

@@ -9,7 +9,7 @@ function makeChart(place, canvas) {
   return chart;
 }
 
-// Where most of the values lie; a few flat items would press all others together.
+// Where most of the values lie; a few flat items would squash all others.
 function limitsOf(values) {
   const sorted = Float64Array.from(values.filter(Number.isFinite)).sort();
   if (!sorted.length) return [-1, 1];
@@ -53,7 +53,7 @@ function chartColours() {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// Pixels of every shown item; what lies beyond the limits stands at the edge.
+// Pixels of every shown item; what lies beyond the limits is drawn at the edge.
 function setPlaces(chart, width, height) {
   const inside = (share) => Math.min(Math.max(share, 0), 1);
   const [left, right] = chart.across;

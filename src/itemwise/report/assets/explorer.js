@@ -171,8 +171,9 @@ function sayCount(state) {
   const { shown, scale } = state;
   const doubtful = scale.suspects ? shown.filter((row) => scale.suspects[row]).length : 0;
   const suspects = scale.suspects ? `, ${counted(doubtful, "suspect label")}` : "";
-  const all = scale.names.length === shown.length ? "" : ` of ${scale.names.length.toLocaleString("en")}`;
-  byId("explorer-status").textContent = `${shown.length.toLocaleString("en")}${all} items shown${suspects}.`;
+  const all = counted(scale.names.length, "item");
+  const some = scale.names.length === shown.length ? "" : `${shown.length.toLocaleString("en")} of `;
+  byId("explorer-status").textContent = `${some}${all} shown${suspects}.`;
 }
 
 function onKey(state, event) {
@@ -274,7 +275,7 @@ function partsOfItem(scale, row) {
   const parts = [element("h3", { textContent: scale.names[row] })];
   if (scale.suspects?.[row]) {
     const sure = `${Math.round(100 * scale.parameters.evidence[row])} %`;
-    parts.push(element("p", { className: "badge", textContent: `Suspect: the label is wrong with probability ${sure}` }));
+    parts.push(element("p", { className: "badge", textContent: `Suspect label: the evidence that it is wrong is ${sure}` }));
   }
   parts.push(...instanceParts(scale, row));
   parts.push(element("h4", { textContent: "Expected response" }), curvePicture(scale, row, scale.names[row]));
@@ -332,7 +333,7 @@ function answerParts(scale, row) {
     return [heading, ...nameList(answers, places, answers.kind === "bits" ? null : given)];
   });
   if (answers.left_out) {
-    const note = `${counted(answers.left_out, "respondent")} between these are left out of this page.`;
+    const note = `Not on this page: ${counted(answers.left_out, "respondent")} between these.`;
     parts.push(element("p", { className: "about", textContent: note }));
   }
   return parts;

@@ -1,4 +1,4 @@
-// Tables: sorted by their headings, searched, leafed through, and saved as CSV.
+// Tables: sorted by their headings, searched, paged, and saved as CSV.
 
 const ROWS_ON_A_PAGE = 12;
 const SHORT = 28; // signs that a cell keeps on one line
@@ -51,8 +51,8 @@ function tableParts(state) {
   scroll.setAttribute("aria-label", `${caption}, table`);
   const before = element("button", { type: "button", textContent: "Previous" });
   const after = element("button", { type: "button", textContent: "Next" });
-  before.setAttribute("aria-label", `Earlier rows of ${caption}`);
-  after.setAttribute("aria-label", `Further rows of ${caption}`);
+  before.setAttribute("aria-label", `Previous rows of ${caption}`);
+  after.setAttribute("aria-label", `Next rows of ${caption}`);
   const where = element("span");
   const pager = element("div", { className: "pager" }, [before, where, after]);
   const title = element("strong", { textContent: caption });
