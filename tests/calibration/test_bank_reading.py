@@ -1,6 +1,7 @@
 """The item bank as a file: what was saved comes back, and what is broken is explained."""
 
 import json
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,11 +34,12 @@ def cal():
 
 @pytest.fixture
 def written(cal, tmp_path):
-    """A JSON bank, and a function that rewrites it after a change to its content."""
+    """A function that writes a JSON bank with a change to its content."""
     path = cal.save(tmp_path / "bank.json")
+    intact = path.read_text(encoding="utf-8")
 
     def change(edit):
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(intact)
         edit(document)
         path.write_text(json.dumps(document), encoding="utf-8")
         return path
@@ -66,17 +68,17 @@ def assert_same(found, cal):
     assert found.responses is None
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("model", MODELS)
-def test_what_was_saved_comes_back(tmp_path, suffix, model):
-    fitted = calibrate(simulate(model, 200, 5, random_state=2).responses, model)
-    path = fitted.save(tmp_path / f"bank{suffix}")
-    assert path == tmp_path / f"bank{suffix}"
-    found = load(path)
-    assert_same(found, fitted)
-    for method in ("eap", "map", "ml", "wle"):
-        assert found.score(fitted.responses, method).equals(fitted.abilities(method))
-    assert found.total_scores(fitted.responses).equals(fitted.total_scores())
+def test_what_was_saved_comes_back(tmp_path, subtests):
+    for suffix, model in product(SUFFIXES, MODELS):
+        with subtests.test(suffix=suffix, model=model):
+            fitted = calibrate(simulate(model, 200, 5, random_state=2).responses, model)
+            path = fitted.save(tmp_path / f"bank{suffix}")
+            assert path == tmp_path / f"bank{suffix}"
+            found = load(path)
+            assert_same(found, fitted)
+            for method in ("eap", "map", "ml", "wle"):
+                assert found.score(fitted.responses, method).equals(fitted.abilities(method))
+            assert found.total_scores(fitted.responses).equals(fitted.total_scores())
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -95,41 +97,37 @@ SCORES = simulate("continuous", 80, 4, random_state=2).responses
 CHANCES = simulate("beta", 80, 4, random_state=2).responses
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize(
-    ("responses", "model", "priors"),
-    [
-        (GRADES, Graded(categories=(5, 6, 7, 5)), "default"),
-        (Responses(GRADES.values + 1, kind="graded"), PartialCredit(), None),
-        (GRADES, Graded(), {"gap_3": Normal(0, 0.5), "gap_2": None}),
-        (SCORES, Continuous(bounds=(-1, 2)), "default"),
-        (SCORES, Continuous(bounds="items"), "default"),
-        (SCORES, Continuous(bounds="table", at_bounds=0.01), "default"),
-        (SCORES, Continuous(), {"loading": Normal(0, 1)}),
-        (CHANCES, BetaResponse(), {"difficulty": None}),
-    ],
-    ids=[
-        "categories", "lowest", "graded priors", "bounds", "bounds of items", "at bounds",
-        "continuous priors", "beta priors",
-    ],
-)  # fmt: skip
-def test_options_of_grades_and_scores_come_back(tmp_path, suffix, responses, model, priors):
-    fitted = calibrate(responses, model, priors=priors)
-    found = load(fitted.save(tmp_path / f"bank{suffix}"))
-    assert_same(found, fitted)
-    assert found.score(responses, "wle").equals(fitted.abilities("wle"))
-    assert found.true_scores(responses).equals(fitted.true_scores())
+def test_options_of_grades_and_scores_come_back(tmp_path, subtests):
+    for suffix, (case, (responses, model, priors)) in product(
+        SUFFIXES,
+        {
+            "categories": (GRADES, Graded(categories=(5, 6, 7, 5)), "default"),
+            "lowest": (Responses(GRADES.values + 1, kind="graded"), PartialCredit(), None),
+            "graded priors": (GRADES, Graded(), {"gap_3": Normal(0, 0.5), "gap_2": None}),
+            "bounds": (SCORES, Continuous(bounds=(-1, 2)), "default"),
+            "bounds of items": (SCORES, Continuous(bounds="items"), "default"),
+            "at bounds": (SCORES, Continuous(bounds="table", at_bounds=0.01), "default"),
+            "continuous priors": (SCORES, Continuous(), {"loading": Normal(0, 1)}),
+            "beta priors": (CHANCES, BetaResponse(), {"difficulty": None}),
+        }.items(),
+    ):
+        with subtests.test(case, suffix=suffix):
+            fitted = calibrate(responses, model, priors=priors)
+            found = load(fitted.save(tmp_path / f"bank{suffix}"))
+            assert_same(found, fitted)
+            assert found.score(responses, "wle").equals(fitted.abilities("wle"))
+            assert found.true_scores(responses).equals(fitted.true_scores())
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("model", MODELS)
-def test_a_population_of_any_shape_comes_back(tmp_path, suffix, model):
-    responses = simulate(model, 60, 4, random_state=2).responses
-    fitted = calibrate(responses, model, population="histogram", tolerance=0.1)
-    assert isinstance(fitted.population, HistogramPopulation)
-    found = load(fitted.save(tmp_path / f"bank{suffix}"))
-    assert_same(found, fitted)
-    assert found.score(responses, "map").equals(fitted.abilities("map"))
+def test_a_population_of_any_shape_comes_back(tmp_path, subtests):
+    for suffix, model in product(SUFFIXES, MODELS):
+        with subtests.test(suffix=suffix, model=model):
+            responses = simulate(model, 60, 4, random_state=2).responses
+            fitted = calibrate(responses, model, population="histogram", tolerance=0.1)
+            assert isinstance(fitted.population, HistogramPopulation)
+            found = load(fitted.save(tmp_path / f"bank{suffix}"))
+            assert_same(found, fitted)
+            assert found.score(responses, "map").equals(fitted.abilities("map"))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -184,11 +182,14 @@ def test_a_suffix_decides_whatever_its_case(cal, tmp_path):
     assert_same(load(cal.save(str(tmp_path / "BANK.JSON"))), cal)
 
 
-@pytest.mark.parametrize("name", ["bank.csv", "bank", "bank.pkl", "bank.json.gz"])
-def test_another_ending_is_refused(cal, tmp_path, name):
-    with pytest.raises(InputError, match=r"Cannot save a calibration as .*\.json.*\.parquet"):
-        cal.save(tmp_path / name)
-    assert not list(tmp_path.iterdir())
+def test_another_ending_is_refused(cal, tmp_path, subtests):
+    for name in ["bank.csv", "bank", "bank.pkl", "bank.json.gz"]:
+        with subtests.test(name):
+            with pytest.raises(
+                InputError, match=r"Cannot save a calibration as .*\.json.*\.parquet"
+            ):
+                cal.save(tmp_path / name)
+            assert not list(tmp_path.iterdir())
 
 
 def test_a_loaded_bank_has_no_respondents_and_says_what_to_do(cal, tmp_path):
@@ -211,22 +212,20 @@ def test_a_directory_is_no_bank(tmp_path):
         load(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_another_kind_of_file_is_refused(tmp_path, subtests):
+    for content, message in [
         (b"", "is empty"),
         (b"\x89PNG\r\n", "neither JSON with a schema, Parquet nor"),
         (b"item,a,b\n1,2,3\n", "not a file that Itemwise saved.*read_responses"),
         (b"[1, 2]", "not a file that Itemwise saved"),
         (b'{"schema": "other/calibration", "version": 1}', "not a file that Itemwise wrote"),
         (b"PAR1 and then nonsense", "cannot be read as Parquet"),
-    ],
-)
-def test_another_kind_of_file_is_refused(tmp_path, content, message):
-    path = tmp_path / "bank.json"
-    path.write_bytes(content)
-    with pytest.raises(FileError, match=message):
-        load(path)
+    ]:
+        with subtests.test(message):
+            path = tmp_path / "bank.json"
+            path.write_bytes(content)
+            with pytest.raises(FileError, match=message):
+                load(path)
 
 
 def test_a_parquet_file_of_responses_is_no_bank(cal, tmp_path):
@@ -235,14 +234,14 @@ def test_a_parquet_file_of_responses_is_no_bank(cal, tmp_path):
         load_only("calibration", tmp_path / "responses.parquet")
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.95, 0.999])
-def test_a_truncated_file_is_refused(cal, tmp_path, suffix, share):
-    path = cal.save(tmp_path / f"bank{suffix}")
-    content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content)) - 1])
-    with pytest.raises(FileError, match=str(path)):
-        load(path)
+def test_a_truncated_file_is_refused(cal, tmp_path, subtests):
+    for suffix, share in product(SUFFIXES, [0.02, 0.3, 0.7, 0.95, 0.999]):
+        with subtests.test(suffix=suffix, share=share):
+            path = cal.save(tmp_path / f"bank{suffix}")
+            content = path.read_bytes()
+            path.write_bytes(content[: int(share * len(content)) - 1])
+            with pytest.raises(FileError, match=str(path)):
+                load(path)
 
 
 def test_a_file_from_the_future_asks_for_an_upgrade(written):
@@ -265,9 +264,8 @@ def test_a_document_of_another_kind_is_named(written):
         load(written(lambda document: document.update(schema="itemwise/report")))
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
+def test_a_part_that_is_missing_is_named(written, subtests):
+    for key in [
         "model",
         "population",
         "log_likelihood",
@@ -277,11 +275,9 @@ def test_a_document_of_another_kind_is_named(written):
         "engine",
         "notes",
         "items",
-    ],
-)
-def test_a_part_that_is_missing_is_named(written, key):
-    with pytest.raises(FileError, match=rf'lacks "{key}"'):
-        load(written(lambda document: document.pop(key)))
+    ]:
+        with subtests.test(key), pytest.raises(FileError, match=rf'lacks "{key}"'):
+            load(written(lambda document, key=key: document.pop(key)))
 
 
 def shorter(column):
@@ -301,141 +297,129 @@ def histogram(points=tuple(range(8)), mass=(0.125,) * 8):
     return lambda document: document.update(population={"histogram": parts})
 
 
-@pytest.mark.parametrize(
-    ("edit", "message"),
-    [
-        (shorter("item"), "discrimination is not a list of 4 numbers"),
-        (shorter("discrimination"), "discrimination is not a list of 5 numbers"),
-        (shorter("covariance"), "different lengths"),
-        (shorter("flags"), "different lengths"),
-        (in_items(item=["a", "b", "c", "d", "a"]), "unique"),
-        (in_items(item=[]), "item names must be there"),
-        (in_items(guessing=[0.1, 0.2, 1.5, 0.2, 0.2]), "guessing lies outside"),
-        (in_items(guessing=[0.1, 0.2, -0.1, 0.2, 0.2]), "guessing lies outside"),
-        (in_items(discrimination=[1, 2, 3, 4, 99]), "discrimination lies outside"),
-        (in_items(intercept=[1, 2, None, 4, 5]), "intercept is None, not a number"),
-        (in_items(intercept=["a"] * 5), "intercept is 'a', not a number"),
-        (in_items(intercept=3.0), "intercept is not a list of 5 numbers"),
-        (in_items(covariance=[[1.0]] * 5), "covariance is not a list of 9 numbers"),
-        (lambda document: document["items"].pop("guessing"), "'guessing' is missing"),
-        (lambda document: document.update(items=[1, 2]), "."),
-        (lambda document: document.update(items=None), "."),
-        (in_model(name="5pl"), "no model '5pl'"),
-        (in_model(name=["3pl"]), "."),
-        (in_model(options={"power": 3}), "no option .*power"),
-        (in_model(options=None), "."),
-        (in_model(priors={"luck": None}), "'luck'"),
-        (in_model(priors={"guessing": {"cauchy": {"scale": 1}}}), "'cauchy'"),
-        (in_model(priors={"guessing": {"beta": {"a": 0, "b": 1}}}), "at least 1"),
-        (in_model(priors={"guessing": {"beta": {"mean": 1}}}), "mean"),
-        (in_model(priors={"guessing": 3}), "."),
-        (in_model(priors=3), "."),
-        (lambda document: document.update(model="3pl"), "."),
-        (
+def test_a_bank_broken_by_hand_is_refused(written, subtests):
+    for case, (edit, message) in {
+        "fewer names": (shorter("item"), "discrimination is not a list of 4 numbers"),
+        "fewer slopes": (shorter("discrimination"), "discrimination is not a list of 5 numbers"),
+        "fewer covariances": (shorter("covariance"), "different lengths"),
+        "fewer flags": (shorter("flags"), "different lengths"),
+        "duplicate names": (in_items(item=["a", "b", "c", "d", "a"]), "unique"),
+        "no names": (in_items(item=[]), "item names must be there"),
+        "guessing above one": (
+            in_items(guessing=[0.1, 0.2, 1.5, 0.2, 0.2]),
+            "guessing lies outside",
+        ),
+        "guessing below zero": (
+            in_items(guessing=[0.1, 0.2, -0.1, 0.2, 0.2]),
+            "guessing lies outside",
+        ),
+        "slope out of reach": (
+            in_items(discrimination=[1, 2, 3, 4, 99]),
+            "discrimination lies outside",
+        ),
+        "intercept missing": (
+            in_items(intercept=[1, 2, None, 4, 5]),
+            "intercept is None, not a number",
+        ),
+        "intercept text": (in_items(intercept=["a"] * 5), "intercept is 'a', not a number"),
+        "intercept one number": (in_items(intercept=3.0), "intercept is not a list of 5 numbers"),
+        "covariance narrow": (
+            in_items(covariance=[[1.0]] * 5),
+            "covariance is not a list of 9 numbers",
+        ),
+        "no guessing": (
+            lambda document: document["items"].pop("guessing"),
+            "'guessing' is missing",
+        ),
+        "items a list": (lambda document: document.update(items=[1, 2]), "."),
+        "items none": (lambda document: document.update(items=None), "."),
+        "unknown model": (in_model(name="5pl"), "no model '5pl'"),
+        "model name a list": (in_model(name=["3pl"]), "."),
+        "extra option": (in_model(options={"power": 3}), "no option .*power"),
+        "options none": (in_model(options=None), "."),
+        "prior on luck": (in_model(priors={"luck": None}), "'luck'"),
+        "prior unknown": (in_model(priors={"guessing": {"cauchy": {"scale": 1}}}), "'cauchy'"),
+        "prior improper": (in_model(priors={"guessing": {"beta": {"a": 0, "b": 1}}}), "at least 1"),
+        "prior misnamed": (in_model(priors={"guessing": {"beta": {"mean": 1}}}), "mean"),
+        "prior a number": (in_model(priors={"guessing": 3}), "."),
+        "priors a number": (in_model(priors=3), "."),
+        "model as text": (lambda document: document.update(model="3pl"), "."),
+        "population negative": (
             lambda document: document.update(population={"normal": {"mean": 0, "sd": -1}}),
             "population's sd is -1",
         ),
-        (
+        "population misnamed": (
             lambda document: document.update(population={"normal": {"middle": 0}}),
             "'mean' is missing",
         ),
-        (
+        "population unknown": (
             lambda document: document.update(population={"gamma": {"mean": 0}}),
             "no population 'gamma",
         ),
-        (lambda document: document.update(population={"mean": 0, "sd": 1}), "."),
-        (histogram(points=[0.0] * 8), "ascending, equally spaced"),
-        (histogram(mass=[0.5] * 8), "they sum to 1"),
-        (histogram(mass=[1.0]), "mass is not a list of 8 numbers"),
-        (histogram(mass=["a"] * 8), "mass is 'a', not a number"),
-        (histogram(points=3), "."),
-        (lambda document: document.update(population=None), "."),
-        (lambda document: document.update(log_likelihood="high"), "high"),
-        (lambda document: document.update(iterations=None), "."),
-        (lambda document: document.update(notes=3), "notes is 3, not a list of texts"),
-        (lambda document: document.update(notes=[3]), "notes is 3, not text"),
-        (lambda document: document.update(n_respondents="many"), "n_respondents is 'many'"),
-        (lambda document: document.update(n_respondents=-1), "n_respondents is -1"),
-        (lambda document: document.update(converged="yes"), "converged is 'yes'"),
-        (lambda document: document.update(engine=1), "engine is 1, not text"),
-        (in_items(flags=["all right"] * 5), "flags is 'all right', not a list of texts"),
-        (in_items(flags=[[1]] * 5), "flags is 1, not text"),
-        (in_items(item=[1, 2, 3, 4, 5]), "names is 1, not text"),
-        (in_items(intercept=[1, 2, 3, 4, 1e300]), "intercept lies outside"),
-        (in_items(covariance=[[-1.0, 0, 0, 0, 1, 0, 0, 0, 1]] * 5), "variance is negative"),
-        (in_items(covariance=[[1.0, 1, 0, 0, 1, 0, 0, 0, 1]] * 5), "not symmetric"),
-    ],
-    ids=[
-        "fewer names",
-        "fewer slopes",
-        "fewer covariances",
-        "fewer flags",
-        "duplicate names",
-        "no names",
-        "guessing above one",
-        "guessing below zero",
-        "slope out of reach",
-        "intercept missing",
-        "intercept text",
-        "intercept one number",
-        "covariance narrow",
-        "no guessing",
-        "items a list",
-        "items none",
-        "unknown model",
-        "model name a list",
-        "extra option",
-        "options none",
-        "prior on luck",
-        "prior unknown",
-        "prior improper",
-        "prior misnamed",
-        "prior a number",
-        "priors a number",
-        "model as text",
-        "population negative",
-        "population misnamed",
-        "population unknown",
-        "population of version 1",
-        "histogram of one point",
-        "histogram of too much",
-        "histogram shorter",
-        "histogram text",
-        "histogram a number",
-        "population none",
-        "log-likelihood text",
-        "iterations none",
-        "notes a number",
-        "notes numbers",
-        "respondents text",
-        "respondents negative",
-        "converged text",
-        "engine a number",
-        "flags text",
-        "flags numbers",
-        "names numbers",
-        "intercept out of reach",
-        "variance negative",
-        "covariance asymmetric",
-    ],
-)
-def test_a_bank_broken_by_hand_is_refused(written, edit, message):
-    path = written(edit)
-    with pytest.raises(
-        FileError,
-        match=rf"(?s){path.name}.*not a calibration that this Itemwise can use.*{message}",
-    ):
-        load(path)
+        "population of version 1": (
+            lambda document: document.update(population={"mean": 0, "sd": 1}),
+            ".",
+        ),
+        "histogram of one point": (histogram(points=[0.0] * 8), "ascending, equally spaced"),
+        "histogram of too much": (histogram(mass=[0.5] * 8), "they sum to 1"),
+        "histogram shorter": (histogram(mass=[1.0]), "mass is not a list of 8 numbers"),
+        "histogram text": (histogram(mass=["a"] * 8), "mass is 'a', not a number"),
+        "histogram a number": (histogram(points=3), "."),
+        "population none": (lambda document: document.update(population=None), "."),
+        "log-likelihood text": (lambda document: document.update(log_likelihood="high"), "high"),
+        "iterations none": (lambda document: document.update(iterations=None), "."),
+        "notes a number": (
+            lambda document: document.update(notes=3),
+            "notes is 3, not a list of texts",
+        ),
+        "notes numbers": (lambda document: document.update(notes=[3]), "notes is 3, not text"),
+        "respondents text": (
+            lambda document: document.update(n_respondents="many"),
+            "n_respondents is 'many'",
+        ),
+        "respondents negative": (
+            lambda document: document.update(n_respondents=-1),
+            "n_respondents is -1",
+        ),
+        "converged text": (lambda document: document.update(converged="yes"), "converged is 'yes'"),
+        "engine a number": (lambda document: document.update(engine=1), "engine is 1, not text"),
+        "flags text": (
+            in_items(flags=["all right"] * 5),
+            "flags is 'all right', not a list of texts",
+        ),
+        "flags numbers": (in_items(flags=[[1]] * 5), "flags is 1, not text"),
+        "names numbers": (in_items(item=[1, 2, 3, 4, 5]), "names is 1, not text"),
+        "intercept out of reach": (
+            in_items(intercept=[1, 2, 3, 4, 1e300]),
+            "intercept lies outside",
+        ),
+        "variance negative": (
+            in_items(covariance=[[-1.0, 0, 0, 0, 1, 0, 0, 0, 1]] * 5),
+            "variance is negative",
+        ),
+        "covariance asymmetric": (
+            in_items(covariance=[[1.0, 1, 0, 0, 1, 0, 0, 0, 1]] * 5),
+            "not symmetric",
+        ),
+    }.items():
+        with subtests.test(case):
+            path = written(edit)
+            with pytest.raises(
+                FileError,
+                match=rf"(?s){path.name}.*not a calibration that this Itemwise can use.*{message}",
+            ):
+                load(path)
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_numbers_that_json_does_not_know_are_refused(cal, tmp_path, number):
-    path = cal.save(tmp_path / "bank.json")
-    text = path.read_text(encoding="utf-8")
-    value = json.loads(text)["items"]["discrimination"][0]
-    path.write_text(text.replace(repr(value), number, 1), encoding="utf-8")
-    with pytest.raises(FileError, match="not strict JSON"):
-        load(path)
+def test_numbers_that_json_does_not_know_are_refused(cal, tmp_path, subtests):
+    for number in ["NaN", "Infinity", "1e999"]:
+        with subtests.test(number):
+            path = cal.save(tmp_path / "bank.json")
+            text = path.read_text(encoding="utf-8")
+            value = json.loads(text)["items"]["discrimination"][0]
+            path.write_text(text.replace(repr(value), number, 1), encoding="utf-8")
+            with pytest.raises(FileError, match="not strict JSON"):
+                load(path)
 
 
 def test_a_discrimination_that_is_no_number_is_refused(tmp_path):

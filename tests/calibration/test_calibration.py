@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,14 +29,15 @@ def made(model):
     return calibrate(simulate(model, 300, 6, random_state=1).responses, model)
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def cal(request):
-    return made(request.param)
+@pytest.fixture(scope="module")
+def cals():
+    """A calibration of every model."""
+    return [made(model) for model in MODELS]
 
 
-@pytest.fixture(scope="module", params=BINARY)
-def binary(request):
-    return made(request.param)
+@pytest.fixture(scope="module")
+def binaries(cals):
+    return [cal for cal in cals if cal.model.kind == "binary"]
 
 
 def formula(cal, ability):
@@ -45,151 +47,183 @@ def formula(cal, ability):
     return c + (1 - slip - c) / (1 + np.exp(-a * (np.reshape(ability, (-1, 1)) - b)))
 
 
-def test_items_have_a_row_each_and_a_standard_error_beside_each_parameter(cal):
-    names = PARAMETERS[cal.model.name]
-    assert list(cal.items.columns) == [*names, *(f"{name}_se" for name in names), "flag"]
-    assert list(cal.items.index) == list(cal.item_names)
-    assert cal.items.index.name == "item"
-    moved = {c.name for c in cal.model.coordinates}
-    for name in names:
-        held = name in ("guessing", "slip") and name not in moved
-        assert (cal.items[f"{name}_se"] > 0).all() == (not held)
-    assert cal.to_frame().equals(cal.items)
+def test_items_have_a_row_each_and_a_standard_error_beside_each_parameter(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            names = PARAMETERS[cal.model.name]
+            assert list(cal.items.columns) == [*names, *(f"{name}_se" for name in names), "flag"]
+            assert list(cal.items.index) == list(cal.item_names)
+            assert cal.items.index.name == "item"
+            moved = {c.name for c in cal.model.coordinates}
+            for name in names:
+                held = name in ("guessing", "slip") and name not in moved
+                assert (cal.items[f"{name}_se"] > 0).all() == (not held)
+            assert cal.to_frame().equals(cal.items)
 
 
-def test_abilities_have_a_row_each(cal):
-    scored = cal.abilities()
-    assert list(scored.columns) == ["ability", "se", "at_bound"]
-    assert list(scored.index) == list(cal.responses.respondents)
-    assert scored.index.name == "respondent"
+def test_abilities_have_a_row_each(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            scored = cal.abilities()
+            assert list(scored.columns) == ["ability", "se", "at_bound"]
+            assert list(scored.index) == list(cal.responses.respondents)
+            assert scored.index.name == "respondent"
 
 
-def test_probability_is_the_formula_of_the_documentation(binary):
-    np.testing.assert_allclose(binary.probability(ABILITIES), formula(binary, ABILITIES), rtol=1e-9)
+def test_probability_is_the_formula_of_the_documentation(binaries, subtests):
+    for binary in binaries:
+        with subtests.test(binary.model.name):
+            np.testing.assert_allclose(
+                binary.probability(ABILITIES), formula(binary, ABILITIES), rtol=1e-9
+            )
 
 
-def test_probability_is_abilities_by_items_and_the_mean_of_what_the_model_draws(cal):
+def test_probability_is_abilities_by_items_and_the_mean_of_what_the_model_draws(cals, subtests):
     """Within four standard errors of the mean of 4,000 draws."""
-    found = cal.probability(ABILITIES)
-    assert found.shape == (13, 6)
-    assert list(found.columns) == list(cal.item_names)
-    np.testing.assert_allclose(found.index, ABILITIES)
-    random = np.random.default_rng(0)
-    for ability in (-1.5, 0.0, 1.0):
-        drawn = cal.model.draw(cal.coords, np.full(4000, ability), random)
-        error = drawn.std(axis=1) / np.sqrt(4000)
-        apart = np.abs(cal.probability([ability]).iloc[0] - drawn.mean(axis=1))
-        assert (apart < 4 * error + 1e-9).all()
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            found = cal.probability(ABILITIES)
+            assert found.shape == (13, 6)
+            assert list(found.columns) == list(cal.item_names)
+            np.testing.assert_allclose(found.index, ABILITIES)
+            random = np.random.default_rng(0)
+            for ability in (-1.5, 0.0, 1.0):
+                drawn = cal.model.draw(cal.coords, np.full(4000, ability), random)
+                error = drawn.std(axis=1) / np.sqrt(4000)
+                apart = np.abs(cal.probability([ability]).iloc[0] - drawn.mean(axis=1))
+                assert (apart < 4 * error + 1e-9).all()
 
 
-def test_probability_of_a_frame_of_abilities_keeps_its_names(cal):
-    scored = cal.abilities()
-    for given in (scored, scored["ability"]):
-        assert list(cal.probability(given).index) == list(scored.index)
-    assert cal.probability(0.5).shape == (1, 6)
+def test_probability_of_a_frame_of_abilities_keeps_its_names(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            scored = cal.abilities()
+            for given in (scored, scored["ability"]):
+                assert list(cal.probability(given).index) == list(scored.index)
+            assert cal.probability(0.5).shape == (1, 6)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("high", "must be numbers"),
-        ([0.0, np.nan], "infinite or missing"),
-        ([np.inf], "infinite or missing"),
-        ([[0.0]], r"shape \(1, 1\)"),
-        (pd.DataFrame({"theta": [0.0]}), "columns theta.*'ability'"),
-    ],
-    ids=["text", "missing", "infinite", "table", "frame"],
-)
-def test_abilities_that_are_none_are_refused(cal, given, message):
-    for ask in (cal.probability, cal.information, cal.test_information):
-        with pytest.raises(InputError, match=message):
-            ask(given)
+def test_abilities_that_are_none_are_refused(cals, subtests):
+    for (case, (given, message)), cal in product(
+        {
+            "text": ("high", "must be numbers"),
+            "missing": ([0.0, np.nan], "infinite or missing"),
+            "infinite": ([np.inf], "infinite or missing"),
+            "table": ([[0.0]], r"shape \(1, 1\)"),
+            "frame": (pd.DataFrame({"theta": [0.0]}), "columns theta.*'ability'"),
+        }.items(),
+        cals,
+    ):
+        with subtests.test(f"{case} {cal.model.name}"):
+            for ask in (cal.probability, cal.information, cal.test_information):
+                with pytest.raises(InputError, match=message):
+                    ask(given)
 
 
-def test_information_is_the_expected_bend_of_the_log_likelihood(binary):
-    cal, nudge = binary, 1e-4
-    low, here, high = (formula(cal, ABILITIES + step) for step in (-nudge, 0.0, nudge))
-    bend = {
-        response: -(np.log(at(low)) - 2 * np.log(at(here)) + np.log(at(high))) / nudge**2
-        for response, at in ((1, lambda p: p), (0, lambda p: 1 - p))
-    }
-    expected = here * bend[1] + (1 - here) * bend[0]
-    np.testing.assert_allclose(cal.information(ABILITIES), expected, rtol=1e-4, atol=1e-6)
+def test_information_is_the_expected_bend_of_the_log_likelihood(binaries, subtests):
+    for binary in binaries:
+        with subtests.test(binary.model.name):
+            cal, nudge = binary, 1e-4
+            low, here, high = (formula(cal, ABILITIES + step) for step in (-nudge, 0.0, nudge))
+            bend = {
+                response: -(np.log(at(low)) - 2 * np.log(at(here)) + np.log(at(high))) / nudge**2
+                for response, at in ((1, lambda p: p), (0, lambda p: 1 - p))
+            }
+            expected = here * bend[1] + (1 - here) * bend[0]
+            np.testing.assert_allclose(cal.information(ABILITIES), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_curves_are_tidy_and_hold_the_same_numbers(cal):
-    curves = cal.curves(abilities=ABILITIES)
-    frame = curves.to_frame()
-    assert frame.shape == (6 * 13, 6)
-    assert list(frame.columns)[:4] == ["item", "ability", "expected", "expected_se"]
-    wide = frame.pivot_table(index="ability", columns="item", values="expected")
-    np.testing.assert_allclose(wide[list(cal.item_names)], cal.probability(ABILITIES), rtol=1e-9)
-    wide = frame.pivot_table(index="ability", columns="item", values="information")
-    np.testing.assert_allclose(wide[list(cal.item_names)], cal.information(ABILITIES))
-    assert cal.curves().expected.shape == (6, 161)
+def test_curves_are_tidy_and_hold_the_same_numbers(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            curves = cal.curves(abilities=ABILITIES)
+            frame = curves.to_frame()
+            assert frame.shape == (6 * 13, 6)
+            assert list(frame.columns)[:4] == ["item", "ability", "expected", "expected_se"]
+            wide = frame.pivot_table(index="ability", columns="item", values="expected")
+            np.testing.assert_allclose(
+                wide[list(cal.item_names)], cal.probability(ABILITIES), rtol=1e-9
+            )
+            wide = frame.pivot_table(index="ability", columns="item", values="information")
+            np.testing.assert_allclose(wide[list(cal.item_names)], cal.information(ABILITIES))
+            assert cal.curves().expected.shape == (6, 161)
 
 
-def test_curves_of_chosen_items_come_in_the_order_asked(cal):
-    assert cal.curves(["item_5", "item_2"]).items == ("item_5", "item_2")
-    assert cal.curves("item_3").items == ("item_3",)
-    with pytest.raises(InputError, match=r"no item 'item_99'.*item_1"):
-        cal.curves(["item_1", "item_99"])
+def test_curves_of_chosen_items_come_in_the_order_asked(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            assert cal.curves(["item_5", "item_2"]).items == ("item_5", "item_2")
+            assert cal.curves("item_3").items == ("item_3",)
+            with pytest.raises(InputError, match=r"no item 'item_99'.*item_1"):
+                cal.curves(["item_1", "item_99"])
 
 
-def test_standard_errors_of_curves_follow_from_the_covariances_of_items(cal):
+def test_standard_errors_of_curves_follow_from_the_covariances_of_items(cals, subtests):
     """Drawn from the covariances, curves scatter as their standard errors say."""
-    draws = 20_000
-    random = np.random.default_rng(0)
-    covariance = cal.uncertainty.covariances[2]
-    small = 1e-4  # of the deviation: the delta method is exact where curves are straight
-    coords = random.multivariate_normal(cal.coords[2], small**2 * covariance, draws)
-    absent = cal.model.absent(cal.coords)[2]
-    coords[:, absent] = cal.coords[2, absent]
-    for k, coordinate in enumerate(cal.model.coordinates):
-        inside = (coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)
-        assert absent[k] or inside.all()
-    drawn = cal.model.of_items([2] * draws).expected(coords, ABILITIES)
-    expected = drawn.std(axis=0) / small
-    found = cal.curves("item_3", ABILITIES).expected_se[0]
-    np.testing.assert_allclose(found, expected, rtol=0.04)
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            draws = 20_000
+            random = np.random.default_rng(0)
+            covariance = cal.uncertainty.covariances[2]
+            small = 1e-4  # of the deviation: the delta method is exact where curves are straight
+            coords = random.multivariate_normal(cal.coords[2], small**2 * covariance, draws)
+            absent = cal.model.absent(cal.coords)[2]
+            coords[:, absent] = cal.coords[2, absent]
+            for k, coordinate in enumerate(cal.model.coordinates):
+                inside = (coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)
+                assert absent[k] or inside.all()
+            drawn = cal.model.of_items([2] * draws).expected(coords, ABILITIES)
+            expected = drawn.std(axis=0) / small
+            found = cal.curves("item_3", ABILITIES).expected_se[0]
+            np.testing.assert_allclose(found, expected, rtol=0.04)
 
 
-def test_test_information_is_the_sum_over_items(cal):
-    found = cal.test_information(ABILITIES)
-    np.testing.assert_allclose(found.information, cal.information(ABILITIES).sum(axis=1))
-    frame = found.to_frame()
-    assert list(frame.columns) == ["ability", "information", "se"]
-    np.testing.assert_allclose(frame["se"], frame["information"] ** -0.5)
+def test_test_information_is_the_sum_over_items(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            found = cal.test_information(ABILITIES)
+            np.testing.assert_allclose(found.information, cal.information(ABILITIES).sum(axis=1))
+            frame = found.to_frame()
+            assert list(frame.columns) == ["ability", "information", "se"]
+            np.testing.assert_allclose(frame["se"], frame["information"] ** -0.5)
 
 
-def test_plots_draw(cal):
-    for result in (cal, cal.curves(), cal.test_information()):
-        display = result.plot()
-        display.figure_.canvas.draw()
-        plt.close(display.figure_)
+def test_plots_draw(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            for result in (cal, cal.curves(), cal.test_information()):
+                display = result.plot()
+                display.figure_.canvas.draw()
+                plt.close(display.figure_)
 
 
-def test_text_and_page_say_what_it_is(cal):
-    assert repr(cal).startswith(f"Calibration: {cal.model.name}, 6 items, log-likelihood")
-    assert "converged after" in repr(cal)
-    assert "item_1" in cal._repr_html_()
+def test_text_and_page_say_what_it_is(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            assert repr(cal).startswith(f"Calibration: {cal.model.name}, 6 items, log-likelihood")
+            assert "converged after" in repr(cal)
+            assert "item_1" in cal._repr_html_()
 
 
-def test_a_calibration_is_frozen(cal):
-    with pytest.raises(AttributeError):
-        cal.converged = False
+def test_a_calibration_is_frozen(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name), pytest.raises(AttributeError):
+            cal.converged = False
 
 
-def test_items_are_given_away_as_a_copy(cal):
-    before = cal.items
-    before["difficulty"] = 99.0
-    assert not (cal.items["difficulty"] == 99.0).any()
-    assert cal.items is not cal.items
+def test_items_are_given_away_as_a_copy(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            before = cal.items
+            before["difficulty"] = 99.0
+            assert not (cal.items["difficulty"] == 99.0).any()
+            assert cal.items is not cal.items
 
 
-def test_coordinates_are_read_only(cal):
-    with pytest.raises(ValueError, match="read-only"):
-        cal.coords[0, 0] = 1.0
+def test_coordinates_are_read_only(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name), pytest.raises(ValueError, match="read-only"):
+            cal.coords[0, 0] = 1.0
 
 
 def test_flags_are_words_and_the_frame_joins_them():
@@ -201,16 +235,20 @@ def test_flags_are_words_and_the_frame_joins_them():
     assert twice.items["flag"].tolist() == ["", "", "all right; guessing at bound"]
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        ("1pl", 1 + 6), ("2pl", 2 * 6), ("3pl", 3 * 6), ("4pl", 4 * 6),
-        ("graded", 5 * 6), ("gpcm", 5 * 6), ("continuous", 3 * 6), ("beta", 2 * 6),
-    ],
-)  # fmt: skip
-def test_parameters_are_counted_and_a_shared_one_once(model, expected):
-    cal = calibrate(simulate(model, 300, 6, random_state=1).responses, model)
-    assert cal.n_parameters == expected
+def test_parameters_are_counted_and_a_shared_one_once(subtests):
+    for model, expected in [
+        ("1pl", 1 + 6),
+        ("2pl", 2 * 6),
+        ("3pl", 3 * 6),
+        ("4pl", 4 * 6),
+        ("graded", 5 * 6),
+        ("gpcm", 5 * 6),
+        ("continuous", 3 * 6),
+        ("beta", 2 * 6),
+    ]:
+        with subtests.test(model):
+            cal = calibrate(simulate(model, 300, 6, random_state=1).responses, model)
+            assert cal.n_parameters == expected
 
 
 def test_a_unit_that_was_given_leaves_the_number_of_parameters():
@@ -230,11 +268,13 @@ def test_a_parameter_at_its_bound_was_not_estimated():
     assert cal.n_parameters == 3 * 8 - held
 
 
-def test_information_criteria_are_their_definitions(cal):
-    k, n, value = cal.n_parameters, 300, cal.log_likelihood
-    assert cal.n_respondents == n
-    assert cal.aic == pytest.approx(2 * k - 2 * value)
-    assert cal.bic == pytest.approx(np.log(n) * k - 2 * value)
+def test_information_criteria_are_their_definitions(cals, subtests):
+    for cal in cals:
+        with subtests.test(cal.model.name):
+            k, n, value = cal.n_parameters, 300, cal.log_likelihood
+            assert cal.n_respondents == n
+            assert cal.aic == pytest.approx(2 * k - 2 * value)
+            assert cal.bic == pytest.approx(np.log(n) * k - 2 * value)
 
 
 def test_information_criteria_follow_weights():
@@ -262,44 +302,45 @@ def test_a_grade_that_an_item_lacks_was_not_estimated(model):
     assert cal.items["difficulty_3"].isna().tolist() == [True, False, False, False, False, False]
 
 
-@pytest.mark.parametrize("model", ["graded", "gpcm", "continuous", "beta"])
-def test_scores_of_grades_and_intervals_lie_between_worst_and_best(model):
-    cal = made(model)
-    low, high = (np.broadcast_to(bound, 6).sum() for bound in cal.model.extent())
-    true = cal.true_scores()["true_score"]
-    assert ((true > low) & (true < high)).all()
-    assert np.corrcoef(true, np.nansum(cal.responses.values, axis=1))[0, 1] > 0.9
+def test_scores_of_grades_and_intervals_lie_between_worst_and_best(subtests):
+    for model in ["graded", "gpcm", "continuous", "beta"]:
+        with subtests.test(model):
+            cal = made(model)
+            low, high = (np.broadcast_to(bound, 6).sum() for bound in cal.model.extent())
+            true = cal.true_scores()["true_score"]
+            assert ((true > low) & (true < high)).all()
+            assert np.corrcoef(true, np.nansum(cal.responses.values, axis=1))[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("model", ["graded", "gpcm", "continuous", "beta"])
-def test_new_respondents_of_some_items_are_scored_by_name(model):
-    cal = made(model)
-    some = cal.responses.select(range(5), ["item_4", "item_2"])
-    holed = np.full((5, 6), np.nan)
-    holed[:, [3, 1]] = some.cells
-    for method in ("eap", "ml"):
-        np.testing.assert_allclose(
-            cal.score(some, method)["ability"], cal.score(holed_as(cal, holed), method)["ability"]
-        )
+def test_new_respondents_of_some_items_are_scored_by_name(subtests):
+    for model in ["graded", "gpcm", "continuous", "beta"]:
+        with subtests.test(model):
+            cal = made(model)
+            some = cal.responses.select(range(5), ["item_4", "item_2"])
+            holed = np.full((5, 6), np.nan)
+            holed[:, [3, 1]] = some.cells
+            for method in ("eap", "ml"):
+                np.testing.assert_allclose(
+                    cal.score(some, method)["ability"],
+                    cal.score(holed_as(cal, holed), method)["ability"],
+                )
 
 
 def holed_as(cal, values):
     return Responses(values, items=cal.item_names, kind=cal.model.kind)
 
 
-@pytest.mark.parametrize(
-    ("model", "other", "said"),
-    [
+def test_a_bank_refuses_responses_that_its_model_cannot_explain(subtests):
+    for model, other, said in [
         ("graded", "beta", "holds .*, but grades are whole numbers"),
         ("2pl", "graded", "holds .*, but binary responses are 0 or 1"),
         ("2pl", "beta", "holds .*, but binary responses are 0 or 1"),
         ("continuous", "graded", "outside the bounds 0 and 1"),
-    ],
-)
-def test_a_bank_refuses_responses_that_its_model_cannot_explain(model, other, said):
-    cal, responses = made(model), simulate(other, 10, 6, random_state=1).responses
-    with pytest.raises(InputError, match=said):
-        cal.score(responses)
+    ]:
+        with subtests.test(model=model, other=other, said=said):
+            cal, responses = made(model), simulate(other, 10, 6, random_state=1).responses
+            with pytest.raises(InputError, match=said):
+                cal.score(responses)
 
 
 def test_scores_outside_the_bounds_of_a_bank_are_named():

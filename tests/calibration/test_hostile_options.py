@@ -23,12 +23,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("model", "option", "value"), CASES)
-def test_an_option_that_cannot_be_is_refused_on_loading(model, option, value, tmp_path):
-    responses = iw.simulate(model, 40, 3, random_state=1).responses
-    path = iw.calibrate(responses, model).save(tmp_path / "bank.json")
-    document = json.loads(path.read_text())
-    document["model"]["options"][option] = value
-    path.write_text(json.dumps(document))
-    with pytest.raises(FileError, match="is not a calibration that this Itemwise can use"):
-        iw.load(path)
+def test_an_option_that_cannot_be_is_refused_on_loading(tmp_path, subtests):
+    for model, option, value in CASES:
+        with subtests.test(model=model, option=option, value=value):
+            responses = iw.simulate(model, 40, 3, random_state=1).responses
+            path = iw.calibrate(responses, model).save(tmp_path / "bank.json")
+            document = json.loads(path.read_text())
+            document["model"]["options"][option] = value
+            path.write_text(json.dumps(document))
+            with pytest.raises(FileError, match="is not a calibration that this Itemwise can use"):
+                iw.load(path)

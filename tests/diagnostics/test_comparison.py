@@ -31,19 +31,25 @@ def found(steep):
     return compare_models(steep)
 
 
-@pytest.mark.parametrize(
-    "tag",
-    ["LSAT6_Rasch", "LSAT6_2PL", "LSAT7_2PL", "SAT12_Rasch", "SAT12_2PL", "sim2pl_1000x50_2PL"],
-)
-def test_criteria_are_those_of_mirt(shared, tag):
-    fits = pd.read_csv(shared / "reference" / "mirt_fits.csv").set_index(["tag", "TOL"])
-    name, theirs = tag.rsplit("_", 1)
-    ours = {"Rasch": "1pl", "2PL": "2pl"}[theirs]
-    mirt = fits.loc[tag, "tight"]
-    row = compare_models(data(shared, name), [ours]).to_frame().loc[ours]
-    assert row["n_parameters"] == mirt["npar"]
-    assert row["aic"] == pytest.approx(mirt["AIC"], abs=0.002)  # mirt stops 0.0005 nats early
-    assert row["bic"] == pytest.approx(mirt["BIC"], abs=0.002)
+def test_criteria_are_those_of_mirt(shared, subtests):
+    for tag in [
+        "LSAT6_Rasch",
+        "LSAT6_2PL",
+        "LSAT7_2PL",
+        "SAT12_Rasch",
+        "SAT12_2PL",
+        "sim2pl_1000x50_2PL",
+    ]:
+        with subtests.test(tag):
+            fits = pd.read_csv(shared / "reference" / "mirt_fits.csv").set_index(["tag", "TOL"])
+            name, theirs = tag.rsplit("_", 1)
+            ours = {"Rasch": "1pl", "2PL": "2pl"}[theirs]
+            mirt = fits.loc[tag, "tight"]
+            row = compare_models(data(shared, name), [ours]).to_frame().loc[ours]
+            assert row["n_parameters"] == mirt["npar"]
+            # mirt stops 0.0005 nats early.
+            assert row["aic"] == pytest.approx(mirt["AIC"], abs=0.002)
+            assert row["bic"] == pytest.approx(mirt["BIC"], abs=0.002)
 
 
 def test_one_row_a_model_in_the_order_given(found):
@@ -108,9 +114,8 @@ def test_a_flat_item_that_passes_for_a_steep_one_is_not_tested():
     assert "what they gain may be spurious: 3pl" in found.meaning
 
 
-@pytest.mark.parametrize(
-    ("small", "large", "nested"),
-    [
+def test_nesting_follows_from_the_coordinates(subtests):
+    for small, large, nested in [
         (OnePL(), TwoPL(), True),
         (OnePL(discrimination=1), TwoPL(), True),
         (TwoPL(), ThreePL(), True),
@@ -118,10 +123,9 @@ def test_a_flat_item_that_passes_for_a_steep_one_is_not_tested():
         (TwoPL(), OnePL(), False),
         (TwoPL(), TwoPL(), False),
         (OnePL(), OnePL(discrimination=1), False),
-    ],
-)
-def test_nesting_follows_from_the_coordinates(small, large, nested):
-    assert is_nested(small, large) is nested
+    ]:
+        with subtests.test(small=small, large=large, nested=nested):
+            assert is_nested(small, large) is nested
 
 
 def test_no_test_where_priors_hold_the_likelihood_below_its_maximum(steep):
@@ -160,21 +164,20 @@ def test_bic_may_prefer_another_model(shared):
     )
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.ones((40, 3)),
-        np.r_[np.ones((20, 1)), np.zeros((20, 1))],
-        [[1, 0, 1]],
-        np.where(np.arange(120).reshape(40, 3) % 7, np.arange(120).reshape(40, 3) % 2, np.nan),
-    ],
-    ids=["constant", "one item", "one respondent", "missing"],
-)
-def test_poor_tables_have_a_defined_result(values):
-    found = compare_models(values, ("1pl", "2pl"))
-    assert np.isfinite(found.to_frame()[["aic", "bic", "weight"]]).all(axis=None)
-    assert found.meaning.endswith(".")
-    assert found.plot().ax_.has_data()
+def test_poor_tables_have_a_defined_result(subtests):
+    for case, values in {
+        "constant": np.ones((40, 3)),
+        "one item": np.r_[np.ones((20, 1)), np.zeros((20, 1))],
+        "one respondent": [[1, 0, 1]],
+        "missing": np.where(
+            np.arange(120).reshape(40, 3) % 7, np.arange(120).reshape(40, 3) % 2, np.nan
+        ),
+    }.items():
+        with subtests.test(case):
+            found = compare_models(values, ("1pl", "2pl"))
+            assert np.isfinite(found.to_frame()[["aic", "bic", "weight"]]).all(axis=None)
+            assert found.meaning.endswith(".")
+            assert found.plot().ax_.has_data()
 
 
 def test_one_model_is_no_comparison_but_no_error(steep):

@@ -29,11 +29,6 @@ def cal(cals, request):
     return cals(request.param)
 
 
-@pytest.fixture(params=DIAGNOSTICS)
-def name(request):
-    return request.param
-
-
 def exists(name, cal):
     """Labels are right or wrong only where responses are; margins need categories."""
     return not (
@@ -42,41 +37,44 @@ def exists(name, cal):
     )
 
 
-def test_a_diagnosis_shows_itself_or_says_what_it_needs(cal, name, tmp_path):
-    if not exists(name, cal):
-        with pytest.raises(InputError, match=f"the {cal.model.name} model explains"):
-            DIAGNOSTICS[name](cal)
-        return
-    found = DIAGNOSTICS[name](cal)
-    assert isinstance(found, Diagnosis)
-    assert len(found.to_frame())
-    assert isinstance(found.plot(), Display)
-    assert found.save(tmp_path / "found.csv").read_text().count("\n") == len(found.to_frame()) + 1
-    assert found.meaning in repr(found)
-    assert "<table" in found._repr_html_()
+def test_a_diagnosis_shows_itself_or_says_what_it_needs(cal, tmp_path, subtests):
+    for name, ask in DIAGNOSTICS.items():
+        with subtests.test(name):
+            if not exists(name, cal):
+                with pytest.raises(InputError, match=f"the {cal.model.name} model explains"):
+                    ask(cal)
+                continue
+            found = ask(cal)
+            frame, meaning = found.to_frame(), found.meaning
+            assert isinstance(found, Diagnosis)
+            assert len(frame)
+            assert isinstance(found.plot(), Display)
+            saved = found.save(tmp_path / f"{name}.csv")
+            assert saved.read_text().count("\n") == len(frame) + 1
+            assert meaning in repr(found)
+            assert "<table" in found._repr_html_()
+            # The meaning is a sentence with a figure in it.
+            assert meaning.endswith(".")
+            assert any(sign.isdigit() for sign in meaning)
+            assert "nan" not in meaning.split()
 
 
-def test_its_meaning_is_a_sentence_with_a_figure_in_it(cal, name):
-    if not exists(name, cal):
-        return
-    meaning = DIAGNOSTICS[name](cal).meaning
-    assert meaning.endswith(".")
-    assert any(sign.isdigit() for sign in meaning)
-    assert "nan" not in meaning.split()
-
-
-def test_a_loaded_bank_is_diagnosed_with_responses_of_its_own(cals, name, tmp_path):
+def test_a_loaded_bank_is_diagnosed_with_responses_of_its_own(cals, tmp_path, subtests):
     cal = cals("2pl")
     bank = iw.load(cal.save(tmp_path / "bank.json"))
-    again, first = DIAGNOSTICS[name](bank, cal.responses), DIAGNOSTICS[name](cal)
-    for column, values in first.to_frame().select_dtypes("number").items():
-        np.testing.assert_allclose(again.to_frame()[column], values, rtol=1e-6, atol=1e-9)
+    for name, ask in DIAGNOSTICS.items():
+        with subtests.test(name):
+            again, first = ask(bank, cal.responses), ask(cal)
+            for column, values in first.to_frame().select_dtypes("number").items():
+                np.testing.assert_allclose(again.to_frame()[column], values, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("wrong", [None, "2pl", np.eye(3)])
-def test_what_is_no_calibration_is_refused_with_the_call_to_make(name, wrong):
-    with pytest.raises(InputError, match=rf"{name} needs a calibration.*calibrate\(responses\)"):
-        DIAGNOSTICS[name](wrong)
+def test_what_is_no_calibration_is_refused_with_the_call_to_make(subtests):
+    for name, ask in DIAGNOSTICS.items():
+        for wrong in (None, "2pl", np.eye(3)):
+            message = rf"{name} needs a calibration.*calibrate\(responses\)"
+            with subtests.test(name, wrong=wrong), pytest.raises(InputError, match=message):
+                ask(wrong)
 
 
 def test_diagnose_finds_what_exists_and_says_why_the_rest_does_not(cal):

@@ -1,4 +1,5 @@
 from importlib import import_module
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -40,12 +41,12 @@ def continuous(numbers):
     return numbers
 
 
-@pytest.mark.parametrize("coded", [binary, graded, continuous])
-@pytest.mark.parametrize("n_abilities", [1, 2, 3])
-def test_the_number_of_abilities_is_found(coded, n_abilities):
-    found = dimensionality(coded(latent(500, 18, n_abilities, seed=n_abilities)))
-    assert found.n_dimensions == n_abilities
-    assert found.to_frame()["suggested"].sum() == n_abilities
+def test_the_number_of_abilities_is_found(subtests):
+    for coded, n_abilities in product([binary, graded, continuous], [1, 2, 3]):
+        with subtests.test(coded=coded, n_abilities=n_abilities):
+            found = dimensionality(coded(latent(500, 18, n_abilities, seed=n_abilities)))
+            assert found.n_dimensions == n_abilities
+            assert found.to_frame()["suggested"].sum() == n_abilities
 
 
 def test_two_abilities_that_go_together_are_still_two():
@@ -160,11 +161,12 @@ def test_a_large_table_is_thinned_and_says_so(monkeypatch):
     assert "from 50 of 200 respondents; from 8 of 20 items" in found.meaning
 
 
-@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (2, 2), (3, 10)])
-def test_hardly_any_responses_give_a_result_and_no_crash(shape):
-    found = dimensionality(np.random.default_rng(0).integers(0, 2, shape), n_resamples=3)
-    assert found.n_items == len(found.to_frame()) <= shape[1]
-    assert found.meaning
+def test_hardly_any_responses_give_a_result_and_no_crash(subtests):
+    for shape in [(1, 5), (5, 1), (2, 2), (3, 10)]:
+        with subtests.test(shape=shape):
+            found = dimensionality(np.random.default_rng(0).integers(0, 2, shape), n_resamples=3)
+            assert found.n_items == len(found.to_frame()) <= shape[1]
+            assert found.meaning
 
 
 def test_items_that_nobody_shares_give_a_result_and_no_crash():

@@ -64,18 +64,20 @@ def lsat():
     return calibrate(responses, "2pl")
 
 
-@pytest.mark.parametrize("tag", BINARY)
-def test_on_mirts_items_s_x2_is_that_of_mirt(witness, tag):
-    mirt = witness(tag)
-    # Both are exact: what is left is rounding over some thousand sums.
-    s_x2_agrees(mirt, item_fit(mirt.as_bank()).to_frame(), rtol=1e-8, atol=1e-10)
+def test_on_mirts_items_s_x2_is_that_of_mirt(witness, subtests):
+    for tag in BINARY:
+        with subtests.test(tag=tag):
+            mirt = witness(tag)
+            # Both are exact: what is left is rounding over some thousand sums.
+            s_x2_agrees(mirt, item_fit(mirt.as_bank()).to_frame(), rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("tag", BINARY)
-def test_on_mirts_items_infit_outfit_and_zh_are_those_of_mirt(witness, tag):
-    mirt = witness(tag)
-    # mirt's 61 nodes move its abilities by up to 1e-5, and the deviates of SAT12 by 4e-5.
-    squares_agree(mirt, item_fit(mirt.as_bank()).to_frame(), rtol=0, atol=1e-4)
+def test_on_mirts_items_infit_outfit_and_zh_are_those_of_mirt(witness, subtests):
+    for tag in BINARY:
+        with subtests.test(tag=tag):
+            mirt = witness(tag)
+            # mirt's 61 nodes move its abilities by up to 1e-5, and the deviates of SAT12 by 4e-5.
+            squares_agree(mirt, item_fit(mirt.as_bank()).to_frame(), rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("tag", GRADED)
@@ -271,13 +273,14 @@ def test_constant_items_have_no_s_x2_and_harm_no_other():
     assert np.isfinite(fit.to_frame().drop(fit.to_frame().index[[2, 5]]).to_numpy()).all()
 
 
-@pytest.mark.parametrize(("n_respondents", "n_items"), [(1, 1), (1, 6), (60, 1), (60, 2), (3, 4)])
-def test_small_tables_have_a_result(n_respondents, n_items):
-    responses = simulate("2pl", n_respondents, n_items, random_state=10).responses
-    fit = item_fit(calibrate(responses, "2pl"))
-    assert fit.to_frame().shape == (n_items, 11)
-    assert np.isnan(fit.s_x2).all()
-    assert "too few respondents or items" in fit.notes[0]
+def test_small_tables_have_a_result(subtests):
+    for n_respondents, n_items in [(1, 1), (1, 6), (60, 1), (60, 2), (3, 4)]:
+        with subtests.test(n_respondents=n_respondents, n_items=n_items):
+            responses = simulate("2pl", n_respondents, n_items, random_state=10).responses
+            fit = item_fit(calibrate(responses, "2pl"))
+            assert fit.to_frame().shape == (n_items, 11)
+            assert np.isnan(fit.s_x2).all()
+            assert "too few respondents or items" in fit.notes[0]
 
 
 def test_the_result_shows_itself(lsat, tmp_path):

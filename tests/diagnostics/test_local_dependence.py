@@ -45,17 +45,18 @@ def gappy():
     return calibrate(simulate("2pl", 150, 6, missing=0.3, random_state=5).responses, "2pl")
 
 
-@pytest.mark.parametrize("tag", [*RASCH, *TWO, *THREE, *GRADED])
-def test_q3_is_that_of_mirt(shared, tag):
-    data, model = tag.rsplit("_", 1)
-    table = pd.read_csv(shared / "reference" / "data" / f"{data}.csv")
-    theirs = pd.read_csv(shared / "reference" / f"mirt_{tag}_Q3.csv", index_col="item")
-    responses = Responses(table.to_numpy(), items=list(table.columns))
-    found = local_dependence(calibrate(responses, OURS.get(model, model), priors=None))
-    # Items agree to about 0.001; a 3PL without priors is nearly flat, so that they differ more.
-    tolerance = 0.003 if tag in THREE else 0.0005
-    np.testing.assert_allclose(found.q3, theirs.to_numpy(float), atol=tolerance)
-    assert list(found.q3.index) == list(theirs.index)
+def test_q3_is_that_of_mirt(shared, subtests):
+    for tag in [*RASCH, *TWO, *THREE, *GRADED]:
+        with subtests.test(tag=tag):
+            data, model = tag.rsplit("_", 1)
+            table = pd.read_csv(shared / "reference" / "data" / f"{data}.csv")
+            theirs = pd.read_csv(shared / "reference" / f"mirt_{tag}_Q3.csv", index_col="item")
+            responses = Responses(table.to_numpy(), items=list(table.columns))
+            found = local_dependence(calibrate(responses, OURS.get(model, model), priors=None))
+            # Items agree to about 0.001; a 3PL without priors is nearly flat: they differ more.
+            tolerance = 0.003 if tag in THREE else 0.0005
+            np.testing.assert_allclose(found.q3, theirs.to_numpy(float), atol=tolerance)
+            assert list(found.q3.index) == list(theirs.index)
 
 
 def test_q3_is_the_correlation_of_residuals_over_those_who_answered_both(gappy):
@@ -107,25 +108,27 @@ def test_p_is_adjusted_as_benjamini_and_hochberg_do():
     np.testing.assert_allclose(benjamini_hochberg(p, 50), stats.false_discovery_control(p))
 
 
-@pytest.mark.parametrize(("model", "missing"), [("2pl", 0.0), ("3pl", 0.0), ("2pl", 0.4)])
-def test_p_values_are_those_of_chance_where_the_model_is_true(model, missing):
-    found = [
-        local_dependence(
-            calibrate(
-                simulate(model, 500, 20, missing=missing, random_state=seed).responses, model
-            ),
-            max_pairs=190,
-        )
-        for seed in range(5)
-    ]
-    z = np.concatenate([one.z for one in found])
-    p = np.concatenate([one.p for one in found])
-    # 950 pairs: the mean of z is known to 0.03. The standard error is the larger of two, so the
-    # test is a little careful: never more than 5 %, give or take 1.4 % (two standard errors).
-    assert abs(z.mean()) < 0.1
-    assert 0.85 < z.std() < 1.05
-    assert (p < 0.05).mean() < 0.064
-    assert sum(one.n_dependent for one in found) == 0
+def test_p_values_are_those_of_chance_where_the_model_is_true(subtests):
+    for model, missing in [("2pl", 0.0), ("3pl", 0.0), ("2pl", 0.4)]:
+        with subtests.test(model=model, missing=missing):
+            found = [
+                local_dependence(
+                    calibrate(
+                        simulate(model, 500, 20, missing=missing, random_state=seed).responses,
+                        model,
+                    ),
+                    max_pairs=190,
+                )
+                for seed in range(5)
+            ]
+            z = np.concatenate([one.z for one in found])
+            p = np.concatenate([one.p for one in found])
+            # 950 pairs: the mean of z is known to 0.03. The standard error is the larger of two, so
+            # the test is a little careful: never more than 5 %, give or take 1.4 % (two errors).
+            assert abs(z.mean()) < 0.1
+            assert 0.85 < z.std() < 1.05
+            assert (p < 0.05).mean() < 0.064
+            assert sum(one.n_dependent for one in found) == 0
 
 
 def test_failing_together_once_is_no_proof():
@@ -192,15 +195,16 @@ def test_constant_items_have_no_q3_and_are_named():
     assert found.plot().ax_.has_data()
 
 
-@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (2, 2)])
-def test_hardly_any_responses_give_no_pair_and_no_crash(shape):
-    values = np.random.default_rng(0).integers(0, 2, shape)
-    found = local_dependence(calibrate(values, "2pl"))
-    assert found.n_pairs == 0
-    assert found.to_frame().empty
-    assert "no pair of items to compare" in found.meaning
-    with pytest.raises(InputError, match="without rows"):
-        found.plot()
+def test_hardly_any_responses_give_no_pair_and_no_crash(subtests):
+    for shape in [(1, 5), (5, 1), (2, 2)]:
+        with subtests.test(shape=shape):
+            values = np.random.default_rng(0).integers(0, 2, shape)
+            found = local_dependence(calibrate(values, "2pl"))
+            assert found.n_pairs == 0
+            assert found.to_frame().empty
+            assert "no pair of items to compare" in found.meaning
+            with pytest.raises(InputError, match="without rows"):
+                found.plot()
 
 
 def test_other_responses_to_some_of_the_items_are_compared_by_name(gappy):

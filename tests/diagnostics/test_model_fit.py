@@ -113,18 +113,20 @@ def test_guessing_at_its_bound_is_not_a_free_number():
     assert model_fit(cal).value == pytest.approx(value, rel=1e-5)
 
 
-@pytest.mark.parametrize(("tag", "model"), FITS, ids=[f"{t}-{m}" for t, m in FITS])
-def test_figures_are_those_of_mirt(shared, tag, model):
-    mirt = of_mirt(shared, tag)
-    found = model_fit(calibrate(table(shared, tag.rsplit("_", 1)[0]), model, priors=None))
-    assert found.df == mirt["M2_df"]
-    # mirt stops some 1e-5 of M2 before the maximum; the rest follows from M2.
-    assert found.value == pytest.approx(mirt["M2"], rel=3e-5)
-    assert found.p == pytest.approx(mirt["M2_p"], rel=1e-3, abs=2e-16)  # mirt writes 1e-35 as 0
-    assert found.rmsea == pytest.approx(mirt["RMSEA"], abs=2e-6)
-    assert found.srmsr == pytest.approx(mirt["SRMSR"], abs=5e-6)
-    assert found.tli == pytest.approx(mirt["TLI"], abs=5e-6)
-    assert found.cfi == pytest.approx(mirt["CFI"], abs=5e-6)
+def test_figures_are_those_of_mirt(shared, subtests):
+    for tag, model in FITS:
+        with subtests.test(tag=tag, model=model):
+            mirt = of_mirt(shared, tag)
+            found = model_fit(calibrate(table(shared, tag.rsplit("_", 1)[0]), model, priors=None))
+            assert found.df == mirt["M2_df"]
+            # mirt stops some 1e-5 of M2 before the maximum; the rest follows from M2.
+            assert found.value == pytest.approx(mirt["M2"], rel=3e-5)
+            # mirt writes 1e-35 as 0.
+            assert found.p == pytest.approx(mirt["M2_p"], rel=1e-3, abs=2e-16)
+            assert found.rmsea == pytest.approx(mirt["RMSEA"], abs=2e-6)
+            assert found.srmsr == pytest.approx(mirt["SRMSR"], abs=5e-6)
+            assert found.tli == pytest.approx(mirt["TLI"], abs=5e-6)
+            assert found.cfi == pytest.approx(mirt["CFI"], abs=5e-6)
 
 
 def test_3pl_fits_about_as_in_mirt_which_has_no_bounds(shared):
@@ -150,15 +152,15 @@ def test_c2_of_the_graded_model_is_that_of_mirt(shared):
 
 
 @graded_models
-@pytest.mark.parametrize("statistic", ["m2", "c2"])
-@pytest.mark.parametrize("model", ["graded", "gpcm"])
-def test_graded_statistics_are_what_their_definitions_say(shared, model, statistic):
+def test_graded_statistics_are_what_their_definitions_say(shared, subtests):
     """mirt's C2 of the gpcm, 16.34, is not the 19.04 that all 256 patterns give."""
-    cal = science(shared, model)
-    value, df = by_definition(cal, statistic)
-    found = model_fit(cal, statistic=statistic)
-    assert found.value == pytest.approx(value, rel=1e-5)
-    assert found.df == df
+    for statistic, model in product(["m2", "c2"], ["graded", "gpcm"]):
+        with subtests.test(f"{statistic} {model}"):
+            cal = science(shared, model)
+            value, df = by_definition(cal, statistic)
+            found = model_fit(cal, statistic=statistic)
+            assert found.value == pytest.approx(value, rel=1e-5)
+            assert found.df == df
 
 
 @graded_models
@@ -232,13 +234,16 @@ def test_items_that_tell_nobody_apart_are_left_out(priors):
     assert "2 items (a, b) with the same response from all" in found.meaning
 
 
-@pytest.mark.parametrize("n_items", [1, 2, 3])
-def test_too_few_items_leave_nothing_to_test(n_items):
-    found = model_fit(calibrate(simulate("2pl", 100, n_items, random_state=0).responses, "2pl"))
-    assert found.df == 0
-    assert np.isnan([found.value, found.p, found.rmsea, found.rmsea_high, found.cfi]).all()
-    assert "no degree of freedom is left" in found.meaning
-    assert "No figure" in page(found)
+def test_too_few_items_leave_nothing_to_test(subtests):
+    for n_items in [1, 2, 3]:
+        with subtests.test(n_items=n_items):
+            found = model_fit(
+                calibrate(simulate("2pl", 100, n_items, random_state=0).responses, "2pl")
+            )
+            assert found.df == 0
+            assert np.isnan([found.value, found.p, found.rmsea, found.rmsea_high, found.cfi]).all()
+            assert "no degree of freedom is left" in found.meaning
+            assert "No figure" in page(found)
 
 
 def page(found):

@@ -55,16 +55,21 @@ def test_nemenyi_is_that_of_scikit_posthocs():
     np.testing.assert_allclose(compare_ranks(TIED).pairwise_p, wanted, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("k", "at_05", "at_10"),
-    [(2, 1.960, 1.645), (3, 2.343, 2.052), (5, 2.728, 2.459), (10, 3.164, 2.920)],
-)
-def test_critical_differences_follow_from_the_table_of_demsar(k, at_05, at_10):
-    scores = table(k, 14)
-    unit = np.sqrt(k * (k + 1) / (6 * 14))
-    assert compare_ranks(scores).critical_difference == pytest.approx(at_05 * unit, abs=1e-3)
-    found = compare_ranks(scores, alpha=0.1)
-    assert found.critical_difference == pytest.approx(at_10 * unit, abs=1e-3)
+def test_critical_differences_follow_from_the_table_of_demsar(subtests):
+    for k, at_05, at_10 in [
+        (2, 1.960, 1.645),
+        (3, 2.343, 2.052),
+        (5, 2.728, 2.459),
+        (10, 3.164, 2.920),
+    ]:
+        with subtests.test(k=k, at_05=at_05, at_10=at_10):
+            scores = table(k, 14)
+            unit = np.sqrt(k * (k + 1) / (6 * 14))
+            assert compare_ranks(scores).critical_difference == pytest.approx(
+                at_05 * unit, abs=1e-3
+            )
+            found = compare_ranks(scores, alpha=0.1)
+            assert found.critical_difference == pytest.approx(at_10 * unit, abs=1e-3)
 
 
 def test_mean_ranks_by_hand():
@@ -165,9 +170,8 @@ def test_it_shows_itself(tmp_path):
     assert found.to_frame()["mean_rank"].is_monotonic_increasing
 
 
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
+def test_wrong_scores_are_explained(subtests):
+    for scores, message in [
         (table(1), "at least two"),
         (table(4, 1), "1 item every respondent has a score"),
         (table().where(np.eye(6, 20) == 1), "0 items every respondent"),
@@ -177,14 +181,12 @@ def test_it_shows_itself(tmp_path):
             table().astype(object).mask(table() == table().iloc[1, 1], "x"),
             "'x', which is not a number",
         ),
-    ],
-)
-def test_wrong_scores_are_explained(scores, message):
-    with pytest.raises(InputError, match=message):
-        compare_ranks(scores)
+    ]:
+        with subtests.test(message), pytest.raises(InputError, match=message):
+            compare_ranks(scores)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0, -1.0, np.nan])
-def test_alpha_lies_between_zero_and_one(alpha):
-    with pytest.raises(InputError, match="alpha is"):
-        compare_ranks(table(), alpha=alpha)
+def test_alpha_lies_between_zero_and_one(subtests):
+    for alpha in [0.0, 1.0, -1.0, np.nan]:
+        with subtests.test(alpha=alpha), pytest.raises(InputError, match="alpha is"):
+            compare_ranks(table(), alpha=alpha)

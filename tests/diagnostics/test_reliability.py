@@ -1,6 +1,7 @@
 """Reliability: by hand, by simulation, and from mirt's abilities."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -42,16 +43,19 @@ def test_empirical_reliability_is_the_squared_correlation_with_the_truth(some):
     assert found.marginal == pytest.approx(squared, abs=0.03)
 
 
-@pytest.mark.parametrize("tag", ["LSAT7_2PL", "SAT12_2PL", "SAT12_Rasch"])
-def test_empirical_reliability_is_that_of_the_abilities_of_mirt(shared, tag):
-    (path,) = (shared / "reference").glob(f"mirt_{tag}_abilities.csv*")
-    mirt = pd.read_csv(path)
-    values = pd.read_csv(shared / "reference" / "data" / f"{tag.split('_')[0]}.csv").to_numpy()
-    model = OnePL(discrimination=1) if tag.endswith("Rasch") else "2pl"
-    found = reliability(calibrate(values, model, priors=None))
-    true, error = mirt["EAP"].var(ddof=0), (mirt["se_EAP"] ** 2).mean()
-    # Abilities agree to 1e-4, and so does what follows from them.
-    assert found.empirical == pytest.approx(true / (true + error), abs=2e-4)
+def test_empirical_reliability_is_that_of_the_abilities_of_mirt(shared, subtests):
+    for tag in ["LSAT7_2PL", "SAT12_2PL", "SAT12_Rasch"]:
+        with subtests.test(tag):
+            (path,) = (shared / "reference").glob(f"mirt_{tag}_abilities.csv*")
+            mirt = pd.read_csv(path)
+            values = pd.read_csv(
+                shared / "reference" / "data" / f"{tag.split('_')[0]}.csv"
+            ).to_numpy()
+            model = OnePL(discrimination=1) if tag.endswith("Rasch") else "2pl"
+            found = reliability(calibrate(values, model, priors=None))
+            true, error = mirt["EAP"].var(ddof=0), (mirt["se_EAP"] ** 2).mean()
+            # Abilities agree to 1e-4, and so does what follows from them.
+            assert found.empirical == pytest.approx(true / (true + error), abs=2e-4)
 
 
 @pytest.mark.parametrize("method", ["eap", "ml"])
@@ -154,17 +158,21 @@ def test_who_answered_nothing_does_not_count(some):
     assert found.empirical == pytest.approx(fewer.empirical)
 
 
-@pytest.mark.parametrize("method", ["eap", "map", "ml", "wle"])
-@pytest.mark.parametrize(
-    "values",
-    [[[1, 0, 1]], np.ones((20, 3)), [[1], [0], [1]], np.full((5, 2), np.nan)],
-    ids=["one respondent", "constant", "one item", "nothing asked"],
-)
-def test_poor_tables_have_a_defined_result(values, method):
-    found = reliability(calibrate(np.asarray(values, dtype=float), "2pl"), method=method)
-    assert 0 <= found.marginal < 1
-    assert found.meaning.endswith(".")
-    assert found.plot().ax_.has_data()
+def test_poor_tables_have_a_defined_result(subtests):
+    for method, (case, values) in product(
+        ["eap", "map", "ml", "wle"],
+        {
+            "one respondent": [[1, 0, 1]],
+            "constant": np.ones((20, 3)),
+            "one item": [[1], [0], [1]],
+            "nothing asked": np.full((5, 2), np.nan),
+        }.items(),
+    ):
+        with subtests.test(f"{method} {case}"):
+            found = reliability(calibrate(np.asarray(values, dtype=float), "2pl"), method=method)
+            assert 0 <= found.marginal < 1
+            assert found.meaning.endswith(".")
+            assert found.plot().ax_.has_data()
 
 
 def test_what_cannot_be_measured_is_refused(some):

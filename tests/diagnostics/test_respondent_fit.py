@@ -37,11 +37,12 @@ def many():
     return calibrate(simulate("2pl", 800, 40, random_state=1).responses, "2pl")
 
 
-@pytest.mark.parametrize("tag", BINARY)
-def test_on_mirts_items_figures_are_those_of_mirt(witness, tag):
-    mirt = witness(tag)
-    # mirt's 61 nodes move its abilities by up to 1e-5.
-    agrees(mirt, respondent_fit(mirt.as_bank()).to_frame(), rtol=0, atol=1e-5)
+def test_on_mirts_items_figures_are_those_of_mirt(witness, subtests):
+    for tag in BINARY:
+        with subtests.test(tag=tag):
+            mirt = witness(tag)
+            # mirt's 61 nodes move its abilities by up to 1e-5.
+            agrees(mirt, respondent_fit(mirt.as_bank()).to_frame(), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("tag", ["Science_graded", "Science_gpcm"])
@@ -109,13 +110,14 @@ def test_who_answers_at_random_or_the_wrong_way_round_is_found(many):
     assert fit.respondents[17] in fit.meaning
 
 
-@pytest.mark.parametrize("method", ["eap", "map", "ml", "wle"])
-def test_abilities_are_those_of_the_method_asked_for(many, method):
-    fit = respondent_fit(many, method=method)
-    scored = many.abilities(method)
-    np.testing.assert_array_equal(fit.ability, scored["ability"])
-    np.testing.assert_array_equal(fit.se, scored["se"])
-    np.testing.assert_array_equal(np.isnan(fit.zh), scored["at_bound"])
+def test_abilities_are_those_of_the_method_asked_for(many, subtests):
+    for method in ["eap", "map", "ml", "wle"]:
+        with subtests.test(method):
+            fit = respondent_fit(many, method=method)
+            scored = many.abilities(method)
+            np.testing.assert_array_equal(fit.ability, scored["ability"])
+            np.testing.assert_array_equal(fit.se, scored["se"])
+            np.testing.assert_array_equal(np.isnan(fit.zh), scored["at_bound"])
 
 
 def test_an_unknown_method_is_refused(many):
@@ -144,12 +146,13 @@ def test_perfect_respondents_have_figures_at_a_finite_ability_only(many):
     assert "Nothing can be said" in respondent_fit(many, values, "ml").meaning
 
 
-@pytest.mark.parametrize(("n_respondents", "n_items"), [(1, 1), (1, 6), (60, 1)])
-def test_small_tables_have_a_result(n_respondents, n_items):
-    responses = simulate("2pl", n_respondents, n_items, random_state=4).responses
-    fit = respondent_fit(calibrate(responses, "2pl"))
-    assert fit.to_frame().shape == (n_respondents, 9)
-    assert fit.meaning.endswith(".")
+def test_small_tables_have_a_result(subtests):
+    for n_respondents, n_items in [(1, 1), (1, 6), (60, 1)]:
+        with subtests.test(n_respondents=n_respondents, n_items=n_items):
+            responses = simulate("2pl", n_respondents, n_items, random_state=4).responses
+            fit = respondent_fit(calibrate(responses, "2pl"))
+            assert fit.to_frame().shape == (n_respondents, 9)
+            assert fit.meaning.endswith(".")
 
 
 def test_the_result_shows_itself(many, tmp_path):

@@ -1,6 +1,7 @@
 """Glicko-2 against Glickman's example, against a plain loop, and against what must hold."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -93,21 +94,23 @@ def test_glickmans_example_is_met_to_the_digits_that_he_carries(shared):
     assert after.rating[0] == pytest.approx(1464.0507, abs=1e-4)
 
 
-@pytest.mark.parametrize("tau", [0.2, 0.5, 1.2])
-@pytest.mark.parametrize("seed", range(4))
-def test_all_at_once_is_each_player_by_itself(seed, tau):
-    random = np.random.default_rng(seed)
-    before, outcomes = some_players(random, 12), some_outcomes(random, 12, 0.7)
-    after = rate_period(before, outcomes, tau)
-    for k in range(12):
-        games = [
-            (before.rating[j], before.deviation[j], outcomes[k, j])
-            for j in range(12)
-            if j != k and not np.isnan(outcomes[k, j])
-        ]
-        wanted = one_player(before.rating[k], before.deviation[k], before.volatility[k], games, tau)
-        found = after.rating[k], after.deviation[k], after.volatility[k]
-        assert found == pytest.approx(wanted, rel=1e-8)
+def test_all_at_once_is_each_player_by_itself(subtests):
+    for tau, seed in product([0.2, 0.5, 1.2], range(4)):
+        with subtests.test(tau=tau, seed=seed):
+            random = np.random.default_rng(seed)
+            before, outcomes = some_players(random, 12), some_outcomes(random, 12, 0.7)
+            after = rate_period(before, outcomes, tau)
+            for k in range(12):
+                games = [
+                    (before.rating[j], before.deviation[j], outcomes[k, j])
+                    for j in range(12)
+                    if j != k and not np.isnan(outcomes[k, j])
+                ]
+                wanted = one_player(
+                    before.rating[k], before.deviation[k], before.volatility[k], games, tau
+                )
+                found = after.rating[k], after.deviation[k], after.volatility[k]
+                assert found == pytest.approx(wanted, rel=1e-8)
 
 
 def test_a_table_and_a_list_of_games_say_the_same():
@@ -228,10 +231,11 @@ def test_a_round_robin_is_decided_by_the_scores():
     np.testing.assert_array_equal(outcomes, wanted)
 
 
-@pytest.mark.parametrize("scores", [[0.81, 0.80], [0.3, 0.31], [80.02, 80.01]])
-def test_what_rounding_adds_does_not_decide_a_game_at_the_tolerance(scores):
-    assert round_robin(scores, tolerance=0.01)[0, 1] == 0.5
-    assert round_robin(scores, tolerance=0.0099)[0, 1] in (0.0, 1.0)
+def test_what_rounding_adds_does_not_decide_a_game_at_the_tolerance(subtests):
+    for scores in [[0.81, 0.80], [0.3, 0.31], [80.02, 80.01]]:
+        with subtests.test(scores=scores):
+            assert round_robin(scores, tolerance=0.01)[0, 1] == 0.5
+            assert round_robin(scores, tolerance=0.0099)[0, 1] in (0.0, 1.0)
 
 
 @given(scores=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12), tolerance=st.floats(0, 1e3))
@@ -241,9 +245,8 @@ def test_the_two_sides_of_a_game_share_one_point(scores, tolerance):
     np.testing.assert_array_equal((outcomes + outcomes.T)[off], 1.0)
 
 
-@pytest.mark.parametrize(
-    ("results", "message"),
-    [
+def test_wrong_results_are_explained(subtests):
+    for results, message in [
         (np.zeros((3, 3)), r"shape \(3, 3\), but there are 4 players"),
         (np.ones((4, 4)), r"results\[0, 1\] is 1 and results\[1, 0\] is 1.*share one point"),
         (np.where(np.eye(4, k=1) > 0, 1.0, np.nan), "results.1, 0. is nan"),
@@ -254,36 +257,32 @@ def test_the_two_sides_of_a_game_share_one_point(scores, tolerance):
         (game((0, 1, 2)), "scores 2"),
         (game((0, 1, np.nan)), "has no score"),
         (Games(np.array([0, 1]), np.array([1]), np.array([1.0])), "three lists of one length"),
-    ],
-)
-def test_wrong_results_are_explained(results, message):
-    with pytest.raises(InputError, match=message):
-        rate_period(FOUR, results)
+    ]:
+        with subtests.test(results=results), pytest.raises(InputError, match=message):
+            rate_period(FOUR, results)
 
 
-@pytest.mark.parametrize("tau", [0.0, -1.0, np.nan, np.inf])
-def test_tau_must_be_above_zero(tau):
-    with pytest.raises(InputError, match="tau is"):
-        rate_period(FOUR, THREE_GAMES, tau)
+def test_tau_must_be_above_zero(subtests):
+    for tau in [0.0, -1.0, np.nan, np.inf]:
+        with subtests.test(tau=tau), pytest.raises(InputError, match="tau is"):
+            rate_period(FOUR, THREE_GAMES, tau)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_wrong_ratings_are_explained(subtests):
+    for name, value in [
         ("rating", np.nan),
         ("deviation", 0.0),
         ("deviation", np.inf),
         ("volatility", -0.1),
-    ],
-)
-def test_wrong_ratings_are_explained(name, value):
-    columns = {"rating": np.full(4, 1500.0), "deviation": np.full(4, 50.0)}
-    columns["volatility"] = np.full(4, 0.06)
-    columns[name][2] = value
-    with pytest.raises(InputError, match=f"{name} must hold finite numbers"):
-        rate_period(Ratings(**columns), THREE_GAMES)
-    with pytest.raises(InputError, match="one number per player"):
-        rate_period(Ratings(np.zeros(4), np.ones(3), np.ones(4)), THREE_GAMES)
+    ]:
+        with subtests.test(name=name, value=value):
+            columns = {"rating": np.full(4, 1500.0), "deviation": np.full(4, 50.0)}
+            columns["volatility"] = np.full(4, 0.06)
+            columns[name][2] = value
+            with pytest.raises(InputError, match=f"{name} must hold finite numbers"):
+                rate_period(Ratings(**columns), THREE_GAMES)
+            with pytest.raises(InputError, match="one number per player"):
+                rate_period(Ratings(np.zeros(4), np.ones(3), np.ones(4)), THREE_GAMES)
 
 
 def test_what_is_given_is_not_changed():

@@ -13,11 +13,14 @@ def cells():
     return simulate("2pl", 1000, 25, missing=0.1, random_state=1).responses.cells
 
 
-@pytest.fixture(params=MODELS)
-def table(request):
+@pytest.fixture(scope="module")
+def tables():
     """Responses with gaps of every kind, and the model fitted to them."""
-    responses, truth = simulate(request.param, 300, 7, missing=0.2, random_state=2)
-    return responses.cells, truth.model.fitted_to(responses.cells, responses.items)
+    drawn = [simulate(name, 300, 7, missing=0.2, random_state=2) for name in MODELS]
+    return [
+        (responses.cells, truth.model.fitted_to(responses.cells, responses.items))
+        for responses, truth in drawn
+    ]
 
 
 def test_thinned_rows_are_evenly_spaced_and_stand_for_all(cells):
@@ -28,10 +31,11 @@ def test_thinned_rows_are_evenly_spaced_and_stand_for_all(cells):
     np.testing.assert_allclose(thinned.weights / thinned.weights[0], weights[::4] / weights[0])
 
 
-@pytest.mark.parametrize("most", [501, 1000, 5000])
-def test_rows_that_are_not_twice_too_many_stay_as_they_are(cells, most):
-    data = encode(cells, TwoPL())
-    assert data.thinned(most) is data
+def test_rows_that_are_not_twice_too_many_stay_as_they_are(cells, subtests):
+    for most in [501, 1000, 5000]:
+        with subtests.test(most=most):
+            data = encode(cells, TwoPL())
+            assert data.thinned(most) is data
 
 
 def test_rows_of_few_items_stay_as_they_are(cells):
@@ -80,44 +84,49 @@ def test_collapsed_rows_are_distinct_and_keep_the_weight_of_all():
         assert weight == pytest.approx(weights[(cells == row).all(axis=1)].sum())
 
 
-def test_a_block_holds_the_statistics_and_zero_where_nothing_was_asked(table):
-    cells, model = table
-    data = encode(cells, model, collapsing=False)
-    assert not data.complete
-    block = data.block(slice(10, 60))
-    asked = cells[10:60] >= 0 if data.graded else ~np.isnan(cells[10:60])
-    np.testing.assert_array_equal(block.observed, asked)
-    np.testing.assert_array_equal(block.asked, asked)
-    filled = np.where(asked, model.read(cells[10:60]), 0)
-    expected = model.statistics(filled, np.float64)
-    assert len(block.statistics) == len(expected)
-    for found, table_of in zip(block.statistics, expected, strict=True):
-        np.testing.assert_array_equal(found, np.where(asked, table_of, 0.0))
-        assert found.dtype == np.float64
+def test_a_block_holds_the_statistics_and_zero_where_nothing_was_asked(tables, subtests):
+    for cells, model in tables:
+        with subtests.test(model.name):
+            data = encode(cells, model, collapsing=False)
+            assert not data.complete
+            block = data.block(slice(10, 60))
+            asked = cells[10:60] >= 0 if data.graded else ~np.isnan(cells[10:60])
+            np.testing.assert_array_equal(block.observed, asked)
+            np.testing.assert_array_equal(block.asked, asked)
+            filled = np.where(asked, model.read(cells[10:60]), 0)
+            expected = model.statistics(filled, np.float64)
+            assert len(block.statistics) == len(expected)
+            for found, table_of in zip(block.statistics, expected, strict=True):
+                np.testing.assert_array_equal(found, np.where(asked, table_of, 0.0))
+                assert found.dtype == np.float64
 
 
-def test_a_complete_block_has_no_mask(table):
-    cells, model = table
-    full = cells[(cells >= 0).all(axis=1)] if cells.dtype.kind == "i" else cells
-    full = full[~np.isnan(full).any(axis=1)]
-    data = encode(full, model, collapsing=False)
-    assert data.complete
-    assert data.binary == (model.kind == "binary")
-    block = data.block(slice(0, 20))
-    assert block.observed is None
-    assert (block.asked == 1).all()
-    expected = model.statistics(model.read(full[:20]), np.float64)
-    np.testing.assert_array_equal(block.statistics, expected)
+def test_a_complete_block_has_no_mask(tables, subtests):
+    for cells, model in tables:
+        with subtests.test(model.name):
+            full = cells[(cells >= 0).all(axis=1)] if cells.dtype.kind == "i" else cells
+            full = full[~np.isnan(full).any(axis=1)]
+            data = encode(full, model, collapsing=False)
+            assert data.complete
+            assert data.binary == (model.kind == "binary")
+            block = data.block(slice(0, 20))
+            assert block.observed is None
+            assert (block.asked == 1).all()
+            expected = model.statistics(model.read(full[:20]), np.float64)
+            np.testing.assert_array_equal(block.statistics, expected)
 
 
-def test_scores_read_late_are_those_read_at_once(table):
-    cells, model = table
-    for part in (cells, cells[~((cells < 0) | np.isnan(cells)).any(axis=1)]):
-        late, now = (encode(part, model, collapsing=False, lazy=lazy) for lazy in (True, False))
-        assert (late.read is None) == (not late.complete)
-        one, other = (data.block(slice(3, 40)) for data in (late, now))
-        np.testing.assert_array_equal(one.statistics, other.statistics)
-        np.testing.assert_array_equal(one.asked, other.asked)
+def test_scores_read_late_are_those_read_at_once(tables, subtests):
+    for cells, model in tables:
+        with subtests.test(model.name):
+            for part in (cells, cells[~((cells < 0) | np.isnan(cells)).any(axis=1)]):
+                late, now = (
+                    encode(part, model, collapsing=False, lazy=lazy) for lazy in (True, False)
+                )
+                assert (late.read is None) == (not late.complete)
+                one, other = (data.block(slice(3, 40)) for data in (late, now))
+                np.testing.assert_array_equal(one.statistics, other.statistics)
+                np.testing.assert_array_equal(one.asked, other.asked)
 
 
 def test_grades_are_read_from_the_lowest():
@@ -130,19 +139,21 @@ def test_grades_are_read_from_the_lowest():
     np.testing.assert_array_equal(third, [[0, 1], [0, 0], [1, 0]])
 
 
-def test_blocks_cover_every_row_once(table):
-    cells, model = table
-    data = encode(np.repeat(cells, 20, axis=0), model, collapsing=False)
-    for width in (1, 61, 161):
-        covered = [k for rows in data.blocks(width) for k in range(*rows.indices(6000))]
-        assert covered == list(range(6000))
+def test_blocks_cover_every_row_once(tables, subtests):
+    for cells, model in tables:
+        with subtests.test(model.name):
+            data = encode(np.repeat(cells, 20, axis=0), model, collapsing=False)
+            for width in (1, 61, 161):
+                covered = [k for rows in data.blocks(width) for k in range(*rows.indices(6000))]
+                assert covered == list(range(6000))
 
 
-def test_categories_may_be_read_in_single_precision_and_scores_may_not(table):
-    cells, model = table
-    data = encode(cells, model, collapsing=False).in_single()
-    expected = np.float32 if data.graded else np.float64
-    assert {t.dtype.type for t in data.block(slice(0, 9)).statistics} == {expected}
+def test_categories_may_be_read_in_single_precision_and_scores_may_not(tables, subtests):
+    for cells, model in tables:
+        with subtests.test(model.name):
+            data = encode(cells, model, collapsing=False).in_single()
+            expected = np.float32 if data.graded else np.float64
+            assert {t.dtype.type for t in data.block(slice(0, 9)).statistics} == {expected}
 
 
 def test_right_responses_are_counted_with_their_weights(cells):
@@ -151,14 +162,15 @@ def test_right_responses_are_counted_with_their_weights(cells):
     np.testing.assert_allclose(encode(full, TwoPL(), weights).right_counts, weights @ full)
 
 
-def test_torch_holds_the_same_tables(table):
-    torch = pytest.importorskip("torch")
-    cells, model = table
-    here, there = (
-        encode(cells, model, device=device, collapsing=False) for device in (None, "cpu")
-    )
-    assert isinstance(there.cells, torch.Tensor)
-    one, other = here.block(slice(0, 50)), there.block(slice(0, 50))
-    for found, expected in zip(other.statistics, one.statistics, strict=True):
-        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13, atol=1e-15)
-    np.testing.assert_array_equal(np.asarray(other.observed), one.observed)
+def test_torch_holds_the_same_tables(tables, subtests):
+    for cells, model in tables:
+        with subtests.test(model.name):
+            torch = pytest.importorskip("torch")
+            here, there = (
+                encode(cells, model, device=device, collapsing=False) for device in (None, "cpu")
+            )
+            assert isinstance(there.cells, torch.Tensor)
+            one, other = here.block(slice(0, 50)), there.block(slice(0, 50))
+            for found, expected in zip(other.statistics, one.statistics, strict=True):
+                np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13, atol=1e-15)
+            np.testing.assert_array_equal(np.asarray(other.observed), one.observed)

@@ -109,16 +109,17 @@ DAMAGED = [
 ]
 
 
-@pytest.mark.parametrize("damage", DAMAGED)
-def test_damaged_metadata_are_refused(table, tmp_path, damage):
-    path = tmp_path / "r.parquet"
-    table.save(path)
-    stored = pq.read_table(path)
-    about = json.loads(stored.schema.metadata[b"itemwise.about"]) | damage
-    metadata = stored.schema.metadata | {b"itemwise.about": json.dumps(about).encode()}
-    pq.write_table(stored.replace_schema_metadata(metadata), path)
-    with pytest.raises(FileError, match=r"r\.parquet"):
-        read_responses(path)
+def test_damaged_metadata_are_refused(table, tmp_path, subtests):
+    for damage in DAMAGED:
+        with subtests.test(damage=damage):
+            path = tmp_path / "r.parquet"
+            table.save(path)
+            stored = pq.read_table(path)
+            about = json.loads(stored.schema.metadata[b"itemwise.about"]) | damage
+            metadata = stored.schema.metadata | {b"itemwise.about": json.dumps(about).encode()}
+            pq.write_table(stored.replace_schema_metadata(metadata), path)
+            with pytest.raises(FileError, match=r"r\.parquet"):
+                read_responses(path)
 
 
 def test_an_item_may_be_called_like_a_fact(tmp_path):
@@ -129,19 +130,16 @@ def test_an_item_may_be_called_like_a_fact(tmp_path):
     assert back.item_groups("task") == ("a", "b", "c")
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
+def test_facts_that_do_not_fit_are_refused(table, subtests):
+    for given, said in [
         ({"task": ["a"]}, "has 1 values, but there are 3 items"),
         ({"task": "sums"}, "give one value"),
         ({"task": {"other": 1}}, "names no item"),
         (pd.DataFrame({"task": [1]}, index=["other"]), "no item has such a name"),
         (pd.DataFrame({"task": [1, 2]}, index=["q1", "q1"]), "twice"),
-    ],
-)
-def test_facts_that_do_not_fit_are_refused(table, given, said):
-    with pytest.raises(InputError, match=said):
-        table.described(items=given)
+    ]:
+        with subtests.test(said), pytest.raises(InputError, match=said):
+            table.described(items=given)
 
 
 def test_a_fact_that_is_not_there_is_refused_with_those_that_are(table):

@@ -4,6 +4,7 @@ import io
 import json
 import tracemalloc
 from contextlib import suppress
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -36,9 +37,8 @@ def write(tmp_path):
 # What is understood
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
+def test_csv_is_understood(write, subtests):
+    for content in [
         WIDE,
         WIDE.replace(",", ";"),
         WIDE.replace(",", "\t"),
@@ -61,10 +61,9 @@ def write(tmp_path):
         LONG.replace("respondent,item,response", "Subject_ID,question,correct"),
         LONG.replace("respondent,item,response", "model,item_id,score"),
         "when,response,item,respondent\nmon,1,q1,a\ntue,0,q2,a\nwed,1,q2,b\n",
-    ],
-)
-def test_csv_is_understood(write, content):
-    assert read_responses(write(content)) == EXPECTED
+    ]:
+        with subtests.test(content=content):
+            assert read_responses(write(content)) == EXPECTED
 
 
 @pytest.mark.parametrize("name", ["SCORES.CSV", "scores.tsv.csv"])
@@ -247,14 +246,13 @@ CSV_ERRORS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("content", "error", "message"), CSV_ERRORS.values(), ids=CSV_ERRORS.keys()
-)
-def test_broken_csv_is_explained(write, content, error, message):
-    with pytest.raises(error, match=message) as caught:
-        read_responses(write(content))
-    assert "scores.csv" in str(caught.value)
-    assert len(str(caught.value)) < 600
+def test_broken_csv_is_explained(write, subtests):
+    for case, (content, error, message) in CSV_ERRORS.items():
+        with subtests.test(case):
+            with pytest.raises(error, match=message) as caught:
+                read_responses(write(content))
+            assert "scores.csv" in str(caught.value)
+            assert len(str(caught.value)) < 600
 
 
 def test_lines_are_counted_from_the_first_even_when_some_are_blank(write):
@@ -271,12 +269,15 @@ def test_places_without_a_file_are_explained(tmp_path, write):
         read_responses(write("x", "scores.xlsx"))
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
-def test_a_file_beyond_the_limit_is_not_read(tmp_path, name):
-    with (tmp_path / name).open("wb") as file:
-        file.truncate(3 * 1024**3)
-    with pytest.raises(FileError, match=r"has 3\.0 GiB, and the limit is 2\.0 GiB.*max_bytes"):
-        read_responses(tmp_path / name)
+def test_a_file_beyond_the_limit_is_not_read(tmp_path, subtests):
+    for name in ["a.csv", "a.parquet", "a.jsonl"]:
+        with subtests.test(name):
+            with (tmp_path / name).open("wb") as file:
+                file.truncate(3 * 1024**3)
+            with pytest.raises(
+                FileError, match=r"has 3\.0 GiB, and the limit is 2\.0 GiB.*max_bytes"
+            ):
+                read_responses(tmp_path / name)
 
 
 def test_an_archive_that_unpacks_without_end_is_stopped(write):
@@ -332,11 +333,12 @@ JSON_ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("content", "message"), JSON_ERRORS.values(), ids=JSON_ERRORS.keys())
-def test_broken_json_lines_are_explained(write, content, message):
-    with pytest.raises(ItemwiseError, match=message) as caught:
-        read_responses(write(content, "scores.jsonl"))
-    assert "scores.jsonl" in str(caught.value)
+def test_broken_json_lines_are_explained(write, subtests):
+    for case, (content, message) in JSON_ERRORS.items():
+        with subtests.test(case):
+            with pytest.raises(ItemwiseError, match=message) as caught:
+                read_responses(write(content, "scores.jsonl"))
+            assert "scores.jsonl" in str(caught.value)
 
 
 def parquet_bytes(table):
@@ -369,29 +371,32 @@ PARQUET_ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("content", "message"), PARQUET_ERRORS.values(), ids=PARQUET_ERRORS.keys())
-def test_broken_parquet_is_explained(write, content, message):
-    with pytest.raises(ItemwiseError, match=message) as caught:
-        read_responses(write(content, "scores.parquet"))
-    assert "scores.parquet" in str(caught.value)
+def test_broken_parquet_is_explained(write, subtests):
+    for case, (content, message) in PARQUET_ERRORS.items():
+        with subtests.test(case):
+            with pytest.raises(ItemwiseError, match=message) as caught:
+                read_responses(write(content, "scores.parquet"))
+            assert "scores.parquet" in str(caught.value)
 
 
-@pytest.mark.parametrize("position", [10, 24, 29, *range(31, len(INTACT), 31)])
-def test_parquet_with_a_flipped_byte_never_escapes_as_another_error(write, position):
-    damaged = bytearray(INTACT)
-    damaged[position] ^= 0x80
-    with suppress(ItemwiseError):
-        read_responses(write(bytes(damaged), "scores.parquet"))
+def test_parquet_with_a_flipped_byte_never_escapes_as_another_error(write, subtests):
+    for position in [10, 24, 29, *range(31, len(INTACT), 31)]:
+        with subtests.test(position=position):
+            damaged = bytearray(INTACT)
+            damaged[position] ^= 0x80
+            with suppress(ItemwiseError):
+                read_responses(write(bytes(damaged), "scores.parquet"))
 
 
-@pytest.mark.parametrize("damage", [b"{cut", b"\xff\xfe", b"[" * 100_000])
-@pytest.mark.parametrize(
-    "frame", [{"model": ["a"], "q": [1]}, {"model": ["a"], "item": ["q"], "score": [1]}]
-)
-def test_damaged_metadata_name_the_file(write, frame, damage):
-    table = pa.table(frame).replace_schema_metadata({b"pandas": damage})
-    with pytest.raises(FileError, match=r"scores\.parquet"):
-        read_responses(write(parquet_bytes(table), "scores.parquet"))
+def test_damaged_metadata_name_the_file(write, subtests):
+    for damage, frame in product(
+        [b"{cut", b"\xff\xfe", b"[" * 100_000],
+        [{"model": ["a"], "q": [1]}, {"model": ["a"], "item": ["q"], "score": [1]}],
+    ):
+        with subtests.test(damage=damage, frame=frame):
+            table = pa.table(frame).replace_schema_metadata({b"pandas": damage})
+            with pytest.raises(FileError, match=r"scores\.parquet"):
+                read_responses(write(parquet_bytes(table), "scores.parquet"))
 
 
 def test_a_parquet_file_that_unpacks_without_end_is_stopped(write):
@@ -450,12 +455,14 @@ def test_what_is_written_is_read_back(tmp_path_factory, suffix, responses):
     assert again.cells.dtype == responses.cells.dtype
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize("items", [["item", "response", "model"], ["respondents"], [""]])
-def test_items_may_be_called_like_columns_of_a_long_table(tmp_path, suffix, items):
-    responses = Responses([[1] * len(items), [0] * len(items)], items=items)
-    assert responses.save(tmp_path / f"a{suffix}") == tmp_path / f"a{suffix}"
-    assert read_responses(tmp_path / f"a{suffix}") == responses
+def test_items_may_be_called_like_columns_of_a_long_table(tmp_path, subtests):
+    for suffix, items in product(
+        [".csv", ".parquet"], [["item", "response", "model"], ["respondents"], [""]]
+    ):
+        with subtests.test(suffix, items=items):
+            responses = Responses([[1] * len(items), [0] * len(items)], items=items)
+            assert responses.save(tmp_path / f"a{suffix}") == tmp_path / f"a{suffix}"
+            assert read_responses(tmp_path / f"a{suffix}") == responses
 
 
 def test_other_tools_read_what_is_written(tmp_path):
@@ -499,14 +506,16 @@ def test_a_wide_csv_is_read_in_little_memory(tmp_path):
     assert peak < 20_000_000  # a million cells and twenty thousand names
 
 
-@pytest.mark.parametrize("heading", ["question", "", "respondents"])
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_rows_may_be_items(tmp_path, heading, ending):
-    frame = pd.DataFrame({heading: [1, 2, 3], "gpt": [1, 0, 1], "pythia": [0, None, 1]})
-    path = tmp_path / f"table.{ending}"
-    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path, index=False)
-    found = read_responses(path, layout="items")
-    wanted = Responses([[1, 0, 1], [0, np.nan, 1]], ["gpt", "pythia"], ["1", "2", "3"])
-    assert found == wanted
-    found.save(tmp_path / "own.parquet")  # which says itself how it lies
-    assert read_responses(tmp_path / "own.parquet", layout="items") == wanted
+def test_rows_may_be_items(tmp_path, subtests):
+    for heading, ending in product(["question", "", "respondents"], ["csv", "parquet"]):
+        with subtests.test(f"{heading} {ending}"):
+            frame = pd.DataFrame({heading: [1, 2, 3], "gpt": [1, 0, 1], "pythia": [0, None, 1]})
+            path = tmp_path / f"table.{ending}"
+            frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(
+                path, index=False
+            )
+            found = read_responses(path, layout="items")
+            wanted = Responses([[1, 0, 1], [0, np.nan, 1]], ["gpt", "pythia"], ["1", "2", "3"])
+            assert found == wanted
+            found.save(tmp_path / "own.parquet")  # which says itself how it lies
+            assert read_responses(tmp_path / "own.parquet", layout="items") == wanted

@@ -4,6 +4,7 @@ import sys
 import tracemalloc
 from datetime import datetime
 from decimal import Decimal
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -26,9 +27,8 @@ def responses():
 # Kinds and storage
 
 
-@pytest.mark.parametrize(
-    ("values", "kind", "dtype"),
-    [
+def test_the_kind_is_inferred_from_what_was_observed(subtests):
+    for values, kind, dtype in [
         ([[0, 1]], "binary", np.int8),
         ([[True, False]], "binary", np.int8),
         ([[0.0, NAN]], "binary", np.int8),
@@ -40,13 +40,12 @@ def responses():
         ([[0, 0.5]], "continuous", np.float64),
         ([[-0.5, 1]], "continuous", np.float64),
         ([[-3, 100]], "continuous", np.float64),
-    ],
-)
-def test_the_kind_is_inferred_from_what_was_observed(values, kind, dtype):
-    responses = Responses(values)
-    assert responses.kind == kind
-    assert responses.cells.dtype == dtype
-    assert responses.cells.flags.c_contiguous
+    ]:
+        with subtests.test(values=values, kind=kind, dtype=dtype):
+            responses = Responses(values)
+            assert responses.kind == kind
+            assert responses.cells.dtype == dtype
+            assert responses.cells.flags.c_contiguous
 
 
 def test_never_asked_is_minus_one_or_nan():
@@ -62,13 +61,14 @@ def test_many_grades_take_two_bytes():
     assert responses.cells.tolist() == [[0, 1000, -1]]
 
 
-@pytest.mark.parametrize(
-    "dtype", [bool, np.int8, np.uint8, np.int64, np.uint64, np.float16, np.float32, np.longdouble]
-)
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_every_numeric_type_gives_the_same_table(dtype, order):
-    values = np.asarray([[0, 1, 1], [1, 0, 0]], dtype=dtype, order=order)
-    assert Responses(values) == Responses([[0, 1, 1], [1, 0, 0]])
+def test_every_numeric_type_gives_the_same_table(subtests):
+    for dtype, order in product(
+        [bool, np.int8, np.uint8, np.int64, np.uint64, np.float16, np.float32, np.longdouble],
+        ["C", "F"],
+    ):
+        with subtests.test(order, dtype=dtype):
+            values = np.asarray([[0, 1, 1], [1, 0, 0]], dtype=dtype, order=order)
+            assert Responses(values) == Responses([[0, 1, 1], [1, 0, 0]])
 
 
 def test_objects_and_masked_cells_are_understood():
@@ -94,18 +94,19 @@ def test_values_come_back_as_they_were_given(rows):
     assert responses.complete == (responses.n_missing == 0)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, bool, np.float64])
-def test_a_large_table_needs_little_beside_its_cells(dtype):
-    values = np.zeros((500, 20_000), dtype=dtype)
-    names = [f"q{item}" for item in range(20_000)]
-    tracemalloc.start()
-    try:
-        responses = Responses(values, items=names)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert responses.cells.nbytes == 10_000_000
-    assert peak < 60_000_000  # as float64, the table alone would take 80 MB
+def test_a_large_table_needs_little_beside_its_cells(subtests):
+    for dtype in [np.int8, bool, np.float64]:
+        with subtests.test(dtype=dtype):
+            values = np.zeros((500, 20_000), dtype=dtype)
+            names = [f"q{item}" for item in range(20_000)]
+            tracemalloc.start()
+            try:
+                responses = Responses(values, items=names)
+                _, peak = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+            assert responses.cells.nbytes == 10_000_000
+            assert peak < 60_000_000  # as float64, the table alone would take 80 MB
 
 
 def test_continuous_float64_is_shared_but_cannot_be_written_through_the_table():
@@ -185,10 +186,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("values", "options", "message"), BAD.values(), ids=BAD.keys())
-def test_bad_input_is_explained(values, options, message):
-    with pytest.raises(InputError, match=message):
-        Responses(values, **options)
+def test_bad_input_is_explained(subtests):
+    for case, (values, options, message) in BAD.items():
+        with subtests.test(case), pytest.raises(InputError, match=message):
+            Responses(values, **options)
 
 
 def test_the_bad_cell_is_found_in_a_later_block():
@@ -205,11 +206,10 @@ def test_hostile_text_is_shown_harmless_and_short():
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize(
-    "values", [[[1]], [[1, 0, 1]], [[1], [0]], [[NAN, 1], [NAN, 0]], [[NAN, NAN], [1, 1]]]
-)
-def test_degenerate_tables_are_allowed(values):
-    np.testing.assert_array_equal(Responses(values).values, values)
+def test_degenerate_tables_are_allowed(subtests):
+    for values in [[[1]], [[1, 0, 1]], [[1], [0]], [[NAN, 1], [NAN, 0]], [[NAN, NAN], [1, 1]]]:
+        with subtests.test(values=values):
+            np.testing.assert_array_equal(Responses(values).values, values)
 
 
 # Codes
@@ -224,18 +224,15 @@ def test_codes_are_taken_as_they_are():
     assert Responses.from_codes(cells, kind="continuous").cells[1, 1] == 2.0
 
 
-@pytest.mark.parametrize(
-    ("cells", "options", "message"),
-    [
+def test_bad_codes_are_explained(subtests):
+    for cells, options, message in [
         (np.array([[-2]], np.int8), {}, "holds -2"),
         (np.array([[0.5]]), {}, "of type float64"),
         (np.array([1], np.int8), {}, "1-dimensional"),
         (np.array([[-1, 2]], np.int8), {"kind": "binary"}, "'item_2' holds 2, but binary"),
-    ],
-)
-def test_bad_codes_are_explained(cells, options, message):
-    with pytest.raises(InputError, match=message):
-        Responses.from_codes(cells, **options)
+    ]:
+        with subtests.test(message), pytest.raises(InputError, match=message):
+            Responses.from_codes(cells, **options)
 
 
 # Frames
@@ -246,33 +243,33 @@ def test_a_frame_gives_its_names():
     assert Responses.from_frame(frame) == Responses([[1, 1], [0, 0]], ["a", "b"], ["x", "y"])
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        pd.Series([1, 0, None], dtype="Int64"),
-        pd.Series([True, False, None], dtype="boolean"),
-        pd.Series([1.0, 0.0, None]),
-        pd.Series([1, 0, None], dtype=object),
-        pd.Series([True, False, None], dtype=object),
-        pd.Series(["1", "0", None]),
-        pd.Series(["1", "0", None], dtype="category"),
-        pd.Series([1, 0, None], dtype="category"),
-        pd.Series([1, 0, None], dtype="Int8"),
-        pd.Series([1, 0, None], dtype="int64[pyarrow]"),
-        pd.Series([True, False, None], dtype="bool[pyarrow]"),
-        pd.Series(pd.arrays.SparseArray([1.0, 0.0, NAN])),
-    ],
-    ids=lambda column: str(column.dtype),
-)
-@pytest.mark.parametrize("others", [0, 1])
-def test_every_way_pandas_stores_numbers_is_understood(column, others):
-    frame = pd.DataFrame({"x": column, **{f"y{other}": [1, 1, 1] for other in range(others)}})
-    assert Responses.from_frame(frame).cells[:, 0].tolist() == [1, 0, -1]
+def test_every_way_pandas_stores_numbers_is_understood(subtests):
+    for column, others in product(
+        [
+            pd.Series([1, 0, None], dtype="Int64"),
+            pd.Series([True, False, None], dtype="boolean"),
+            pd.Series([1.0, 0.0, None]),
+            pd.Series([1, 0, None], dtype=object),
+            pd.Series([True, False, None], dtype=object),
+            pd.Series(["1", "0", None]),
+            pd.Series(["1", "0", None], dtype="category"),
+            pd.Series([1, 0, None], dtype="category"),
+            pd.Series([1, 0, None], dtype="Int8"),
+            pd.Series([1, 0, None], dtype="int64[pyarrow]"),
+            pd.Series([True, False, None], dtype="bool[pyarrow]"),
+            pd.Series(pd.arrays.SparseArray([1.0, 0.0, NAN])),
+        ],
+        [0, 1],
+    ):
+        with subtests.test(column=column, others=others):
+            frame = pd.DataFrame(
+                {"x": column, **{f"y{other}": [1, 1, 1] for other in range(others)}}
+            )
+            assert Responses.from_frame(frame).cells[:, 0].tolist() == [1, 0, -1]
 
 
-@pytest.mark.parametrize(
-    ("frame", "message"),
-    [
+def test_bad_frames_are_explained(subtests):
+    for frame, message in [
         (pd.DataFrame({"x": [1, 0], "y": ["1", "maybe"]}), "respondent '1' and item 'y'.*'maybe'"),
         (pd.DataFrame({"model": ["m"], "y": [1]}), r"frame\.set_index\('model'\)"),
         (pd.DataFrame({"x": [1], "y": [datetime(2020, 1, 1)]}), "item 'y' holds"),
@@ -283,11 +280,9 @@ def test_every_way_pandas_stores_numbers_is_understood(column, others):
         (pd.DataFrame(), "empty"),
         (pd.DataFrame({"x": []}), "empty"),
         ([[0, 1]], "frame is of type list"),
-    ],
-)
-def test_bad_frames_are_explained(frame, message):
-    with pytest.raises(InputError, match=message):
-        Responses.from_frame(frame)
+    ]:
+        with subtests.test(frame=frame), pytest.raises(InputError, match=message):
+            Responses.from_frame(frame)
 
 
 def test_a_table_does_not_change_with_its_frame():
@@ -329,20 +324,17 @@ def long_frame(**changes):
     return pd.DataFrame({**columns, **changes})
 
 
-@pytest.mark.parametrize(
-    ("frame", "message"),
-    [
+def test_bad_long_tables_are_explained(subtests):
+    for frame, message in [
         (long_frame(), "Respondent 'a' has 2 responses to item 'x'"),
         (long_frame(item=["x", "y", None]), "Row 2 .* nothing in column 'item'"),
         (long_frame(item=["x", "y", "z"], response=["1", "b", "0"]), "'b' and item 'y' holds 'b'"),
         (long_frame(item=["x", "y", "z"], response=[1, -1, 0]), "'b' and item 'y' holds -1"),
         (pd.DataFrame({"model": [1]}), "no column 'respondent'; it has 'model'"),
         (long_frame().iloc[:0], "empty"),
-    ],
-)
-def test_bad_long_tables_are_explained(frame, message):
-    with pytest.raises(InputError, match=message):
-        Responses.from_long(frame)
+    ]:
+        with subtests.test(message), pytest.raises(InputError, match=message):
+            Responses.from_long(frame)
 
 
 def test_pairs_that_repeat_are_counted():
@@ -380,9 +372,8 @@ def test_predictions_are_right_wrong_or_missing():
     )
 
 
-@pytest.mark.parametrize(
-    ("truth", "predicted"),
-    [
+def test_labels_of_any_type_are_compared(subtests):
+    for truth, predicted in [
         ([1, 0, 1], [1, 1, NAN]),
         (np.array([1, 0, 1]), np.array([1.0, 1.0, np.nan])),
         (pd.Series([1, 0, 1]), pd.Series([1, 1, None], dtype="Int64")),
@@ -390,10 +381,11 @@ def test_predictions_are_right_wrong_or_missing():
         (np.array(["a", "b", "a"]), ["a", "a", np.nan]),
         ([True, False, True], [1, 1, None]),
         (pd.Series(["a", "b", "a"], dtype="category"), ["a", "a", pd.NA]),
-    ],
-)
-def test_labels_of_any_type_are_compared(truth, predicted):
-    assert Responses.from_predictions(truth, {"m": predicted}).cells.tolist() == [[1, 0, -1]]
+    ]:
+        with subtests.test(truth=truth, predicted=predicted):
+            assert Responses.from_predictions(truth, {"m": predicted}).cells.tolist() == [
+                [1, 0, -1]
+            ]
 
 
 def test_predictions_may_be_a_frame():
@@ -403,26 +395,28 @@ def test_predictions_may_be_a_frame():
     assert responses.cells.tolist() == [[1, 1], [0, -1]]
 
 
-@pytest.mark.parametrize("n_models", [1, 2, 3, 7])
-@pytest.mark.parametrize("n_items", [1, 2, 5])
-def test_a_frame_of_predictions_may_have_any_shape(n_models, n_items):
-    random = np.random.default_rng(n_models + 10 * n_items)
-    truth = np.array(["a", "b", "a", "b", "a"][:n_items])
-    predicted = random.choice(["a", "b"], (n_items, n_models))
-    predicted[:, 0] = truth
-    frame = pd.DataFrame(predicted, columns=[f"m{k}" for k in range(n_models)])
-    responses = Responses.from_predictions(truth, frame)
-    assert responses.shape == (n_models, n_items)
-    assert responses.respondents == tuple(frame.columns)
-    assert responses == Responses.from_predictions(truth, frame.to_dict("list"))
-    assert responses.cells.tolist() == (truth == predicted.T).astype(int).tolist()
+def test_a_frame_of_predictions_may_have_any_shape(subtests):
+    for n_models, n_items in product([1, 2, 3, 7], [1, 2, 5]):
+        with subtests.test(n_models=n_models, n_items=n_items):
+            random = np.random.default_rng(n_models + 10 * n_items)
+            truth = np.array(["a", "b", "a", "b", "a"][:n_items])
+            predicted = random.choice(["a", "b"], (n_items, n_models))
+            predicted[:, 0] = truth
+            frame = pd.DataFrame(predicted, columns=[f"m{k}" for k in range(n_models)])
+            responses = Responses.from_predictions(truth, frame)
+            assert responses.shape == (n_models, n_items)
+            assert responses.respondents == tuple(frame.columns)
+            assert responses == Responses.from_predictions(truth, frame.to_dict("list"))
+            assert responses.cells.tolist() == (truth == predicted.T).astype(int).tolist()
 
 
-@pytest.mark.parametrize("make", [set, frozenset])
-@pytest.mark.parametrize("what", ["respondents", "items"])
-def test_a_set_of_names_is_refused_because_it_has_no_order(make, what):
-    with pytest.raises(InputError, match=rf"{what} is a set, which has no order. Give a list"):
-        Responses([[1, 0], [0, 1]], **{what: make(["a", "b"])})
+def test_a_set_of_names_is_refused_because_it_has_no_order(subtests):
+    for make, what in product([set, frozenset], ["respondents", "items"]):
+        with (
+            subtests.test(what, make=make),
+            pytest.raises(InputError, match=rf"{what} is a set, which has no order. Give a list"),
+        ):
+            Responses([[1, 0], [0, 1]], **{what: make(["a", "b"])})
 
 
 def test_a_model_may_predict_nothing_but_nonsense():
@@ -432,9 +426,8 @@ def test_a_model_may_predict_nothing_but_nonsense():
     assert silent.n_missing == 1
 
 
-@pytest.mark.parametrize(
-    ("truth", "predictions", "message"),
-    [
+def test_bad_predictions_are_explained(subtests):
+    for truth, predictions, message in [
         ([1, 2], {"m": ["1", "2"]}, "'m' predicts no label .* like '[12]'"),
         ([1, 2], {"ok": [1, 2], "m": ["1", "2"]}, "'m' predicts no label"),
         (["a", "b"], {"m": ["A", "B"]}, "Every model predicts no label"),
@@ -446,24 +439,21 @@ def test_a_model_may_predict_nothing_but_nonsense():
         ([], {"m": []}, "empty"),
         ([1, 2], [1, 2], "predictions is of type list"),
         ([1, 2], {"m": [{}, {}]}, "cannot be compared"),
-    ],
-)
-def test_bad_predictions_are_explained(truth, predictions, message):
-    with pytest.raises(InputError, match=message):
-        Responses.from_predictions(truth, predictions)
+    ]:
+        with subtests.test(message), pytest.raises(InputError, match=message):
+            Responses.from_predictions(truth, predictions)
 
 
 # Selecting, comparing, showing
 
 
-@pytest.mark.parametrize(
-    "items", [["z", "x"], [2, 0], [-1, 0], np.array(["z", "x"]), pd.Index(["z", "x"])]
-)
-def test_parts_are_selected_in_the_order_given(responses, items):
-    part = responses.select(items=items)
-    assert part.items == ("z", "x")
-    assert part.cells.tolist() == [[-1, 1], [1, 0]]
-    assert part.cells.flags.c_contiguous
+def test_parts_are_selected_in_the_order_given(responses, subtests):
+    for items in [["z", "x"], [2, 0], [-1, 0], np.array(["z", "x"]), pd.Index(["z", "x"])]:
+        with subtests.test(items=items):
+            part = responses.select(items=items)
+            assert part.items == ("z", "x")
+            assert part.cells.tolist() == [[-1, 1], [1, 0]]
+            assert part.cells.flags.c_contiguous
 
 
 def test_masks_names_and_slices_select(responses):
@@ -478,9 +468,8 @@ def test_the_kind_survives_a_selection():
     assert graded.select(items=[0, 1]).kind == "graded"
 
 
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
+def test_bad_selections_are_explained(responses, subtests):
+    for wanted, message in [
         (["xx"], "no item named 'xx'.*Did you mean 'x'"),
         (["p", "q"], r"no item named 'p' \(and 1 more\)"),
         ([3], "no item at position 3: there are 3"),
@@ -488,11 +477,9 @@ def test_the_kind_survives_a_selection():
         ([[0]], "2 dimensions"),
         ([], "empty"),
         ([0, 0], "'x' is at positions 1, 2"),
-    ],
-)
-def test_bad_selections_are_explained(responses, wanted, message):
-    with pytest.raises(InputError, match=message):
-        responses.select(items=wanted)
+    ]:
+        with subtests.test(message), pytest.raises(InputError, match=message):
+            responses.select(items=wanted)
 
 
 def test_tables_are_equal_by_value(responses):
@@ -534,9 +521,10 @@ def test_importing_loads_numpy_but_not_pandas():
     assert done.stdout.strip() == "0", done.stderr
 
 
-@pytest.mark.parametrize("value", ["a" * 90, "it's \"" + "a" * 90, "it's" + "a" * 90])
-def test_a_long_name_is_cut_inside_its_quotes(value):
-    text = shown(value)
-    assert len(text) == 60
-    assert text.endswith(f"...{text[0]}")
-    assert shown([value]).endswith("a...")
+def test_a_long_name_is_cut_inside_its_quotes(subtests):
+    for value in ["a" * 90, "it's \"" + "a" * 90, "it's" + "a" * 90]:
+        with subtests.test(value=value):
+            text = shown(value)
+            assert len(text) == 60
+            assert text.endswith(f"...{text[0]}")
+            assert shown([value]).endswith("a...")

@@ -61,9 +61,8 @@ def test_a_sparse_row_leaves_out_zeros_and_first_values(read):
 HEAD = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_broken_files_name_the_line(read, subtests):
+    for text, message in [
         ("width,class\n1,x\n", "line 1 is 'width,class'"),
         (HEAD, "ends before @data"),
         ("@relation r\n@data\n1\n", "declares no @attribute"),
@@ -82,11 +81,9 @@ HEAD = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n"
             "line 4: attribute 'c' .*'u'.*more than once",
         ),
         (HEAD + "@attribute\n@data\n1,x,1\n", "@attribute name type"),
-    ],
-)
-def test_broken_files_name_the_line(read, text, message):
-    with pytest.raises(FileError, match=message):
-        read(text)
+    ]:
+        with subtests.test(text=text), pytest.raises(FileError, match=message):
+            read(text)
 
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)

@@ -32,27 +32,27 @@ def write(tmp_path):
     return write_file
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.csv", ROWS),
-        ("a.csv.gz", ROWS),
-        ("a.csv", ROWS.replace(",", ";")),
-        ("a.csv", ROWS.replace(",", ";").replace("1.5", "1,5").replace("2.5", "2,5")),
-        ("a.tsv", ROWS.replace(",", "\t")),
-        ("a.tsv.gz", ROWS.replace(",", "\t")),
-        ("a.csv", "\ufeff" + ROWS.replace("\n", "\r\n")),
-        ("a.csv", ROWS.replace(",", ", ")),
-    ],
-    ids=["csv", "gzip", "semicolon", "decimal comma", "tsv", "tsv.gz", "bom crlf", "blanks"],
-)
-def test_separated_values_are_read_whatever_separates_them(write, name, content):
-    dataset = load_dataset(write(name, content))
-    assert dataset.name == "a"
-    assert list(dataset.features.columns) == ["width", "colour"]
-    assert list(dataset.target) == ["yes", "no", "yes", "no"]
-    np.testing.assert_array_equal(dataset.features["width"], [1.5, 2.5, math.nan, 4])
-    assert dataset.features["colour"].isna().tolist() == [False, False, False, True]
+def test_separated_values_are_read_whatever_separates_them(write, subtests):
+    for case, (name, content) in {
+        "csv": ("a.csv", ROWS),
+        "gzip": ("a.csv.gz", ROWS),
+        "semicolon": ("a.csv", ROWS.replace(",", ";")),
+        "decimal comma": (
+            "a.csv",
+            ROWS.replace(",", ";").replace("1.5", "1,5").replace("2.5", "2,5"),
+        ),
+        "tsv": ("a.tsv", ROWS.replace(",", "\t")),
+        "tsv.gz": ("a.tsv.gz", ROWS.replace(",", "\t")),
+        "bom crlf": ("a.csv", "\ufeff" + ROWS.replace("\n", "\r\n")),
+        "blanks": ("a.csv", ROWS.replace(",", ", ")),
+    }.items():
+        with subtests.test(case):
+            dataset = load_dataset(write(name, content))
+            assert dataset.name == "a"
+            assert list(dataset.features.columns) == ["width", "colour"]
+            assert list(dataset.target) == ["yes", "no", "yes", "no"]
+            np.testing.assert_array_equal(dataset.features["width"], [1.5, 2.5, math.nan, 4])
+            assert dataset.features["colour"].isna().tolist() == [False, False, False, True]
 
 
 def test_parquet_keeps_types_and_forgets_the_index_of_pandas(tmp_path):
@@ -78,9 +78,8 @@ def test_damaged_metadata_of_parquet_name_the_file(tmp_path):
         read_table(tmp_path / "p.parquet")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+def test_broken_files_say_what_is_wrong(write, subtests):
+    for name, content, message in [
         ("a.csv", b"", "is empty"),
         ("a.csv", "\n\n", "nothing but blank lines"),
         ("a.csv", "a,b,class\n", "no row below"),
@@ -94,11 +93,9 @@ def test_damaged_metadata_of_parquet_name_the_file(tmp_path):
         ("a.csv", b"PK\x03\x04rest", "Excel"),
         ("a.xlsx", b"PK\x03\x04rest", "ends in '.xlsx'"),
         ("a.parquet", b"PAR1 and then nothing", "not an intact Parquet"),
-    ],
-)
-def test_broken_files_say_what_is_wrong(write, name, content, message):
-    with pytest.raises(FileError, match=message):
-        load_dataset(write(name, content))
+    ]:
+        with subtests.test(message), pytest.raises(FileError, match=message):
+            load_dataset(write(name, content))
 
 
 def test_a_gzip_file_that_was_cut_short_says_so(tmp_path):
@@ -120,12 +117,15 @@ def test_a_folder_and_a_missing_file_are_named(tmp_path):
         load_dataset(tmp_path / "no.csv")
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [("x/heart.csv.gz", "heart"), ("a.b.parquet", "a.b"), ("UP.CSV", "UP"), (".csv", ".csv")],
-)
-def test_a_data_set_is_named_after_its_file(path, name):
-    assert name_of(path) == name
+def test_a_data_set_is_named_after_its_file(subtests):
+    for path, name in [
+        ("x/heart.csv.gz", "heart"),
+        ("a.b.parquet", "a.b"),
+        ("UP.CSV", "UP"),
+        (".csv", ".csv"),
+    ]:
+        with subtests.test(path):
+            assert name_of(path) == name
 
 
 def test_none_is_a_category_and_a_table_of_numbers_stays_numbers(write):

@@ -3,6 +3,7 @@ import json
 import struct
 import zipfile
 import zlib
+from itertools import product
 
 import pyarrow as pa
 import pytest
@@ -77,9 +78,10 @@ def test_letters_become_scores(log):
     assert found.items == ("riddles/0", "riddles/1", "riddles/2", "riddles/3")
 
 
-@pytest.mark.parametrize(("value", "score"), [(True, 1), ("yes", 1), ("0.25", 0.25), (3, 3)])
-def test_other_values_are_numbers_too(log, value, score):
-    assert read_responses(log([sample(1, value)])).values.tolist() == [[score]]
+def test_other_values_are_numbers_too(log, subtests):
+    for value, score in [(True, 1), ("yes", 1), ("0.25", 0.25), (3, 3)]:
+        with subtests.test(value=value, score=score):
+            assert read_responses(log([sample(1, value)])).values.tolist() == [[score]]
 
 
 @pytest.mark.parametrize("method", ["zstd", "deflate"])
@@ -106,10 +108,11 @@ def test_an_unfinished_archive_is_read_from_its_journal(tmp_path):
     assert read_responses(zipped(tmp_path / "log.eval", content)).n_items == 1
 
 
-@pytest.mark.parametrize("text", ["1_0", "\u0661", "0x1", "one"])
-def test_text_that_is_no_plain_number_is_no_score(log, text):
-    reading = read_logs(log([sample(1, text), sample(2, "C")]))
-    assert reading.left_out == {"without a score": 1}
+def test_text_that_is_no_plain_number_is_no_score(log, subtests):
+    for text in ["1_0", "\u0661", "0x1", "one"]:
+        with subtests.test(text):
+            reading = read_logs(log([sample(1, text), sample(2, "C")]))
+            assert reading.left_out == {"without a score": 1}
 
 
 def test_a_plain_value_is_not_one_of_several(log):
@@ -226,28 +229,29 @@ def test_a_member_that_is_parsed_whole_must_be_small(tmp_path, monkeypatch):
         read_logs(zipped(tmp_path / "log.eval", content))
 
 
-@pytest.mark.parametrize("size", [2**40, 2**62, 2**63, 2**64 - 1])
-@pytest.mark.parametrize("at", [20, 42])  # packed size and place in the central directory
-def test_members_outside_the_file_are_refused(tmp_path, size, at):
-    path = zipped(tmp_path / "log.eval", members([sample(1, "C")]))
-    whole = bytearray(path.read_bytes())
-    first, end = whole.find(b"PK\x01\x02"), whole.rfind(b"PK\x05\x06")
-    extra = struct.pack("<HHQ", 1, 8, size)  # ZIP64: the number that does not fit
-    struct.pack_into("<I", whole, first + at, 0xFFFFFFFF)
-    struct.pack_into("<H", whole, first + 30, len(extra))
-    struct.pack_into("<I", whole, end + 12, end - first + len(extra))
-    name = first + 46 + len("header.json")
-    path.write_bytes(whole[:name] + extra + whole[name:])
-    with pytest.raises(FileError, match="lies outside the file"):
-        read_logs(path)
+def test_members_outside_the_file_are_refused(tmp_path, subtests):
+    for size, at in product([2**40, 2**62, 2**63, 2**64 - 1], [20, 42]):
+        with subtests.test(size=size, at=at):
+            path = zipped(tmp_path / "log.eval", members([sample(1, "C")]))
+            whole = bytearray(path.read_bytes())
+            first, end = whole.find(b"PK\x01\x02"), whole.rfind(b"PK\x05\x06")
+            extra = struct.pack("<HHQ", 1, 8, size)  # ZIP64: the number that does not fit
+            struct.pack_into("<I", whole, first + at, 0xFFFFFFFF)
+            struct.pack_into("<H", whole, first + 30, len(extra))
+            struct.pack_into("<I", whole, end + 12, end - first + len(extra))
+            name = first + 46 + len("header.json")
+            path.write_bytes(whole[:name] + extra + whole[name:])
+            with pytest.raises(FileError, match="lies outside the file"):
+                read_logs(path)
 
 
-@pytest.mark.parametrize("keep", [0.3, 0.6, 0.95])
-def test_a_cut_document_is_refused_by_name(log, keep):
-    path = log([sample(n, "C") for n in range(50)])
-    path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
-    with pytest.raises(FileError, match=r"log\.json.* is not valid JSON"):
-        read_logs(path)
+def test_a_cut_document_is_refused_by_name(log, subtests):
+    for keep in [0.3, 0.6, 0.95]:
+        with subtests.test(keep=keep):
+            path = log([sample(n, "C") for n in range(50)])
+            path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
+            with pytest.raises(FileError, match=r"log\.json.* is not valid JSON"):
+                read_logs(path)
 
 
 def test_deep_nesting_is_refused(log):

@@ -3,6 +3,7 @@ import json
 import math
 import os
 from contextlib import suppress
+from itertools import product
 
 import numpy as np
 import pytest
@@ -171,13 +172,15 @@ def test_numbers_spelled_as_text_are_said_to_be(lm_eval):
     assert "acc is text, not a number" in read_logs(path).files.loc[0, "reason"]
 
 
-@pytest.mark.parametrize("keep_text", [False, True])
-@pytest.mark.parametrize("name", ["", " ", "x" * 501, None])
-def test_what_is_no_name_is_no_id(lm_eval, folder, name, keep_text):
-    lm_eval([row(name, 1.0, doc_hash=name), row(name, 1.0, doc_hash="known"), row("b", 0.0)])
-    reading = read_logs(folder, keep_text=keep_text)
-    assert reading.left_out == {"without an id": 1}
-    assert reading.responses.items == ("sums/known", "sums/b")
+def test_what_is_no_name_is_no_id(lm_eval, folder, subtests):
+    for keep_text, name in product([False, True], ["", " ", "x" * 501, None]):
+        with subtests.test(keep_text=keep_text, name=name):
+            lm_eval(
+                [row(name, 1.0, doc_hash=name), row(name, 1.0, doc_hash="known"), row("b", 0.0)]
+            )
+            reading = read_logs(folder, keep_text=keep_text)
+            assert reading.left_out == {"without an id": 1}
+            assert reading.responses.items == ("sums/known", "sums/b")
 
 
 def test_truth_values_and_whole_numbers_are_scores(lm_eval, folder):

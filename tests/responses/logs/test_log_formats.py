@@ -73,9 +73,8 @@ def test_helm_averages_its_trials(helm):
     assert "Trials of 1 task (boolq) were averaged." in found.notes
 
 
-@pytest.mark.parametrize(
-    ("group", "metric"),
-    [
+def test_helm_knows_the_main_metric_of_a_group(helm, subtests):
+    for group, metric in [
         ("msmarco_regular", "RR@10"),
         ("msmarco_trec", "NDCG@10"),
         ("synthetic_reasoning", "quasi_exact_match"),
@@ -83,19 +82,19 @@ def test_helm_averages_its_trials(helm):
         ("gsm", "final_number_exact_match"),
         ("mmlu_pro", "chain_of_thought_correctness"),
         ("hellaswag", "exact_match"),
-    ],
-)
-def test_helm_knows_the_main_metric_of_a_group(helm, group, metric):
-    names = [
-        *("quasi_exact_match", "exact_match", "f1_set_match", "RR@10", "NDCG@10"),
-        *("final_number_exact_match", "exact_match_indicator", "chain_of_thought_correctness"),
-    ]
-    if group != "gsm":
-        names.remove("final_number_exact_match")
-    if group != "mmlu_pro":
-        names.remove("chain_of_thought_correctness")
-    folder = helm([instance("id1", *(stat(name, 1) for name in names))], "a:model=b", [group])
-    assert read_logs(folder).files.loc[0, "metric"] == metric
+    ]:
+        with subtests.test(group):
+            names = ["quasi_exact_match", "exact_match", "f1_set_match", "RR@10", "NDCG@10"]
+            names += ["final_number_exact_match", "exact_match_indicator"]
+            names += ["chain_of_thought_correctness"]
+            if group != "gsm":
+                names.remove("final_number_exact_match")
+            if group != "mmlu_pro":
+                names.remove("chain_of_thought_correctness")
+            folder = helm(
+                [instance("id1", *(stat(name, 1) for name in names))], f"{group}:model=b", [group]
+            )
+            assert read_logs(folder).files.loc[0, "metric"] == metric
 
 
 def test_a_document_of_another_shape_is_not_called_cut(helm):

@@ -68,22 +68,21 @@ def test_the_newest_is_told_across_time_zones(tmp_path):
     assert found.respondent_facts["date"].tolist() == [dates["a"]]
 
 
-@pytest.mark.parametrize(
-    "same",
-    [
+def test_dates_are_moments(subtests):
+    for same in [
         ("2025-01-02T03-04-05.5", "2025-01-02T03:04:05.500000Z"),
         ("2025-01-02T03:04:05+01:00", "2025-01-02 02:04:05"),
         ("2025-01-02", "2025-01-02T00:00:00-00:00"),
         ("2025-01-02T23:30:00-0130", "2025-01-03T01:00:00"),
-    ],
-)
-def test_dates_are_moments(same):
-    assert moment(same[0]) == moment(same[1]) > moment("1999-01-01")
+    ]:
+        with subtests.test(same=same):
+            assert moment(same[0]) == moment(same[1]) > moment("1999-01-01")
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "2025-02-31", "\u0662\u0660\u0662\u0665-01-01"])
-def test_what_is_no_date_is_older_than_any(text):
-    assert moment(text) < moment("0001-01-01")
+def test_what_is_no_date_is_older_than_any(subtests):
+    for text in ["", "yesterday", "2025-02-31", "\u0662\u0660\u0662\u0665-01-01"]:
+        with subtests.test(text):
+            assert moment(text) < moment("0001-01-01")
 
 
 def test_mixed_versions_are_read_and_said(lm_eval, folder):
@@ -197,19 +196,18 @@ def test_logs_without_a_score_say_why(lm_eval, folder):
         read_logs(folder)
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"epochs": "last"}, {"metric": 3}, {"filter": 3}, {"max_bytes": 0}]
-)
-def test_wrong_arguments_are_refused(lm_eval, arguments):
-    path = lm_eval([1.0])
-    with pytest.raises(InputError, match=next(iter(arguments))):
-        read_logs(path, **arguments)
+def test_wrong_arguments_are_refused(lm_eval, subtests):
+    for arguments in [{"epochs": "last"}, {"metric": 3}, {"filter": 3}, {"max_bytes": 0}]:
+        with subtests.test(arguments=arguments):
+            path = lm_eval([1.0])
+            with pytest.raises(InputError, match=next(iter(arguments))):
+                read_logs(path, **arguments)
 
 
-@pytest.mark.parametrize("paths", [3, [], [3]])
-def test_what_is_no_path_is_refused(paths):
-    with pytest.raises(InputError, match="path"):
-        read_logs(paths)
+def test_what_is_no_path_is_refused(subtests):
+    for paths in [3, [], [3]]:
+        with subtests.test(paths=paths), pytest.raises(InputError, match="path"):
+            read_logs(paths)
 
 
 def test_grades_of_different_numbers_of_epochs_are_refused(tmp_path):
