@@ -9,7 +9,7 @@ DEV := dev$(if $(ITEMWISE_TORCH),$(comma)deep)
 SETUP := @PYTHON="$(PYTHON)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-all dist test-wheel test-versions picture bench docs clean
+.PHONY: help demo check quick test test-all test-processors mutation dist test-wheel test-versions picture bench docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -26,11 +26,26 @@ check: ## Style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check ## All checks and the tests that take seconds (ITEMWISE_TORCH=1: those of torch, too)
+quick: check ## All checks, and the tests next to what changed since main
+	@files=$$($(BIN)/python scripts/changed_tests.py); if [ -z "$$files" ]; then \
+		echo "Nothing changed since main that has tests of its own: make test runs them all."; \
+	else $(BIN)/python -m pytest -q -n 2 -m "not slow" $$files; fi
+
+test: check ## All checks and the quick tests, the numeric ones also as on another processor
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+	@sh scripts/other_processors.sh $(BIN)/python
 
 test-all: check ## All checks and all tests
 	$(BIN)/python -m pytest -n 2
+	@sh scripts/other_processors.sh $(BIN)/python Haswell Prescott
+
+test-processors: ## The numeric tests with the OpenBLAS kernels of other processors
+	$(SETUP) $(DEV)
+	@sh scripts/other_processors.sh $(BIN)/python Haswell Prescott
+
+mutation: ## How many of 400 small changes of the numeric code the tests notice; an hour
+	$(SETUP) $(DEV),mutation
+	$(BIN)/python scripts/mutation.py
 
 dist: ## Build the wheel and the sdist into dist/
 	$(SETUP) $(DEV)

@@ -1,0 +1,235 @@
+"""Count how many small changes of the numeric code the tests notice.
+
+    make mutation                     # a sample of 400 mutants, one and the same for a seed
+    python scripts/mutation.py --sample 50 --random-state 1 scoring ratings
+
+Cosmic Ray makes the mutants: a sign, a comparison or a number changed. Each is tried against the
+tests that run its line, fastest first; a mutant is killed when one of them fails or takes too long.
+Changes in annotations only are left out: they do not change what the program does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "itemwise"
+ROOMS = ("numerics", "models", "scoring", "estimation", "adaptive", "ratings")
+TESTS = (*ROOMS, "calibration", "reference")  # folders of tests that run code of the rooms
+# Operators of Cosmic Ray that are left out: they need arguments, or a float breaks at once.
+LEFT_OUT = ("NoOp", "Variable", "ExceptionReplacer", "_Bit", "Shift", "Invert")
+ENOUGH = 30.0  # seconds of tests for one mutant, by the time they took before
+PATIENCE = 10  # a mutant that takes so many times longer is killed
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file."""
+
+    path: Path
+    line: int
+    operator: str
+    code: str  # of the whole file
+
+
+def main() -> int:
+    """Sample, try and count."""
+    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    arguments.add_argument("rooms", nargs="*", default=list(ROOMS))
+    arguments.add_argument("--sample", type=int, default=400)
+    arguments.add_argument("--random-state", type=int, default=0)
+    arguments.add_argument("--workers", type=int, default=2)
+    arguments.add_argument("--out", type=Path, default=Path("mutation.json"))
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        covered = tests_of_lines(Path(place))
+        mutants = sampled(given.rooms, given.sample, random.Random(given.random_state))  # noqa: S311
+        verdicts = tried(mutants, covered, given.workers)
+    report(mutants, verdicts, given.out)
+    return 0
+
+
+def tests_of_lines(place: Path) -> dict[tuple[str, int], list[tuple[float, str]]]:
+    """The tests that run each line, with their seconds."""
+    import coverage
+
+    data, times = place / "coverage", place / "times.xml"
+    folders = [str(ROOT / "tests" / name) for name in TESTS]
+    settings = place / "coveragerc"
+    settings.write_text(f"[run]\ndata_file = {data}\nsource = {SOURCE}\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:xdist"]
+    command += [f"--cov={SOURCE}", f"--cov-config={settings}", "--cov-context=test"]
+    command += ["--cov-report=", f"--junitxml={times}", "-o", "junit_family=xunit1", *folders]
+    subprocess.run(command, cwd=ROOT, check=True, env=environment(ROOT / "src"))
+    seconds: dict[str, float] = defaultdict(float)
+    for case in ET.parse(times).iter("testcase"):  # noqa: S314  # written a moment ago
+        name = case.get("name", "").partition("[")[0]
+        seconds[f"{case.get('file')}::{name}"] += float(case.get("time", 0))
+    kept = coverage.CoverageData(str(data))
+    kept.read()
+    found: dict[tuple[str, int], list[tuple[float, str]]] = {}
+    for path in kept.measured_files():
+        for line, contexts in kept.contexts_by_lineno(path).items():
+            tests = {each.partition("|")[0].partition("[")[0] for each in contexts if each}
+            found[path, line] = sorted((seconds.get(test, 1.0), test) for test in tests)
+        everywhere = {test for (file, _), tests in found.items() if file == path for test in tests}
+        for line in kept.lines(path) or []:
+            if not found.get((path, line)):  # runs when the module is imported
+                found[path, line] = sorted(everywhere)
+    return found
+
+
+def sampled(rooms: list[str], count: int, chance: random.Random) -> list[Mutant]:
+    """Mutants chosen at random among all that change what the program does."""
+    from cosmic_ray.ast import get_ast
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    places: dict[tuple[Path, tuple[int, int]], list[tuple[str, int]]] = defaultdict(list)
+    names = [name for name in operator_names() if not any(each in name for each in LEFT_OUT)]
+    for path in sorted(p for room in rooms for p in (SOURCE / room).glob("*.py")):
+        nodes = walked(get_ast(path.read_text(encoding="utf-8")))
+        for name in names:
+            operator = get_operator(name)()
+            where = [place for node in nodes for place in operator.mutation_positions(node)]
+            for occurrence, (start, _) in enumerate(where):
+                places[path, start].append((name, occurrence))
+    found: list[Mutant] = []
+    for path, start in chance.sample(sorted(places), len(places)):
+        if len(found) == count:
+            break
+        name, occurrence = chance.choice(places[path, start])
+        before = path.read_text(encoding="utf-8")
+        after = mutate_code(before, get_operator(name)(), occurrence)
+        if after is not None and meaning(after) != meaning(before):
+            found.append(Mutant(path, start[0], name.partition("/")[2], after))
+    return found
+
+
+def walked(node: object) -> list[object]:
+    """The nodes of a tree, in the order in which Cosmic Ray counts them."""
+    found = [node]
+    for child in getattr(node, "children", ()):
+        found += walked(child)
+    return found
+
+
+def meaning(code: str) -> str:
+    """What a program does: its tree without annotations and docstrings."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg | ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+    return ast.dump(tree)
+
+
+def tried(
+    mutants: list[Mutant], covered: dict[tuple[str, int], list[tuple[float, str]]], workers: int
+) -> list[str]:
+    """Whether each mutant was killed, survived, or is not covered."""
+    homes: SimpleQueue[Path] = SimpleQueue()
+    with tempfile.TemporaryDirectory() as place:
+        for k in range(workers):
+            home = Path(place) / str(k)
+            shutil.copytree(ROOT / "src", home, ignore=shutil.ignore_patterns("__pycache__"))
+            homes.put(home)
+
+        def verdict(mutant: Mutant) -> str:
+            tests = covered.get((str(mutant.path), mutant.line), [])
+            if not tests:
+                return "not covered"
+            home = homes.get()
+            try:
+                return outcome(mutant, tests, home)
+            finally:
+                homes.put(home)
+
+        with ThreadPoolExecutor(workers) as pool:
+            found = []
+            for mutant, said in zip(mutants, pool.map(verdict, mutants), strict=True):
+                found.append(said)
+                print(len(found), said, mutant.path.relative_to(SOURCE), mutant.line, flush=True)
+            return found
+
+
+def outcome(mutant: Mutant, tests: list[tuple[float, str]], home: Path) -> str:
+    """Run the tests of a mutant, fastest first."""
+    chosen, total = [], 0.0
+    for seconds, test in tests:
+        total += seconds
+        if chosen and total > ENOUGH:
+            break
+        chosen.append(test)
+    path = home / mutant.path.relative_to(ROOT / "src")
+    before = path.read_text(encoding="utf-8")
+    path.write_text(mutant.code, encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+    ]
+    try:
+        done = subprocess.run(
+            [*command, "-p", "no:xdist", "-p", "no:randomly", "-m", "not slow", *chosen],
+            cwd=ROOT,
+            env=environment(home),
+            capture_output=True,
+            timeout=PATIENCE * (ENOUGH / 3 + total),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "killed"
+    finally:
+        path.write_text(before, encoding="utf-8")
+    return "killed" if done.returncode else "survived"
+
+
+def environment(source: Path) -> dict[str, str]:
+    """The variables of a run whose package lies in `source`."""
+    return {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def report(mutants: list[Mutant], verdicts: list[str], out: Path) -> None:
+    """Print the share killed by room, and write every mutant that was not."""
+    rooms: dict[str, Counter[str]] = defaultdict(Counter)
+    for mutant, verdict in zip(mutants, verdicts, strict=True):
+        rooms[mutant.path.parent.name][verdict] += 1
+        rooms["all"][verdict] += 1
+    for room, counts in sorted(rooms.items()):
+        share = counts["killed"] / counts.total()
+        print(f"{room:12} {counts.total():4} mutants, {share:.0%} killed, {dict(counts)}")
+    left = [
+        {"file": str(m.path.relative_to(SOURCE)), "line": m.line, "operator": m.operator, "is": v}
+        for m, v in zip(mutants, verdicts, strict=True)
+        if v != "killed"
+    ]
+    out.write_text(json.dumps(left, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
