@@ -207,7 +207,7 @@ def readable_file(path: PathLike, max_bytes: int) -> Path:
     """The path, once it is known to be a regular file with content, and not too large."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path is {path!r:.60}, but the path of a file is needed.")
-    if not (isinstance(max_bytes, Real) and max_bytes > 0):
+    if not (isinstance(max_bytes, Real) and max_bytes is not True and max_bytes > 0):
         raise InputError(f"max_bytes is {max_bytes!r:.60}, but it should be a number above 0.")
     file = Path(path)
     try:
