@@ -18,7 +18,7 @@ def whole_number(value: object, name: str, least: int, most: int | None = None) 
     """The whole number that was given; refused if it is not one from `least` to `most`."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not (whole and least <= value and (most is None or value <= most)):  # type: ignore[operator]
-        reach = f"from {least}" if most is None else f"from {least} to {most:,}"
+        reach = f"of at least {least}" if most is None else f"from {least} to {most:,}"
         raise InputError(f"{name} is {value!r:.60}, but it should be a whole number {reach}.")
     return int(value)  # type: ignore[call-overload, no-any-return]
 

@@ -155,7 +155,7 @@ def check_version(path: PathLike, document: Mapping[str, Any], version: int) -> 
     if type(found) is not int or found < 1:
         raise FileError(
             f"'{path}' has no usable format version: \"version\" is {found!r:.40}, but it should "
-            "be a whole number from 1. Save the file again."
+            "be a whole number of at least 1. Save the file again."
         )
     if found > version:
         raise FileError(

@@ -506,7 +506,7 @@ def test_code_that_comes_with_an_encoder_is_not_run(text_folder, texts, tmp_path
     ("settings", "message"),
     [
         ({"kind": "sound"}, "one of: image, text"),
-        ({"epochs": 0}, "whole number from 1"),
+        ({"epochs": 0}, "whole number of at least 1"),
         ({"hidden": 2.5}, "whole number"),
         ({"confidence": 1.0}, "from 0.5 to below 1"),
         ({"confidence": 0.3}, "from 0.5 to below 1"),
@@ -545,7 +545,7 @@ def test_a_constant_difficulty_is_predicted_with_no_doubt(texts, tmp_path):
         for found in (regressor.predict(texts.new), *regressor.predict_interval(texts.new, 0.5)):
             np.testing.assert_array_equal(found, 1.5)
         (note,) = regressor.notes_
-        assert note.startswith("All items are equally hard (1.5), so that is what is predicted")
+        assert note.startswith("All items are equally hard (1.5), so that difficulty is predicted")
 
 
 def test_difficulties_that_are_named_follow_their_names(texts):

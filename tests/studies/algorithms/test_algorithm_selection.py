@@ -257,7 +257,7 @@ def test_it_is_drawn_and_saved(tmp_path):
         ({"selectors": {}}, "map names to selectors"),
         ({"selectors": {"single best": Oracle()}}, "'single best' is a reserved name"),
         ({"selectors": {"x": AlgorithmSelector}}, "Give an AlgorithmSelector instance"),
-        ({"cv": 1}, "cv is 1, but it should be a whole number from 2"),
+        ({"cv": 1}, "cv is 1, but it should be a whole number of at least 2"),
         ({"cv": 61}, "cv is 61, but there are 60 problems"),
         (
             {"cv": pd.Series([1, 2], index=["p0", "p1"])},

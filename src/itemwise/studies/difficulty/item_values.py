@@ -226,7 +226,7 @@ def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Flo
         edges = np.empty(0)
     if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
         raise InputError(
-            f"bins is {bins!r:.40}, but it should be a whole number from 1, or at least two "
+            f"bins is {bins!r:.40}, but it should be a whole number of at least 1, or at least two "
             "ascending edges."
         )
     if not (places(values, edges) >= 0).any():
