@@ -164,7 +164,7 @@ def test_members_of_another_run_are_left_alone_and_said(split, tmp_path, same, c
     second = run(split, tmp_path, **pool | change)
     assert same(second, run(split, None, **pool | change))
     assert before.items() < stored(tmp_path).items()
-    assert "belong to another pool, data set, seed" in second.notes[0]
+    assert "ignored: from another pool, data set, seed" in second.notes[0]
 
 
 def test_another_split_of_the_same_name_is_another_run(splits, tmp_path, same):
