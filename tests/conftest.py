@@ -1,5 +1,6 @@
 """What several tests share: the folder of shared data, and the likelihood in plain NumPy."""
 
+import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ settings.register_profile("itemwise", deadline=None)  # a busy machine is no fai
 settings.load_profile("itemwise")
 
 ROOT = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("ITEMWISE_SHARED", ROOT.parent / "shared"))
 
 # Threads would only wait for each other on data this small; read when scikit-learn is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -26,27 +28,54 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 @pytest.fixture(scope="session")
 def shared():
     """The folder of shared data: reference figures and response tables."""
-    path = Path(os.environ.get("ITEMWISE_SHARED", ROOT.parent / "shared"))
-    if not path.is_dir():
-        pytest.skip(f"no shared data at {path}; set ITEMWISE_SHARED to their folder")
-    return path
+    if not SHARED.is_dir():
+        pytest.skip(
+            f"no shared data at {SHARED}: the tables that this needs may not be redistributed "
+            '(see "What a plain clone does not check" in CONTRIBUTING.md); '
+            "set ITEMWISE_SHARED to their folder"
+        )
+    return SHARED
 
 
 class Witness:
     """R mirt's figures of one fit, and ours, made once."""
 
-    def __init__(self, folder, tag):
-        self.folder, self.tag = folder, tag
+    def __init__(self, tag, fit, responses, frame):
+        self.tag, self.fit, self.responses, self.frame = tag, fit, responses, frame
         self.data, self.model = tag.rsplit("_", 1)
-        fits = pd.read_csv(folder / "mirt_fits.csv")
-        self.fit = fits[(fits["tag"] == tag) & (fits["TOL"] == "tight")].iloc[0]
-        table = pd.read_csv(folder / "data" / f"{self.data}.csv")
-        self.responses = Responses(table.to_numpy(), items=list(table.columns))
         self._ours = {}
 
-    def frame(self, ending):
-        (path,) = self.folder.glob(f"mirt_{self.tag}_{ending}.csv*")
-        return pd.read_csv(path)
+    @classmethod
+    def in_folder(cls, folder, tag):
+        """From the folder of shared data."""
+
+        def frame(ending):
+            (path,) = folder.glob(f"mirt_{tag}_{ending}.csv*")
+            return pd.read_csv(path)
+
+        fits = pd.read_csv(folder / "mirt_fits.csv")
+        fit = fits[(fits["tag"] == tag) & (fits["TOL"] == "tight")].iloc[0]
+        table = pd.read_csv(folder / "data" / f"{tag.rsplit('_', 1)[0]}.csv")
+        return cls(tag, fit, Responses(table.to_numpy(), items=list(table.columns)), frame)
+
+    @classmethod
+    def in_repository(cls, lsat, tag):
+        """From `tests/reference/lsat.json`, which counts response patterns."""
+        patterns, figures = lsat["tables"][tag.split("_")[0]], lsat["fits"][tag]
+        rows = np.array([[int(digit) for digit in pattern] for pattern in patterns])
+        times = list(patterns.values())
+
+        def frame(ending):
+            found = pd.DataFrame(figures[ending]).replace({"inf": np.inf, "-inf": -np.inf})
+            words = found.columns.intersection(["item"])
+            found = found.astype(dict.fromkeys(found.columns.difference(words), float))
+            if ending in ("abilities", "personfit"):  # of a pattern, thus of all that gave it
+                found = found.loc[np.repeat(found.index, times)].reset_index(drop=True)
+            return found
+
+        items = lsat["fits"][f"{tag.split('_')[0]}_2PL"]["items_tight"]["item"]
+        responses = Responses(np.repeat(rows, times, axis=0), items=items)
+        return cls(tag, pd.Series(figures["fit"]), responses, frame)
 
     @property
     def items(self):
@@ -76,17 +105,34 @@ class Witness:
         )
 
 
+class Witnesses:
+    """R mirt's figures by the tag of a fit, such as "LSAT7_2PL".
+
+    Those of LSAT6 and LSAT7 are part of the repository; the others lie in the shared folder.
+    """
+
+    def __init__(self, lsat, folder):
+        self._lsat, self._folder, self._seen = lsat, folder, {}
+
+    def __call__(self, tag):
+        if tag not in self._seen:
+            if tag in self._lsat["fits"]:
+                self._seen[tag] = Witness.in_repository(self._lsat, tag)
+            else:
+                self._seen[tag] = Witness.in_folder(self._folder / "reference", tag)
+        return self._seen[tag]
+
+    def at_hand(self, tags):
+        """Those of `tags` that can be asked here; without the shared folder, those of LSAT."""
+        found = [tag for tag in tags if tag in self._lsat["fits"] or self._folder.is_dir()]
+        assert found, f"none of {tags} is in the repository: ask for the fixture `shared`"
+        return [self(tag) for tag in found]
+
+
 @pytest.fixture(scope="session")
-def witness(shared):
-    """R mirt's figures by the tag of a fit, such as "LSAT7_2PL"."""
-    seen = {}
-
-    def get(tag):
-        if tag not in seen:
-            seen[tag] = Witness(shared / "reference", tag)
-        return seen[tag]
-
-    return get
+def witness():
+    lsat = json.loads((ROOT / "tests" / "reference" / "lsat.json").read_text())
+    return Witnesses(lsat, SHARED)
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,6 @@ COLUMNS = [
 ]
 
 
-def data(shared, name):
-    return pd.read_csv(shared / "reference" / "data" / f"{name}.csv")
-
-
 @pytest.fixture(scope="module")
 def steep():
     """Items of very different discrimination."""
@@ -31,25 +27,16 @@ def found(steep):
     return compare_models(steep)
 
 
-def test_criteria_are_those_of_mirt(shared, subtests):
-    for tag in [
-        "LSAT6_Rasch",
-        "LSAT6_2PL",
-        "LSAT7_2PL",
-        "SAT12_Rasch",
-        "SAT12_2PL",
-        "sim2pl_1000x50_2PL",
-    ]:
-        with subtests.test(tag):
-            fits = pd.read_csv(shared / "reference" / "mirt_fits.csv").set_index(["tag", "TOL"])
-            name, theirs = tag.rsplit("_", 1)
-            ours = {"Rasch": "1pl", "2PL": "2pl"}[theirs]
-            mirt = fits.loc[tag, "tight"]
-            row = compare_models(data(shared, name), [ours]).to_frame().loc[ours]
-            assert row["n_parameters"] == mirt["npar"]
-            # mirt stops 0.0005 nats early.
-            assert row["aic"] == pytest.approx(mirt["AIC"], abs=0.002)
-            assert row["bic"] == pytest.approx(mirt["BIC"], abs=0.002)
+def test_criteria_are_those_of_mirt(witness, subtests):
+    tags = ["LSAT6_Rasch", "LSAT6_2PL", "LSAT7_2PL"]
+    for mirt in witness.at_hand([*tags, "SAT12_Rasch", "SAT12_2PL", "sim2pl_1000x50_2PL"]):
+        with subtests.test(mirt.tag):
+            ours = {"Rasch": "1pl", "2PL": "2pl"}[mirt.model]
+            row = compare_models(mirt.responses, [ours]).to_frame().loc[ours]
+            assert row["n_parameters"] == mirt.fit["npar"]
+            # mirt stops 0.0005 nats early
+            assert row["aic"] == pytest.approx(mirt.fit["AIC"], abs=0.002)
+            assert row["bic"] == pytest.approx(mirt.fit["BIC"], abs=0.002)
 
 
 def test_one_row_a_model_in_the_order_given(found):
@@ -143,8 +130,8 @@ def test_settings_reach_the_engine_and_what_did_not_converge_is_said(steep):
     assert "not converged, so that what they gain may be spurious: 1pl, 2pl" in found.meaning
 
 
-def test_weights_of_respondents_reach_every_model(shared):
-    frame = data(shared, "LSAT7")
+def test_weights_of_respondents_reach_every_model(witness):
+    frame = witness("LSAT7_2PL").responses.to_frame()
     rows, times = np.unique(frame.to_numpy(), axis=0, return_counts=True)
     short = compare_models(rows, ("1pl", "2pl"), weights=times).to_frame()
     whole = compare_models(frame, ("1pl", "2pl")).to_frame()
@@ -158,9 +145,9 @@ def test_calibrations_of_the_same_table_are_taken_as_they_are(steep):
     assert found.steps["2pl"].p < 1e-6
 
 
-def test_bic_may_prefer_another_model(shared):
+def test_bic_may_prefer_another_model(witness):
     assert "BIC, which asks more of a large model, prefers 1pl" in (
-        compare_models(data(shared, "LSAT7"), ("1pl", "2pl")).meaning
+        compare_models(witness("LSAT7_2PL").responses, ("1pl", "2pl")).meaning
     )
 
 

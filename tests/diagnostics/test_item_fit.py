@@ -65,38 +65,26 @@ def lsat():
 
 
 def test_on_mirts_items_s_x2_is_that_of_mirt(witness, subtests):
-    for tag in BINARY:
-        with subtests.test(tag=tag):
-            mirt = witness(tag)
+    for mirt in witness.at_hand(BINARY):
+        with subtests.test(mirt.tag):
             # Both are exact: what is left is rounding over some thousand sums.
             s_x2_agrees(mirt, item_fit(mirt.as_bank()).to_frame(), rtol=1e-8, atol=1e-10)
 
 
 def test_on_mirts_items_infit_outfit_and_zh_are_those_of_mirt(witness, subtests):
-    for tag in BINARY:
-        with subtests.test(tag=tag):
-            mirt = witness(tag)
+    for mirt in witness.at_hand(BINARY):
+        with subtests.test(mirt.tag):
             # mirt's 61 nodes move its abilities by up to 1e-5, and the deviates of SAT12 by 4e-5.
             squares_agree(mirt, item_fit(mirt.as_bank()).to_frame(), rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("tag", GRADED)
-def test_science_is_as_mirt_finds_it(witness, tag):
-    mirt = witness(tag)
-    ours = item_fit(calibrate(mirt.responses, mirt.model, priors=None)).to_frame()
-    # The items are our own: both stop when nothing of interest changes.
-    s_x2_agrees(mirt, ours, rtol=0.01, atol=0.01)
-    squares_agree(mirt, ours, rtol=0.01, atol=0.01)
-
-
-@pytest.mark.parametrize("tag", ["LSAT7_2PL", "SAT12_Rasch"])
-def test_our_own_calibration_gives_mirts_figures(witness, tag):
-    mirt = witness(tag)
-    model = {"2PL": "2pl", "Rasch": "1pl"}[mirt.model]
-    ours = item_fit(calibrate(mirt.responses, model, priors=None)).to_frame()
-    # As for the items themselves, which agree to 0.02 and mostly far better.
-    s_x2_agrees(mirt, ours, rtol=0.01, atol=0.01)
-    squares_agree(mirt, ours, rtol=0.01, atol=0.01)
+def test_our_own_calibration_gives_mirts_figures(witness, subtests):
+    for mirt in witness.at_hand(["LSAT7_2PL", "SAT12_Rasch", *GRADED]):
+        with subtests.test(mirt.tag):
+            ours = item_fit(mirt.ours()).to_frame()
+            # As for the items themselves, which agree to 0.02 and mostly far better.
+            s_x2_agrees(mirt, ours, rtol=0.01, atol=0.01)
+            squares_agree(mirt, ours, rtol=0.01, atol=0.01)
 
 
 def test_scores_of_all_response_patterns_add_up():

@@ -45,16 +45,13 @@ def gappy():
     return calibrate(simulate("2pl", 150, 6, missing=0.3, random_state=5).responses, "2pl")
 
 
-def test_q3_is_that_of_mirt(shared, subtests):
-    for tag in [*RASCH, *TWO, *THREE, *GRADED]:
-        with subtests.test(tag=tag):
-            data, model = tag.rsplit("_", 1)
-            table = pd.read_csv(shared / "reference" / "data" / f"{data}.csv")
-            theirs = pd.read_csv(shared / "reference" / f"mirt_{tag}_Q3.csv", index_col="item")
-            responses = Responses(table.to_numpy(), items=list(table.columns))
-            found = local_dependence(calibrate(responses, OURS.get(model, model), priors=None))
+def test_q3_is_that_of_mirt(witness, subtests):
+    for mirt in witness.at_hand([*RASCH, *TWO, *THREE, *GRADED]):
+        with subtests.test(mirt.tag):
+            theirs = mirt.frame("Q3").set_index("item")
+            found = local_dependence(mirt.ours(OURS.get(mirt.model)))
             # Items agree to about 0.001; a 3PL without priors is nearly flat: they differ more.
-            tolerance = 0.003 if tag in THREE else 0.0005
+            tolerance = 0.003 if mirt.tag in THREE else 0.0005
             np.testing.assert_allclose(found.q3, theirs.to_numpy(float), atol=tolerance)
             assert list(found.q3.index) == list(theirs.index)
 

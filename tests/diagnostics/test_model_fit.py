@@ -11,36 +11,18 @@ import itemwise
 from itemwise import OnePL, Responses, calibrate, load, simulate
 from itemwise.diagnostics.model_fit import model_fit
 from itemwise.errors import InputError
-from itemwise.models import MODELS
 
 RASCH = OnePL(discrimination=1)
 FITS = [
-    ("LSAT6_Rasch", RASCH),
-    ("LSAT6_Rasch", "1pl"),
-    ("LSAT6_2PL", "2pl"),
-    ("LSAT7_Rasch", RASCH),
-    ("LSAT7_2PL", "2pl"),
-    ("SAT12_Rasch", RASCH),
-    ("SAT12_2PL", "2pl"),
-    ("sim2pl_1000x50_2PL", "2pl"),
+    *("LSAT6_Rasch", "LSAT6_2PL", "LSAT7_Rasch", "LSAT7_2PL"),
+    *("SAT12_Rasch", "SAT12_2PL", "sim2pl_1000x50_2PL"),
 ]
-graded_models = pytest.mark.skipif(
-    not {"graded", "gpcm"} <= set(MODELS), reason="there are no graded models"
-)
 
 
-def table(shared, data):
-    frame = pd.read_csv(shared / "reference" / "data" / f"{data}.csv")
-    return Responses(frame.to_numpy(), items=list(frame.columns))
-
-
-def of_mirt(shared, tag):
-    fits = pd.read_csv(shared / "reference" / "mirt_fits.csv")
-    return fits[(fits["tag"] == tag) & (fits["TOL"] == "tight")].iloc[0]
-
-
-def science(shared, model):
-    return calibrate(table(shared, "Science"), model, priors=None)
+@pytest.fixture(scope="module")
+def grades():
+    """Four items of four grades, 400 respondents."""
+    return simulate("graded", 400, 4, random_state=0).responses
 
 
 def by_definition(cal, statistic):
@@ -113,59 +95,63 @@ def test_guessing_at_its_bound_is_not_a_free_number():
     assert model_fit(cal).value == pytest.approx(value, rel=1e-5)
 
 
-def test_figures_are_those_of_mirt(shared, subtests):
-    for tag, model in FITS:
-        with subtests.test(tag=tag, model=model):
-            mirt = of_mirt(shared, tag)
-            found = model_fit(calibrate(table(shared, tag.rsplit("_", 1)[0]), model, priors=None))
-            assert found.df == mirt["M2_df"]
+def test_figures_are_those_of_mirt(witness, subtests):
+    models = {"Rasch": [RASCH, "1pl"], "2PL": ["2pl"]}
+    pairs = [(mirt, model) for mirt in witness.at_hand(FITS) for model in models[mirt.model]]
+    for mirt, model in pairs:
+        with subtests.test(f"{mirt.tag}-{model}"):
+            found, theirs = model_fit(mirt.ours(model)), mirt.fit
+            assert found.df == theirs["M2_df"]
             # mirt stops some 1e-5 of M2 before the maximum; the rest follows from M2.
-            assert found.value == pytest.approx(mirt["M2"], rel=3e-5)
-            # mirt writes 1e-35 as 0.
-            assert found.p == pytest.approx(mirt["M2_p"], rel=1e-3, abs=2e-16)
-            assert found.rmsea == pytest.approx(mirt["RMSEA"], abs=2e-6)
-            assert found.srmsr == pytest.approx(mirt["SRMSR"], abs=5e-6)
-            assert found.tli == pytest.approx(mirt["TLI"], abs=5e-6)
-            assert found.cfi == pytest.approx(mirt["CFI"], abs=5e-6)
+            assert found.value == pytest.approx(theirs["M2"], rel=3e-5)
+            # mirt writes 1e-35 as 0
+            assert found.p == pytest.approx(theirs["M2_p"], rel=1e-3, abs=2e-16)
+            assert found.rmsea == pytest.approx(theirs["RMSEA"], abs=2e-6)
+            assert found.srmsr == pytest.approx(theirs["SRMSR"], abs=5e-6)
+            assert found.tli == pytest.approx(theirs["TLI"], abs=5e-6)
+            assert found.cfi == pytest.approx(theirs["CFI"], abs=5e-6)
 
 
-def test_3pl_fits_about_as_in_mirt_which_has_no_bounds(shared):
-    """mirt counts a guessing of zero as free; per degree of freedom the misfit is about the same.
+def test_3pl_and_grades_fit_about_as_in_mirt(shared, witness, subtests):
+    with subtests.test("3PL"):
+        # mirt counts a guessing of zero as free; per degree of freedom the misfit is about the
+        # same. About: at mirt's own items M2 is 557.03 by its definition, not the 545.80 it gives.
+        mirt = witness("SAT12_3PL")
+        cal = mirt.ours()
+        found = model_fit(cal)
+        assert found.df == mirt.fit["M2_df"] + cal.model.at_bound(cal.coords).sum()
+        assert found.rmsea == pytest.approx(mirt.fit["RMSEA"], abs=1e-3)
+        assert found.srmsr == pytest.approx(mirt.fit["SRMSR"], abs=1e-4)
+    with subtests.test("graded"):
+        mirt = witness("Science_graded")
+        found = model_fit(mirt.ours())
+        assert (found.statistic, found.df) == ("c2", mirt.fit["C2_df"])
+        # of the last steps to the maximum
+        assert found.value == pytest.approx(mirt.fit["C2"], rel=1e-4)
+        assert found.p == pytest.approx(mirt.fit["C2_p"], rel=1e-3)
+        assert "C2 = 19.2 on 2 degrees" in found.meaning
+    for tag in ("Science_graded", "Science_gpcm"):
+        # mirt's C2 of the gpcm, 16.34, is not the 19.04 that all 256 patterns give.
+        for statistic in ("m2", "c2"):
+            with subtests.test(f"{tag} by definition", statistic=statistic):
+                agrees_with_its_definition(witness(tag).ours(), statistic)
 
-    About: at mirt's own items M2 is 557.03 by its definition, not the 545.80 that mirt gives.
-    """
-    mirt = of_mirt(shared, "SAT12_3PL")
-    cal = calibrate(table(shared, "SAT12"), "3pl", priors=None)
-    found = model_fit(cal)
-    assert found.df == mirt["M2_df"] + cal.model.at_bound(cal.coords).sum()
-    assert found.rmsea == pytest.approx(mirt["RMSEA"], abs=1e-3)
-    assert found.srmsr == pytest.approx(mirt["SRMSR"], abs=1e-4)
+
+def agrees_with_its_definition(cal, statistic):
+    value, df = by_definition(cal, statistic)
+    found = model_fit(cal, statistic=statistic)
+    assert found.value == pytest.approx(value, rel=1e-5)
+    assert found.df == df
 
 
-@graded_models
-def test_c2_of_the_graded_model_is_that_of_mirt(shared):
-    mirt, found = of_mirt(shared, "Science_graded"), model_fit(science(shared, "graded"))
-    assert (found.statistic, found.df) == ("c2", mirt["C2_df"])
-    assert found.value == pytest.approx(mirt["C2"], rel=1e-4)  # of the last steps to the maximum
-    assert found.p == pytest.approx(mirt["C2_p"], rel=1e-3)
-    assert "C2 = 19.2 on 2 degrees" in found.meaning
-
-
-@graded_models
-def test_graded_statistics_are_what_their_definitions_say(shared, subtests):
-    """mirt's C2 of the gpcm, 16.34, is not the 19.04 that all 256 patterns give."""
+def test_graded_statistics_are_what_their_definitions_say(grades, subtests):
     for statistic, model in product(["m2", "c2"], ["graded", "gpcm"]):
         with subtests.test(f"{statistic} {model}"):
-            cal = science(shared, model)
-            value, df = by_definition(cal, statistic)
-            found = model_fit(cal, statistic=statistic)
-            assert found.value == pytest.approx(value, rel=1e-5)
-            assert found.df == df
+            agrees_with_its_definition(calibrate(grades, model, priors=None), statistic)
 
 
-@graded_models
-def test_m2_star_is_taken_where_it_leaves_degrees_of_freedom(shared):
-    assert model_fit(science(shared, "graded"), statistic="m2*").df == 0
+def test_m2_star_is_taken_where_it_leaves_degrees_of_freedom(grades):
+    assert model_fit(calibrate(grades, "graded", priors=None), statistic="m2*").df == 0
     long = simulate("graded", 500, 12, random_state=0).responses
     assert model_fit(calibrate(long, "graded")).statistic == "m2*"
 
@@ -187,23 +173,22 @@ def test_a_model_that_does_not_hold_is_found_out():
     assert "does not explain the rest" in poor.meaning
 
 
-def test_the_rmsea_interval_inverts_the_noncentral_chi_square(shared):
-    found = model_fit(calibrate(table(shared, "SAT12"), "2pl", priors=None))
+def test_the_rmsea_interval_inverts_the_noncentral_chi_square(witness):
+    found = model_fit(witness("LSAT7_Rasch").ours())
     for end, share in ((found.rmsea_low, 0.95), (found.rmsea_high, 0.05)):
         excess = end**2 * found.df * (found.n_respondents - 1)
         assert ncx2.cdf(found.value, found.df, excess) == pytest.approx(share, abs=1e-6)
     assert found.rmsea_low < found.rmsea < found.rmsea_high
 
 
-def test_the_rasch_model_in_another_unit_fits_as_well(shared):
-    frames = [
-        model_fit(calibrate(table(shared, "LSAT7"), model)).to_frame() for model in ("1pl", RASCH)
-    ]
+def test_the_rasch_model_in_another_unit_fits_as_well(witness):
+    responses = witness("LSAT7_Rasch").responses
+    frames = [model_fit(calibrate(responses, model)).to_frame() for model in ("1pl", RASCH)]
     pd.testing.assert_frame_equal(*frames, rtol=1e-6)
 
 
-def test_weights_count_as_repeated_rows(shared):
-    responses = table(shared, "LSAT7")
+def test_weights_count_as_repeated_rows(witness):
+    responses = witness("LSAT7_2PL").responses
     rows, times = np.unique(responses.values, axis=0, return_counts=True)
     short = calibrate(Responses(rows, items=responses.items), "2pl", weights=times)
     found, whole = model_fit(short), model_fit(calibrate(responses, "2pl"))

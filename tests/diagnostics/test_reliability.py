@@ -4,7 +4,6 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from itemwise import OnePL, Responses, calibrate, load, simulate
@@ -43,17 +42,14 @@ def test_empirical_reliability_is_the_squared_correlation_with_the_truth(some):
     assert found.marginal == pytest.approx(squared, abs=0.03)
 
 
-def test_empirical_reliability_is_that_of_the_abilities_of_mirt(shared, subtests):
-    for tag in ["LSAT7_2PL", "SAT12_2PL", "SAT12_Rasch"]:
-        with subtests.test(tag):
-            (path,) = (shared / "reference").glob(f"mirt_{tag}_abilities.csv*")
-            mirt = pd.read_csv(path)
-            values = pd.read_csv(
-                shared / "reference" / "data" / f"{tag.split('_')[0]}.csv"
-            ).to_numpy()
-            model = OnePL(discrimination=1) if tag.endswith("Rasch") else "2pl"
-            found = reliability(calibrate(values, model, priors=None))
-            true, error = mirt["EAP"].var(ddof=0), (mirt["se_EAP"] ** 2).mean()
+def test_empirical_reliability_is_that_of_the_abilities_of_mirt(witness, subtests):
+    for mirt in witness.at_hand(["LSAT7_2PL", "LSAT7_Rasch", "SAT12_2PL", "SAT12_Rasch"]):
+        with subtests.test(mirt.tag):
+            theirs = mirt.frame("abilities")
+            found = reliability(
+                mirt.ours(OnePL(discrimination=1) if mirt.model == "Rasch" else None)
+            )
+            true, error = theirs["EAP"].var(ddof=0), (theirs["se_EAP"] ** 2).mean()
             # Abilities agree to 1e-4, and so does what follows from them.
             assert found.empirical == pytest.approx(true / (true + error), abs=2e-4)
 
