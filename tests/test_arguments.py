@@ -8,7 +8,10 @@ def test_a_known_word_is_given_back():
     assert one_of("bh", "correction", {"bh": 1, "holm": 2}) == "bh"
 
 
-@pytest.mark.parametrize("value", ["sidak", None, 3, ["bh"]])
-def test_what_is_no_known_word_is_refused_with_those_that_are(value):
-    with pytest.raises(InputError, match=r"correction is .*one of: bh, holm"):
-        one_of(value, "correction", ("bh", "holm"))
+def test_what_is_no_known_word_is_refused_with_those_that_are(subtests):
+    for value in ["sidak", None, 3, ["bh"]]:
+        with (
+            subtests.test(value=value),
+            pytest.raises(InputError, match=r"correction is .*one of: bh, holm"),
+        ):
+            one_of(value, "correction", ("bh", "holm"))

@@ -47,17 +47,18 @@ def test_every_page_is_in_the_navigation_once():
     assert sorted(named) == PAGES
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_to_pages_and_headings(page):
-    for target in re.findall(r"\]\(([^)]+)\)", without_code(text_of(page))):
-        if target.startswith("http"):
-            continue
-        name, _, anchor = target.partition("#")
-        other = (DOCS / page).parent / name if name else DOCS / page
-        assert other.is_file(), f"{page} links to {target}"
-        if anchor:
-            there = other.resolve().relative_to(DOCS).as_posix()
-            assert anchor in anchors(there), f"{page} links to {target}"
+def test_links_lead_to_pages_and_headings(subtests):
+    for page in PAGES:
+        with subtests.test(page=page):
+            for target in re.findall(r"\]\(([^)]+)\)", without_code(text_of(page))):
+                if target.startswith("http"):
+                    continue
+                name, _, anchor = target.partition("#")
+                other = (DOCS / page).parent / name if name else DOCS / page
+                assert other.is_file(), f"{page} links to {target}"
+                if anchor:
+                    there = other.resolve().relative_to(DOCS).as_posix()
+                    assert anchor in anchors(there), f"{page} links to {target}"
 
 
 def test_the_readme_links_to_files():
@@ -71,21 +72,25 @@ def test_the_reference_has_every_public_name_once():
     assert sorted(named) == sorted(set(iw.__all__) - {"__version__"})
 
 
-@pytest.mark.parametrize("name", sorted(set(iw.__all__) - {"__version__"}))
-def test_prose_after_the_parameters_has_a_heading(name):
+def test_prose_after_the_parameters_has_a_heading(subtests):
     """Readers of the reference would take the first word of a sentence for a parameter."""
-    found = inspect.getdoc(getattr(iw, name)) or ""
-    _, section, rest = found.partition("Parameters\n----------\n")
-    parameters = re.split(r"^(\w+\n-+$|>>>)", rest, flags=re.MULTILINE)[0] if section else ""
-    for line in parameters.splitlines():
-        if line and not line.startswith(" "):
-            assert re.fullmatch(r"\*{0,2}\w+(, \*{0,2}\w+)*( : .*)?", line), line
+    for name in sorted(set(iw.__all__) - {"__version__"}):
+        with subtests.test(name=name):
+            found = inspect.getdoc(getattr(iw, name)) or ""
+            _, section, rest = found.partition("Parameters\n----------\n")
+            parameters = (
+                re.split(r"^(\w+\n-+$|>>>)", rest, flags=re.MULTILINE)[0] if section else ""
+            )
+            for line in parameters.splitlines():
+                if line and not line.startswith(" "):
+                    assert re.fullmatch(r"\*{0,2}\w+(, \*{0,2}\w+)*( : .*)?", line), line
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_examples_compile_even_those_that_are_not_run(page):
-    for block in runner.blocks(text_of(page)):
-        compile(block.code, f"{page}, line {block.line}", "exec")
+def test_examples_compile_even_those_that_are_not_run(subtests):
+    for page in PAGES:
+        with subtests.test(page=page):
+            for block in runner.blocks(text_of(page)):
+                compile(block.code, f"{page}, line {block.line}", "exec")
 
 
 @pytest.mark.parametrize(

@@ -23,31 +23,36 @@ def examples(name):
     return [test for test in found if test.examples and "._" not in test.name]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_public_name_has_an_example(name):
-    assert name in [test.name for test in examples(name)]
+def test_a_public_name_has_an_example(subtests):
+    for name in NAMES:
+        with subtests.test(name=name):
+            assert name in [test.name for test in examples(name)]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_examples_of_a_public_name_run(name, tmp_path, monkeypatch):
-    if name in EXTRAS and importlib.util.find_spec(EXTRAS[name]) is None:
-        pytest.skip(f"{name} needs {EXTRAS[name]}: pip install {EXTRAS[name]}")
-    monkeypatch.chdir(tmp_path)
-    said = []
-    runner = doctest.DocTestRunner(verbose=False, optionflags=PLAIN)
-    for test in examples(name):
-        runner.run(test, out=said.append)
-    assert runner.failures == 0, "".join(said)
+@pytest.mark.parametrize("part", range(4))  # which several processes can share
+def test_the_examples_of_a_public_name_run(part, subtests, tmp_path_factory):
+    for name in NAMES[part::4]:
+        with subtests.test(name), pytest.MonkeyPatch.context() as monkeypatch:
+            if name in EXTRAS and importlib.util.find_spec(EXTRAS[name]) is None:
+                pytest.skip(f"{name} needs {EXTRAS[name]}: pip install {EXTRAS[name]}")
+            monkeypatch.chdir(tmp_path_factory.mktemp("example"))
+            said = []
+            runner = doctest.DocTestRunner(verbose=False, optionflags=PLAIN)
+            for test in examples(name):
+                runner.run(test, out=said.append)
+            assert runner.failures == 0, "".join(said)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_only_examples_that_need_an_extra_are_not_run(name):
-    lines = [line for test in examples(name) for line in test.examples]
-    assert any(line.options.get(doctest.SKIP) for line in lines) == (name in SKIPPED)
+def test_only_examples_that_need_an_extra_are_not_run(subtests):
+    for name in NAMES:
+        with subtests.test(name=name):
+            lines = [line for test in examples(name) for line in test.examples]
+            assert any(line.options.get(doctest.SKIP) for line in lines) == (name in SKIPPED)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_public_function_speaks_of_all_its_parameters(name):
-    said = inspect.getdoc(getattr(iw, name)).split(">>>")[0]
-    parameters = inspect.signature(getattr(iw, name)).parameters
-    assert [one for one in parameters if not re.search(rf"\b{one}\b", said)] == []
+def test_a_public_function_speaks_of_all_its_parameters(subtests):
+    for name in FUNCTIONS:
+        with subtests.test(name=name):
+            said = inspect.getdoc(getattr(iw, name)).split(">>>")[0]
+            parameters = inspect.signature(getattr(iw, name)).parameters
+            assert [one for one in parameters if not re.search(rf"\b{one}\b", said)] == []

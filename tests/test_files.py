@@ -175,11 +175,13 @@ def test_json_comes_back_as_it_was(payload, tmp_path_factory):
     assert read_json(path, "calibration", 2) == expected
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, "\ud800"])
-def test_what_json_cannot_say_is_refused(tmp_path, value):
-    with pytest.raises(InputError, match=r"cannot be written to '.*a\.json' as JSON"):
-        write_json(tmp_path / "a.json", "calibration", 1, {"x": value})
-    assert not list(tmp_path.iterdir())
+def test_what_json_cannot_say_is_refused(subtests, tmp_path_factory):
+    for value in [float("nan"), float("inf"), {1, 2}, "\ud800"]:
+        with subtests.test(value=value):
+            tmp_path = tmp_path_factory.mktemp("case")
+            with pytest.raises(InputError, match=r"cannot be written to '.*a\.json' as JSON"):
+                write_json(tmp_path / "a.json", "calibration", 1, {"x": value})
+            assert not list(tmp_path.iterdir())
 
 
 def test_the_payload_cannot_overwrite_the_schema(tmp_path):
@@ -215,13 +217,15 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("content", "message"), BROKEN.values(), ids=BROKEN.keys())
-def test_broken_json_is_explained(tmp_path, content, message):
-    path = tmp_path / "a.json"
-    path.write_bytes(content)
-    with pytest.raises(FileError, match=message) as caught:
-        read_json(path, "calibration", 1)
-    assert "a.json" in str(caught.value)
+def test_broken_json_is_explained(subtests, tmp_path_factory):
+    for content, message in BROKEN.values():
+        with subtests.test(content=content, message=message):
+            tmp_path = tmp_path_factory.mktemp("case")
+            path = tmp_path / "a.json"
+            path.write_bytes(content)
+            with pytest.raises(FileError, match=message) as caught:
+                read_json(path, "calibration", 1)
+            assert "a.json" in str(caught.value)
 
 
 def test_older_formats_are_read(tmp_path):
@@ -252,12 +256,16 @@ def test_missing_keys_are_all_named():
         require_keys("a.json", {"items": 1}, ["model", "items", "notes"])
 
 
-@pytest.mark.parametrize(
-    ("n_bytes", "words"),
-    [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (2**31, "2.0 GiB"), (2**52, "4,096")],
-)
-def test_sizes_are_for_people(n_bytes, words):
-    assert size_for_people(n_bytes).startswith(words)
+def test_sizes_are_for_people(subtests):
+    for n_bytes, words in [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1536, "1.5 KiB"),
+        (2**31, "2.0 GiB"),
+        (2**52, "4,096"),
+    ]:
+        with subtests.test(n_bytes=n_bytes, words=words):
+            assert size_for_people(n_bytes).startswith(words)
 
 
 def test_files_needs_the_standard_library_only():

@@ -36,14 +36,15 @@ def every_result():
 RESULTS = every_result()
 
 
-@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
-def test_every_result_has_a_title_for_a_reader_and_the_common_view(result):
-    title = result.__doc__.splitlines()[0]
-    assert title.endswith(".")
-    assert len(title) < 100
-    assert dataclasses.is_dataclass(result)
-    assert result.__dataclass_params__.frozen
-    assert result._repr_html_ is Result._repr_html_
+def test_every_result_has_a_title_for_a_reader_and_the_common_view(subtests):
+    for result in RESULTS.values():
+        with subtests.test(result=result):
+            title = result.__doc__.splitlines()[0]
+            assert title.endswith(".")
+            assert len(title) < 100
+            assert dataclasses.is_dataclass(result)
+            assert result.__dataclass_params__.frozen
+            assert result._repr_html_ is Result._repr_html_
 
 
 @pytest.fixture(scope="module")
@@ -82,40 +83,32 @@ FROM_RESPONSES = {
 }
 
 
-@pytest.fixture(params=FROM_RESPONSES, scope="module")
-def result(request, table, cal):
-    return FROM_RESPONSES[request.param](table, cal)
-
-
-@pytest.fixture(scope="module")
-def page(result):
-    return result._repr_html_()
-
-
-def test_sentences_stand_before_the_table(result, page):
-    assert page.index(html.escape(result._title())) < page.index("<table")
-    said = result._lines()  # of a calibration, what needs no scoring
-    assert said or not result.meaning
-    for text in said:
-        assert page.index(html.escape(text)) < page.index("<table")
-
-
-def test_the_table_is_short(page):
-    assert page.count("</tr>") <= 2 + ROWS_IN_NOTEBOOK
-    assert page.count("<th") + page.count("<td") <= (ROWS_IN_NOTEBOOK + 3) * (
-        COLUMNS_IN_NOTEBOOK + 4
-    )
-    assert len(page) < 30_000
-    assert "<img" not in page
-
-
-def test_numbers_are_those_that_a_person_reads(page):
-    cells = re.findall(r"<td>(.*?)</td>", page)
-    assert cells
-    for cell in cells:
-        assert not re.search(r"\de[+-]\d", cell), "powers of ten"
-        assert not re.search(r"\.\d{8}", cell), "digits that mean nothing"
-        assert cell not in ("nan", "NaN", "None", "<NA>")
+@pytest.mark.parametrize("name", FROM_RESPONSES)
+def test_a_page_has_its_sentences_before_a_short_table_of_numbers_to_read(
+    subtests, name, table, cal
+):
+    result = FROM_RESPONSES[name](table, cal)
+    page = result._repr_html_()
+    with subtests.test("sentences stand before the table"):
+        assert page.index(html.escape(result._title())) < page.index("<table")
+        said = result._lines()  # of a calibration, what needs no scoring
+        assert said or not result.meaning
+        for text in said:
+            assert page.index(html.escape(text)) < page.index("<table")
+    with subtests.test("the table is short"):
+        assert page.count("</tr>") <= 2 + ROWS_IN_NOTEBOOK
+        assert page.count("<th") + page.count("<td") <= (ROWS_IN_NOTEBOOK + 3) * (
+            COLUMNS_IN_NOTEBOOK + 4
+        )
+        assert len(page) < 30_000
+        assert "<img" not in page
+    with subtests.test("numbers are those that a person reads"):
+        cells = re.findall(r"<td>(.*?)</td>", page)
+        assert cells
+        for cell in cells:
+            assert not re.search(r"\de[+-]\d", cell), "powers of ten"
+            assert not re.search(r"\.\d{8}", cell), "digits that mean nothing"
+            assert cell not in ("nan", "NaN", "None", "<NA>")
 
 
 @pytest.mark.parametrize("name", ["calibration", "leaderboard", "tournament"])

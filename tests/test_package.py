@@ -26,10 +26,11 @@ def test_importing_loads_nothing_heavy():
     assert python(f"import sys, itemwise; print({HEAVY!r} & set(sys.modules))").strip() == "set()"
 
 
-@pytest.mark.parametrize("name", iw.__all__)
-def test_every_public_name_resolves(name):
-    assert getattr(iw, name) is not None
-    assert name in dir(iw)
+def test_every_public_name_resolves(subtests):
+    for name in iw.__all__:
+        with subtests.test(name=name):
+            assert getattr(iw, name) is not None
+            assert name in dir(iw)
 
 
 def test_an_unknown_name_is_an_attribute_error():

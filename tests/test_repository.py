@@ -28,9 +28,10 @@ def made(text):
     return re.findall(r"\bmake ([a-z][a-z-]*)", text)
 
 
-@pytest.mark.parametrize("path", YAML, ids=named)
-def test_yaml_files_parse_and_say_something(path):
-    assert yaml.safe_load(path.read_text())
+def test_yaml_files_parse_and_say_something(subtests):
+    for path in YAML:
+        with subtests.test(path=path):
+            assert yaml.safe_load(path.read_text())
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=named)
@@ -55,10 +56,11 @@ def test_every_supported_python_is_tested():
     assert tests["strategy"]["matrix"]["python"] == stated
 
 
-@pytest.mark.parametrize("path", [*PROSE, *sorted((ROOT / ".github").rglob("*.md"))], ids=named)
-def test_make_targets_named_in_prose_exist(path):
-    code = re.findall(r"`(make [^`]+)`|^(make .*)$", path.read_text(), re.MULTILINE)
-    assert {name for pair in code for text in pair for name in made(text)} <= TARGETS
+def test_make_targets_named_in_prose_exist(subtests):
+    for path in [*PROSE, *sorted((ROOT / ".github").rglob("*.md"))]:
+        with subtests.test(path=path):
+            code = re.findall(r"`(make [^`]+)`|^(make .*)$", path.read_text(), re.MULTILINE)
+            assert {name for pair in code for text in pair for name in made(text)} <= TARGETS
 
 
 @pytest.mark.parametrize("path", PROSE, ids=named)

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -50,37 +51,44 @@ def test_every_kind_but_the_deep_one_is_tried_here(made):
     assert {*made, "deep-difficulty-regressor"} == set(KINDS)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("deep")])
-def test_a_file_is_read_by_what_it_says_it_is(made, kind, tmp_path):
-    thing, name = made[kind]
-    path = thing.save(tmp_path / name)
-    assert path == tmp_path / name
-    again = iw.load(path)
-    assert type(again) is type(thing)
-    assert type(load_only(kind, path)) is type(thing)
-    if path.suffix == ".json":  # the ending does not matter, nor do spaces before it
-        (tmp_path / "other").write_bytes(b"\xef\xbb\xbf \n" + path.read_bytes())
-        if kind != "gate":  # whose model lies beside it
-            assert type(iw.load(str(tmp_path / "other"))) is type(thing)
+def test_a_file_is_read_by_what_it_says_it_is(subtests, made, tmp_path_factory):
+    for kind in [kind for kind in KINDS if not kind.startswith("deep")]:
+        with subtests.test(kind=kind):
+            tmp_path = tmp_path_factory.mktemp("case")
+            thing, name = made[kind]
+            path = thing.save(tmp_path / name)
+            assert path == tmp_path / name
+            again = iw.load(path)
+            assert type(again) is type(thing)
+            assert type(load_only(kind, path)) is type(thing)
+            if path.suffix == ".json":  # the ending does not matter, nor do spaces before it
+                (tmp_path / "other").write_bytes(b"\xef\xbb\xbf \n" + path.read_bytes())
+                if kind != "gate":  # whose model lies beside it
+                    assert type(iw.load(str(tmp_path / "other"))) is type(thing)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("deep")])
-@pytest.mark.parametrize("share", [0.3, 0.99])
-def test_a_file_that_was_cut_short_is_refused_by_its_name(made, kind, share, tmp_path):
-    thing, name = made[kind]
-    path = thing.save(tmp_path / name)
-    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    with pytest.raises((FileError, InputError), match=name):
-        iw.load(path)
+def test_a_file_that_was_cut_short_is_refused_by_its_name(subtests, made, tmp_path_factory):
+    for kind, share in product(
+        [kind for kind in KINDS if not kind.startswith("deep")], [0.3, 0.99]
+    ):
+        with subtests.test(kind=kind, share=share):
+            tmp_path = tmp_path_factory.mktemp("case")
+            thing, name = made[kind]
+            path = thing.save(tmp_path / name)
+            path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+            with pytest.raises((FileError, InputError), match=name):
+                iw.load(path)
 
 
-@pytest.mark.parametrize("kind", ["calibration", "gate", "short-benchmark", "adaptive-test"])
-def test_a_file_of_a_later_release_asks_for_an_upgrade(made, kind, tmp_path):
-    thing, name = made[kind]
-    path = thing.save(tmp_path / name)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
-    with pytest.raises(FileError, match=r"newer Itemwise.*pip install --upgrade itemwise"):
-        iw.load(path)
+def test_a_file_of_a_later_release_asks_for_an_upgrade(subtests, made, tmp_path_factory):
+    for kind in ["calibration", "gate", "short-benchmark", "adaptive-test"]:
+        with subtests.test(kind=kind):
+            tmp_path = tmp_path_factory.mktemp("case")
+            thing, name = made[kind]
+            path = thing.save(tmp_path / name)
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
+            with pytest.raises(FileError, match=r"newer Itemwise.*pip install --upgrade itemwise"):
+                iw.load(path)
 
 
 def test_what_was_loaded_does_what_was_saved(made, tmp_path):
@@ -92,9 +100,8 @@ def test_what_was_loaded_does_what_was_saved(made, tmp_path):
     assert found["adaptive-test"].digest == made["adaptive-test"][0].digest
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+def test_what_it_cannot_read_is_named(subtests, tmp_path_factory):
+    cases = [
         ("notes.txt", b"just text", "not a file that Itemwise saved.*load reads a calibration"),
         ("scores.csv", b"model,a\nm,1\n", "read_responses"),
         ("list.json", b"[1]", "not a file that Itemwise saved"),
@@ -106,12 +113,13 @@ def test_what_was_loaded_does_what_was_saved(made, tmp_path):
         ("bad.parquet", b"PAR1 nonsense", "cannot be read as Parquet"),
         ("bad.skops", b"PK\x03\x04 nonsense", "not a whole archive"),
         ("gate.json", b'{"schema": "itemwise/gate"}', "no usable format version"),
-    ],
-)
-def test_what_it_cannot_read_is_named(name, content, message, tmp_path):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(FileError, match=rf"(?s){name}.*{message}"):
-        iw.load(tmp_path / name)
+    ]
+    for name, content, message in cases:
+        with subtests.test(name=name, content=content, message=message):
+            tmp_path = tmp_path_factory.mktemp("case")
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(FileError, match=rf"(?s){name}.*{message}"):
+                iw.load(tmp_path / name)
 
 
 def test_tables_and_archives_of_others_are_refused(tmp_path):
@@ -196,9 +204,8 @@ def test_a_test_with_a_part_of_ones_own_is_not_saved(bank, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_an_edited_test_is_refused(subtests, bank, tmp_path_factory):
+    cases = [
         {"selector": {"os.system": {}}},
         {"selector": {"Budget": {"max_items": 3}}},
         {"selector": 7},
@@ -209,10 +216,13 @@ def test_a_test_with_a_part_of_ones_own_is_not_saved(bank, tmp_path):
         {"initializer": "nowhere"},
         {"calibration": {}},
         {"random_state": "x"},
-    ],
-)
-def test_an_edited_test_is_refused(bank, change, tmp_path):
-    path = iw.AdaptiveTest(bank, stopper=Budget(3)).save(tmp_path / "test.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(FileError, match=r"test\.json' is not an adaptive test that this Itemwise"):
-        iw.load(path)
+    ]
+    for change in cases:
+        with subtests.test(change=change):
+            tmp_path = tmp_path_factory.mktemp("case")
+            path = iw.AdaptiveTest(bank, stopper=Budget(3)).save(tmp_path / "test.json")
+            path.write_text(json.dumps(json.loads(path.read_text()) | change))
+            with pytest.raises(
+                FileError, match=r"test\.json' is not an adaptive test that this Itemwise"
+            ):
+                iw.load(path)

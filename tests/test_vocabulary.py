@@ -6,8 +6,6 @@ import pkgutil
 import re
 from pathlib import Path
 
-import pytest
-
 import itemwise
 from itemwise.progress import silent
 from itemwise.results import Result
@@ -89,15 +87,16 @@ def test_every_word_is_used():
     assert not WORDS - used
 
 
-@pytest.mark.parametrize("word", DEFAULTS)
-def test_a_shared_word_has_one_default(word):
-    given = {
-        f"{where}({word}={signature.parameters[word].default})"
-        for where, signature in SIGNATURES.items()
-        if word in signature.parameters
-        and signature.parameters[word].default is not inspect.Parameter.empty
-        # None: as it was set before, or chosen by the call; engines tell nobody by themselves
-        and signature.parameters[word].default not in (None, silent)
-        and str(signature.parameters[word].default) != DEFAULTS[word]
-    }
-    assert not given
+def test_a_shared_word_has_one_default(subtests):
+    for word in DEFAULTS:
+        with subtests.test(word=word):
+            given = {
+                f"{where}({word}={signature.parameters[word].default})"
+                for where, signature in SIGNATURES.items()
+                if word in signature.parameters
+                and signature.parameters[word].default is not inspect.Parameter.empty
+                # None: as set before, or chosen by the call; engines tell nobody by themselves
+                and signature.parameters[word].default not in (None, silent)
+                and str(signature.parameters[word].default) != DEFAULTS[word]
+            }
+            assert not given

@@ -35,29 +35,37 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_a_session_and_a_simulation_agree_to_the_last_bit(large, take, name):
-    table = simulate("3pl", 40, items=large.items, random_state=8).responses
-    parts = {"stopper": AnyOf((StandardError(0.45), Budget(15))), **PARTS[name], "random_state": 5}
-    found = simulate_adaptive(large, responses=table, **parts)
-    test = AdaptiveTest(large, **parts)
-    for k in (0, 17, 39):
-        session = take(test.start(k), table.to_frame().iloc[k].get)
-        row = found.respondents.iloc[k]
-        assert (session.ability, session.se, len(session.trace), session.reason) == (
-            row["ability"], row["se"], row["items_used"], row["reason"],
-        )  # fmt: skip
+def test_a_session_and_a_simulation_agree_to_the_last_bit(subtests, large, take):
+    for name in PARTS:
+        with subtests.test(name=name):
+            table = simulate("3pl", 40, items=large.items, random_state=8).responses
+            parts = {
+                "stopper": AnyOf((StandardError(0.45), Budget(15))),
+                **PARTS[name],
+                "random_state": 5,
+            }
+            found = simulate_adaptive(large, responses=table, **parts)
+            test = AdaptiveTest(large, **parts)
+            for k in (0, 17, 39):
+                session = take(test.start(k), table.to_frame().iloc[k].get)
+                row = found.respondents.iloc[k]
+                assert (session.ability, session.se, len(session.trace), session.reason) == (
+                    row["ability"], row["se"], row["items_used"], row["reason"],
+                )  # fmt: skip
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_every_model_can_be_simulated(model):
-    responses, truth = simulate(model, 30, 12, random_state=1)
-    bank = known_items(truth.model, truth.model.from_parameters(truth.items), responses.items)
-    found = simulate_adaptive(bank, truth.abilities, stopper=Budget(8))
-    assert (found.respondents["items_used"] == 8).all()
-    assert np.isfinite(found.respondents[["ability", "se"]]).all(axis=None)
-    assert found.correlation > 0.4
-    assert found.respondents.index.tolist() == list(responses.respondents)
+def test_every_model_can_be_simulated(subtests):
+    for model in MODELS:
+        with subtests.test(model=model):
+            responses, truth = simulate(model, 30, 12, random_state=1)
+            bank = known_items(
+                truth.model, truth.model.from_parameters(truth.items), responses.items
+            )
+            found = simulate_adaptive(bank, truth.abilities, stopper=Budget(8))
+            assert (found.respondents["items_used"] == 8).all()
+            assert np.isfinite(found.respondents[["ability", "se"]]).all(axis=None)
+            assert found.correlation > 0.4
+            assert found.respondents.index.tolist() == list(responses.respondents)
 
 
 @pytest.mark.parametrize("selector", ["information", "randomesque"])

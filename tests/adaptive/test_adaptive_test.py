@@ -1,4 +1,5 @@
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -55,20 +56,22 @@ def test_two_steps_are_those_computed_by_hand(bank, plain):
     assert session.trace["response"].tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize(("estimator", "off"), [("eap", 1e-5), ("map", 1e-3)])
-def test_abilities_are_those_of_the_calibration_on_the_answered_items(name, estimator, off, take):
-    responses, truth = simulate(name, 1, 15, random_state=5)
-    bank = known_items(truth.model, truth.model.from_parameters(truth.items), responses.items)
-    given_ = responses.to_frame().iloc[0]
-    test = AdaptiveTest(bank, estimator=estimator, stopper=Budget(9))
-    session = take(test.start(), given_.get)
-    asked = session.trace["item"].tolist()
-    assert len(set(asked)) == 9
-    table = Responses([given_[asked].to_numpy(float)], items=asked, kind=truth.model.kind)
-    scored = bank.score(table, method=estimator).iloc[0]
-    assert session.ability == pytest.approx(scored["ability"], abs=off)
-    assert session.se == pytest.approx(scored["se"], abs=off)
+def test_abilities_are_those_of_the_calibration_on_the_answered_items(subtests, take):
+    for name, (estimator, off) in product(MODELS, [("eap", 1e-5), ("map", 1e-3)]):
+        with subtests.test(name=name, estimator=estimator, off=off):
+            responses, truth = simulate(name, 1, 15, random_state=5)
+            bank = known_items(
+                truth.model, truth.model.from_parameters(truth.items), responses.items
+            )
+            given_ = responses.to_frame().iloc[0]
+            test = AdaptiveTest(bank, estimator=estimator, stopper=Budget(9))
+            session = take(test.start(), given_.get)
+            asked = session.trace["item"].tolist()
+            assert len(set(asked)) == 9
+            table = Responses([given_[asked].to_numpy(float)], items=asked, kind=truth.model.kind)
+            scored = bank.score(table, method=estimator).iloc[0]
+            assert session.ability == pytest.approx(scored["ability"], abs=off)
+            assert session.se == pytest.approx(scored["se"], abs=off)
 
 
 @settings(max_examples=15, deadline=None)

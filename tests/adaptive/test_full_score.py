@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -83,19 +85,19 @@ def joint_chance(items, first, second, other):
     return of_first * (then if other else 1 - then)
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("batch_size", [1, 4])
-def test_recorded_respondents_are_asked_what_a_session_would_ask(selector, batch_size):
-    responses = simulate("3pl", 80, 20, random_state=1).responses
-    bank = calibrate(responses, "3pl")
-    test = AdaptiveTest(bank, selector=selector, stopper=Budget(10))
-    asked = asked_of_recorded(test, responses, 10, batch_size)
-    for k in (0, 7, 79):
-        session = test.start(k)
-        while items := session.next_items(batch_size):
-            for item in items:
-                session.answer(item, int(responses.cells[k, responses.items.index(item)]))
-        assert session.answered == tuple(bank.item_names[place] for place in asked[k])
+def test_recorded_respondents_are_asked_what_a_session_would_ask(subtests):
+    for selector, batch_size in product(SELECTORS, [1, 4]):
+        with subtests.test(selector=selector, batch_size=batch_size):
+            responses = simulate("3pl", 80, 20, random_state=1).responses
+            bank = calibrate(responses, "3pl")
+            test = AdaptiveTest(bank, selector=selector, stopper=Budget(10))
+            asked = asked_of_recorded(test, responses, 10, batch_size)
+            for k in (0, 7, 79):
+                session = test.start(k)
+                while items := session.next_items(batch_size):
+                    for item in items:
+                        session.answer(item, int(responses.cells[k, responses.items.index(item)]))
+                assert session.answered == tuple(bank.item_names[place] for place in asked[k])
 
 
 def test_random_items_of_a_batch_are_not_neighbours(small):

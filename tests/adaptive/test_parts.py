@@ -1,4 +1,5 @@
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -26,21 +27,19 @@ def difficulties(bank, session):
     return bank.items["difficulty"].to_numpy()[[place[name] for name in session.trace["item"]]]
 
 
-@pytest.mark.parametrize(
-    ("initializer", "first"),
-    [
+def test_the_first_item_lies_where_the_initializer_says(subtests, ladder):
+    cases = [
         ("mean", 0.0),
         ("percentile", -1.0),
         (DifficultyPercentile(90), 1.6),
         (FixedAbility(0.52), 0.5),
         (FixedAbility(1e9), 2.0),
-    ],
-)
-@pytest.mark.parametrize("selector", ["nearest", "information"])
-def test_the_first_item_lies_where_the_initializer_says(ladder, initializer, first, selector):
-    session = AdaptiveTest(ladder, initializer, selector).start()
-    session.answer(session.next_item(), 1)
-    assert difficulties(ladder, session)[0] == pytest.approx(first)
+    ]
+    for (initializer, first), selector in product(cases, ["nearest", "information"]):
+        with subtests.test(initializer=initializer, first=first, selector=selector):
+            session = AdaptiveTest(ladder, initializer, selector).start()
+            session.answer(session.next_item(), 1)
+            assert difficulties(ladder, session)[0] == pytest.approx(first)
 
 
 def test_steps_halve_and_the_nearest_item_is_asked(ladder, take):
@@ -127,9 +126,8 @@ def test_groups_that_do_not_fit_are_refused(ladder):
         ContentBalance(groups, {})
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
+def test_settings_that_make_no_sense_are_refused(subtests):
+    cases = [
         lambda: StandardError(0),
         lambda: StandardError("small"),
         lambda: Budget(0),
@@ -141,26 +139,23 @@ def test_groups_that_do_not_fit_are_refused(ladder):
         lambda: FixedAbility(float("nan")),
         lambda: StepRule(first=0),
         lambda: AtLeast(True, Budget(3)),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(make):
-    with pytest.raises(InputError, match=r" is .* number"):
-        make()
+    ]
+    for number, make in enumerate(cases):
+        with subtests.test(number=number), pytest.raises(InputError, match=r" is .* number"):
+            make()
 
 
-@pytest.mark.parametrize(
-    ("make", "told"),
-    [
+def test_bounds_are_told_as_people_say_them(subtests):
+    cases = [
         (lambda: StepRule(noise=-1), "noise is -1; give a number of at least 0."),
         (lambda: DifficultyPercentile(-1), "percent is -1; give a number from 0 to 100."),
         (lambda: StandardError(0), "max_se is 0; give a number above 0."),
         (lambda: Reliability(1.0), "reliability is 1.0; give a number between 0 and 1."),
         (lambda: FixedAbility(float("inf")), "ability is inf; give a number that is finite."),
-    ],
-)
-def test_bounds_are_told_as_people_say_them(make, told):
-    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
-        make()
+    ]
+    for make, told in cases:
+        with subtests.test(told=told), pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+            make()
 
 
 def test_bounds_that_belong_to_a_range_are_taken(ladder):

@@ -124,9 +124,8 @@ def test_noise_works_on_whole_numbers_and_against_a_forest(digits):
     np.testing.assert_array_equal(turned, again)
 
 
-@pytest.mark.parametrize(
-    ("images", "message"),
-    [
+def test_what_is_no_array_of_images_is_refused(subtests):
+    cases = [
         (np.zeros((4, 64)), r"shape \(4, 64\).*height, width"),
         (np.zeros((0, 8, 8)), "no items"),
         (np.zeros((2, 0, 8)), "without pixels"),
@@ -134,20 +133,21 @@ def test_noise_works_on_whole_numbers_and_against_a_forest(digits):
         (np.full((2, 8, 8), np.nan), "NaN or infinite"),
         (np.zeros((2, 3, 8, 8)), "channels first"),
         ([np.zeros((8, 8)), np.zeros((9, 9))], "Resize all images to one size"),
-    ],
-)
-def test_what_is_no_array_of_images_is_refused(images, message):
-    with pytest.raises(InputError, match=message):
-        blur(images)
+    ]
+    for images, message in cases:
+        with (
+            subtests.test(images=images, message=message),
+            pytest.raises(InputError, match=message),
+        ):
+            blur(images)
 
 
 BLACK = np.zeros((4, 8, 8), dtype=np.uint8)
 GREY = np.tile(np.arange(8, dtype=np.uint8), (4, 8, 1))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_watermarks_that_nobody_could_see_are_refused(subtests):
+    cases = [
         ({"labels": [0, 1, 2]}, r"labels has shape \(3,\), but there are 4 images"),
         ({"classes": [0, 1]}, "not among the classes"),
         ({"classes": 4}, "lists of names or numbers"),
@@ -159,16 +159,17 @@ GREY = np.tile(np.arange(8, dtype=np.uint8), (4, 8, 1))
         ({"images": np.ones((4, 8, 8)), "bright": 0}, "other than 0"),
         ({"images": np.ones((4, 8, 8)), "bright": np.inf}, "other than 0"),
         ({"images": np.ones((4, 8, 8), dtype=np.float16), "bright": 1e6}, "float16 can hold"),
-    ],
-)
-def test_watermarks_that_nobody_could_see_are_refused(change, message):
-    with pytest.raises(InputError, match=message):
-        watermark(**{"images": GREY, "labels": [0, 1, 2, 3]} | change)
+    ]
+    for change, message in cases:
+        with (
+            subtests.test(change=change, message=message),
+            pytest.raises(InputError, match=message),
+        ):
+            watermark(**{"images": GREY, "labels": [0, 1, 2, 3]} | change)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_noise_that_could_do_nothing_is_refused(subtests, model):
+    cases = [
         ({"size": 0}, "size is 0"),
         ({"size": "a"}, "size is 'a'"),
         ({"size": 0.1}, r"0.7 on pixels from 0 to 7: too little .* uint8. Give at least 0.14"),
@@ -180,12 +181,12 @@ def test_watermarks_that_nobody_could_see_are_refused(change, message):
         ({"model": object()}, "no predict_proba"),
         ({"model": LogisticRegression()}, "no classes_.*fitted"),
         ({"labels": [0, 1, 2, 77]}, "never seen"),
-    ],
-)
-def test_noise_that_could_do_nothing_is_refused(model, change, message):
-    settings = {"images": GREY, "labels": [0, 1, 2, 3], "model": model, "size": 0.5}
-    with pytest.raises(InputError, match=message):
-        adversarial(**settings | change)
+    ]
+    for change, message in cases:
+        with subtests.test(change=change, message=message):
+            settings = {"images": GREY, "labels": [0, 1, 2, 3], "model": model, "size": 0.5}
+            with pytest.raises(InputError, match=message):
+                adversarial(**settings | change)
 
 
 @pytest.mark.parametrize(

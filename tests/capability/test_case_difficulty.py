@@ -113,9 +113,8 @@ def test_a_saved_scale_places_cases_as_before(fitted, two_classes, three_classes
         assert again.classes_.tolist() == scale.classes_.tolist()
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
+def test_a_foreign_or_damaged_document_is_refused(subtests, fitted):
+    cases = [
         ({"version": 2}, "version 2"),
         ({"schema": "itemwise/calibration"}, "schema"),
         ({"classes": ["a"]}, "do not fit"),
@@ -124,15 +123,15 @@ def test_a_saved_scale_places_cases_as_before(fitted, two_classes, three_classes
         ({"labels": "<U100000000"}, "labels"),
         ({"classes": [["other"], ["star"]]}, "do not fit"),
         ({"coding": None}, "not a case difficulty"),
-    ],
-)
-def test_a_foreign_or_damaged_document_is_refused(fitted, change, why):
-    with pytest.raises(InputError, match=why):
-        CaseDifficulty.from_dict({**fitted.to_dict(), **change})
-    whole = fitted.to_dict()
-    del whole["scales"]
-    with pytest.raises(InputError, match="'scales' is missing"):
-        CaseDifficulty.from_dict(whole)
+    ]
+    for change, why in cases:
+        with subtests.test(change=change, why=why):
+            with pytest.raises(InputError, match=why):
+                CaseDifficulty.from_dict({**fitted.to_dict(), **change})
+            whole = fitted.to_dict()
+            del whole["scales"]
+            with pytest.raises(InputError, match="'scales' is missing"):
+                CaseDifficulty.from_dict(whole)
 
 
 def test_texts_and_numbers_make_one_scale():
@@ -145,18 +144,16 @@ def test_texts_and_numbers_make_one_scale():
     assert cdi[colour == "blue"].mean() > cdi[colour == "green"].mean()
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "why"),
-    [
+def test_cases_that_tell_nothing_are_refused_with_a_sentence(subtests):
+    cases = [
         (np.ones((9, 2)), np.arange(9) % 2, "No feature distinguishes cases"),
         (np.eye(9), np.zeros(9), "one class"),
         (np.eye(3), [0, 1, 0], "fewer than the 4 levels"),
         (pd.DataFrame({"x": [f"text {k}" for k in range(60)]}), np.arange(60) % 2, "free text"),
-    ],
-)
-def test_cases_that_tell_nothing_are_refused_with_a_sentence(X, y, why):
-    with pytest.raises(InputError, match=why):
-        CaseDifficulty().fit(X, y)
+    ]
+    for X, y, why in cases:
+        with subtests.test(X=X, y=y, why=why), pytest.raises(InputError, match=why):
+            CaseDifficulty().fit(X, y)
 
 
 @pytest.mark.parametrize(

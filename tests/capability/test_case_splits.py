@@ -39,10 +39,13 @@ def test_same_seed_same_parts_and_labels_have_bins_of_their_own():
     assert not np.array_equal(first[1], other[1])
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"cdi": [np.nan]}, {"cdi": [[1.0]]}, {"width": 0}, {"test_size": 1}, {"labels": ["a"]}],
-)
-def test_what_cannot_be_split_is_refused(settings):
-    with pytest.raises(InputError):
-        split_by_difficulty(**{"cdi": [0.0, 1.0], **settings})
+def test_what_cannot_be_split_is_refused(subtests):
+    for options in [
+        {"cdi": [np.nan]},
+        {"cdi": [[1.0]]},
+        {"width": 0},
+        {"test_size": 1},
+        {"labels": ["a"]},
+    ]:
+        with subtests.test(options=options), pytest.raises(InputError):
+            split_by_difficulty(**{"cdi": [0.0, 1.0], **options})

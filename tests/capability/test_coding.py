@@ -16,9 +16,8 @@ from itemwise.errors import FileError, InputError
 NAN = np.nan
 
 
-@pytest.mark.parametrize(
-    ("text", "values", "states"),
-    [
+def test_rules_for_numbers_say_which_state_a_value_has(subtests):
+    cases = [
         ("4-10 = 0", [4, 10, 3.9, 10.1, NAN], [0, 0, 1, 1, NAN]),
         ("4 to 10 = 0", [4, 11], [0, 1]),
         ("-5 to -1 = 0", [-5, -1, 0, -6], [0, 0, 1, 1]),
@@ -36,16 +35,15 @@ NAN = np.nan
         ("0-5 = 0, 6-10 = 1, > 10 = 2", [-1, 5, 5.5, 10, 11], [0, 0, 1, 1, 2]),
         ("<= 5 = 1, <= 9 = 0", [5, 6, 9, 10], [1, 0, 0, 1]),
         ("> 65 = 1, else = 0", [65, 66], [0, 1]),
-    ],
-)
-def test_rules_for_numbers_say_which_state_a_value_has(text, values, states):
-    found = parse_rule(text).code(np.array(values, dtype=float))
-    np.testing.assert_array_equal(found, states)
+    ]
+    for text, values, states in cases:
+        with subtests.test(text=text, values=values, states=states):
+            found = parse_rule(text).code(np.array(values, dtype=float))
+            np.testing.assert_array_equal(found, states)
 
 
-@pytest.mark.parametrize(
-    ("text", "values", "states"),
-    [
+def test_rules_for_categories_say_which_state_a_label_has(subtests):
+    cases = [
         ("Absent = 0, Present = 1", ["Absent", "Present", "?", None], [0, 1, NAN, NAN]),
         ("M=1, F=0", ["M", "F"], [1, 0]),
         ("Emergency = 1, else = 0", ["Emergency", "Planned", NAN], [1, 0, NAN]),
@@ -55,24 +53,21 @@ def test_rules_for_numbers_say_which_state_a_value_has(text, values, states):
         ("1 = 0, 2 = 1", [1.0, 2.0, 0.0, "0"], [0, 1, NAN, NAN]),
         ("x = 1, else = 0", ["1", "0", 1.0, "x"], [0, 0, 0, 1]),
         ("1234567 = 0, 1234568 = 1", [1234567.0, 1234568.0], [0, 1]),
-    ],
-)
-def test_rules_for_categories_say_which_state_a_label_has(text, values, states):
-    found = parse_rule(text).code(np.array(values, dtype=object))
-    np.testing.assert_array_equal(found, states)
+    ]
+    for text, values, states in cases:
+        with subtests.test(text=text, values=values, states=states):
+            found = parse_rule(text).code(np.array(values, dtype=object))
+            np.testing.assert_array_equal(found, states)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "4-10", "a = 0, 5-6 = 1", "5-6 = 1", "else = 0", "a = 0, b = 2", "9-3 = 0"]
-)
-def test_a_rule_that_says_nothing_is_refused_with_its_feature(text):
-    with pytest.raises(InputError, match=r"[Ff]eature|range|states"):
-        parse_rule(text, "sodium")
+def test_a_rule_that_says_nothing_is_refused_with_its_feature(subtests):
+    for text in ["", "4-10", "a = 0, 5-6 = 1", "5-6 = 1", "else = 0", "a = 0, b = 2", "9-3 = 0"]:
+        with subtests.test(text=text), pytest.raises(InputError, match=r"[Ff]eature|range|states"):
+            parse_rule(text, "sodium")
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
+def test_rules_with_overlaps_and_gaps_are_refused_with_feature_and_rule(subtests):
+    cases = [
         ("<= 9 = 0, <= 5 = 1", "'<= 9' and '<= 5' have numbers in common"),
         ("4-10 = 0, 8-12 = 1", "'4-10' and '8-12' have numbers in common"),
         ("<= 65 = 0, >= 65 = 1", "numbers in common"),
@@ -83,11 +78,13 @@ def test_a_rule_that_says_nothing_is_refused_with_its_feature(text):
         ("0-5 = 0, 6-10 = 1, else = 2", "'else' should be what lies above"),
         ("9-3 = 0", "9 is above 3"),
         ("a = 0, b = 2", r"states of a, b are \[0, 2\]"),
-    ],
-)
-def test_rules_with_overlaps_and_gaps_are_refused_with_feature_and_rule(text, why):
-    with pytest.raises(InputError, match=f"of feature 'sodium' cannot be read: .*{why}"):
-        parse_rule(text, "sodium")
+    ]
+    for text, why in cases:
+        with (
+            subtests.test(text=text, why=why),
+            pytest.raises(InputError, match=f"of feature 'sodium' cannot be read: .*{why}"),
+        ):
+            parse_rule(text, "sodium")
 
 
 def test_the_published_coding_table_is_read(shared):

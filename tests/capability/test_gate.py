@@ -257,20 +257,18 @@ class Raises(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X))
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
+def test_wrong_settings_are_refused(subtests):
+    cases = [
         ({"target_accuracy": 97}, "target_accuracy is 97, but it must be a number between 0 and 1"),
         ({"alpha": 0}, "alpha is 0"),
         ({"test_size": 1.0}, "test_size is 1.0"),
         ({"rule": "guess"}, "rule is 'guess'; choose one of"),
         ({"case_difficulty": "quartiles"}, "case_difficulty is str"),
         ({"estimator": Raises()}, "Raises failed to learn: RuntimeError: out of luck"),
-    ],
-)
-def test_wrong_settings_are_refused(settings, told):
-    with pytest.raises(InputError, match=told):
-        CapabilityGate(**settings).fit(X, Y)
+    ]
+    for settings, told in cases:
+        with subtests.test(settings=settings, told=told), pytest.raises(InputError, match=told):
+            CapabilityGate(**settings).fit(X, Y)
 
 
 def test_what_cannot_be_learnt_from_is_refused():

@@ -126,9 +126,8 @@ def replaced(path, content):
     return edited(path, lambda d: d["model"].update(sha256=hashlib.sha256(content).hexdigest()))
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
+def test_a_document_that_was_bent_is_refused(subtests, gate, tmp_path_factory):
+    cases = [
         (lambda d: d.update(version=99), "written by a newer Itemwise"),
         (lambda d: d.update(schema="itemwise/calibration"), 'is incomplete: it lacks "population"'),
         (lambda d: d.pop("limits"), 'it lacks "limits"'),
@@ -160,29 +159,28 @@ def replaced(path, content):
         (lambda d: d["model"].update(file="other.skops"), r"no file 'other\.skops'"),
         (lambda d: d.update(model=3), "names no model beside it"),
         (lambda d: d["model"].update(sha256="0" * 64), "its SHA-256 differs"),
-    ],
-)
-def test_a_document_that_was_bent_is_refused(change, told, saved):
-    with pytest.raises(FileError, match=told):
-        load(edited(saved, change))
+    ]
+    for change, told in cases:
+        with subtests.test(told=told), pytest.raises(FileError, match=told):
+            load(edited(gate.save(tmp_path_factory.mktemp("bent") / "gate.json"), change))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_an_edit_is_noticed_by_its_sum(subtests, gate, tmp_path_factory):
+    cases = [
         lambda d: d["features"]["kinds"].update(a="text"),
         lambda d: d["features"].update(kinds=dict(reversed(d["features"]["kinds"].items()))),
         lambda d: d["case_difficulty"]["scales"][0].update(unit=-1.0),
         lambda d: d["limits"].update(middle=[0.0, 0.0]),
         lambda d: d.update(sha256=None),
-    ],
-)
-def test_an_edit_is_noticed_by_its_sum(change, saved):
-    document = json.loads(saved.read_text())
-    change(document)
-    saved.write_text(json.dumps(document))
-    with pytest.raises(FileError, match="was edited or damaged: its SHA-256 differs"):
-        load(saved)
+    ]
+    for number, change in enumerate(cases):
+        with subtests.test(number=number):
+            saved = gate.save(tmp_path_factory.mktemp("edited") / "gate.json")
+            document = json.loads(saved.read_text())
+            change(document)
+            saved.write_text(json.dumps(document))
+            with pytest.raises(FileError, match="was edited or damaged: its SHA-256 differs"):
+                load(saved)
 
 
 def test_a_pickle_offered_as_a_gate_is_refused(gate, tmp_path):

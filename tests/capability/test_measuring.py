@@ -245,19 +245,17 @@ class Square(GaussianNB):
         return np.zeros((len(X), 2))
 
 
-@pytest.mark.parametrize(
-    ("classifier", "why"),
-    [
+def test_a_classifier_that_fails_is_named(subtests, two_classes):
+    cases = [
         (Failing(), r"Failing failed to .*RuntimeError: out of order\. Try"),
         (Foreign(), "Foreign predicts 1 label .comet."),
         (Square(), "shape"),
         ("naive bayes", "cannot predict"),
         (GaussianNB, "cannot predict"),
-    ],
-)
-def test_a_classifier_that_fails_is_named(classifier, why, two_classes):
-    with pytest.raises(InputError, match=why):
-        measure_capability(classifier, *two_classes, rule="steps", n_resamples=1)
+    ]
+    for classifier, why in cases:
+        with subtests.test(classifier=classifier, why=why), pytest.raises(InputError, match=why):
+            measure_capability(classifier, *two_classes, rule="steps", n_resamples=1)
 
 
 def test_a_class_without_test_cases_is_named(two_classes):
@@ -276,9 +274,8 @@ def test_features_that_differ_from_those_of_the_scale_are_named(two_classes):
         measure_capability(GaussianNB(), X.drop(columns="d"), y, case_difficulty=scale)
 
 
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
+def test_settings_that_cannot_be_used_are_named(subtests, two_classes):
+    cases = [
         ({"rule": "luck"}, "rule"),
         ({"rule": []}, "rule"),
         ({"rule": 3}, "rule"),
@@ -289,11 +286,10 @@ def test_features_that_differ_from_those_of_the_scale_are_named(two_classes):
         ({"case_difficulty": "easy"}, "case_difficulty"),
         ({"random_state": -1}, "random_state"),
         ({"random_state": 2**70}, "random_state .* from 0 to 4,294,967,295"),
-    ],
-)
-def test_settings_that_cannot_be_used_are_named(settings, why, two_classes):
-    with pytest.raises(InputError, match=why):
-        measure_capability(GaussianNB(), *two_classes, **settings)
+    ]
+    for settings, why in cases:
+        with subtests.test(settings=settings, why=why), pytest.raises(InputError, match=why):
+            measure_capability(GaussianNB(), *two_classes, **settings)
 
 
 def test_an_unknown_figure_or_rule_is_refused(found):

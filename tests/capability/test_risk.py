@@ -104,18 +104,16 @@ def test_a_curve_ends_with_all_cases_and_holds_its_accuracy_inside_its_interval(
     assert "difficulty: right on" in found.meaning
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
+def test_what_is_no_sample_is_refused(subtests):
+    cases = [
         (([1.0, 2.0], [1]), r"shape \(2,\) and right \(1,\)"),
         (([], []), "at least one case"),
         (([1.0, np.nan], [1, 0]), "1 score of 2 is NaN"),
         (([1.0, 2.0], [1, 2]), "0 or 1"),
-    ],
-)
-def test_what_is_no_sample_is_refused(arguments, told):
-    with pytest.raises(InputError, match=told):
-        accepted(*arguments, target=0.9)
+    ]
+    for arguments, told in cases:
+        with subtests.test(arguments=arguments, told=told), pytest.raises(InputError, match=told):
+            accepted(*arguments, target=0.9)
 
 
 @pytest.mark.parametrize("name", ["target", "alpha"])

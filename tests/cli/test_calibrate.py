@@ -57,19 +57,18 @@ def test_a_preset_is_that_of_the_package(run, table):
     pd.testing.assert_frame_equal(iw.load("b.json").items, wanted.items)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_presets_and_populations_that_cannot_be_are_explained(subtests, run, table):
+    cases = [
         (("--preset", "mirt"), "no preset 'mirt'"),
         (("--preset", "airt", "--model", "beta"), "a model and an engine of its own"),
         (("--population", "gamma"), "population is 'gamma'"),
         (("--engine", "shojima", "--population", "histogram"), "no argument 'population'"),
-    ],
-)
-def test_presets_and_populations_that_cannot_be_are_explained(run, table, words, message):
-    done = run("calibrate", table("continuous"), *words)
-    assert done.exit_code == 3
-    assert message in done.stderr
+    ]
+    for words, message in cases:
+        with subtests.test(words=words, message=message):
+            done = run("calibrate", table("continuous"), *words)
+            assert done.exit_code == 3
+            assert message in done.stderr
 
 
 def test_a_population_of_any_shape_is_a_choice(run, scores):

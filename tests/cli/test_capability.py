@@ -95,27 +95,25 @@ def test_a_coding_table_says_what_is_normal(run, cases, tmp_path):
     assert list(items["grades"]) == [2, 2]
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_what_is_wrong_is_refused_before_anything_is_read(subtests, run, tmp_path):
+    cases = [
         (["--test-size", 1], "--test-size is 1"),
         (["--levels", 3, "--coding", "coding.csv"], "--levels is for quantiles"),
         (["--coding", "nowhere.csv"], "nowhere.csv"),
         (["--out", "."], "the folder of the input"),
         (["--out", "coding.csv"], "coding.csv"),
-    ],
-)
-def test_what_is_wrong_is_refused_before_anything_is_read(run, tmp_path, words, told):
-    (tmp_path / "coding.csv").write_text("feature,coding\npulse,<= 0 = 0\n")
-    done = run("capability", "absent.csv", *words)
-    assert done.exit_code == 3
-    assert told in done.stderr
-    assert "absent.csv" not in done.stderr
+    ]
+    for words, told in cases:
+        with subtests.test(words=words, told=told):
+            (tmp_path / "coding.csv").write_text("feature,coding\npulse,<= 0 = 0\n")
+            done = run("capability", "absent.csv", *words)
+            assert done.exit_code == 3
+            assert told in done.stderr
+            assert "absent.csv" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "told"),
-    [
+def test_what_a_hurried_person_gets_wrong_is_explained(subtests, run, cases, tmp_path):
+    all_cases = [
         (["absent.csv"], 3, "absent.csv"),
         (["cases.csv"], 3, "target"),
         (["cases.csv", "--target", "mood"], 3, "mood"),
@@ -125,13 +123,13 @@ def test_what_is_wrong_is_refused_before_anything_is_read(run, tmp_path, words, 
         (["cases.csv", "--target", "state", "--coding", "other.csv"], 3, "weight"),
         (["one.csv", "--target", "state"], 3, "class"),
         (["same.csv", "--target", "state"], 3, "No column distinguishes cases"),
-    ],
-)
-def test_what_a_hurried_person_gets_wrong_is_explained(run, cases, tmp_path, words, code, told):
-    (tmp_path / "other.csv").write_text("feature,coding\nweight,<= 0 = 0\n")
-    cases.assign(state="ill").to_csv(tmp_path / "one.csv", index=False)
-    cases[["state"]].assign(a=1, b="x").to_csv(tmp_path / "same.csv", index=False)
-    done = run("capability", *words, "--out", "there")
-    assert done.exit_code == code, done.output
-    assert told in " ".join(done.output.split())
-    assert "Traceback" not in done.output
+    ]
+    for words, code, told in all_cases:
+        with subtests.test(words=words, code=code, told=told):
+            (tmp_path / "other.csv").write_text("feature,coding\nweight,<= 0 = 0\n")
+            cases.assign(state="ill").to_csv(tmp_path / "one.csv", index=False)
+            cases[["state"]].assign(a=1, b="x").to_csv(tmp_path / "same.csv", index=False)
+            done = run("capability", *words, "--out", "there")
+            assert done.exit_code == code, done.output
+            assert told in " ".join(done.output.split())
+            assert "Traceback" not in done.output

@@ -63,17 +63,21 @@ def test_a_pipe_gets_names_as_they_are(capsys):
     assert capsys.readouterr().out == f"item,a\n{STEERING},1\n{STEERING}\n"
 
 
-@pytest.mark.parametrize("write", ["say", "remark", "table", "show", "document"])
-def test_no_name_can_steer_a_terminal(capsys, monkeypatch, write):
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    frame = pd.DataFrame({"a": [STEERING]}, index=["x"])
-    given = {"table": frame, "show": frame, "document": {"name": STEERING}}.get(write, STEERING)
-    getattr(Console(json=write == "document"), write)(given)
-    said = "".join(capsys.readouterr())
-    assert all(sign.isprintable() or sign == "\n" for sign in said)
-    assert "\\u001b[2J" in said
-    assert write != "document" or json.loads(said) == {"name": STEERING}
+def test_no_name_can_steer_a_terminal(subtests, capsys):
+    for write in ["say", "remark", "table", "show", "document"]:
+        with subtests.test(write=write), pytest.MonkeyPatch.context() as monkeypatch:
+            capsys.readouterr()  # what the case before left
+            monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+            monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+            frame = pd.DataFrame({"a": [STEERING]}, index=["x"])
+            given = {"table": frame, "show": frame, "document": {"name": STEERING}}.get(
+                write, STEERING
+            )
+            getattr(Console(json=write == "document"), write)(given)
+            said = "".join(capsys.readouterr())
+            assert all(sign.isprintable() or sign == "\n" for sign in said)
+            assert "\\u001b[2J" in said
+            assert write != "document" or json.loads(said) == {"name": STEERING}
 
 
 def test_a_message_of_an_error_cannot_steer_a_terminal(capsys, monkeypatch):

@@ -33,23 +33,26 @@ def _options(command):
     return {name: each for each in command.params for name in each.opts if name.startswith("--")}
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_every_command_can_be_quiet_and_speak_json(command):
-    assert {"--quiet", "--json"} <= _options(command).keys()
+def test_every_command_can_be_quiet_and_speak_json(subtests):
+    for command in COMMANDS.values():
+        with subtests.test(command=command):
+            assert {"--quiet", "--json"} <= _options(command).keys()
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_options_are_called_alike_everywhere(command):
-    options = _options(command)
-    for name, short in SHORT.items():
-        assert name not in options or short in options[name].opts
-    assert not {"--n-jobs", "--output", "--seed", "--verbose"} & options.keys()
+def test_options_are_called_alike_everywhere(subtests):
+    for command in COMMANDS.values():
+        with subtests.test(command=command):
+            options = _options(command)
+            for name, short in SHORT.items():
+                assert name not in options or short in options[name].opts
+            assert not {"--n-jobs", "--output", "--seed", "--verbose"} & options.keys()
 
 
-@pytest.mark.parametrize("name", SAME_WORDS)
-def test_an_option_says_the_same_everywhere(name):
-    every = [_options(command) for command in COMMANDS.values()]
-    assert len({options[name].help for options in every if name in options}) == 1
+def test_an_option_says_the_same_everywhere(subtests):
+    for name in SAME_WORDS:
+        with subtests.test(name=name):
+            every = [_options(command) for command in COMMANDS.values()]
+            assert len({options[name].help for options in every if name in options}) == 1
 
 
 @pytest.mark.parametrize(
@@ -83,12 +86,11 @@ def test_a_table_of_responses_is_called_responses_everywhere():
                 assert each.name == "responses"
 
 
-@pytest.mark.parametrize(
-    ("name", "line"), [x for lines in contents().values() for x in lines.items()]
-)
-def test_each_line_is_the_first_of_the_command_s_own_help(name, line):
-    help_ = loaded(name).help or ""
-    assert " ".join(help_.split("\n\n")[0].split()) == line
+def test_each_line_is_the_first_of_the_command_s_own_help(subtests):
+    for name, line in [x for lines in contents().values() for x in lines.items()]:
+        with subtests.test(name=name, line=line):
+            help_ = loaded(name).help or ""
+            assert " ".join(help_.split("\n\n")[0].split()) == line
 
 
 def test_every_command_written_by_hand_has_a_home():
@@ -104,12 +106,13 @@ def test_help_lists_every_command_under_its_heading(run):
         assert all(f" {name} " in shown for name in lines)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_command_has_help(run, name):
-    done = run(name, "--help")
-    assert done.exit_code == 0
-    assert "Usage: " in done.stdout
-    assert "--install-completion" not in done.stdout
+def test_every_command_has_help(subtests, run):
+    for name in NAMES:
+        with subtests.test(name=name):
+            done = run(name, "--help")
+            assert done.exit_code == 0
+            assert "Usage: " in done.stdout
+            assert "--install-completion" not in done.stdout
 
 
 def test_help_needs_neither_numpy_nor_any_study():

@@ -76,9 +76,8 @@ def test_tables_of_right_and_wrong_need_no_classifiers(run, tmp_path):
     assert not (tmp_path / "itemwise-decode" / "answers").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_what_a_hurried_person_gets_wrong_is_explained(subtests, run):
+    cases = [
         (["absent.csv"], "absent.csv"),
         (["digits"], "Did you mean 'sklearn:digits'?"),
         (["sklearn:iris", "sklearn:iris"], "used more than once"),
@@ -86,22 +85,26 @@ def test_tables_of_right_and_wrong_need_no_classifiers(run, tmp_path):
         (["sklearn:iris", "--size", "nan"], "--size is nan"),
         (["sklearn:iris", "--size", "-1"], "--size is -1"),
         (["a/x.csv", "b/x.csv", "--responses"], "Two files are called 'x'"),
-    ],
-)
-def test_what_a_hurried_person_gets_wrong_is_explained(run, words, told):
-    done = run("decode", *words)
-    assert done.exit_code == 3
-    assert told in done.stderr
-    assert "Traceback" not in done.output
+    ]
+    for words, told in cases:
+        with subtests.test(words=words, told=told):
+            done = run("decode", *words)
+            assert done.exit_code == 3
+            assert told in done.stderr
+            assert "Traceback" not in done.output
 
 
-@pytest.mark.parametrize(
-    "option", [["--pool", "papers"], ["--order", "size"], ["--method", "x"], ["--model", "beta"]]
-)
-def test_unknown_choices_are_refused(run, option):
-    done = run("decode", "sklearn:iris", *option)
-    assert done.exit_code == 2
-    assert "is not one of" in done.output
+def test_unknown_choices_are_refused(subtests, run):
+    for option in [
+        ["--pool", "papers"],
+        ["--order", "size"],
+        ["--method", "x"],
+        ["--model", "beta"],
+    ]:
+        with subtests.test(option=option):
+            done = run("decode", "sklearn:iris", *option)
+            assert done.exit_code == 2
+            assert "is not one of" in done.output
 
 
 def test_ctrl_c_says_that_nothing_is_lost(run, monkeypatch):

@@ -86,9 +86,8 @@ def test_regressors_are_evaluated(run, features, tmp_path):
     assert "NRMSE" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "told"),
-    [
+def test_what_a_hurried_person_gets_wrong_is_explained(subtests, run, features):
+    cases = [
         (["fit", "features.csv", "--difficulty", "ease", "-o", "m.skops"], 3, "no column 'ease'"),
         (["fit", "features.csv", "--difficulty", "item", "-o", "m.skops"], 3, "no column 'item'"),
         (["fit", "features.csv", "--difficulty", "colour", "-o", "m.skops"], 3, "not a number"),
@@ -98,13 +97,13 @@ def test_regressors_are_evaluated(run, features, tmp_path):
         (["predict", "absent.skops", "features.csv"], 3, "absent.skops"),
         (["predict", "features.csv", "features.csv"], 3, "not a file that Itemwise saved"),
         (["evaluate", "features.csv", "--difficulty", "hard", "--cv", "40"], 3, "40 folds need"),
-    ],
-)
-def test_what_a_hurried_person_gets_wrong_is_explained(run, features, words, code, told):
-    done = run("difficulty", *words)
-    assert done.exit_code == code
-    assert told in " ".join(done.stderr.replace("│", " ").split())
-    assert "Traceback" not in done.output
+    ]
+    for words, code, told in cases:
+        with subtests.test(words=words, code=code, told=told):
+            done = run("difficulty", *words)
+            assert done.exit_code == code
+            assert told in " ".join(done.stderr.replace("│", " ").split())
+            assert "Traceback" not in done.output
 
 
 def test_a_missing_feature_is_named(run, features, tmp_path):

@@ -64,9 +64,8 @@ def test_new_items_may_come_without_responses(run, tmp_path):
     assert (tmp_path / "alarm.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_bad_files_are_explained_on_one_line(subtests, run, tmp_path):
+    cases = [
         ("height,right\n1,1\n", "needs the columns 'difficulty'"),
         ("difficulty,right\n1,1\n", "1 item"),
         ("difficulty,right\n" + "1,1\n" * 11 + ",0\n", "difficulty is nan at position 11"),
@@ -74,29 +73,28 @@ def test_new_items_may_come_without_responses(run, tmp_path):
         ("difficulty,right\n" + "hard,1\n" * 11, "should be numbers"),
         ("difficulty,right\n", "no row below"),
         ("", "is empty"),
-    ],
-)
-def test_bad_files_are_explained_on_one_line(run, tmp_path, content, message):
-    (tmp_path / "bad.csv").write_text(content)
-    for words in (("bad.csv", "new.csv"), ("old.csv", "bad.csv")):
-        done = run(*words)
-        assert done.exit_code == 3
-        assert message in done.stderr
-        assert done.stderr.strip().splitlines()[-1].startswith("Error: ")
+    ]
+    for content, message in cases:
+        with subtests.test(content=content, message=message):
+            (tmp_path / "bad.csv").write_text(content)
+            for words in (("bad.csv", "new.csv"), ("old.csv", "bad.csv")):
+                done = run(*words)
+                assert done.exit_code == 3
+                assert message in done.stderr
+                assert done.stderr.strip().splitlines()[-1].startswith("Error: ")
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
+def test_bad_options_are_explained(subtests, run):
+    cases = [
         (("old.csv", "none.csv"), 3, "no file 'none.csv'"),
         (("bare.csv", "new.csv"), 3, "reference does not say where the model was right"),
         (("old.csv", "new.csv", "--alpha", "0"), 3, "between 0 and 1"),
         (("old.csv", "new.csv", "--guessing", "1"), 3, "guessing is 1"),
         (("old.csv", "new.csv", "--out", "new.csv"), 3, "also the input"),
         (("old.csv", "new.csv", "--method", "magic"), 2, "curve, paper"),
-    ],
-)
-def test_bad_options_are_explained(run, words, code, message):
-    done = run(*words)
-    assert done.exit_code == code
-    assert message in " ".join(done.stderr.replace("│", " ").split())
+    ]
+    for words, code, message in cases:
+        with subtests.test(words=words, code=code, message=message):
+            done = run(*words)
+            assert done.exit_code == code
+            assert message in " ".join(done.stderr.replace("│", " ").split())

@@ -14,9 +14,8 @@ from itemwise.cli.command_table import explained
 COMMAND = [sys.executable, "-c", "from itemwise.cli import main; main()"]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_bad_input_is_explained(subtests, run, scores, bank, tmp_path):
+    cases = [
         (("calibrate", "nope.csv"), "There is no file 'nope.csv'"),
         (("calibrate", "."), "is a directory"),
         (("calibrate", "scores.csv", "--out", "b.txt"), "must end in .json or .parquet"),
@@ -29,21 +28,20 @@ COMMAND = [sys.executable, "-c", "from itemwise.cli import main; main()"]
         (("score", "scores.csv", "scores.csv"), "is not a file that Itemwise saved"),
         (("score", "nope.json", "scores.csv"), "There is no file"),
         (("simulate", "--missing", "2"), "missing is 2.0"),
-    ],
-)
-def test_bad_input_is_explained(run, scores, bank, tmp_path, words, message):
+    ]
     (tmp_path / "dir.json").mkdir()
-    done = run(*words)
-    assert done.exit_code == 3
-    assert done.stderr.splitlines()[-1].startswith("Error: ")
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    for words, message in cases:
+        with subtests.test(words=words, message=message):
+            done = run(*words)
+            assert done.exit_code == 3
+            assert done.stderr.splitlines()[-1].startswith("Error: ")
+            assert message in done.stderr
+            assert "Traceback" not in done.stderr
+            assert done.stdout == ""
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_wrong_usage_has_its_exit_code(subtests, run, scores):
+    cases = [
         ("nonsense",),
         ("calibrate",),
         ("calibrate", "scores.csv", "--model", "9pl"),
@@ -52,10 +50,10 @@ def test_bad_input_is_explained(run, scores, bank, tmp_path, words, message):
         ("decode", "sklearn:iris", "--jobs", "-2"),
         ("score", "bank.json", "scores.csv", "--method", "guess"),
         ("simulate", "--items", "many"),
-    ],
-)
-def test_wrong_usage_has_its_exit_code(run, scores, words):
-    assert run(*words).exit_code == 2
+    ]
+    for words in cases:
+        with subtests.test(words=words):
+            assert run(*words).exit_code == 2
 
 
 def test_two_outputs_may_not_be_one_file(run, scores):

@@ -142,9 +142,8 @@ def test_without_cases_apart_nothing_is_claimed_of_new_ones(saved):
     assert "held out for this" not in said
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_what_is_wrong_is_refused_before_anything_is_read(subtests, run):
+    cases = [
         (["--target-accuracy", 97], "--target-accuracy is 97"),
         (["--alpha", 0], "--alpha is 0"),
         (["--test-size", 1], "--test-size is 1"),
@@ -154,13 +153,13 @@ def test_without_cases_apart_nothing_is_claimed_of_new_ones(saved):
         (["--out", "nowhere/gate.json"], "no directory"),
         (["--figure", "risk.txt"], "must end in .png"),
         (["--coding", "nowhere.csv"], "nowhere.csv"),
-    ],
-)
-def test_what_is_wrong_is_refused_before_anything_is_read(run, words, told):
-    done = run("gate", "fit", "absent.csv", "--out", "gate.json", *words)
-    assert done.exit_code == 3
-    assert told in done.stderr
-    assert "absent.csv" not in done.stderr
+    ]
+    for words, told in cases:
+        with subtests.test(words=words, told=told):
+            done = run("gate", "fit", "absent.csv", "--out", "gate.json", *words)
+            assert done.exit_code == 3
+            assert told in done.stderr
+            assert "absent.csv" not in done.stderr
 
 
 def test_a_model_that_could_not_be_saved_is_no_choice(run):

@@ -53,9 +53,8 @@ def test_json_is_one_document(run, path):
     assert document["leaders"][0] == document["leaderboard"][0]["respondent"]
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
+def test_bad_options_are_explained(subtests, run, path):
+    cases = [
         (("--by", "topic"), 3, "no fact 'topic'"),
         (("--cluster", "book"), 3, "no fact 'book'"),
         (("--alpha", "2"), 3, "alpha is 2"),
@@ -64,12 +63,12 @@ def test_json_is_one_document(run, path):
         (("--by", "task", "--by-prefix", "/"), 3, "Leave one of them out"),
         (("--by-prefix", "/"), 3, "no item name contains; the first name is 'item_1'"),
         (("--items", "no.csv"), 3, "There is no file 'no.csv'"),
-    ],
-)
-def test_bad_options_are_explained(run, path, words, code, message):
-    done = run("leaderboard", path, *words)
-    assert done.exit_code == code
-    assert message in " ".join(done.stderr.replace("│", " ").split())
+    ]
+    for words, code, message in cases:
+        with subtests.test(words=words, code=code, message=message):
+            done = run("leaderboard", path, *words)
+            assert done.exit_code == code
+            assert message in " ".join(done.stderr.replace("│", " ").split())
 
 
 def test_that_no_task_is_known_is_said(run, scores):

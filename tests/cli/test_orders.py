@@ -4,36 +4,36 @@ from itemwise.cli.tournament_commands import read_order
 from itemwise.errors import FileError, InputError
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
+def test_an_order_is_read_from_a_file(subtests, tmp_path_factory):
+    cases = [
         ("b\na\n", ["b", "a"]),
         ("item\nb\n\na\n", ["b", "a"]),
         ('"b, c",2\na,1\n', {"b, c": 2.0, "a": 1.0}),
         ("\ufeffdataset,difficulty\r\nb,-2\r\na,1e3\r\n", {"b": -2.0, "a": 1000.0}),
-    ],
-)
-def test_an_order_is_read_from_a_file(tmp_path, text, wanted):
-    path = tmp_path / "order.csv"
-    path.write_bytes(text.encode())
-    assert read_order(path) == wanted
+    ]
+    for text, wanted in cases:
+        with subtests.test(text=text, wanted=wanted):
+            tmp_path = tmp_path_factory.mktemp("case")
+            path = tmp_path / "order.csv"
+            path.write_bytes(text.encode())
+            assert read_order(path) == wanted
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_a_wrong_order_file_is_explained(subtests, tmp_path_factory):
+    cases = [
         ("name\n", "names no item"),
         ("a,1\nb\n", "lines of 1 to 2 fields"),
         ("a,1,2\n", "lines of 3 to 3 fields"),
         ("a,hard\n", "'hard', which is not a number"),
         ("a,1\na,2\n", "'a' more than once"),
-    ],
-)
-def test_a_wrong_order_file_is_explained(tmp_path, text, message):
-    path = tmp_path / "order.csv"
-    path.write_text(text)
-    with pytest.raises(InputError, match=message):
-        read_order(path)
+    ]
+    for text, message in cases:
+        with subtests.test(text=text, message=message):
+            tmp_path = tmp_path_factory.mktemp("case")
+            path = tmp_path / "order.csv"
+            path.write_text(text)
+            with pytest.raises(InputError, match=message):
+                read_order(path)
 
 
 def test_an_order_file_that_is_no_text_is_a_file_error(tmp_path):

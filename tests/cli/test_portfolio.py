@@ -118,9 +118,8 @@ def test_too_few_problems_for_folds_are_no_reason_to_say_nothing(run, seconds):
     assert asked.exit_code == 3
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_what_does_not_go_together_is_refused_before_anything_is_read(subtests, run):
+    cases = [
         (["--low", 0], "--low and --high go together"),
         (["--low", 2, "--high", 1], "low should be below high"),
         (["--transform", "negate"], "does not go with --better higher"),
@@ -132,18 +131,17 @@ def test_too_few_problems_for_folds_are_no_reason_to_say_nothing(run, seconds):
         (["--preset", "airt", "--model", "graded"], "--preset airt uses the continuous model"),
         (["--measure", "time"], "--measure is for ASlib scenarios"),
         (["--out", "."], "the folder of the input"),
-    ],
-)
-def test_what_does_not_go_together_is_refused_before_anything_is_read(run, words, told):
-    done = run("portfolio", "absent.csv", *words)
-    assert done.exit_code == 3
-    assert told in done.stderr
-    assert "absent.csv'" not in done.stderr.replace("but 'absent.csv' is not a folder", "")
+    ]
+    for words, told in cases:
+        with subtests.test(words=words, told=told):
+            done = run("portfolio", "absent.csv", *words)
+            assert done.exit_code == 3
+            assert told in done.stderr
+            assert "absent.csv'" not in done.stderr.replace("but 'absent.csv' is not a folder", "")
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "told"),
-    [
+def test_what_a_hurried_person_gets_wrong_is_explained(subtests, run, seconds, tmp_path):
+    cases = [
         (["absent.csv"], 3, "absent.csv"),
         (["runs.csv", "--epsilon", -1], 2, "epsilon"),
         (["runs.csv", "--model", "linear"], 2, "is not one of"),
@@ -151,14 +149,14 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(run, words
         (["runs.csv", "--out", "runs.csv"], 3, "the folder of the input"),
         (["empty"], 3, "not an ASlib scenario"),
         (["empty", "--layout", "long"], 3, "--layout is for tables"),
-    ],
-)
-def test_what_a_hurried_person_gets_wrong_is_explained(run, seconds, tmp_path, words, code, told):
+    ]
     (tmp_path / "empty").mkdir()
-    done = run("portfolio", *words)
-    assert done.exit_code == code
-    assert told in " ".join(done.output.split())
-    assert "Traceback" not in done.output
+    for words, code, told in cases:
+        with subtests.test(words=words, code=code, told=told):
+            done = run("portfolio", *words)
+            assert done.exit_code == code
+            assert told in " ".join(done.output.split())
+            assert "Traceback" not in done.output
 
 
 def test_a_scenario_knows_what_is_better_and_its_own_folds(run, shared):

@@ -85,10 +85,21 @@ def test_what_is_printed_of_every_model_can_be_read_back(run, tmp_path, model):
     assert ".0," not in done.stdout or wanted.kind == "continuous"
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_every_model_is_one_document(run, model):
-    words = ("--model", model, "--items", 3, "--respondents", 5, "--random-state", 1, "--json")
-    document = json.loads(run("simulate", *words).stdout)
-    wanted = iw.simulate(model, 5, 3, random_state=1).responses
-    found = [list(row.values())[-3:] for row in document["responses"]]
-    np.testing.assert_allclose(np.array(found, dtype=float), wanted.values, rtol=1e-6)
+def test_every_model_is_one_document(subtests, run):
+    for model in MODELS:
+        with subtests.test(model=model):
+            words = (
+                "--model",
+                model,
+                "--items",
+                3,
+                "--respondents",
+                5,
+                "--random-state",
+                1,
+                "--json",
+            )
+            document = json.loads(run("simulate", *words).stdout)
+            wanted = iw.simulate(model, 5, 3, random_state=1).responses
+            found = [list(row.values())[-3:] for row in document["responses"]]
+            np.testing.assert_allclose(np.array(found, dtype=float), wanted.values, rtol=1e-6)

@@ -83,39 +83,37 @@ def test_history_and_figures_are_written(run, scores, tmp_path):
     assert len(pd.read_parquet("r.parquet")) == 3
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_bad_scores_are_explained_on_one_line(subtests, run, tmp_path):
+    cases = [
         ("model,a,b\nx,1,2\n", "at least two"),
         ("model,a,b\nx,1,2\nx,3,4\n", "names must differ"),
         ("model,a,b\nx,1,two\ny,3,4\n", "'two', which is not a number"),
         ("model,a,b\nx,1,inf\ny,3,4\n", "is infinite"),
         ("", "is empty"),
-    ],
-)
-def test_bad_scores_are_explained_on_one_line(run, tmp_path, content, message):
-    (tmp_path / "bad.csv").write_text(content)
-    done = run("bad.csv")
-    assert done.exit_code == 3
-    assert message in done.stderr
-    assert done.stderr.strip().splitlines()[-1].startswith("Error: ")
+    ]
+    for content, message in cases:
+        with subtests.test(content=content, message=message):
+            (tmp_path / "bad.csv").write_text(content)
+            done = run("bad.csv")
+            assert done.exit_code == 3
+            assert message in done.stderr
+            assert done.stderr.strip().splitlines()[-1].startswith("Error: ")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_bad_options_are_explained(subtests, run):
+    cases = [
         (("--order", "none.csv"), "no file 'none.csv'"),
         (("--order", "scores.csv"), "lines of 4 to 4 fields"),
         (("--tau", "0"), "tau is 0"),
         (("--out", "scores.csv"), "also the input"),
         (("--out", "ratings.docx"), "must end in .csv or .parquet"),
         (("--bump", "ranks.docx"), "must end in .png"),
-    ],
-)
-def test_bad_options_are_explained(run, words, message):
-    done = run("scores.csv", *words)
-    assert done.exit_code == 3
-    assert message in done.stderr
+    ]
+    for words, message in cases:
+        with subtests.test(words=words, message=message):
+            done = run("scores.csv", *words)
+            assert done.exit_code == 3
+            assert message in done.stderr
 
 
 def test_an_unknown_item_in_the_order_is_named(run, tmp_path):

@@ -164,12 +164,13 @@ def test_a_list_may_be_written_in_three_ways(scenario, lines):
     assert (found.better, found.kind) == ("higher", "quality")
 
 
-@pytest.mark.parametrize("stated", ["'?'", "?", "0", "", "null"])
-def test_an_unknown_cutoff_is_none_with_a_note(scenario, stated):
-    text = DESCRIPTION.replace("1.0e+02", stated)
-    found = scenario(files={"description.txt": text})
-    assert found.cutoff is None
-    assert any("no cut-off" in note for note in found.notes)
+def test_an_unknown_cutoff_is_none_with_a_note(subtests, scenario):
+    for stated in ["'?'", "?", "0", "", "null"]:
+        with subtests.test(stated=stated):
+            text = DESCRIPTION.replace("1.0e+02", stated)
+            found = scenario(files={"description.txt": text})
+            assert found.cutoff is None
+            assert any("no cut-off" in note for note in found.notes)
 
 
 def test_without_a_name_the_folder_names_it(scenario, tmp_path):
@@ -257,9 +258,8 @@ def test_an_unknown_measure_names_those_that_there_are(scenario):
         scenario("time")
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new", "message"),
-    [
+def test_broken_files_say_what_is_wrong_and_where(subtests, scenario, tmp_path):
+    cases = [
         ("description.txt", "maximize:", "minimize:", "does not state maximize"),
         ("description.txt", DESCRIPTION, "a: 1\n", "does not state performance_measures"),
         ("description.txt", "- false", "- perhaps", "maximize is 'perhaps'"),
@@ -291,13 +291,13 @@ def test_an_unknown_measure_names_those_that_there_are(scenario):
         ("cv.arff", "first,1,2", "first,1,?", "fold of problem 'first' is nan"),
         ("cv.arff", "first,1,2", "first,1,2\nfirst,1,3", "'first' into two folds"),
         ("cv.arff", "fold NUMERIC", "fold STRING", "'fold' is text"),
-    ],
-)
-def test_broken_files_say_what_is_wrong_and_where(scenario, tmp_path, name, old, new, message):
-    assert old in WHOLE[name]
-    with pytest.raises(FileError, match=message) as caught:
-        scenario(files={name: WHOLE[name].replace(old, new, 1)})
-    assert str(tmp_path / name) in str(caught.value)
+    ]
+    for name, old, new, message in cases:
+        with subtests.test(name=name, old=old, new=new, message=message):
+            assert old in WHOLE[name]
+            with pytest.raises(FileError, match=message) as caught:
+                scenario(files={name: WHOLE[name].replace(old, new, 1)})
+            assert str(tmp_path / name) in str(caught.value)
 
 
 def test_a_measure_that_the_runs_lack_is_named(scenario):
@@ -371,29 +371,34 @@ def test_any_table_comes_back(tmp_path_factory, problems, algorithms, data):
     np.testing.assert_array_equal(found, table)
 
 
-@pytest.mark.parametrize(
-    ("folder", "measure", "kind", "shape", "cutoff", "n_features", "n_timed_out"),
-    [
+def test_shared_scenarios_are_read(subtests, shared):
+    cases = [
         ("OPENML-WEKA-2017", "predictive_accuracy", "quality", (105, 30), None, 103, 0),
         ("CSP-Minizinc-Time-2016", "PAR10", "runtime", (100, 20), 1200, 95, 17),
         ("CSP-Minizinc-Obj-2016", "obj", "quality", (100, 22), None, 95, 0),
         ("ASP-POTASSCO", "runtime", "runtime", (1294, 11), 600, 138, 82),
         ("BNSL-2016", "runtime", "runtime", (1179, 8), 7200, 86, 0),
         ("GRAPHS-2015", "runtime", "runtime", (5725, 7), 1e8, 35, 117),
-    ],
-)
-def test_shared_scenarios_are_read(
-    shared, folder, measure, kind, shape, cutoff, n_features, n_timed_out
-):
-    found = iw.read_aslib(shared / "data" / "aslib" / folder)
-    assert (found.name, found.measure, found.kind) == (folder, measure, kind)
-    assert found.better == ("higher" if measure == "predictive_accuracy" else "lower")
-    assert found.cutoff == cutoff
-    assert found.performance.shape == found.status.shape == shape
-    assert found.performance.notna().all(axis=None)
-    assert (found.status == "timeout").all(axis=1).sum() == n_timed_out
-    assert found.features.shape == (shape[0], n_features)
-    assert sorted(found.folds.unique()) == list(range(1, 11))
+    ]
+    for folder, measure, kind, shape, cutoff, n_features, n_timed_out in cases:
+        with subtests.test(
+            folder=folder,
+            measure=measure,
+            kind=kind,
+            shape=shape,
+            cutoff=cutoff,
+            n_features=n_features,
+            n_timed_out=n_timed_out,
+        ):
+            found = iw.read_aslib(shared / "data" / "aslib" / folder)
+            assert (found.name, found.measure, found.kind) == (folder, measure, kind)
+            assert found.better == ("higher" if measure == "predictive_accuracy" else "lower")
+            assert found.cutoff == cutoff
+            assert found.performance.shape == found.status.shape == shape
+            assert found.performance.notna().all(axis=None)
+            assert (found.status == "timeout").all(axis=1).sum() == n_timed_out
+            assert found.features.shape == (shape[0], n_features)
+            assert sorted(found.folds.unique()) == list(range(1, 11))
 
 
 def test_quoted_algorithms_and_the_second_measure_of_the_shared_scenario(shared):

@@ -87,10 +87,10 @@ def test_more_classes_than_test_instances_allowed():
         split_dataset(dataset_of([4] * 5), max_test_size=3)
 
 
-@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, True, float("nan")])
-def test_a_share_is_between_nothing_and_all(share):
-    with pytest.raises(InputError, match="between 0 and 1"):
-        split_dataset(dataset_of([5, 5]), test_size=share)
+def test_a_share_is_between_nothing_and_all(subtests):
+    for share in [0, 1, -0.1, 1.5, True, float("nan")]:
+        with subtests.test(share=share), pytest.raises(InputError, match="between 0 and 1"):
+            split_dataset(dataset_of([5, 5]), test_size=share)
 
 
 def test_a_whole_number_is_the_number_of_test_instances():

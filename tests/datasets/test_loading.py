@@ -118,28 +118,27 @@ def test_a_training_part_of_one_class_is_refused(frame):
         split_dataset(dataset)
 
 
-@pytest.mark.parametrize(
-    ("test", "message"),
-    [
+def test_a_test_part_is_a_real_part(subtests, frame):
+    cases = [
         ([9], "names position 9"),
         ([0, -1], "names position -1"),
         ([0, 0], "more than once"),
         ([0, 1, 2, 3], "holds 4 of 4"),
         ([], "list of positions|holds 0"),
         ([0.5], "list of positions"),
-    ],
-)
-def test_a_test_part_is_a_real_part(frame, test, message):
-    with pytest.raises(InputError, match=message):
-        Dataset("d", frame[["x"]], frame["Species"], "here", np.array(test))
+    ]
+    for test, message in cases:
+        with subtests.test(test=test, message=message), pytest.raises(InputError, match=message):
+            Dataset("d", frame[["x"]], frame["Species"], "here", np.array(test))
 
 
-@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "digits", "moons", "blobs"])
-def test_sets_of_scikit_learn_are_the_same_each_time(name):
-    first, second = (load_dataset(f"sklearn:{name}") for _ in range(2))
-    pd.testing.assert_frame_equal(first.features, second.features)
-    assert list(first.target) == list(second.target)
-    assert first.name == name
+def test_sets_of_scikit_learn_are_the_same_each_time(subtests):
+    for name in ["iris", "wine", "breast_cancer", "digits", "moons", "blobs"]:
+        with subtests.test(name=name):
+            first, second = (load_dataset(f"sklearn:{name}") for _ in range(2))
+            pd.testing.assert_frame_equal(first.features, second.features)
+            assert list(first.target) == list(second.target)
+            assert first.name == name
 
 
 def test_an_unknown_set_of_scikit_learn_names_those_there_are():

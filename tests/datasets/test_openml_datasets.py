@@ -163,11 +163,12 @@ def test_what_was_finished_stays(server, tmp_path):
     assert len(load_dataset("openml:61", cache=tmp_path, server=server)) == 4
 
 
-@pytest.mark.parametrize("source", ["openml:iris", "openml:-1", "openml:", "openml-task:1.5"])
-def test_an_id_is_a_whole_number(load, server, source):
-    with pytest.raises(InputError, match="Give a whole number"):
-        load(source)
-    assert server.asked == []
+def test_an_id_is_a_whole_number(subtests, load, server):
+    for source in ["openml:iris", "openml:-1", "openml:", "openml-task:1.5"]:
+        with subtests.test(source=source):
+            with pytest.raises(InputError, match="Give a whole number"):
+                load(source)
+            assert server.asked == []
 
 
 @pytest.mark.parametrize("name", ["../../etc", "a/b", ""])

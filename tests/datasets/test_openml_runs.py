@@ -104,9 +104,8 @@ def test_an_answer_of_another_form_is_refused():
         openml_performance([31], server=StandIn(RUNS.drop(columns="flow_name")))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_what_cannot_be_asked_for_is_refused(subtests, server):
+    cases = [
         ({"tasks": []}, "no task to ask for"),
         ({"tasks": None}, "'None' is not the number of an OpenML task"),
         ({"tasks": ["credit-g"]}, "'credit-g' is not the number of an OpenML task"),
@@ -114,12 +113,12 @@ def test_an_answer_of_another_form_is_refused():
         ({"tasks": [31], "measure": "../user"}, "measure is '../user'"),
         ({"tasks": [31], "repeated": "worst"}, "'mean', 'best' or 'latest'"),
         ({"tasks": [31], "max_runs": 0}, "max_runs is 0"),
-    ],
-)
-def test_what_cannot_be_asked_for_is_refused(server, arguments, message):
-    with pytest.raises(InputError, match=message):
-        openml_performance(**arguments, server=server)
-    assert not server.asked
+    ]
+    for arguments, message in cases:
+        with subtests.test(arguments=arguments, message=message):
+            with pytest.raises(InputError, match=message):
+                openml_performance(**arguments, server=server)
+            assert not server.asked
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch):

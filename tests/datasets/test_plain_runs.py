@@ -53,9 +53,8 @@ def test_the_layout_can_be_told(file):
     assert list(read_runs(path, layout="wide").columns) == ["algorithm", "value"]
 
 
-@pytest.mark.parametrize(
-    ("text", "layout", "told"),
-    [
+def test_what_cannot_be_read_is_explained(subtests, file):
+    cases = [
         (
             "problem,algorithm,value\np,a,1\np,b,2\np,a,3\n",
             "auto",
@@ -67,11 +66,13 @@ def test_the_layout_can_be_told(file):
         ("problem,fast,slow\np,1,2\nq,timeout,2\n", "auto", "'fast' on 'q' is 'timeout'"),
         ("problem,algorithm,value\np,a,often\n", "auto", "'a' on 'p' is 'often'"),
         (WIDE, "square", "layout is 'square'"),
-    ],
-)
-def test_what_cannot_be_read_is_explained(file, text, layout, told):
-    with pytest.raises(InputError, match=told):
-        read_runs(file(text), layout=layout)
+    ]
+    for text, layout, told in cases:
+        with (
+            subtests.test(text=text, layout=layout, told=told),
+            pytest.raises(InputError, match=told),
+        ):
+            read_runs(file(text), layout=layout)
 
 
 @pytest.mark.parametrize("head", ["problem", "", "solver run"])
@@ -93,15 +94,14 @@ def test_a_small_file_cannot_ask_for_a_huge_table(file):
         read_runs(file("problem,algorithm,value\n" + rows), max_bytes=100_000)
 
 
-@pytest.mark.parametrize(
-    ("head", "stated"),
-    [
+def test_a_measure_that_is_named_says_which_values_are_good(subtests, file):
+    cases = [
         ("runtime", {"measure": "runtime", "better": "lower"}),
         ("Time", {"measure": "Time", "better": "lower"}),
         ("accuracy", {"measure": "accuracy", "better": "higher"}),
         ("score", {}),
-    ],
-)
-def test_a_measure_that_is_named_says_which_values_are_good(file, head, stated):
-    rows = "".join(f"p{k},s{j},{1 + k * j}\n" for k in range(4) for j in range(3))
-    assert read_runs(file(f"instance,solver,{head}\n{rows}")).attrs == stated
+    ]
+    for head, stated in cases:
+        with subtests.test(head=head, stated=stated):
+            rows = "".join(f"p{k},s{j},{1 + k * j}\n" for k in range(4) for j in range(3))
+            assert read_runs(file(f"instance,solver,{head}\n{rows}")).attrs == stated

@@ -168,10 +168,11 @@ def test_a_configured_key_goes_to_no_other_server(web, monkeypatch):
     assert web.posts[0][0] == "/another/study/"
 
 
-@pytest.mark.parametrize("server", ["http://www.openml.org/api", "ftp://x", "openml", "", 5])
-def test_a_key_does_not_travel_in_the_open(web, server):
-    assert "https://" in refusal(InputError, server=server)
-    assert web.posts == []
+def test_a_key_does_not_travel_in_the_open(subtests, web):
+    for server in ["http://www.openml.org/api", "ftp://x", "openml", "", 5]:
+        with subtests.test(server=server):
+            assert "https://" in refusal(InputError, server=server)
+            assert web.posts == []
 
 
 def test_a_refused_key_is_not_repeated(web):
@@ -238,9 +239,8 @@ def test_a_mapping_gives_names_and_tasks():
     assert found.to_frame()["task"].to_dict() == {"iris": 59, "credit": 31, "toy": 7}
 
 
-@pytest.mark.parametrize(
-    ("datasets", "message"),
-    [
+def test_what_cannot_be_published_is_refused(subtests):
+    cases = [
         ([], "no data set to publish"),
         ([dataset()], r"1 data set \('toy'\) without an OpenML task"),
         (["openml:61", "sklearn:iris", "openml-task:3"], r"2 data sets .*'openml-task:31'"),
@@ -251,23 +251,23 @@ def test_a_mapping_gives_names_and_tasks():
         (["openml-task:3", "openml-task:3"], "more than once"),
         ([dataset(task=3), dataset(task=4)], r"1 data set \('toy'\) given more than once"),
         ({"a": 3, "b": 3}, r"1 task \(3\) given more than once"),
-    ],
-)
-def test_what_cannot_be_published_is_refused(datasets, message):
-    with pytest.raises(InputError, match=message):
-        publish_suite(datasets, **WHAT)
+    ]
+    for datasets, message in cases:
+        with (
+            subtests.test(datasets=datasets, message=message),
+            pytest.raises(InputError, match=message),
+        ):
+            publish_suite(datasets, **WHAT)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
+def test_a_suite_has_a_name_and_a_description(subtests):
+    cases = [
         ({"name": " "}, "name of a suite"),
         ({"description": None}, "description of a suite"),
         ({"name": "a\x00b"}, "control characters"),
         ({"alias": "a b"}, "alias is 'a b'"),
         ({"alias": "99"}, "no plain number"),
-    ],
-)
-def test_a_suite_has_a_name_and_a_description(given, message):
-    with pytest.raises(InputError, match=message):
-        publish_suite("openml-task:31", **(WHAT | given))
+    ]
+    for given, message in cases:
+        with subtests.test(given=given, message=message), pytest.raises(InputError, match=message):
+            publish_suite("openml-task:31", **(WHAT | given))

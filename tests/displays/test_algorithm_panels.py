@@ -67,18 +67,19 @@ def test_another_column_may_be_the_performance(some):
     assert DensitiesDisplay(frame, value="log-odds").plot().ax_.get_ylabel() == "log-odds"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_what_is_no_whole_grid_is_refused(subtests, some):
+    cases = [
         lambda frame: frame.iloc[1:],
         lambda frame: frame.assign(ability=frame["ability"].where(frame.index > 0)),
         lambda frame: frame[frame["ability"] == frame["ability"].min()],
         lambda frame: frame.iloc[[*range(len(frame)), 0]],
-    ],
-)
-def test_what_is_no_whole_grid_is_refused(some, change):
-    with pytest.raises(InputError, match=r"whole grid for each algorithm.*'algorithm 0' has"):
-        DensitiesDisplay(change(some(1)))
+    ]
+    for number, change in enumerate(cases):
+        with (
+            subtests.test(number=number),
+            pytest.raises(InputError, match=r"whole grid for each algorithm.*'algorithm 0' has"),
+        ):
+            DensitiesDisplay(change(some(1)))
 
 
 def test_densities_without_a_number_are_refused(some):

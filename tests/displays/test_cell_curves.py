@@ -181,20 +181,18 @@ def test_items_without_a_whole_curve_are_left_out_and_counted():
         CellCurvesDisplay(frame.assign(expected=np.nan))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_what_makes_no_cells_is_refused(subtests):
+    cases = [
         (lambda f: f.iloc[:-1], r"same two or more abilities.*'item 1' 60"),
         (lambda f: f.assign(ability=f["ability"] + (f["item"] == "item 1")), "item 'item 1' has"),
         (lambda f: f.assign(ability=1.0), "once at each finite ability"),
         (lambda f: f.assign(expected=f["expected"] + 1), "between 0 and 1"),
         (lambda f: f.assign(true=["x", *f["true"][1:]]), "'item 0' has more than one class"),
         (lambda f: f.assign(predicted=None), "'item 0' has none in 'predicted'"),
-    ],
-)
-def test_what_makes_no_cells_is_refused(change, message):
-    with pytest.raises(InputError, match=message):
-        CellCurvesDisplay(change(some([("yes", "yes"), ("no", "no")])))
+    ]
+    for change, message in cases:
+        with subtests.test(message=message), pytest.raises(InputError, match=message):
+            CellCurvesDisplay(change(some([("yes", "yes"), ("no", "no")])))
 
 
 def test_an_ability_that_is_no_number_is_refused():

@@ -129,48 +129,63 @@ def test_a_frame_without_a_drawable_row_is_refused_by_its_columns(frames):
         RankingDisplay(frames["ranking"](NAMES).assign(ability=np.nan))
 
 
-@pytest.fixture(params=DISPLAYS)
-def key(request):
-    return request.param
+@pytest.fixture(params=range(4))  # drawing takes long: several processes can share it
+def each_display(request, subtests):
+    """Run a check on every fourth display, so that one that fails does not hide the others."""
+
+    def run(check):
+        for key in list(DISPLAYS)[request.param :: 4]:
+            with subtests.test(key):
+                check(key)
+
+    return run
 
 
-def test_a_display_asks_for_its_columns_and_says_when_there_is_nothing_to_draw(key, frames):
-    if key == "heat_map":
-        pytest.skip("any table of numbers makes a heat map")
-    with pytest.raises(InputError, match=r"missing\. The frame has: 'height', 'weight'"):
-        DISPLAYS[key](pd.DataFrame({"height": [1.0], "weight": [2.0]}))
-    frame = frames[key](NAMES)
-    display = DISPLAYS[key](frame)
-    for column in (*type(display).numbers, *type(display).labels):
-        with pytest.raises(InputError, match=r"(is|are) missing\. The frame has"):
-            DISPLAYS[key](frame.drop(columns=column))
-    for column in display._needed:
-        with pytest.raises(InputError, match=f"{type(display).__name__} has nothing to draw"):
-            DISPLAYS[key](frame.assign(**{column: np.nan}))
+def test_a_display_asks_for_its_columns_and_says_when_there_is_nothing_to_draw(
+    each_display, frames
+):
+    @each_display
+    def check(key):
+        if key == "heat_map":  # of which any table of numbers makes one
+            return
+        with pytest.raises(InputError, match=r"missing\. The frame has: 'height', 'weight'"):
+            DISPLAYS[key](pd.DataFrame({"height": [1.0], "weight": [2.0]}))
+        frame = frames[key](NAMES)
+        display = DISPLAYS[key](frame)
+        for column in (*type(display).numbers, *type(display).labels):
+            with pytest.raises(InputError, match=r"(is|are) missing\. The frame has"):
+                DISPLAYS[key](frame.drop(columns=column))
+        for column in display._needed:
+            with pytest.raises(InputError, match=f"{type(display).__name__} has nothing to draw"):
+                DISPLAYS[key](frame.assign(**{column: np.nan}))
 
 
-def test_a_display_draws_on_a_given_axes_and_leaves_everything_else_alone(key, frames):
+def test_a_display_draws_on_a_given_axes_and_leaves_everything_else_alone(each_display, frames):
     import matplotlib.pyplot as plt
 
-    frame = frames[key](NAMES)
-    before = frame.copy(deep=True)
-    open_before, settings_before = plt.get_fignums(), dict(mpl.rcParams)
-    figure = Figure()
-    _, ax = figure.subplots(1, 2)
-    display = DISPLAYS[key](frame).plot(ax)
-    assert display.ax_ is ax
-    assert display.figure_ is figure
-    assert ax.has_data()
-    assert ax.get_xlabel()
-    pd.testing.assert_frame_equal(frame, before)
-    assert plt.get_fignums() == open_before
-    assert dict(mpl.rcParams) == settings_before
+    @each_display
+    def check(key):
+        frame = frames[key](NAMES)
+        before = frame.copy(deep=True)
+        open_before, settings_before = plt.get_fignums(), dict(mpl.rcParams)
+        figure = Figure()
+        _, ax = figure.subplots(1, 2)
+        display = DISPLAYS[key](frame).plot(ax)
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+        assert ax.has_data()
+        assert ax.get_xlabel()
+        pd.testing.assert_frame_equal(frame, before)
+        assert plt.get_fignums() == open_before
+        assert dict(mpl.rcParams) == settings_before
 
 
-def test_hostile_names_are_drawn_as_they_are_written(key, frames, tmp_path):
-    display = DISPLAYS[key](frames[key](HOSTILE[:8])).plot()
-    display.save(tmp_path / "hostile.svg")
-    assert "<script>" not in (tmp_path / "hostile.svg").read_text()
+def test_hostile_names_are_drawn_as_they_are_written(each_display, frames, tmp_path):
+    @each_display
+    def check(key):
+        display = DISPLAYS[key](frames[key](HOSTILE[:8])).plot()
+        display.save(tmp_path / f"{key}.svg")
+        assert "<script>" not in (tmp_path / f"{key}.svg").read_text()
 
 
 def slow(value):
@@ -179,18 +194,21 @@ def slow(value):
 
 
 @pytest.mark.parametrize("count", [1, 40, *(slow(count) for count in (2, 3, 6, 9, 64, 400))])
-def test_every_text_stays_inside_the_figure(key, frames, count):
+def test_every_text_stays_inside_the_figure(each_display, frames, count):
     names = [f"{HOSTILE[k % len(HOSTILE)]}{k // len(HOSTILE) or ''}" for k in range(count)]
-    display = DISPLAYS[key](frames[key](names)).plot()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")
-        display.figure_.canvas.draw()
-        inner = display.figure_.get_tightbbox()
-    width, height = display.figure_.get_size_inches()
-    assert inner.x0 > -0.02
-    assert inner.y0 > -0.02
-    assert inner.x1 < width + 0.02
-    assert inner.y1 < height + 0.02
+
+    @each_display
+    def check(key):
+        display = DISPLAYS[key](frames[key](names)).plot()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")
+            display.figure_.canvas.draw()
+            inner = display.figure_.get_tightbbox()
+        width, height = display.figure_.get_size_inches()
+        assert inner.x0 > -0.02
+        assert inner.y0 > -0.02
+        assert inner.x1 < width + 0.02
+        assert inner.y1 < height + 0.02
 
 
 def test_importing_displays_loads_no_display_and_neither_matplotlib_nor_pandas():

@@ -1,20 +1,18 @@
 import numpy as np
-import pytest
 
 from itemwise.displays.style import label, spread
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
+def test_label_is_one_short_line_of_plain_text(subtests):
+    cases = [
         ("$x$", r"\$x\$"),
         ("two\nlines", "two lines"),
         (("a", 1), "('a', 1)"),
         ("gpt-" + "x" * 60 + "-70B", "gpt-xxxxxxxxxxxx…xxxxxxxxxxx-70B"),
-    ],
-)
-def test_label_is_one_short_line_of_plain_text(name, shown):
-    assert label(name) == shown
+    ]
+    for name, shown in cases:
+        with subtests.test(name=name, shown=shown):
+            assert label(name) == shown
 
 
 def test_label_is_never_mathematics():

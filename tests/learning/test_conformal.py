@@ -7,12 +7,10 @@ from itemwise.learning.conformal import conformal_interval
 from itemwise.numerics.intervals import conformal_rank
 
 
-@pytest.mark.parametrize(
-    ("n", "coverage", "rank"),
-    [(9, 0.9, 9), (8, 0.9, 9), (19, 0.95, 19), (9, 0.7, 7), (99, 0.5, 50)],
-)
-def test_the_rank_is_that_of_a_finite_sample(n, coverage, rank):
-    assert conformal_rank(n, coverage) == rank
+def test_the_rank_is_that_of_a_finite_sample(subtests):
+    for n, coverage, rank in [(9, 0.9, 9), (8, 0.9, 9), (19, 0.95, 19), (9, 0.7, 7), (99, 0.5, 50)]:
+        with subtests.test(n=n, coverage=coverage, rank=rank):
+            assert conformal_rank(n, coverage) == rank
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(12, 60))

@@ -295,9 +295,8 @@ def test_the_scale_of_the_preprocessor_is_used(image_folder, images, tmp_path):
     assert (pixels.mean, pixels.deviation, pixels.size) == ((0.25,), (0.125,), (8, 8))
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
+def test_what_is_no_image_is_refused(subtests):
+    cases = [
         (np.zeros((5, 4)), r"shape \(5, 4\)"),
         (np.zeros((5, 0, 4)), "without pixels"),
         (np.full((5, 4, 4), np.nan), "NaN"),
@@ -309,11 +308,10 @@ def test_the_scale_of_the_preprocessor_is_used(image_folder, images, tmp_path):
         (pd.DataFrame(np.zeros((5, 64))), "Pass one column"),
         ([np.zeros((4, 4)), *[np.zeros((4, 4), dtype=np.uint8)] * 4], "one scale"),
         ([np.zeros((4, 4, 2)), *[np.zeros((4, 4, 3))] * 4], "2 channels"),
-    ],
-)
-def test_what_is_no_image_is_refused(X, message):
-    with pytest.raises(InputError, match=message):
-        DeepDifficultyRegressor(epochs=1, device="cpu").fit(X, [1, 2, 3, 4, 5])
+    ]
+    for X, message in cases:
+        with subtests.test(X=X, message=message), pytest.raises(InputError, match=message):
+            DeepDifficultyRegressor(epochs=1, device="cpu").fit(X, [1, 2, 3, 4, 5])
 
 
 # Texts
@@ -361,19 +359,17 @@ def test_words_keep_their_buckets_from_version_to_version():
     assert deep_encoders.hashed("Cat sun") == [937, 3832, 2862]
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
+def test_what_is_no_text_is_refused(subtests):
+    cases = [
         ("one text", "list of strings"),
         (["a", None], "Item 2"),
         ([], "no items"),
         (3, "list of"),
         (pd.DataFrame({"words": ["a", "b"], "n": [1, 2]}), r"2 columns.*one column: X\['words'\]"),
-    ],
-)
-def test_what_is_no_text_is_refused(X, message):
-    with pytest.raises(InputError, match=message):
-        DeepDifficultyRegressor(kind="text").fit(X, [1.0, 2.0])
+    ]
+    for X, message in cases:
+        with subtests.test(X=X, message=message), pytest.raises(InputError, match=message):
+            DeepDifficultyRegressor(kind="text").fit(X, [1.0, 2.0])
 
 
 # Other encoders
@@ -502,9 +498,8 @@ def test_code_that_comes_with_an_encoder_is_not_run(text_folder, texts, tmp_path
         DeepDifficultyRegressor(folder, kind="text").fit(texts.X, texts.y)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_settings_that_cannot_be_meant_are_refused(subtests, texts):
+    cases = [
         ({"kind": "sound"}, "one of: image, text"),
         ({"epochs": 0}, "whole number of at least 1"),
         ({"hidden": 2.5}, "whole number"),
@@ -516,12 +511,14 @@ def test_code_that_comes_with_an_encoder_is_not_run(text_folder, texts, tmp_path
         ({"device": "toaster"}, "toaster"),
         ({"encoder": 7}, "torch.nn.Module"),
         ({"encoder": torch.nn.Identity(), "kind": "text"}, "The encoder returned"),
-    ],
-)
-def test_settings_that_cannot_be_meant_are_refused(texts, settings, message):
-    made = DeepDifficultyRegressor(**{"kind": "text", "device": "cpu", "epochs": 2} | settings)
-    with pytest.raises(InputError, match=message):
-        made.fit(texts.X[:20], texts.y[:20])
+    ]
+    for settings, message in cases:
+        with subtests.test(settings=settings, message=message):
+            made = DeepDifficultyRegressor(
+                **{"kind": "text", "device": "cpu", "epochs": 2} | settings
+            )
+            with pytest.raises(InputError, match=message):
+                made.fit(texts.X[:20], texts.y[:20])
 
 
 @pytest.mark.parametrize(
@@ -624,11 +621,14 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_folder_is_refused_by_name(saved, damage):
-    DAMAGES[damage](saved)
-    with pytest.raises(FileError, match="saved"):
-        load(saved, device="cpu")
+def test_a_damaged_folder_is_refused_by_name(subtests, fitted, tmp_path_factory):
+    for name, damage in DAMAGES.items():
+        with subtests.test(name):
+            folder = tmp_path_factory.mktemp("damaged") / "saved"
+            fitted("text", "folder")[0].save(folder)
+            damage(folder)
+            with pytest.raises(FileError, match="saved"):
+                load(folder, device="cpu")
 
 
 def test_weights_that_are_no_numbers_are_refused(saved):

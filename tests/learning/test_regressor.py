@@ -61,12 +61,13 @@ def test_it_is_kept_by_presets_that_take_longer(name):
     check_estimator(DifficultyRegressor(name), on_skip=None)
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_learns_from_mixed_columns_with_gaps(name):
-    frame, y = mixed()
-    made = DifficultyRegressor(name, test_size=0.3).fit(frame[:90], y[:90])
-    assert made.score(frame[90:], y[90:]) > 0.3
-    assert made.notes_ == ["Left out 2 columns (row: an identifier, constant: constant)."]
+def test_every_preset_learns_from_mixed_columns_with_gaps(subtests):
+    for name in PRESETS:
+        with subtests.test(name=name):
+            frame, y = mixed()
+            made = DifficultyRegressor(name, test_size=0.3).fit(frame[:90], y[:90])
+            assert made.score(frame[90:], y[90:]) > 0.3
+            assert made.notes_ == ["Left out 2 columns (row: an identifier, constant: constant)."]
 
 
 @pytest.mark.parametrize("settings", [{"cv": 5}, {"test_size": 0.3}, {"test_size": 18}])
@@ -116,16 +117,17 @@ def test_too_few_items_for_the_confidence_give_infinite_intervals():
     assert np.isposinf(high).all()
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_constant_target_is_predicted_with_no_doubt(name):
-    X, _ = draw(30)
-    made = DifficultyRegressor(name).fit(X, np.full(30, 1.5))
-    np.testing.assert_array_equal(made.predict(X), 1.5)
-    for bound in made.predict_interval(X):
-        np.testing.assert_array_equal(bound, 1.5)
-    said = "All items are equally hard (1.5), so that difficulty is predicted, without a measure"
-    assert made.notes_ == [f"{said} of error."]
-    assert np.isnan(list(made.held_out_figures(np.full(30, 1.5)).values())).all()
+def test_a_constant_target_is_predicted_with_no_doubt(subtests):
+    for name in PRESETS:
+        with subtests.test(name=name):
+            X, _ = draw(30)
+            made = DifficultyRegressor(name).fit(X, np.full(30, 1.5))
+            np.testing.assert_array_equal(made.predict(X), 1.5)
+            for bound in made.predict_interval(X):
+                np.testing.assert_array_equal(bound, 1.5)
+            said = "All items are equally hard (1.5), so that difficulty is predicted, without"
+            assert made.notes_ == [f"{said} a measure of error."]
+            assert np.isnan(list(made.held_out_figures(np.full(30, 1.5)).values())).all()
 
 
 def test_gaps_in_an_array_are_filled_with_the_median():
@@ -216,9 +218,8 @@ def test_what_cannot_be_learnt_from_is_refused():
         DifficultyRegressor().fit([["a"], ["b"]] * 5, np.arange(10.0))
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
+def test_wrong_settings_are_refused(subtests):
+    cases = [
         ({"regressor": "forest"}, "no regressor 'forest'.*stepwise, elastic-net"),
         ({"regressor": "elasticnet"}, "Did you mean 'elastic-net'"),
         ({"regressor": 3}, "regressor is 3, but it should be an unfitted scikit-learn regressor"),
@@ -229,11 +230,10 @@ def test_what_cannot_be_learnt_from_is_refused():
         ({"cv": 0.2}, "cv is 0.2"),
         ({"test_size": 1.5}, "test_size is 1.5, but it should be a share of the items"),
         ({"test_size": 0}, "test_size is 0"),
-    ],
-)
-def test_wrong_settings_are_refused(settings, told):
-    with pytest.raises(InputError, match=told):
-        DifficultyRegressor(**settings).fit(*draw(30))
+    ]
+    for settings, told in cases:
+        with subtests.test(settings=settings, told=told), pytest.raises(InputError, match=told):
+            DifficultyRegressor(**settings).fit(*draw(30))
 
 
 def test_rows_go_as_they_are_to_a_regressor_that_prepares_them_itself():

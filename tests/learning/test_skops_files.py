@@ -104,31 +104,30 @@ def rewritten(path, change):
     path.write_bytes(content.getvalue())
 
 
-@pytest.mark.parametrize(
-    ("regressor", "field", "value"),
-    [
+def test_a_tree_that_leads_nowhere_is_refused_before_it_is_walked(subtests, tmp_path_factory):
+    cases = [
         (RandomForestRegressor(2, random_state=0), "left_child", 10**6),
         (RandomForestRegressor(2, random_state=0), "right_child", 0),
         (RandomForestRegressor(2, random_state=0), "feature", 99),
         (HistGradientBoostingRegressor(max_iter=2), "left", 10**6),
         (HistGradientBoostingRegressor(max_iter=2), "right", 0),
         (HistGradientBoostingRegressor(max_iter=2), "feature_idx", 99),
-    ],
-)
-def test_a_tree_that_leads_nowhere_is_refused_before_it_is_walked(
-    regressor, field, value, tmp_path
-):
-    def bend(array):
-        if array.dtype.names and field in array.dtype.names:
-            array[field][0] = value
-        return array
+    ]
+    for regressor, field, value in cases:
+        with subtests.test(regressor=regressor, field=field, value=value):
+            tmp_path = tmp_path_factory.mktemp("case")
 
-    path = fitted(regressor).save(tmp_path / "model.skops")
-    rewritten(path, lambda array: array)
-    load(path)
-    rewritten(path, bend)
-    with pytest.raises(FileError, match="a tree with invalid nodes"):
-        load(path)
+            def bend(array, field=field, value=value):
+                if array.dtype.names and field in array.dtype.names:
+                    array[field][0] = value
+                return array
+
+            path = fitted(regressor).save(tmp_path / "model.skops")
+            rewritten(path, lambda array: array)
+            load(path)
+            rewritten(path, bend)
+            with pytest.raises(FileError, match="a tree with invalid nodes"):
+                load(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut short", b"\x80\x04\x95pickle"])
@@ -168,19 +167,19 @@ def test_support_vectors_are_refused_since_their_arrays_cannot_be_checked(tmp_pa
         load(tmp_path / "bent.skops")
 
 
-@pytest.mark.parametrize(
-    "bend",
-    [
+def test_a_regressor_with_damaged_parts_is_refused(subtests, tmp_path_factory):
+    cases = [
         lambda made: made.residuals_.pop(),
         lambda made: made.fold_regressors_.clear(),
         lambda made: setattr(made, "regressor_", [1, 2]),
         lambda made: delattr(made, "residuals_"),
         lambda made: made.residuals_.__setitem__(0, np.array([np.nan])),
-    ],
-)
-def test_a_regressor_with_damaged_parts_is_refused(bend, tmp_path):
-    made = fitted()
-    bend(made)
-    (tmp_path / "bent.skops").write_bytes(skops.io.dumps(made))
-    with pytest.raises(FileError, match="cannot be read as a regressor"):
-        load(tmp_path / "bent.skops")
+    ]
+    for number, bend in enumerate(cases):
+        with subtests.test(number=number):
+            tmp_path = tmp_path_factory.mktemp("case")
+            made = fitted()
+            bend(made)
+            (tmp_path / "bent.skops").write_bytes(skops.io.dumps(made))
+            with pytest.raises(FileError, match="cannot be read as a regressor"):
+                load(tmp_path / "bent.skops")

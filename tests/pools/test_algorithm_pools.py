@@ -73,14 +73,13 @@ def test_a_seed_decides(split):
     assert chosen(1) == chosen(1) != chosen(2)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "folds"), [((20, 20), 5), ((20, 4), 4), ((20, 2, 9), 2), ((20, 6, 1), 5)]
-)
-def test_small_classes_make_the_folds_fewer(sized, split, sizes, folds):
-    X, y = sized(*sizes)
-    tuned = NEIGHBOURS(split, 0).fit(X, y)
-    assert f"in {folds} folds" in tuned.remarks[0]
-    assert tuned.classifier.classes_.tolist() == list(range(len(sizes)))
+def test_small_classes_make_the_folds_fewer(subtests, sized, split):
+    for sizes, folds in [((20, 20), 5), ((20, 4), 4), ((20, 2, 9), 2), ((20, 6, 1), 5)]:
+        with subtests.test(sizes=sizes, folds=folds):
+            X, y = sized(*sizes)
+            tuned = NEIGHBOURS(split, 0).fit(X, y)
+            assert f"in {folds} folds" in tuned.remarks[0]
+            assert tuned.classifier.classes_.tolist() == list(range(len(sizes)))
 
 
 @pytest.mark.parametrize("sizes", [(20, 1), (9, 0), (1, 1, 1)])

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from itemwise.pools.paper import artificial_classifiers, is_artificial, misplaced, real_classifiers
 
@@ -11,19 +10,18 @@ def test_the_names_of_the_papers_pool_are_known():
     assert not is_artificial([member.name for member in real_classifiers()]).any()
 
 
-@pytest.mark.parametrize(
-    ("strength", "wrong"),
-    [
+def test_who_is_out_of_place_is_named(subtests):
+    cases = [
         ([6, 5, 4, 3, 2, 1], ()),
         ([5, 5, 4, 1, 1, 1], ()),
         ([4, 5, 6, 3, 2, 1], ("optimal",)),
         ([6, 5, 4, 3, 1, 2], ("pessimal",)),
         ([6, 5, 4, 4, 2, 1], ("majority",)),
         ([6, 2, 5, 3, 4, 1], ("majority", "random 1")),
-    ],
-)
-def test_who_is_out_of_place_is_named(strength, wrong):
-    assert misplaced(NAMES, np.array(strength, dtype=float)) == wrong
+    ]
+    for strength, wrong in cases:
+        with subtests.test(strength=strength, wrong=wrong):
+            assert misplaced(NAMES, np.array(strength, dtype=float)) == wrong
 
 
 def test_without_artificial_respondents_nothing_is_said():

@@ -24,9 +24,8 @@ def names(pool):
     return [member.name for member in find_pool(pool).members]
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [
+def test_every_pool_has_its_members_under_different_names(subtests):
+    cases = [
         ("mlp", 120),
         ("mlp-deep", 120),
         ("real", 12),
@@ -34,10 +33,10 @@ def names(pool):
         ("paper", 139),
         ("random-200", 200),
         ("tuned", 10),
-    ],
-)
-def test_every_pool_has_its_members_under_different_names(name, size):
-    assert len(set(names(name))) == len(names(name)) == size
+    ]
+    for name, size in cases:
+        with subtests.test(name=name, size=size):
+            assert len(set(names(name))) == len(names(name)) == size
 
 
 def test_every_registered_pool_can_be_made_for_a_split(split):
@@ -131,9 +130,8 @@ def test_a_seed_reaches_nested_classifiers_but_not_one_that_was_given(split):
     assert free.steps[1][1].random_state is None
 
 
-@pytest.mark.parametrize(
-    ("pool", "message"),
-    [
+def test_what_is_no_pool_is_refused(subtests):
+    cases = [
         ("papr", "no pool 'papr'.*Did you mean 'paper'"),
         ([GaussianNB(), "SVC"], "'SVC'.* is of type str, which is not a scikit-learn classifier"),
         ([LinearRegression()], "LinearRegression, which is not a scikit-learn classifier"),
@@ -141,11 +139,10 @@ def test_a_seed_reaches_nested_classifiers_but_not_one_that_was_given(split):
         ([SVC(), SVC()], r"several members called 'SVC\(\)'.*mapping"),
         ([], "is empty"),
         (3, "pool is of type int"),
-    ],
-)
-def test_what_is_no_pool_is_refused(pool, message):
-    with pytest.raises(InputError, match=message):
-        find_pool(pool)
+    ]
+    for pool, message in cases:
+        with subtests.test(pool=pool, message=message), pytest.raises(InputError, match=message):
+            find_pool(pool)
 
 
 def test_a_role_names_members_only():

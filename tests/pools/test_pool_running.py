@@ -240,20 +240,21 @@ def test_progress_says_what_is_done_and_what_runs(split):
     ]
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
+def test_settings_that_make_no_sense_are_refused(subtests, split):
+    cases = [
         ({"cv": 1}, "cv is 1"),
         ({"cv": 2.5}, "cv is 2.5"),
         ({"time_limit": 0}, "time_limit is 0"),
         ({"time_limit": float("nan")}, "time_limit is nan"),
         ({"random_state": -1}, "random_state is -1"),
         ({"random_state": None}, "random_state is None"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(split, setting, message):
-    with pytest.raises(InputError, match=message):
-        run_pool(split, SMALL, **setting)
+    ]
+    for setting, message in cases:
+        with (
+            subtests.test(setting=setting, message=message),
+            pytest.raises(InputError, match=message),
+        ):
+            run_pool(split, SMALL, **setting)
 
 
 def test_a_split_whose_parts_do_not_match_is_refused(split):

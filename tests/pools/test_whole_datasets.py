@@ -123,10 +123,10 @@ def test_some_members_may_be_chosen_and_progress_is_told_over_all_folds():
     assert [done for done, *_ in told] == sorted(done for done, *_ in told)
 
 
-@pytest.mark.parametrize("folds", [1, 0, 2.5, True])
-def test_folds_are_two_or_more(folds):
-    with pytest.raises(InputError, match="cv is"):
-        dataset_responses(blobs(), POOL, cv=folds)
+def test_folds_are_two_or_more(subtests):
+    for folds in [1, 0, 2.5, True]:
+        with subtests.test(folds=folds), pytest.raises(InputError, match="cv is"):
+            dataset_responses(blobs(), POOL, cv=folds)
 
 
 def test_more_folds_than_instances_are_refused():

@@ -32,18 +32,17 @@ def test_every_chapter_is_read_or_its_absence_explained(decoded):
         assert chapters.sentences[name] == [finding.meaning, *finding.notes]
 
 
-@pytest.mark.parametrize(
-    ("order", "column"),
-    [
+def test_the_tournament_is_played_in_the_order_asked_for(subtests, decoded):
+    cases = [
         ("difficulty", "difficulty_mean"),
         ("discrimination", "discrimination_mean"),
         ("difficulty-sd", "difficulty_sd"),
         ("discrimination-sd", "discrimination_sd"),
-    ],
-)
-def test_the_tournament_is_played_in_the_order_asked_for(decoded, order, column):
-    played = read_benchmark(decoded, order=order).found["tournament"].items
-    assert list(played) == list(decoded.datasets[column].sort_values().index)
+    ]
+    for order, column in cases:
+        with subtests.test(order=order, column=column):
+            played = read_benchmark(decoded, order=order).found["tournament"].items
+            assert list(played) == list(decoded.datasets[column].sort_values().index)
 
 
 def test_the_order_given_is_that_of_the_data_sets(decoded):

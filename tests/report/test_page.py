@@ -223,19 +223,20 @@ def test_instances_are_rows_texts_or_pictures():
     assert pictures[1:] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
+def test_instances_that_cannot_be_shown_are_refused(subtests):
+    cases = [
         ([1, 2], "instances is list, but it should be a frame"),
         ({"else": "text"}, "instances describes 'else'"),
         ({"row_0": b"<svg onload=alert(1)>"}, "neither PNG, JPEG, GIF nor WebP"),
         ({"row_0": np.zeros(3)}, "A picture has the shape"),
         (pd.DataFrame({"x": [1, 2]}, index=["row_0", "row_0"]), "two rows for the item 'row_0'"),
-    ],
-)
-def test_instances_that_cannot_be_shown_are_refused(given, words):
-    with pytest.raises(InputError, match=re.escape(words)):
-        instances_of(given, ["row_0", "row_1"])
+    ]
+    for offered, words in cases:
+        with (
+            subtests.test(offered=offered, words=words),
+            pytest.raises(InputError, match=re.escape(words)),
+        ):
+            instances_of(offered, ["row_0", "row_1"])
 
 
 def test_graded_and_continuous_scales_have_sampled_curves(tmp_path, monkeypatch):

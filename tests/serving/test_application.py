@@ -1,5 +1,6 @@
 import json
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -99,14 +100,17 @@ def test_health_is_told(service):
     assert service.ask("GET", "/healthz").json() == {"status": "ok"}
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [("GET", "/decide", 405), ("POST", "/healthz", 405), ("GET", "/x", 404), ("GET", "/%2e", 404)],
-)
-def test_unknown_paths_and_methods_are_told_in_a_sentence(service, method, path, status):
-    answer = service.ask(method, path)
-    assert answer.status_code == status
-    assert "/docs" in answer.json()["detail"]
+def test_unknown_paths_and_methods_are_told_in_a_sentence(subtests, service):
+    for method, path, status in [
+        ("GET", "/decide", 405),
+        ("POST", "/healthz", 405),
+        ("GET", "/x", 404),
+        ("GET", "/%2e", 404),
+    ]:
+        with subtests.test(method=method, path=path, status=status):
+            answer = service.ask(method, path)
+            assert answer.status_code == status
+            assert "/docs" in answer.json()["detail"]
 
 
 def test_the_documentation_names_the_features_in_the_order_of_the_gate(service):
@@ -175,12 +179,15 @@ class TestKey:
     def closed(self, make_service, gate):
         return make_service(gate, api_key="open sesame ä")
 
-    @pytest.mark.parametrize("path", ["/decide", "/capability", "/metrics", "/nowhere"])
-    @pytest.mark.parametrize("headers", [{}, {"X-API-Key": "wrong"}, {"X-API-Key": ""}])
-    def test_without_it_nothing_is_told(self, closed, path, headers):
-        answer = closed.ask("POST" if path == "/decide" else "GET", path, headers=headers)
-        assert answer.status_code == 401
-        assert "X-API-Key" in answer.json()["detail"]
+    def test_without_it_nothing_is_told(self, subtests, closed):
+        for path, headers in product(
+            ["/decide", "/capability", "/metrics", "/nowhere"],
+            [{}, {"X-API-Key": "wrong"}, {"X-API-Key": ""}],
+        ):
+            with subtests.test(path=path, headers=headers):
+                answer = closed.ask("POST" if path == "/decide" else "GET", path, headers=headers)
+                assert answer.status_code == 401
+                assert "X-API-Key" in answer.json()["detail"]
 
     def test_with_it_all_is_as_without_a_key(self, closed):
         key = {"X-API-Key": "open sesame ä".encode()}

@@ -17,9 +17,8 @@ plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_si
 values = plain | st.lists(plain, max_size=1)
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "why"),
-    [
+def test_a_wrong_value_is_named_by_row_and_field(subtests, service, problems):
+    cases = [
         ("age", "30", "text, but should be a number"),
         ("age", True, "true or false, but should be a number"),
         ("age", [30], "a list, but should be a number"),
@@ -29,13 +28,13 @@ values = plain | st.lists(plain, max_size=1)
         ("sex", 1, "a number, but should be text"),
         ("sex", "f" * 10_001, "10,001 characters"),
         ("sex", "\ud800", "surrogate"),
-    ],
-)
-def test_a_wrong_value_is_named_by_row_and_field(service, problems, field, value, why):
-    found = problems(service.post(json.dumps({"rows": [ANN, {**ANN, field: value}]})))
-    assert list(found) == [("rows", 1, field)]
-    assert found["rows", 1, field].startswith(f"rows[1].{field} ")
-    assert why in found["rows", 1, field]
+    ]
+    for field, value, why in cases:
+        with subtests.test(field=field, value=value, why=why):
+            found = problems(service.post(json.dumps({"rows": [ANN, {**ANN, field: value}]})))
+            assert list(found) == [("rows", 1, field)]
+            assert found["rows", 1, field].startswith(f"rows[1].{field} ")
+            assert why in found["rows", 1, field]
 
 
 def test_missing_and_unknown_fields_are_named(service, problems):
@@ -50,9 +49,8 @@ def test_an_endless_list_of_problems_is_cut(service, problems):
     assert len(problems(service.decide([{}] * 500))) == 20
 
 
-@pytest.mark.parametrize(
-    ("document", "place"),
-    [
+def test_a_body_of_another_form_is_refused(subtests, service, problems):
+    cases = [
         ([], ()),
         (1, ()),
         ({}, ("rows",)),
@@ -62,15 +60,14 @@ def test_an_endless_list_of_problems_is_cut(service, problems):
         ({"rows": [1]}, ("rows", 0)),
         ({"rows": [ANN], "more": 1}, ("more",)),
         ({"rows": [ANN] * 1_001}, ("rows",)),
-    ],
-)
-def test_a_body_of_another_form_is_refused(service, problems, document, place):
-    assert list(problems(service.post(json.dumps(document)))) == [place]
+    ]
+    for document, place in cases:
+        with subtests.test(document=document, place=place):
+            assert list(problems(service.post(json.dumps(document)))) == [place]
 
 
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
+def test_a_body_that_is_no_json_is_refused(subtests, service):
+    cases = [
         (b"", "not valid JSON"),
         (b'{"rows": [', "line 1, column 11"),
         (b'{"rows": [{"age": NaN}]}', "NaN"),
@@ -81,12 +78,12 @@ def test_a_body_of_another_form_is_refused(service, problems, document, place):
         (b"1" * 5_000, "too many digits"),
         (b'{"rows": [{"age": 1, "sex": "f", "sex": "m"}]}', "field 'sex' twice"),
         (b'{"rows": [], "rows": [{"age": 1, "sex": "f"}]}', "field 'rows' twice"),
-    ],
-)
-def test_a_body_that_is_no_json_is_refused(service, body, why):
-    answer = service.post(body)
-    assert answer.status_code == 400
-    assert why in answer.json()["detail"]
+    ]
+    for body, why in cases:
+        with subtests.test(body=body, why=why):
+            answer = service.post(body)
+            assert answer.status_code == 400
+            assert why in answer.json()["detail"]
 
 
 def test_infinity_by_size_is_refused(service, problems):

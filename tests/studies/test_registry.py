@@ -119,13 +119,14 @@ def test_a_new_study_fills_a_folder_and_has_a_section_of_a_report(table, tmp_pat
     assert 'id="solved-title"' in page
 
 
-@pytest.mark.parametrize("name", STUDIES)
-def test_modules_of_studies_say_what_is_public(name):
-    study = STUDIES[name]
-    module = inspect.getmodule(study.load(name))
-    public = set(sys.modules[f"itemwise.studies{study.module}"].__all__)
-    assert {name, *study.names} <= public
-    assert module is not None
+def test_modules_of_studies_say_what_is_public(subtests):
+    for name in STUDIES:
+        with subtests.test(name=name):
+            study = STUDIES[name]
+            module = inspect.getmodule(study.load(name))
+            public = set(sys.modules[f"itemwise.studies{study.module}"].__all__)
+            assert {name, *study.names} <= public
+            assert module is not None
 
 
 def test_type_checkers_see_every_module_of_the_registry():

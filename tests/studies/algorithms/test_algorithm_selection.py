@@ -249,9 +249,8 @@ def test_it_is_drawn_and_saved(tmp_path):
     assert found.save(tmp_path / "found.csv").read_text().startswith("selector,performance,")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_what_cannot_be_used_is_refused(subtests):
+    cases = [
         ({"X": None}, "There are no features"),
         ({"X": np.zeros((5, 2))}, r"X has shape \(5, 2\), but there are 60 problems"),
         ({"selectors": {}}, "map names to selectors"),
@@ -269,13 +268,13 @@ def test_it_is_drawn_and_saved(tmp_path):
         ({"selectors": {"x": Locked()}}, "'x' cannot be copied, but each fold needs a fresh one"),
         ({"selectors": {"x": Silent()}}, "The selector 'x' has no predict"),
         ({"selectors": {"x": LinearRegression()}}, "'x' should return the name of an algor"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(change, message):
-    features, table = drawn()
-    settings = {"X": features, "selectors": {"x": Oracle()}, "better": "lower", **change}
-    with pytest.raises(InputError, match=message):
-        evaluate_selectors(table, **settings)
+    ]
+    for change, message in cases:
+        with subtests.test(change=change, message=message):
+            features, table = drawn()
+            settings = {"X": features, "selectors": {"x": Oracle()}, "better": "lower", **change}
+            with pytest.raises(InputError, match=message):
+                evaluate_selectors(table, **settings)
 
 
 def test_answers_that_are_no_algorithm_are_refused():

@@ -1,5 +1,7 @@
 """AlgorithmSelector keeps the contract of scikit-learn, and picks what is known to be best."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -113,15 +115,17 @@ def test_gaps_text_and_other_orders_of_columns_are_fine(kind):
     assert str(clone(selector).get_params()) == str(made.get_params())
 
 
-@pytest.mark.parametrize("size", [None, 2, 4])
-@pytest.mark.parametrize("kind", ["difficulty", "performance"])
-def test_an_algorithm_that_hardly_ran_is_never_picked(kind, size):
-    features, table = crossing()
-    table.insert(0, "lucky", np.nan)
-    table.loc[["p3", "p4"], "lucky"] = 1.0
-    selector = AlgorithmSelector(kind, portfolio_size=size, regressor=TREE).fit(features, table)
-    assert "lucky" not in selector.algorithms_
-    assert set(selector.predict(features)) == {"quick", "steady"}
+def test_an_algorithm_that_hardly_ran_is_never_picked(subtests):
+    for size, kind in product([None, 2, 4], ["difficulty", "performance"]):
+        with subtests.test(size=size, kind=kind):
+            features, table = crossing()
+            table.insert(0, "lucky", np.nan)
+            table.loc[["p3", "p4"], "lucky"] = 1.0
+            selector = AlgorithmSelector(kind, portfolio_size=size, regressor=TREE).fit(
+                features, table
+            )
+            assert "lucky" not in selector.algorithms_
+            assert set(selector.predict(features)) == {"quick", "steady"}
 
 
 def test_an_algorithm_without_runs_is_never_picked():
@@ -134,21 +138,20 @@ def test_an_algorithm_without_runs_is_never_picked():
         assert any("absent" in note or "no runs" in note for note in selector.notes_)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_wrong_settings_are_named(subtests):
+    cases = [
         ({"kind": "features"}, "kind is 'features', but it should be one of difficulty, perf"),
         ({"better": "more"}, "better is 'more'"),
         ({"scale": "root"}, "scale is 'root'"),
         ({"epsilon": "x"}, "epsilon is 'x', but it should be a number, 0 or more"),
         ({"portfolio_size": 4}, "size is 4, but there are 3 algorithms"),
         ({"regressor": "forest"}, "There is no regressor 'forest'"),
-    ],
-)
-def test_wrong_settings_are_named(change, message):
-    features, table = crossing(40)
-    with pytest.raises(InputError, match=message):
-        AlgorithmSelector(**change).fit(features, table)
+    ]
+    for change, message in cases:
+        with subtests.test(change=change, message=message):
+            features, table = crossing(40)
+            with pytest.raises(InputError, match=message):
+                AlgorithmSelector(**change).fit(features, table)
 
 
 def test_tables_that_cannot_be_used_are_refused():

@@ -174,10 +174,13 @@ def test_responses_are_a_table():
     pd.testing.assert_frame_equal(as_performances(table).modelled, ACCURACY)
 
 
-@pytest.mark.parametrize("name", ["self", "index", "a b", "", 7, ("x", 1)])
-def test_any_name_of_an_algorithm_will_do(name):
-    table = pd.DataFrame(ACCURACY.to_numpy(), columns=pd.Index([name, "b", "c"], tupleize_cols=0))
-    assert as_performances(table).algorithms[0] == str(name)
+def test_any_name_of_an_algorithm_will_do(subtests):
+    for name in ["self", "index", "a b", "", 7, ("x", 1)]:
+        with subtests.test(name=name):
+            table = pd.DataFrame(
+                ACCURACY.to_numpy(), columns=pd.Index([name, "b", "c"], tupleize_cols=0)
+            )
+            assert as_performances(table).algorithms[0] == str(name)
 
 
 def test_nullable_and_whole_numbers_are_numbers():
@@ -258,9 +261,8 @@ def test_every_way_to_turn_runtimes_keeps_their_order(times):
         assert (np.diff(found.cells.ravel()[order]) <= 0).all()
 
 
-@pytest.mark.parametrize(
-    ("table", "settings", "said"),
-    [
+def test_what_cannot_be_used_is_said(subtests):
+    cases = [
         (ACCURACY[["a"]], {}, "There is 1 algorithm, but a portfolio needs at least 3"),
         (ACCURACY[["a", "b"]], {}, "There are 2 algorithms, but a portfolio needs at least 3"),
         (ACCURACY[:2], {}, "There are 2 problems, but a portfolio needs at least 3"),
@@ -299,11 +301,13 @@ def test_every_way_to_turn_runtimes_keeps_their_order(times):
         (TIMES, {"better": "lower", "cutoff": 0}, "cutoff is 0, but it should be a number above 0"),
         (TIMES, {"better": "lower", "cutoff": "9"}, "cutoff is '9', but it should be a number"),
         (TIMES, {"better": "lower", "cutoff": 9, "penalty": 0.5}, "should be a number, 1 or more"),
-    ],
-)
-def test_what_cannot_be_used_is_said(table, settings, said):
-    with pytest.raises(InputError, match=f"(?s){said}"):
-        as_performances(table, **settings)
+    ]
+    for table, options, said in cases:
+        with (
+            subtests.test(table=table, options=options, said=said),
+            pytest.raises(InputError, match=f"(?s){said}"),
+        ):
+            as_performances(table, **options)
 
 
 def test_numbers_that_pandas_holds_as_objects_are_numbers():

@@ -122,15 +122,16 @@ def test_topset_of_a_fold_is_chosen_on_the_others():
         assert row["gap"].item() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("method", ["single best", "topset", "shapley", "airt"])
-def test_nothing_is_chosen_by_the_problems_it_is_judged_on(method):
+def test_nothing_is_chosen_by_the_problems_it_is_judged_on(subtests):
     """On each fold another algorithm is by far the best; there it would leave no gap."""
-    scores = table(m=3) / 10
-    folds = pd.Series(np.arange(60) % 3, index=scores.index)
-    for fold, name in enumerate(scores.columns):
-        scores.loc[folds == fold, name] += 0.8
-    compared = iw.compare_portfolios(scores, cv=folds, sizes=[1])
-    assert (pick(compared.folds, method=method)["gap"] > 0.6).all()
+    for method in ["single best", "topset", "shapley", "airt"]:
+        with subtests.test(method=method):
+            scores = table(m=3) / 10
+            folds = pd.Series(np.arange(60) % 3, index=scores.index)
+            for fold, name in enumerate(scores.columns):
+                scores.loc[folds == fold, name] += 0.8
+            compared = iw.compare_portfolios(scores, cv=folds, sizes=[1])
+            assert (pick(compared.folds, method=method)["gap"] > 0.6).all()
 
 
 def test_folds_of_a_series_may_stand_in_any_order_and_have_any_name():
@@ -272,9 +273,8 @@ HALF = pd.Series(np.arange(30) % 3, index=[f"p{k}" for k in range(30)])
 GAP = pd.Series(np.where(np.arange(60) == 7, np.nan, np.arange(60) % 3), index=table().index)
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
+def test_what_cannot_be_compared_is_said(subtests):
+    cases = [
         ({"cv": 1}, "cv is 1, but it should be a whole number of at least 2"),
         ({"cv": 2.5}, "cv is 2.5, but it should be a whole number"),
         ({"cv": 61}, "cv is 61, but there are 60 problems"),
@@ -295,11 +295,10 @@ GAP = pd.Series(np.where(np.arange(60) == 7, np.nan, np.arange(60) % 3), index=t
         ({"foo": 1}, "compare_portfolios has no argument 'foo'.*better, bounds, cutoff"),
         ({"epsilon": -1}, "epsilon is -1, but it should be a number, 0 or more"),
         ({"preset": "x"}, "There is no preset 'x'"),
-    ],
-)
-def test_what_cannot_be_compared_is_said(settings, said):
-    with pytest.raises(InputError, match=said):
-        iw.compare_portfolios(table(), **settings)
+    ]
+    for settings, said in cases:
+        with subtests.test(settings=settings, said=said), pytest.raises(InputError, match=said):
+            iw.compare_portfolios(table(), **settings)
 
 
 def test_further_settings_with_a_portfolio_are_refused():

@@ -1,5 +1,7 @@
 """Portfolios of simulated truth, of tables with holes, and of tables that are odd."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -238,11 +240,12 @@ def test_who_hardly_ran_leads_nowhere_and_is_flagged():
     assert (everyone.frame["value_se"] == 0).all()  # each is within 10 of the best everywhere
 
 
-@pytest.mark.parametrize("kind", FIGURES)
-def test_figures_of_tables_with_who_hardly_ran_are_drawn(kind):
-    import matplotlib.pyplot as plt
+def test_figures_of_tables_with_who_hardly_ran_are_drawn(subtests):
+    for kind in FIGURES:
+        with subtests.test(kind=kind):
+            import matplotlib.pyplot as plt
 
-    plt.close(iw.portfolio(few_runs()).plot(kind).figure_)
+            plt.close(iw.portfolio(few_runs()).plot(kind).figure_)
 
 
 def test_five_runs_are_enough_and_so_is_every_problem_of_few():
@@ -329,14 +332,14 @@ def test_the_same_table_gives_the_same_portfolio(found):
     pd.testing.assert_frame_equal(again.occupancy(), found.occupancy(), check_exact=True)
 
 
-@pytest.mark.parametrize("kind", FIGURES)
-@pytest.mark.parametrize("model", ["continuous", "graded"])
-def test_every_figure_is_drawn(found, graded, kind, model):
-    import matplotlib.pyplot as plt
+def test_every_figure_is_drawn(subtests, found, graded):
+    for kind, model in product(FIGURES, ["continuous", "graded"]):
+        with subtests.test(kind=kind, model=model):
+            import matplotlib.pyplot as plt
 
-    drawn = (found if model == "continuous" else graded).plot(kind)
-    assert isinstance(drawn, Display)
-    plt.close(drawn.figure_)
+            drawn = (found if model == "continuous" else graded).plot(kind)
+            assert isinstance(drawn, Display)
+            plt.close(drawn.figure_)
 
 
 def test_figures_take_their_settings(found):
@@ -350,9 +353,8 @@ def test_figures_take_their_settings(found):
         plt.close(found.plot(kind, **settings).figure_)
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
+def test_what_is_no_setting_is_refused(subtests):
+    cases = [
         ({"preset": "mirt"}, "There is no preset 'mirt'. The only one is 'airt'"),
         ({"preset": "airt", "model": "graded"}, "preset='airt' uses the continuous model"),
         ({"model": "2pl"}, "model is '2pl', but it should be one of continuous, graded"),
@@ -364,16 +366,14 @@ def test_figures_take_their_settings(found):
         ({"model": "graded", "grades": 10**6}, "grades is 1000000, but at most 100"),
         ({"knots": 2}, "knots is 2, but it should be a whole number of at least 3"),
         ({"smoothing": "loess"}, "smoothing is 'loess', but it should be one of reml, gcv"),
-    ],
-)
-def test_what_is_no_setting_is_refused(settings, said):
-    with pytest.raises(InputError, match=said):
-        iw.portfolio(simulated(20)[0], **settings)
+    ]
+    for settings, said in cases:
+        with subtests.test(settings=settings, said=said), pytest.raises(InputError, match=said):
+            iw.portfolio(simulated(20)[0], **settings)
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
+def test_what_cannot_be_asked_is_refused(subtests, found):
+    cases = [
         (lambda p: p.plot("bars"), "kind is 'bars', but it should be one of curves, strengths"),
         (lambda p: p.strengths(-0.1), "epsilon is -0.1, but it should be a number, 0 or more"),
         (lambda p: p.occupancy("0"), "epsilon is '0', but it should be a number, 0 or more"),
@@ -392,11 +392,10 @@ def test_what_is_no_setting_is_refused(settings, said):
         (lambda p: p.plot("strengths", highlight=2), "highlight is for curves and good"),
         (lambda p: p.plot("densities", panels="x"), "panels is 'x'"),
         (lambda p: p.select(method=["airt"]), "but it should be one of airt, topset, shapley"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(found, call, said):
-    with pytest.raises(InputError, match=said):
-        call(found)
+    ]
+    for call, said in cases:
+        with subtests.test(said=said), pytest.raises(InputError, match=said):
+            call(found)
 
 
 @pytest.fixture(scope="module")

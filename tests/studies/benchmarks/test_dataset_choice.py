@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -112,14 +113,13 @@ def test_from_the_size_reported_on_all_are_enough():
     assert all(later)
 
 
-@pytest.mark.parametrize(
-    ("size", "kept"), [(3, 3), (0.5, 6), (np.int64(4), 4), (0.01, 1), (12, 12)]
-)
-def test_a_number_or_a_share_picks_one_size(size, kept):
-    found = choose(table(), size)
-    assert found.sizes == (kept,)
-    assert len(found.chosen) == found.size == kept
-    assert set(found.chosen) <= set(found.datasets)
+def test_a_number_or_a_share_picks_one_size(subtests):
+    for size, kept in [(3, 3), (0.5, 6), (np.int64(4), 4), (0.01, 1), (12, 12)]:
+        with subtests.test(size=size, kept=kept):
+            found = choose(table(), size)
+            assert found.sizes == (kept,)
+            assert len(found.chosen) == found.size == kept
+            assert set(found.chosen) <= set(found.datasets)
 
 
 def test_another_size_than_those_looked_at_is_refused():
@@ -157,14 +157,14 @@ def test_who_has_no_score_plays_no_game():
     assert np.isfinite(found.to_frame().select_dtypes("float")).all(axis=None)
 
 
-@pytest.mark.parametrize("n", [2, 3, 5])
-@pytest.mark.parametrize("m", [3, 4])
-def test_few_respondents_and_data_sets_have_a_defined_result(n, m):
-    found = choose(table(n, m))
-    assert np.isfinite(found.to_frame().select_dtypes("float")).all(axis=None)
-    assert any("in only" in note for note in found.notes)
-    assert any("too few to hold some out" in note for note in found.notes) == (n < 4)
-    assert found.meaning.endswith(".")
+def test_few_respondents_and_data_sets_have_a_defined_result(subtests):
+    for n, m in product([2, 3, 5], [3, 4]):
+        with subtests.test(n=n, m=m):
+            found = choose(table(n, m))
+            assert np.isfinite(found.to_frame().select_dtypes("float")).all(axis=None)
+            assert any("in only" in note for note in found.notes)
+            assert any("too few to hold some out" in note for note in found.notes) == (n < 4)
+            assert found.meaning.endswith(".")
 
 
 def test_all_ties_have_no_ranking_to_keep():
@@ -198,9 +198,8 @@ def test_it_shows_itself(tmp_path):
     assert "<img" in found.save(tmp_path / "found.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("scores", "settings", "message"),
-    [
+def test_wrong_input_is_explained(subtests):
+    cases = [
         (table(1), {}, "at least two"),
         (table(m=2), {}, "2 data sets, but choosing and judging take at least 3"),
         (table(), {"size": 0}, "size is 0, but there are 12 data sets"),
@@ -217,11 +216,13 @@ def test_it_shows_itself(tmp_path):
         (table(), {"respondents": ["model 0", "model 0"]}, "at least two, each named once"),
         (table(2).set_axis(["optimal", "SVM"]), {}, r"Without 1 artificial respondent \(optimal\)"),
         (table() * np.nan, {}, "Games are played on 0 data sets"),
-    ],
-)
-def test_wrong_input_is_explained(scores, settings, message):
-    with pytest.raises(InputError, match=message):
-        choose(scores, **settings)
+    ]
+    for scores, options, message in cases:
+        with (
+            subtests.test(scores=scores, options=options, message=message),
+            pytest.raises(InputError, match=message),
+        ):
+            choose(scores, **options)
 
 
 def test_importing_it_loads_nothing_heavy():

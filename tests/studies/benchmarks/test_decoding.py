@@ -66,12 +66,15 @@ def test_a_turned_instance_is_among_the_suspects():
     assert found.datasets.loc["one", "share_negative"] == 1 / 60
 
 
-@pytest.mark.parametrize(
-    ("kind", "dataset"),
-    [("datasets", None), ("histogram", None), ("histogram", "set 1"), ("scores", "set 2")],
-)
-def test_every_kind_of_figure_is_drawn(decoding, kind, dataset):
-    assert isinstance(decoding.plot(kind, dataset), Display)
+def test_every_kind_of_figure_is_drawn(subtests, decoding):
+    for kind, dataset in [
+        ("datasets", None),
+        ("histogram", None),
+        ("histogram", "set 1"),
+        ("scores", "set 2"),
+    ]:
+        with subtests.test(kind=kind, dataset=dataset):
+            assert isinstance(decoding.plot(kind, dataset), Display)
 
 
 def test_a_figure_of_one_data_set_needs_its_name(decoding):
@@ -118,9 +121,11 @@ def test_limits_must_be_numbers():
         Limits(guessing="high")
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".json", ".html", ".parquet"])
-def test_it_is_saved_like_every_result(decoding, tmp_path, suffix):
-    path = decoding.save(tmp_path / f"decoding{suffix}")
-    assert path.stat().st_size > 0
-    if suffix == ".csv":
-        assert pd.read_csv(path)["dataset"].tolist() == list(decoding.to_frame().index)
+def test_it_is_saved_like_every_result(subtests, decoding, tmp_path_factory):
+    for suffix in [".csv", ".json", ".html", ".parquet"]:
+        with subtests.test(suffix=suffix):
+            tmp_path = tmp_path_factory.mktemp("case")
+            path = decoding.save(tmp_path / f"decoding{suffix}")
+            assert path.stat().st_size > 0
+            if suffix == ".csv":
+                assert pd.read_csv(path)["dataset"].tolist() == list(decoding.to_frame().index)

@@ -213,9 +213,8 @@ def test_a_clear_order_of_many_respondents_does_not_run_away():
     assert found.to_frame().index.tolist() == [f"model {k}" for k in range(150)]
 
 
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
+def test_wrong_scores_are_explained(subtests):
+    cases = [
         (table(1), "at least two"),
         (table().rename(index={"model 1": "model 0"}), "names must differ.*'model 0'"),
         (table().rename(columns={"set 1": "set 0"}), "names must differ.*'set 0'"),
@@ -226,16 +225,17 @@ def test_a_clear_order_of_many_respondents_does_not_run_away():
         (table().replace(table().iloc[1, 1], np.inf), "'model 1' and item 'set 1' is infinite"),
         (table()[[]], "empty"),
         ("scores.csv", "not a path"),
-    ],
-)
-def test_wrong_scores_are_explained(scores, message):
-    with pytest.raises(InputError, match=message):
-        tournament(scores)
+    ]
+    for scores, message in cases:
+        with (
+            subtests.test(scores=scores, message=message),
+            pytest.raises(InputError, match=message),
+        ):
+            tournament(scores)
 
 
-@pytest.mark.parametrize(
-    ("order", "message"),
-    [
+def test_wrong_orders_are_explained(subtests):
+    cases = [
         (["set 0", "sett 1"], "'sett 1', which is not an item.*Did you mean 'set 1'"),
         (["set 0", "set 0"], "'set 0' more than once"),
         ([], "order is empty"),
@@ -245,11 +245,10 @@ def test_wrong_scores_are_explained(scores, message):
         ({f"set {k}": "hard" for k in range(8)}, "numbers"),
         ({f"set {k}": np.nan for k in range(8)}, "NaN for 8 items"),
         (pd.Series(1.0, index=["set 0"] * 9), "more than one value"),
-    ],
-)
-def test_wrong_orders_are_explained(order, message):
-    with pytest.raises(InputError, match=message):
-        tournament(table(), order=order)
+    ]
+    for order, message in cases:
+        with subtests.test(order=order, message=message), pytest.raises(InputError, match=message):
+            tournament(table(), order=order)
 
 
 @pytest.mark.parametrize("tolerance", [-0.1, np.nan, np.inf])

@@ -98,9 +98,8 @@ def test_it_shows_itself_as_a_frame_and_a_figure(tmp_path):
     assert found.save(tmp_path / "bins.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
+def test_what_cannot_be_used_is_refused(subtests):
+    cases = [
         ({"metadatum": "weight"}, "no column of numbers 'weight'. It has: size"),
         ({"bins": 7}, "share 6 data sets"),
         ({"bins": 0}, "at least one"),
@@ -116,10 +115,10 @@ def test_it_shows_itself_as_a_frame_and_a_figure(tmp_path):
             {"metadata": pd.DataFrame({"size": [1.0, np.nan]}, index=["a", "b"])},
             "cannot fill 2 bins",
         ),
-    ],
-)
-def test_what_cannot_be_used_is_refused(change, said):
-    datasets, classifiers, metadata = tables()
-    given = {"datasets": datasets, "classifiers": classifiers, "metadata": metadata}
-    with pytest.raises(InputError, match=said):
-        probability_by_metadata(**{**given, "metadatum": "size", "bins": 2, **change})
+    ]
+    for change, said in cases:
+        with subtests.test(change=change, said=said):
+            datasets, classifiers, metadata = tables()
+            given = {"datasets": datasets, "classifiers": classifiers, "metadata": metadata}
+            with pytest.raises(InputError, match=said):
+                probability_by_metadata(**{**given, "metadatum": "size", "bins": 2, **change})

@@ -188,9 +188,8 @@ def test_ranks_know_no_scale(seed):
     assert (first.correlation <= first.high).all()
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
+def test_what_cannot_be_used_is_refused(subtests):
+    cases = [
         ({"datasets": tables(3)[0]}, r"share 3 data sets .*at least 4 are needed"),
         ({"metadata": tables()[1].add_prefix("my ", axis=0)}, r"share 0 data sets"),
         ({"datasets": tables()[0][["items"]]}, "none of the columns"),
@@ -198,9 +197,9 @@ def test_ranks_know_no_scale(seed):
         ({"metadata": pd.concat([tables()[1]] * 2)}, "the row 'set 0' more than once"),
         ({"metadata": [1, 2]}, "metadata should be a frame with one row per data set"),
         ({"method": "kendall"}, "'spearman' or 'pearson'"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(change, said):
-    datasets, metadata = tables()
-    with pytest.raises(InputError, match=said):
-        relate_metadata(**{"datasets": datasets, "metadata": metadata, **change})
+    ]
+    for change, said in cases:
+        with subtests.test(change=change, said=said):
+            datasets, metadata = tables()
+            with pytest.raises(InputError, match=said):
+                relate_metadata(**{"datasets": datasets, "metadata": metadata, **change})

@@ -124,9 +124,8 @@ def test_it_shows_itself(tmp_path):
     assert found.save(tmp_path / "found.parquet").exists()
 
 
-@pytest.mark.parametrize(
-    ("scores", "datasets", "message"),
-    [
+def test_wrong_input_is_explained(subtests):
+    cases = [
         (table(["a"]), parameters(), "at least two"),
         (table(m=1), parameters(1), "at least two data sets, but there is one"),
         (table(), parameters().rename(columns={"difficulty_mean": "b"}), "lacks.*difficulty_mean"),
@@ -136,8 +135,10 @@ def test_it_shows_itself(tmp_path):
         (table(), parameters() * np.nan, r"is NaN for 9 data sets"),
         (table(), parameters().assign(difficulty_mean="hard"), "should hold numbers"),
         (table(), parameters().to_dict(), "datasets is a dict"),
-    ],
-)
-def test_wrong_input_is_explained(scores, datasets, message):
-    with pytest.raises(InputError, match=message):
-        iw.compare_subsets(scores, datasets)
+    ]
+    for scores, datasets, message in cases:
+        with (
+            subtests.test(scores=scores, datasets=datasets, message=message),
+            pytest.raises(InputError, match=message),
+        ):
+            iw.compare_subsets(scores, datasets)

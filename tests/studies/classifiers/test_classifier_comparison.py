@@ -169,18 +169,17 @@ def test_the_meaning_says_who_wins_under_which_reading(comparison):
     assert f"by accuracy {best} leads" in comparison.meaning
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings"),
-    [
+def test_every_figure_is_drawn(subtests, comparison):
+    cases = [
         ("cells", {}),
         ("cells", {"model": "tree", "filtered": True}),
         ("measures", {}),
         ("items", {"space": "3d"}),
         ("histogram", {"value": "guessing"}),
-    ],
-)
-def test_every_figure_is_drawn(comparison, kind, settings):
-    assert isinstance(comparison.plot(kind, **settings), Display)
+    ]
+    for kind, settings in cases:
+        with subtests.test(kind=kind, settings=settings):
+            assert isinstance(comparison.plot(kind, **settings), Display)
 
 
 def test_a_failing_model_is_left_out_with_its_reason(sick):

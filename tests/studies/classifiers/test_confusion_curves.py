@@ -307,9 +307,10 @@ def test_a_model_of_one_answer_is_noted(calibration, truth):
     assert found.measures.loc["lazy", "specificity"] == 0
 
 
-@pytest.mark.parametrize("kind", ["cells", "scores", "histogram", "items"])
-def test_every_kind_of_figure_is_drawn(curves, kind):
-    assert isinstance(curves.plot(kind, "good"), Display)
+def test_every_kind_of_figure_is_drawn(subtests, curves):
+    for kind in ["cells", "scores", "histogram", "items"]:
+        with subtests.test(kind=kind):
+            assert isinstance(curves.plot(kind, "good"), Display)
 
 
 def test_curves_of_the_figure_have_the_positive_class_first(curves):
@@ -325,9 +326,8 @@ def test_the_meaning_names_the_leader_and_who_might_lead(curves):
     assert curves.meaning in repr(curves)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
+def test_what_a_hurried_person_gets_wrong_is_explained(subtests, calibration, truth, guesses):
+    cases = [
         ({"y_true": [0, 1]}, "y_true holds 2 labels, but there are 40 items"),
         ({"y_true": np.zeros(N_ITEMS)}, "y_true holds only the class '0'"),
         ({"y_true": [None] * N_ITEMS}, "y_true has no label for 'item_1'"),
@@ -344,12 +344,12 @@ def test_the_meaning_names_the_leader_and_who_might_lead(curves):
         ({"y_true": np.linspace(0.1, 0.9, N_ITEMS)}, "y_true for 'item_1' is 0.1, which looks"),
         ({"n_resamples": 10.5}, "n_resamples is 10.5"),
         ({"predictions": {1: [0] * N_ITEMS, "1": [1] * N_ITEMS}}, "same name as text"),
-    ],
-)
-def test_what_a_hurried_person_gets_wrong_is_explained(calibration, truth, guesses, change, told):
-    given = {"y_true": truth, "predictions": guesses, **change}
-    with pytest.raises(InputError, match=told):
-        enrich_confusion(calibration, **given)
+    ]
+    for change, told in cases:
+        with subtests.test(change=change, told=told):
+            given = {"y_true": truth, "predictions": guesses, **change}
+            with pytest.raises(InputError, match=told):
+                enrich_confusion(calibration, **given)
 
 
 def test_names_that_are_not_those_of_the_calibration_are_refused(calibration, truth):

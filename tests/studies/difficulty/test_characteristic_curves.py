@@ -39,18 +39,17 @@ def test_shares_by_hand():
     assert (row["low"], row["high"]) == pytest.approx((wanted.low, wanted.high))
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
+def test_difficulties_may_come_in_any_dress(subtests):
+    cases = [
         DIFFICULTY,
         pd.Series(DIFFICULTY).iloc[::-1],
         pd.DataFrame({"difficulty": DIFFICULTY, "flag": ""}),
         list(DIFFICULTY.values()),
-    ],
-)
-def test_difficulties_may_come_in_any_dress(given):
-    found = characteristic_curves(BY_HAND, given, bins=[-5, 0, 10])
-    np.testing.assert_allclose(found.share, [[1, 1 / 3], [1, 1]])
+    ]
+    for offered in cases:
+        with subtests.test(offered=offered):
+            found = characteristic_curves(BY_HAND, offered, bins=[-5, 0, 10])
+            np.testing.assert_allclose(found.share, [[1, 1 / 3], [1, 1]])
 
 
 @pytest.mark.parametrize("strategy", ["quantile", "uniform"])
@@ -176,9 +175,8 @@ def test_it_is_a_finding_that_shows_itself(tmp_path):
     assert found.save(tmp_path / "curves.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
+def test_what_cannot_be_used_is_refused(subtests):
+    cases = [
         ({"difficulty": None}, "needs to know how hard"),
         ({"difficulty": {"other": 1.0}}, "No item of the responses has a finite difficulty"),
         ({"difficulty": [1.0, 2.0]}, r"shape \(2,\), but there are 5 items"),
@@ -194,11 +192,10 @@ def test_it_is_a_finding_that_shows_itself(tmp_path):
         ({"strategy": "height"}, "'quantile' or 'uniform'"),
         ({"confidence": 95}, "between 0 and 1"),
         ({"calibration": "bank.json"}, "calibration should be a Calibration, but it is a str"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(change, said):
-    with pytest.raises(InputError, match=said):
-        characteristic_curves(**{"responses": BY_HAND, "difficulty": DIFFICULTY, **change})
+    ]
+    for change, said in cases:
+        with subtests.test(change=change, said=said), pytest.raises(InputError, match=said):
+            characteristic_curves(**{"responses": BY_HAND, "difficulty": DIFFICULTY, **change})
 
 
 def test_grades_are_refused():

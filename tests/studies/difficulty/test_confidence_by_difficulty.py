@@ -144,9 +144,8 @@ def test_the_result_shows_itself_and_repeats_with_its_seed():
     assert again.calibration_error_high == found.calibration_error_high
 
 
-@pytest.mark.parametrize(
-    ("changed", "match"),
-    [
+def test_bad_input_is_told_what_is_wrong(subtests):
+    cases = [
         ({"probability": [95, 99, 60, 92, 30, 97]}, "between 0 and 1"),
         ({"right": [1, 2, 1, 0, 0, 0]}, "right holds 2"),
         ({"right": [1, 0]}, r"right: \(2,\)"),
@@ -156,11 +155,10 @@ def test_the_result_shows_itself_and_repeats_with_its_seed():
         ({"n_resamples": 1}, "n_resamples is 1"),
         ({"confidence": 0}, "confidence is 0"),
         ({"bins": 0}, "bins is 0"),
-    ],
-)
-def test_bad_input_is_told_what_is_wrong(changed, match):
-    with pytest.raises(InputError, match=match):
-        confidence_by_difficulty(**{**BY_HAND, **changed})
+    ]
+    for changed, match in cases:
+        with subtests.test(changed=changed, match=match), pytest.raises(InputError, match=match):
+            confidence_by_difficulty(**{**BY_HAND, **changed})
 
 
 def test_named_and_nameless_columns_do_not_mix():

@@ -59,9 +59,10 @@ def test_the_frame_of_the_targets_is_told_what_to_give_instead(features, targets
         iw.evaluate_difficulty(features, targets.to_frame(), **QUICK)
 
 
-@pytest.mark.parametrize(
-    "study",
-    [
+def test_targets_stand_for_the_difficulty_by_their_first_method(
+    subtests, targets, responses, features
+):
+    cases = [
         lambda given, table, rows: iw.characteristic_curves(table, given).to_frame(),
         lambda given, table, rows: iw.select_models(table, given).to_frame(),
         lambda given, table, rows: iw.generality(table, given, n_resamples=20).to_frame(),
@@ -77,13 +78,11 @@ def test_the_frame_of_the_targets_is_told_what_to_give_instead(features, targets
         lambda given, table, rows: pd.Series(
             iw.DifficultyRegressor("stepwise").fit(rows, given).predict(rows)
         ),
-    ],
-)
-def test_targets_stand_for_the_difficulty_by_their_first_method(
-    study, targets, responses, features
-):
-    found = study(targets, responses, features)
-    assert found.equals(study(targets.difficulty("1pl"), responses, features))
+    ]
+    for number, study in enumerate(cases):
+        with subtests.test(number=number):
+            found = study(targets, responses, features)
+            assert found.equals(study(targets.difficulty("1pl"), responses, features))
 
 
 NUMBERS = {
@@ -113,25 +112,24 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("study", "argument", "value"),
-    [
+def test_what_is_no_fitting_number_is_told_what_should_be(subtests, targets, responses, features):
+    cases = [
         (study, argument, value)
         for study, arguments in NUMBERS.items()
         for argument, values in arguments.items()
         for value in ("3", True, *values)
-    ],
-)
-def test_what_is_no_fitting_number_is_told_what_should_be(
-    study, argument, value, targets, responses, features
-):
-    hard, right = targets.difficulty(), responses.iloc[0]
-    given = {
-        "difficulty_targets": (responses,),
-        "evaluate_difficulty": (features, hard),
-        "explain_difficulty": ("stepwise", features, hard),
-        "confidence_by_difficulty": (responses.mean(), right, hard),
-        "performance_alarm": ((hard, right), hard),
-    }.get(study, (responses, hard))
-    with pytest.raises(InputError, match=f"{argument} is {value!r}, but it (should|must) be"):
-        getattr(iw, study)(*given, **{argument: value})
+    ]
+    for study, argument, value in cases:
+        with subtests.test(study=study, argument=argument, value=value):
+            hard, right = targets.difficulty(), responses.iloc[0]
+            given = {
+                "difficulty_targets": (responses,),
+                "evaluate_difficulty": (features, hard),
+                "explain_difficulty": ("stepwise", features, hard),
+                "confidence_by_difficulty": (responses.mean(), right, hard),
+                "performance_alarm": ((hard, right), hard),
+            }.get(study, (responses, hard))
+            with pytest.raises(
+                InputError, match=f"{argument} is {value!r}, but it (should|must) be"
+            ):
+                getattr(iw, study)(*given, **{argument: value})

@@ -169,9 +169,8 @@ def test_a_constant_target_has_no_figures_and_no_winner(value):
     assert isinstance(both.plot("nrmse"), Display)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
+def test_what_cannot_be_evaluated_is_refused(subtests):
+    cases = [
         ({"cv": 30}, "known for 100 items, but 30 folds need at least 120"),
         ({"cv": 1}, "cv is 1, but it should be a whole number of at least 2"),
         ({"n_resamples": 0}, "n_resamples is 0"),
@@ -184,13 +183,13 @@ def test_a_constant_target_has_no_figures_and_no_winner(value):
         ({"X": np.ones(100)}, "shape"),
         ({"negative": np.ones(100)}, "negative holds float64"),
         ({"negative": np.ones(100, dtype=bool)}, "fewer than 4 are left"),
-    ],
-)
-def test_what_cannot_be_evaluated_is_refused(change, told):
-    X, y = items()
-    given = {"X": X.to_numpy(), "targets": y.to_numpy(), "regressors": ["knn"], **change}
-    with pytest.raises(InputError, match=told):
-        evaluate_difficulty(given.pop("X"), given.pop("targets"), **given)
+    ]
+    for change, told in cases:
+        with subtests.test(change=change, told=told):
+            X, y = items()
+            given = {"X": X.to_numpy(), "targets": y.to_numpy(), "regressors": ["knn"], **change}
+            with pytest.raises(InputError, match=told):
+                evaluate_difficulty(given.pop("X"), given.pop("targets"), **given)
 
 
 def test_gaps_and_text_columns_are_evaluated_too():

@@ -196,9 +196,8 @@ def test_the_result_shows_itself_and_repeats(targets):
     pd.testing.assert_frame_equal(again.to_frame(), targets.to_frame())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
+def test_bad_input_is_told_what_is_wrong(subtests):
+    cases = [
         ({"methods": ("3pl",)}, "one or more of: 1pl, 2pl, average_error"),
         ({"methods": ()}, "one or more of"),
         ({"abnormal": "crop"}, "'keep', 'clip' or 'drop'"),
@@ -212,11 +211,13 @@ def test_the_result_shows_itself_and_repeats(targets):
         ({"labels": {"item_1": "a"}, "artificial": True}, "no class for 119 items"),
         ({"labels": [None] * 120, "artificial": True}, "empty entry"),
         ({"random_state": -1}, "random_state is -1"),
-    ],
-)
-def test_bad_input_is_told_what_is_wrong(arguments, match):
-    with pytest.raises(InputError, match=match):
-        difficulty_targets(SIMULATED.responses, **arguments)
+    ]
+    for arguments, match in cases:
+        with (
+            subtests.test(arguments=arguments, match=match),
+            pytest.raises(InputError, match=match),
+        ):
+            difficulty_targets(SIMULATED.responses, **arguments)
 
 
 def test_a_name_that_is_taken_is_refused():

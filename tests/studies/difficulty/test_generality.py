@@ -136,15 +136,16 @@ def test_items_without_a_difficulty_are_left_out_and_said():
     assert found.notes == ("Left out (no finite difficulty): 10 items.",)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
+def test_bad_input_is_told_what_is_wrong(subtests):
+    cases = [
         ({}, "needs to know how hard"),
         ({"difficulty": [1.0, 1.0]}, "two different, finite"),
         ({"difficulty": [1.0]}, "shape"),
         ({"difficulty": [0.0, 1.0], "n_resamples": 3}, "n_resamples is 3"),
-    ],
-)
-def test_bad_input_is_told_what_is_wrong(arguments, match):
-    with pytest.raises(InputError, match=match):
-        generality([[0, 1], [1, 0]], **arguments)
+    ]
+    for arguments, match in cases:
+        with (
+            subtests.test(arguments=arguments, match=match),
+            pytest.raises(InputError, match=match),
+        ):
+            generality([[0, 1], [1, 0]], **arguments)

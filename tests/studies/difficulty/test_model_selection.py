@@ -136,20 +136,21 @@ def test_a_calibration_knows_the_difficulties_and_the_result_shows_itself():
     assert found.choose(0.0)[0] in few.respondents
 
 
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
+def test_bad_input_is_told_what_is_wrong(subtests):
+    cases = [
         ({}, "select_models needs to know how hard"),
         ({"difficulty": [0.0, 1.0, 2.0], "cv": 1}, "cv is 1"),
         ({"difficulty": [0.0, 1.0, np.nan], "cv": 3}, "2 items with a difficulty"),
         ({"difficulty": [0.0, 1.0, 2.0], "confidence": 2}, "confidence is 2"),
         ({"difficulty": [0.0, 1.0, 2.0], "bins": 0}, "bins is 0"),
         ({"difficulty": ["a", "b", "c"]}, "should give numbers"),
-    ],
-)
-def test_bad_input_is_told_what_is_wrong(arguments, match):
-    with pytest.raises(InputError, match=match):
-        select_models([[0, 1, 1], [1, 0, 1]], **arguments)
+    ]
+    for arguments, match in cases:
+        with (
+            subtests.test(arguments=arguments, match=match),
+            pytest.raises(InputError, match=match),
+        ):
+            select_models([[0, 1, 1], [1, 0, 1]], **arguments)
 
 
 def test_one_model_leaves_no_choice_and_text_is_no_difficulty():

@@ -1,3 +1,4 @@
+from itertools import product
 from pathlib import Path
 from runpy import run_path
 
@@ -33,10 +34,8 @@ def drawn(n=400, mean=-1.0, ability=1.0, seed=0, slope=1.0):
 REFERENCE = drawn(seed=1)
 
 
-@pytest.mark.parametrize("method", ["curve", "paper"])
-@pytest.mark.parametrize(
-    ("new", "fired", "shift", "situation"),
-    [
+def test_each_situation_is_recognised(subtests):
+    cases = [
         (drawn(), False, "same", "nothing changed"),
         (drawn(mean=0.3), False, "harder", "harder items, as well as expected"),
         (drawn(mean=-2.5), False, "easier", "easier items, as well as expected"),
@@ -50,14 +49,14 @@ REFERENCE = drawn(seed=1)
         (drawn(mean=0.3, ability=-2), True, "harder", "harder and worse than expected"),
         (drawn(mean=0.3, ability=6), True, "harder", "harder, yet better than expected"),
         (drawn(mean=-2.5, ability=-2), True, "easier", "easier, yet worse than expected"),
-    ],
-)
-def test_each_situation_is_recognised(method, new, fired, shift, situation):
-    found = performance_alarm(REFERENCE, new, method=method)
-    assert (found.fired, found.shift, found.situation) == (fired, shift, situation)
-    assert found.shifted == (shift != "same")
-    assert situation in found.meaning
-    assert found.meaning.startswith("Alarm" if fired else "No alarm")
+    ]
+    for method, (new, fired, shift, situation) in product(["curve", "paper"], cases):
+        with subtests.test(method=method, new=new, fired=fired, shift=shift, situation=situation):
+            found = performance_alarm(REFERENCE, new, method=method)
+            assert (found.fired, found.shift, found.situation) == (fired, shift, situation)
+            assert found.shifted == (shift != "same")
+            assert situation in found.meaning
+            assert found.meaning.startswith("Alarm" if fired else "No alarm")
 
 
 def test_a_shift_too_small_to_explain_a_collapse_counts_as_none():
@@ -231,9 +230,8 @@ def test_the_range_holds_what_is_not_rare(seed, n, m, power):
     assert (row.low <= row.new <= row.high) == (row.p > 0.025) == (not found.fired)
 
 
-@pytest.mark.parametrize(
-    ("reference", "new", "message"),
-    [
+def test_bad_samples_are_refused(subtests):
+    cases = [
         (REFERENCE[["right"]], REFERENCE, "reference needs the columns 'difficulty' and 'right'"),
         (REFERENCE[["difficulty"]], REFERENCE, "does not say where the model was right"),
         (REFERENCE, REFERENCE[:0], "new has 0 items"),
@@ -245,25 +243,25 @@ def test_the_range_holds_what_is_not_rare(seed, n, m, power):
         (REFERENCE, ([1.0] * 10, [1] * 9), "new has 10 items, but right has 9"),
         (REFERENCE, REFERENCE.assign(difficulty="hard"), "should be numbers"),
         (REFERENCE, np.zeros((20, 3)), r"shape \(20, 3\)"),
-    ],
-)
-def test_bad_samples_are_refused(reference, new, message):
-    with pytest.raises(InputError, match=message):
-        performance_alarm(reference, new)
+    ]
+    for reference, new, message in cases:
+        with (
+            subtests.test(reference=reference, new=new, message=message),
+            pytest.raises(InputError, match=message),
+        ):
+            performance_alarm(reference, new)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
+def test_bad_arguments_are_refused(subtests):
+    cases = [
         ({"alpha": 1.5}, "between 0 and 1"),
         ({"method": "magic"}, "'curve' or 'paper'"),
         ({"guessing": -0.1}, "from 0 to below 1"),
         ({"guessing": 0.2, "method": "paper"}, "has no floor"),
-    ],
-)
-def test_bad_arguments_are_refused(wrong, message):
-    with pytest.raises(InputError, match=message):
-        performance_alarm(REFERENCE, drawn(), **wrong)
+    ]
+    for wrong, message in cases:
+        with subtests.test(wrong=wrong, message=message), pytest.raises(InputError, match=message):
+            performance_alarm(REFERENCE, drawn(), **wrong)
 
 
 def rows(images):

@@ -229,9 +229,10 @@ def test_the_journal_of_another_bank_is_refused(bank, answers, tmp_path):
 HEAD = object()
 
 
-@pytest.mark.parametrize(
-    ("lines", "complaint"),
-    [
+def test_a_file_that_is_no_sound_journal_is_refused_and_left_alone(
+    subtests, bank, answers, tmp_path_factory
+):
+    cases = [
         (["a,b", "1,2"], "line 1 is not JSON"),
         (['{"schema": "other"}'], "not the journal"),
         ([HEAD, "{nonsense", '{"item": "item_1", "response": 1}'], "line 2 is not JSON"),
@@ -243,19 +244,18 @@ HEAD = object()
         ),
         ([HEAD, '{"item": "stranger", "response": 1}'], "no item 'stranger'"),
         ([HEAD, '{"item": "item_1", "response": 7}'], "from 0 to 1"),
-    ],
-)
-def test_a_file_that_is_no_sound_journal_is_refused_and_left_alone(
-    bank, answers, tmp_path, lines, complaint
-):
-    journal = tmp_path / "model.jsonl"
-    iw.evaluate_adaptively(bank, answers.get, budget=1, journal=journal)
-    head = journal.read_text().splitlines()[0]
-    text = "\n".join(head if line is HEAD else line for line in lines) + "\n"
-    journal.write_text(text)
-    with pytest.raises(FileError, match=complaint):
-        iw.evaluate_adaptively(bank, answers.get, budget=3, journal=journal)
-    assert journal.read_text() == text
+    ]
+    for lines, complaint in cases:
+        with subtests.test(lines=lines, complaint=complaint):
+            tmp_path = tmp_path_factory.mktemp("case")
+            journal = tmp_path / "model.jsonl"
+            iw.evaluate_adaptively(bank, answers.get, budget=1, journal=journal)
+            head = journal.read_text().splitlines()[0]
+            text = "\n".join(head if line is HEAD else line for line in lines) + "\n"
+            journal.write_text(text)
+            with pytest.raises(FileError, match=complaint):
+                iw.evaluate_adaptively(bank, answers.get, budget=3, journal=journal)
+            assert journal.read_text() == text
 
 
 def test_what_could_not_be_answered_is_skipped_counted_and_kept(bank, answers, tmp_path):
@@ -289,9 +289,8 @@ def test_a_model_that_answers_nothing_is_what_the_population_is(bank):
         found.plot()
 
 
-@pytest.mark.parametrize(
-    ("batch_size", "answer", "complaint"),
-    [
+def test_mistakes_of_ask_are_explained(subtests, bank):
+    cases = [
         (1, "A", "the text 'A'"),
         (1, 2, "from 0 to 1"),
         (1, float("nan"), "finite"),
@@ -300,11 +299,15 @@ def test_a_model_that_answers_nothing_is_what_the_population_is(bank):
         (3, [1, 0], "returned 2 responses"),
         (3, "101", "a list of responses"),
         (3, {"item_1": 1}, "lacks"),
-    ],
-)
-def test_mistakes_of_ask_are_explained(bank, batch_size, answer, complaint):
-    with pytest.raises(InputError, match=complaint):
-        iw.evaluate_adaptively(bank, lambda _: answer, budget=6, batch_size=batch_size)
+    ]
+    for batch_size, answer, complaint in cases:
+        with (
+            subtests.test(batch_size=batch_size, answer=answer, complaint=complaint),
+            pytest.raises(InputError, match=complaint),
+        ):
+            iw.evaluate_adaptively(
+                bank, lambda _, answer=answer: answer, budget=6, batch_size=batch_size
+            )
 
 
 def test_a_series_is_read_by_its_names(bank, answers):
@@ -389,9 +392,8 @@ def test_what_is_right_in_a_batch_is_kept_though_another_answer_is_wrong(bank, t
     assert kept == [1, 0]
 
 
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
+def test_settings_that_make_no_sense_are_refused(subtests, bank):
+    cases = [
         ({"budget": 0}, "budget"),
         ({"batch_size": 0}, "batch_size"),
         ({"max_se": -1}, "max_se is -1"),
@@ -399,11 +401,13 @@ def test_what_is_right_in_a_batch_is_kept_though_another_answer_is_wrong(bank, t
         ({"selector": "best"}, "selector"),
         ({"error": 0.1}, "replay_adaptively"),
         ({"journal": 3}, "journal is 3; give the path"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(bank, change, complaint):
-    with pytest.raises(InputError, match=complaint):
-        iw.evaluate_adaptively(bank, lambda _: 1, **change)
+    ]
+    for change, complaint in cases:
+        with (
+            subtests.test(change=change, complaint=complaint),
+            pytest.raises(InputError, match=complaint),
+        ):
+            iw.evaluate_adaptively(bank, lambda _: 1, **change)
 
 
 def test_what_is_no_bank_and_what_is_no_function_are_refused(bank, drawn):

@@ -186,20 +186,21 @@ def test_respondents_with_too_few_responses_are_left_out_and_counted(table):
     assert found.predictions["accuracy"].notna().all()
 
 
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
+def test_settings_that_make_no_sense_are_refused(subtests, table):
+    cases = [
         ({"sizes": [40]}, "nothing is left"),
         ({"sizes": 5}, "a list of numbers"),
         ({"sizes": [0]}, "sizes"),
         ({"cv": 1}, "cv"),
         ({"confidence": 2}, "confidence"),
         ({"batch_size": 0}, "batch_size"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(table, change, complaint):
-    with pytest.raises(InputError, match=complaint):
-        iw.replay_adaptively(table, **change)
+    ]
+    for change, complaint in cases:
+        with (
+            subtests.test(change=change, complaint=complaint),
+            pytest.raises(InputError, match=complaint),
+        ):
+            iw.replay_adaptively(table, **change)
 
 
 def test_a_bank_alone_is_refused(table):

@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -253,11 +255,8 @@ def test_one_task_leaves_the_accuracy_on_all_as_open_as_others_show():
     assert any("24 respondents who answered nearly all items" in note for note in board.notes)
 
 
-@pytest.mark.parametrize("average", ["items", "tasks"])
-@pytest.mark.parametrize("cluster", [None, [0, 0, 1, 1]])
-@pytest.mark.parametrize(
-    "rows",
-    [
+def test_odd_tables_have_a_board(subtests):
+    cases = [
         [[1, 0, 1, 1]],
         [[1, 0, 1, 1], [1, 0, 1, 1]],
         [[1, 1, 1, 1]] * 3,
@@ -265,17 +264,17 @@ def test_one_task_leaves_the_accuracy_on_all_as_open_as_others_show():
         [[0.5, 0.5, 0.5, 0.5], [0.2, 0.5, 1.0, 0.0]],
         [[0, 3, 2, 1], [2, 2, 2, 2], [NAN, 1, NAN, 0]],
         [[-1.5, 20.25, 3.0, 0.0], [1.0, 2.0, 3.0, 4.5]],
-    ],
-)
-def test_odd_tables_have_a_board(rows, cluster, average):
-    board = iw.leaderboard(rows, by=["a", "a", "a", "b"], cluster=cluster, average=average)
-    frame = board.to_frame()
-    assert frame["accuracy"].notna().all()
-    assert (frame["rank_low"] <= frame["rank"]).all()
-    assert (frame["rank"] <= frame["rank_high"]).all()
-    assert not (board.tests.p_adjusted <= 0.05).any()  # four items tell nobody apart
-    assert repr(board)
-    assert board.plot().ax_.has_data()
+    ]
+    for average, cluster, rows in product(["items", "tasks"], [None, [0, 0, 1, 1]], cases):
+        with subtests.test(average=average, cluster=cluster, rows=rows):
+            board = iw.leaderboard(rows, by=["a", "a", "a", "b"], cluster=cluster, average=average)
+            frame = board.to_frame()
+            assert frame["accuracy"].notna().all()
+            assert (frame["rank_low"] <= frame["rank"]).all()
+            assert (frame["rank"] <= frame["rank_high"]).all()
+            assert not (board.tests.p_adjusted <= 0.05).any()  # four items tell nobody apart
+            assert repr(board)
+            assert board.plot().ax_.has_data()
 
 
 def test_one_item_and_one_respondent_are_enough():
@@ -301,18 +300,19 @@ def test_who_answered_nothing_is_left_out_and_named():
         iw.leaderboard([[NAN, NAN]])
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_bad_settings_are_explained(subtests):
+    cases = [
         ({"average": "models"}, "average is 'models'.*items, tasks"),
         ({"correction": "sidak"}, "correction is 'sidak'.*bh, by, holm"),
         ({"confidence": 95}, "confidence is 95"),
         ({"alpha": 0}, "alpha is 0"),
-    ],
-)
-def test_bad_settings_are_explained(settings, message):
-    with pytest.raises(InputError, match=message):
-        board_of([1.0, 0.0], **settings)
+    ]
+    for options, message in cases:
+        with (
+            subtests.test(options=options, message=message),
+            pytest.raises(InputError, match=message),
+        ):
+            board_of([1.0, 0.0], **options)
 
 
 def test_of_thousands_the_best_are_compared_and_ranks_are_by_accuracy():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -46,15 +47,15 @@ def versions(n_anchors=30, n=1000, drifting=3, seed=1, size=0.8):
     return calibrate(old.responses, "2pl"), calibrate(new.responses, "2pl"), truth, items
 
 
-@pytest.mark.parametrize("model", AFFINE)
-@pytest.mark.parametrize("method", MOVED)
-def test_a_scale_that_was_moved_is_found_again(model, method):
-    old = bank(model)
-    found = link(old, seen_from_elsewhere(old, 1.25, -0.4), method=method)
-    assert found.slope == pytest.approx(1.25, abs=1e-6)
-    assert found.intercept == pytest.approx(-0.4, abs=1e-6)
-    np.testing.assert_allclose(found.calibration.coords, old.coords, atol=1e-5)
-    assert found.drifted == ()
+def test_a_scale_that_was_moved_is_found_again(subtests):
+    for model, method in product(AFFINE, MOVED):
+        with subtests.test(model=model, method=method):
+            old = bank(model)
+            found = link(old, seen_from_elsewhere(old, 1.25, -0.4), method=method)
+            assert found.slope == pytest.approx(1.25, abs=1e-6)
+            assert found.intercept == pytest.approx(-0.4, abs=1e-6)
+            np.testing.assert_allclose(found.calibration.coords, old.coords, atol=1e-5)
+            assert found.drifted == ()
 
 
 @settings(max_examples=15, deadline=None)
@@ -123,16 +124,17 @@ def test_standard_errors_are_the_spread_over_banks_drawn_from_theirs(method):
     np.testing.assert_allclose(np.std(found, axis=0), wanted, rtol=0.2)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_drift_is_found_and_taken_out_of_the_line(method):
-    old, new, truth, items = versions()
-    found = link(old, new, method=method)
-    assert set(found.drifted) == set(items.index[:3])
-    assert abs(found.slope - truth[0]) < 4 * found.slope_se
-    assert abs(found.intercept - truth[1]) < 4 * found.intercept_se
-    kept = link(old, new, method=method, drift="keep")
-    assert abs(kept.intercept - truth[1]) > abs(found.intercept - truth[1])
-    assert kept.anchors["used"].all()
+def test_drift_is_found_and_taken_out_of_the_line(subtests):
+    for method in METHODS:
+        with subtests.test(method=method):
+            old, new, truth, items = versions()
+            found = link(old, new, method=method)
+            assert set(found.drifted) == set(items.index[:3])
+            assert abs(found.slope - truth[0]) < 4 * found.slope_se
+            assert abs(found.intercept - truth[1]) < 4 * found.intercept_se
+            kept = link(old, new, method=method, drift="keep")
+            assert abs(kept.intercept - truth[1]) > abs(found.intercept - truth[1])
+            assert kept.anchors["used"].all()
 
 
 def test_nothing_is_called_drifted_where_nothing_drifted():
@@ -210,9 +212,8 @@ def test_most_anchors_drifting_is_said():
     assert any("of the anchors drifted" in note for note in link(old, new).notes)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_wrong_arguments_are_refused(subtests):
+    cases = [
         ({"method": "guess"}, "method is 'guess', but it should be one of: stocking-lord"),
         ({"drift": "ignore"}, "drift is 'ignore', but it should be one of: remove, keep"),
         ({"alpha": 1}, "alpha is 1, but it must be a number between 0 and 1"),
@@ -223,11 +224,13 @@ def test_most_anchors_drifting_is_said():
         ({"anchors": [1, 2]}, r"anchors is \[1, 2\]; give a list"),
         ({"anchors": []}, "anchors is empty, but linking needs"),
         ({"anchors": ["item_1"]}, "1 of 1 common items can be anchors, but at least 2"),
-    ],
-)
-def test_wrong_arguments_are_refused(change, message):
-    with pytest.raises(InputError, match=message):
-        link(bank(), bank(seed=2), **change)
+    ]
+    for change, message in cases:
+        with (
+            subtests.test(change=change, message=message),
+            pytest.raises(InputError, match=message),
+        ):
+            link(bank(), bank(seed=2), **change)
 
 
 def test_banks_that_cannot_be_linked_are_refused():

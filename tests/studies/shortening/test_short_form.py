@@ -81,20 +81,22 @@ def test_same_seed_same_result_and_predictions_of_the_chosen_items_alone(short, 
     pd.testing.assert_frame_equal(again.predict(alone), short.predict(table))
 
 
-@pytest.mark.parametrize("method", CHOOSERS)
-def test_every_chooser_takes_different_items_whose_weights_sum_to_one(candidates, method):
-    for size in (1, 7, 29):
-        found = CHOOSERS[method](candidates, size, np.random.default_rng(0))
-        assert len(set(found.places.tolist())) == size
-        assert found.weights.sum() == pytest.approx(1.0)
-        assert (found.weights >= 0).all()
+def test_every_chooser_takes_different_items_whose_weights_sum_to_one(subtests, candidates):
+    for method in CHOOSERS:
+        with subtests.test(method=method):
+            for size in (1, 7, 29):
+                found = CHOOSERS[method](candidates, size, np.random.default_rng(0))
+                assert len(set(found.places.tolist())) == size
+                assert found.weights.sum() == pytest.approx(1.0)
+                assert (found.weights >= 0).all()
 
 
-@pytest.mark.parametrize("method", CHOOSERS)
-def test_groups_get_their_share_of_every_chooser(candidates, table, method):
-    by_task = Candidates(candidates.bank, candidates.cells, table.item_groups("task"))
-    found = CHOOSERS[method](by_task, 9, np.random.default_rng(0))
-    assert sorted(by_task.groups[k] for k in found.places) == ["sums"] * 6 + ["verbs"] * 3
+def test_groups_get_their_share_of_every_chooser(subtests, candidates, table):
+    for method in CHOOSERS:
+        with subtests.test(method=method):
+            by_task = Candidates(candidates.bank, candidates.cells, table.item_groups("task"))
+            found = CHOOSERS[method](by_task, 9, np.random.default_rng(0))
+            assert sorted(by_task.groups[k] for k in found.places) == ["sums"] * 6 + ["verbs"] * 3
 
 
 @settings(max_examples=25, deadline=None)
@@ -136,18 +138,21 @@ def test_the_covariance_by_columns_is_the_shrunken_one(candidates):
     np.testing.assert_allclose(covariance.with_score, dense.mean(axis=1), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", PREDICTORS)
-def test_every_predictor_learns_numbers_of_the_shapes_it_states(candidates, table, name):
-    part = table.select(items=[0, 3, 5])
-    known, unsure = known_of(candidates.bank, part, np.full(3, 1 / 3))
-    predictor, score = PREDICTORS[name], mean_scores(table)
-    numbers = predictor.fit(known, score)
-    assert {key: value.shape for key, value in numbers.items()} == predictor.shapes(3, numbers)
-    found = predictor.predict(numbers, known)
-    assert found.shape == (240,)
-    plain = np.abs(known.mean - score).mean()
-    assert np.abs(found - score).mean() < plain or name == "mean"
-    assert (unsure > 0).all()
+def test_every_predictor_learns_numbers_of_the_shapes_it_states(subtests, candidates, table):
+    for name in PREDICTORS:
+        with subtests.test(name=name):
+            part = table.select(items=[0, 3, 5])
+            known, unsure = known_of(candidates.bank, part, np.full(3, 1 / 3))
+            predictor, score = PREDICTORS[name], mean_scores(table)
+            numbers = predictor.fit(known, score)
+            assert {key: value.shape for key, value in numbers.items()} == predictor.shapes(
+                3, numbers
+            )
+            found = predictor.predict(numbers, known)
+            assert found.shape == (240,)
+            plain = np.abs(known.mean - score).mean()
+            assert np.abs(found - score).mean() < plain or name == "mean"
+            assert (unsure > 0).all()
 
 
 def test_ridge_and_kernel_find_a_score_that_is_a_line_of_the_responses():
@@ -278,20 +283,18 @@ def test_copies_of_items_do_not_stop_any_chooser():
         assert len(set(found.places.tolist())) == 9
 
 
-@pytest.mark.parametrize(
-    ("given", "match"),
-    [
+def test_arguments_that_cannot_be_used_are_refused(subtests, table):
+    cases = [
         ({"size": 0}, "size is 0"),
         ({"size": 30}, "from 1 to 29"),
         ({"method": "best"}, "one of: auto, information"),
         ({"cv": 1}, "cv is 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"by": "colour"}, "no fact 'colour'"),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_refused(table, given, match):
-    with pytest.raises(InputError, match=match):
-        iw.shorten(table, **{"size": 5, **given})
+    ]
+    for options, match in cases:
+        with subtests.test(options=options, match=match), pytest.raises(InputError, match=match):
+            iw.shorten(table, **{"size": 5, **options})
 
 
 def test_responses_without_any_of_the_items_are_refused(short):
@@ -320,14 +323,18 @@ def test_saved_and_loaded_it_predicts_the_same(short, table, tmp_path):
     assert short.save(tmp_path / "items.csv").read_text().startswith("item,weight")
 
 
-@pytest.mark.parametrize("name", PREDICTORS)
-def test_every_predictor_survives_its_file(short, table, tmp_path, name):
-    from dataclasses import replace
+def test_every_predictor_survives_its_file(subtests, short, table, tmp_path_factory):
+    for name in PREDICTORS:
+        with subtests.test(name=name):
+            tmp_path = tmp_path_factory.mktemp("case")
+            from dataclasses import replace
 
-    known, _ = known_of(short.calibration, table.select(items=short.items), short.weights)
-    other = replace(short, predictor=name, numbers=PREDICTORS[name].fit(known, short.accuracy))
-    loaded = iw.load(other.save(tmp_path / "short.json"))
-    pd.testing.assert_frame_equal(loaded.predict(table), other.predict(table))
+            known, _ = known_of(short.calibration, table.select(items=short.items), short.weights)
+            other = replace(
+                short, predictor=name, numbers=PREDICTORS[name].fit(known, short.accuracy)
+            )
+            loaded = iw.load(other.save(tmp_path / "short.json"))
+            pd.testing.assert_frame_equal(loaded.predict(table), other.predict(table))
 
 
 def _set(document, path, value):
@@ -336,9 +343,8 @@ def _set(document, path, value):
     document[path[-1]] = value
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
+def test_a_file_whose_parts_do_not_fit_is_refused(subtests, short, tmp_path_factory):
+    cases = [
         (["items"], ["item_1"] * 8),
         (["items", 0], "nowhere"),
         (["items"], []),
@@ -363,15 +369,18 @@ def _set(document, path, value):
         (["form"], [[1]]),
         (["form", 0, 0], "right"),
         (["groups"], ["a"]),
-    ],
-)
-def test_a_file_whose_parts_do_not_fit_is_refused(short, tmp_path, path, value):
-    file = short.save(tmp_path / "short.json")
-    document = json.loads(file.read_text())
-    _set(document, path, value)
-    file.write_text(json.dumps(document))
-    with pytest.raises(FileError, match="is not a short benchmark that this Itemwise can use"):
-        iw.load(file)
+    ]
+    for path, value in cases:
+        with subtests.test(path=path, value=value):
+            tmp_path = tmp_path_factory.mktemp("case")
+            file = short.save(tmp_path / "short.json")
+            document = json.loads(file.read_text())
+            _set(document, path, value)
+            file.write_text(json.dumps(document))
+            with pytest.raises(
+                FileError, match="is not a short benchmark that this Itemwise can use"
+            ):
+                iw.load(file)
 
 
 def test_files_of_another_kind_and_half_files_are_refused(short, tmp_path):
