@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.datasets import Dataset, load_dataset, split_dataset
+from itemwise.datasets import Dataset, load_dataset, metadata, split_dataset
 from itemwise.errors import InputError
 
 
@@ -106,11 +106,14 @@ def test_max_test_size_is_at_least_two():
 
 
 def test_heart_statlog_is_split_as_in_paper_001(shared):
+    """270 rows of 13 features: 150 absent, 120 present."""
     from sklearn.model_selection import train_test_split
 
     dataset = load_dataset(shared / "data/tabular/heart-statlog.csv")
     split = split_dataset(dataset)
     present = (dataset.target == "present").to_numpy().astype(int)
+    assert np.bincount(present).tolist() == [150, 120]
+    assert metadata(dataset)["NumberOfFeatures"] == 14  # and the class
     train, test = train_test_split(np.arange(270), stratify=present, random_state=0, test_size=0.3)
     np.testing.assert_array_equal(split.train, train)
     np.testing.assert_array_equal(split.test, test)

@@ -43,7 +43,7 @@ def best(performance):
 
 
 @pytest.fixture(scope="module")
-def witness(shared):
+def airt(shared):
     def frame(scenario, ending, index="algorithm"):
         path = shared / "reference" / f"{scenario}_{ending}.csv"
         return pd.read_csv(path, dtype={index: str}).set_index(index)
@@ -51,29 +51,7 @@ def witness(shared):
     return frame
 
 
-def test_the_tables_are_those_of_the_paper(performance):
-    assert performance[WEKA].shape == (105, 30)
-    assert performance[CSP].shape == (99, 22)
-    assert not any(table.isna().any(axis=None) for table in performance.values())
-
-
-def test_consistency_and_difficulty_limit_are_those_that_the_paper_prints(shared, published):
-    """All 30 algorithms, in the order of the table; half of the last digit is rounding."""
-    path = shared / "data" / "paper_tables" / "003_table4_openml_weka_airt_metrics.csv"
-    printed, items = pd.read_csv(path), published[WEKA].items
-    own = items.index.str.replace("MultilayerPerceptron", "MLP")
-    assert [ours.endswith(name) for ours, name in zip(own, printed["algorithm"], strict=True)] == (
-        [True] * 30
-    )
-    half = {"rtol": 0, "atol": 0.0005 + 1e-9}
-    np.testing.assert_allclose(1 / items["discrimination"].abs(), printed["consistency"], **half)
-    np.testing.assert_allclose(-items["difficulty"], printed["difficulty_limit"], **half)
-    np.testing.assert_array_equal(items["discrimination"] < 0, printed["anomalous"])
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_preset_gives_the_algorithms_of_airt(published, witness, scenario):
-    theirs, ours = witness(scenario, "algorithms"), published[scenario].items
+def preset_gives_the_algorithms(ours, theirs):
     assert list(ours.index) == list(theirs.index)
     for found, expected in [
         (ours["discrimination"], theirs["alpha_a"]),
@@ -86,11 +64,8 @@ def test_the_preset_gives_the_algorithms_of_airt(published, witness, scenario):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_preset_gives_the_difficulty_of_problems_of_airt(published, witness, scenario):
+def preset_gives_the_difficulty_of_problems(scored, theirs):
     """airt turns maximum-likelihood abilities and gives them mean 0 and deviation 1."""
-    theirs = witness(scenario, "difficulty", "instance")
-    scored = published[scenario].abilities("ml")
     ability = scored["ability"]
     assert list(scored.index) == list(theirs.index)
     np.testing.assert_allclose(
@@ -99,50 +74,62 @@ def test_the_preset_gives_the_difficulty_of_problems_of_airt(published, witness,
     np.testing.assert_allclose(scored["se"], theirs["se"], rtol=1e-9)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_preset_says_that_it_stops_early_and_gives_every_standard_error(published, scenario):
-    cal = published[scenario]
-    assert any("need not be near the maximum" in note for note in cal.notes)
-    assert np.isfinite(cal.items.drop(columns="flag")).all(axis=None)
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_em_finds_the_maximum_that_factor_analysis_finds(best, witness, scenario):
-    theirs, cal = witness(scenario, "exactML_factanal"), best[scenario]
-    assert cal.converged
-    tight = {"rtol": 1e-4, "atol": 1e-4}
-    np.testing.assert_allclose(cal.items["discrimination"], theirs["alpha_a"], **tight)
-    np.testing.assert_allclose(cal.items["difficulty"], theirs["beta_b"], **tight)
-    np.testing.assert_allclose(1 / cal.items["scaling"], theirs["gamma_alpha"], **tight)
-    assert np.isfinite(cal.items.drop(columns="flag")).all(axis=None)
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_without_the_change_of_variables_the_log_likelihood_is_that_of_the_log_odds(
-    best, witness, scenario
+def test_the_preset_gives_the_figures_of_airt_and_of_the_paper(
+    shared, performance, published, airt, subtests
 ):
-    cal = best[scenario]
-    base = cal.model.log_base(cal.responses.cells, np.ones(cal.responses.n_respondents))
-    expected = witness(scenario, "exactML_factanal")["marginal_LL"].iloc[0]
-    assert cal.log_likelihood - base == pytest.approx(expected, abs=1e-6)
+    with subtests.test("the tables are those of the paper"):
+        assert performance[WEKA].shape == (105, 30)
+        assert performance[CSP].shape == (99, 22)
+        assert not any(table.isna().any(axis=None) for table in performance.values())
+    for scenario in SCENARIOS:
+        cal = published[scenario]
+        with subtests.test("algorithms", scenario=scenario):
+            preset_gives_the_algorithms(cal.items, airt(scenario, "algorithms"))
+        with subtests.test("difficulty of problems", scenario=scenario):
+            theirs = airt(scenario, "difficulty", "instance")
+            preset_gives_the_difficulty_of_problems(cal.abilities("ml"), theirs)
+        with subtests.test("it says that it stops early, with every error", scenario=scenario):
+            assert any("need not be near the maximum" in note for note in cal.notes)
+            assert np.isfinite(cal.items.drop(columns="flag")).all(axis=None)
+    with subtests.test("consistency and difficulty limit as printed"):
+        # All 30 algorithms, in the order of the table; half of the last digit is rounding.
+        path = shared / "data" / "paper_tables" / "003_table4_openml_weka_airt_metrics.csv"
+        printed, items = pd.read_csv(path), published[WEKA].items
+        own = items.index.str.replace("MultilayerPerceptron", "MLP")
+        pairs = zip(own, printed["algorithm"], strict=True)
+        assert [ours.endswith(name) for ours, name in pairs] == [True] * 30
+        half = {"rtol": 0, "atol": 0.0005 + 1e-9}
+        consistency = 1 / items["discrimination"].abs()
+        np.testing.assert_allclose(consistency, printed["consistency"], **half)
+        np.testing.assert_allclose(-items["difficulty"], printed["difficulty_limit"], **half)
+        np.testing.assert_array_equal(items["discrimination"] < 0, printed["anomalous"])
 
 
-def test_the_default_settings_are_enough_for_the_30_classifiers(performance, witness):
-    cal, theirs = calibrate(performance[WEKA], AS_AIRT), witness(WEKA, "exactML_factanal")
-    for found, expected in [
-        (cal.items["discrimination"], theirs["alpha_a"]),
-        (cal.items["difficulty"], theirs["beta_b"]),
-        (1 / cal.items["scaling"], theirs["gamma_alpha"]),
-    ]:
-        np.testing.assert_allclose(found, expected, atol=1e-4)
+def items_are_near(items, theirs, **tolerance):
+    np.testing.assert_allclose(items["discrimination"], theirs["alpha_a"], **tolerance)
+    np.testing.assert_allclose(items["difficulty"], theirs["beta_b"], **tolerance)
+    np.testing.assert_allclose(1 / items["scaling"], theirs["gamma_alpha"], **tolerance)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_published_algorithms_lie_below_the_maximum(published, best, scenario):
-    assert published[scenario].log_likelihood < best[scenario].log_likelihood
-
-
-def test_the_published_discriminations_of_classifiers_are_too_small(published, best):
-    """By 1.27, which two decimals say to 0.005."""
-    ratio = best[WEKA].items["discrimination"] / published[WEKA].items["discrimination"]
-    assert ratio.median() == pytest.approx(1.27, abs=0.005)
+def test_em_finds_the_maximum_that_factor_analysis_finds(
+    performance, published, best, airt, subtests
+):
+    for scenario in SCENARIOS:
+        theirs, cal = airt(scenario, "exactML_factanal"), best[scenario]
+        with subtests.test("items", scenario=scenario):
+            assert cal.converged
+            items_are_near(cal.items, theirs, rtol=1e-4, atol=1e-4)
+            assert np.isfinite(cal.items.drop(columns="flag")).all(axis=None)
+        with subtests.test("log-likelihood of the log-odds", scenario=scenario):
+            base = cal.model.log_base(cal.responses.cells, np.ones(cal.responses.n_respondents))
+            expected = theirs["marginal_LL"].iloc[0]
+            assert cal.log_likelihood - base == pytest.approx(expected, abs=1e-6)
+        with subtests.test("the published algorithms lie below it", scenario=scenario):
+            assert published[scenario].log_likelihood < cal.log_likelihood
+    with subtests.test("the default settings are enough for the 30 classifiers"):
+        cal = calibrate(performance[WEKA], AS_AIRT)
+        items_are_near(cal.items, airt(WEKA, "exactML_factanal"), atol=1e-4)
+    with subtests.test("the published discriminations of classifiers are too small"):
+        # By 1.27, which two decimals say to 0.005.
+        ratio = best[WEKA].items["discrimination"] / published[WEKA].items["discrimination"]
+        assert ratio.median() == pytest.approx(1.27, abs=0.005)

@@ -14,6 +14,7 @@ from itemwise.numerics.splines import fit_splines
 
 WEKA, CSP = "OPENML-WEKA-2017", "CSP-Minizinc-Obj-2016"
 HALF_A_DIGIT = 0.0005 + 1e-9
+OCCUPANCIES = [(0.0, "lto_eps0"), (0.01, "lto_eps0.01")]  # epsilon, column of the tables
 # The mean member of portfolios of five. The paper looks at epsilon = 0.05 in the scenarios of
 # solvers, and at 0.01 in the one of classifiers; its folds are its own, ten at random.
 AS_PRINTED = {
@@ -67,15 +68,14 @@ def aligned(printed_table, found):
     return printed_table.set_axis(found.index)
 
 
-def test_table_4_consistency_and_difficulty_limit(weka, printed):
+def table_4_consistency_and_difficulty_limit(weka, printed):
     theirs = aligned(printed("table4_openml_weka_airt_metrics", "algorithm"), weka.algorithms)
     for name in ("consistency", "difficulty_limit"):
         np.testing.assert_allclose(weka.algorithms[name], theirs[name], rtol=0, atol=HALF_A_DIGIT)
     assert not weka.algorithms["anomalous"].any()
 
 
-@pytest.mark.parametrize(("epsilon", "column"), [(0.0, "lto_eps0"), (0.01, "lto_eps0.01")])
-def test_table_4_occupancy(weka, printed, epsilon, column):
+def table_4_occupancy(weka, printed, epsilon, column):
     """One problem of 105 is 0.0095; where a curve crosses another moves by one problem at most."""
     theirs = aligned(printed("table4_openml_weka_airt_metrics", "algorithm"), weka.algorithms)
     found = weka.occupancy(epsilon)
@@ -84,16 +84,23 @@ def test_table_4_occupancy(weka, printed, epsilon, column):
     assert same.sum() >= {0.0: 26, 0.01: 22}[epsilon]
 
 
-@pytest.mark.parametrize("measure", ["mse", "aucdf", "auaec", "aupec"])
-def test_table_5_goodness(weka, printed, measure):
+def table_5_goodness(weka, printed, measure):
     theirs = aligned(printed("table5_openml_weka_model_goodness", "algorithm"), weka.goodness)
     np.testing.assert_allclose(weka.goodness[measure], theirs[measure], rtol=0, atol=HALF_A_DIGIT)
 
 
-@pytest.mark.parametrize(("epsilon", "column"), [(0.0, "lto_eps0"), (0.01, "lto_eps0.01")])
-def test_table_2_occupancy_in_the_printed_order_and_to_the_printed_digit(
-    csp, printed, epsilon, column
-):
+def test_tables_4_and_5_of_classifiers(weka, printed, subtests):
+    with subtests.test("table 4, consistency and difficulty limit"):
+        table_4_consistency_and_difficulty_limit(weka, printed)
+    for epsilon, column in OCCUPANCIES:
+        with subtests.test("table 4, occupancy", epsilon=epsilon):
+            table_4_occupancy(weka, printed, epsilon, column)
+    for measure in ("mse", "aucdf", "auaec", "aupec"):
+        with subtests.test("table 5", measure=measure):
+            table_5_goodness(weka, printed, measure)
+
+
+def table_2_occupancy_in_the_printed_order_and_to_the_printed_digit(csp, printed, epsilon, column):
     assert csp.performances.given.shape == (99, 22)
     theirs = printed("table2_csp_lto", "algorithm")[column]
     theirs = theirs[theirs > 0].sort_values(ascending=False, kind="stable")
@@ -105,31 +112,38 @@ def test_table_2_occupancy_in_the_printed_order_and_to_the_printed_digit(
     np.testing.assert_allclose(found, theirs, rtol=0, atol=HALF_A_DIGIT)
 
 
-def test_the_solvers_that_time_out_are_those_that_the_scenario_says(csp, solvers):
-    late = solvers.status == "timeout"
-    assert (csp.performances.given.to_numpy()[late] == 6000).all()
-    in_time = solvers.performance.to_numpy()[~late]
-    np.testing.assert_array_equal(csp.performances.given.to_numpy()[~late], in_time)
+def test_table_2_of_solvers(csp, solvers, printed, subtests):
+    for epsilon, column in OCCUPANCIES:
+        with subtests.test("occupancy", epsilon=epsilon):
+            table_2_occupancy_in_the_printed_order_and_to_the_printed_digit(
+                csp, printed, epsilon, column
+            )
+    with subtests.test("the solvers that time out are those that the scenario says"):
+        late = solvers.status == "timeout"
+        assert (csp.performances.given.to_numpy()[late] == 6000).all()
+        in_time = solvers.performance.to_numpy()[~late]
+        np.testing.assert_array_equal(csp.performances.given.to_numpy()[~late], in_time)
 
 
-@pytest.mark.parametrize(
-    ("tag", "scenario", "farthest", "typical"),
-    [("airt_weka_minmax", "weka", 0.0075, 0.0011), ("airt_cspobj_recip1p", "csp", 0.0032, 0.0003)],
-)
-def test_curves_are_close_to_those_of_mgcv(shared, request, tag, scenario, farthest, typical):
+def test_curves_are_close_to_those_of_mgcv(shared, weka, csp, subtests):
     """Not equal: mgcv shrinks the two directions that a bend leaves free by different factors,
     and which two these are is up to the linear algebra; ours shrinks both alike."""
-    table = request.getfixturevalue(scenario).performances.modelled
-    table = table.rename(columns=lambda name: name.replace("weka.", ""))
-    theirs = pd.read_csv(shared / "reference" / f"{tag}_spline_curves.csv")
-    problems = pd.read_csv(
-        shared / "reference" / f"{tag}_difficulty.csv", dtype={"instance": str}
-    ).set_index("instance")["difficulty"]
-    names = list(theirs.columns[1:])
-    splines = fit_splines(problems[table.index].to_numpy(), table[names].to_numpy())
-    away = np.abs(splines.at(theirs["difficulty"].to_numpy()) - theirs[names].to_numpy())
-    assert away.max() < farthest
-    assert np.median(away.max(axis=0)) < typical
+    for tag, study, farthest, typical in [
+        ("airt_weka_minmax", weka, 0.0075, 0.0011),
+        ("airt_cspobj_recip1p", csp, 0.0032, 0.0003),
+    ]:
+        with subtests.test(tag):
+            table = study.performances.modelled
+            table = table.rename(columns=lambda name: name.replace("weka.", ""))
+            theirs = pd.read_csv(shared / "reference" / f"{tag}_spline_curves.csv")
+            problems = pd.read_csv(
+                shared / "reference" / f"{tag}_difficulty.csv", dtype={"instance": str}
+            ).set_index("instance")["difficulty"]
+            names = list(theirs.columns[1:])
+            splines = fit_splines(problems[table.index].to_numpy(), table[names].to_numpy())
+            away = np.abs(splines.at(theirs["difficulty"].to_numpy()) - theirs[names].to_numpy())
+            assert away.max() < farthest
+            assert np.median(away.max(axis=0)) < typical
 
 
 def gaps(comparison, definition="mean member"):
@@ -146,16 +160,15 @@ def test_table_6_solvers_of_logic_programs(aslib, printed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("scenario", "repeats"), [("CSP-Minizinc-Time-2016", 30), ("GRAPHS-2015", 5)]
-)
-def test_table_6_other_solvers(aslib, printed, scenario, repeats):
+def test_table_6_other_solvers(aslib, printed, subtests):
     """Of 100 problems, topset over five passes lies 5 % below to 4 % above the printed figure,
     as the folds happen to fall: hence thirty."""
-    found = gaps(iw.compare_portfolios(aslib(scenario), **AS_PRINTED, n_resamples=repeats))
-    theirs = printed("table6_mpg_first_half", "aslib_scenario").loc[scenario]
-    assert found["airt"] == pytest.approx(theirs["airt_mpg"], rel=0.03)
-    assert found["topset"] == pytest.approx(theirs["topset_mpg"], rel=0.03)
+    for scenario, repeats in [("CSP-Minizinc-Time-2016", 30), ("GRAPHS-2015", 5)]:
+        with subtests.test(scenario):
+            found = gaps(iw.compare_portfolios(aslib(scenario), **AS_PRINTED, n_resamples=repeats))
+            theirs = printed("table6_mpg_first_half", "aslib_scenario").loc[scenario]
+            assert found["airt"] == pytest.approx(theirs["airt_mpg"], rel=0.03)
+            assert found["topset"] == pytest.approx(theirs["topset_mpg"], rel=0.03)
 
 
 @pytest.mark.slow

@@ -25,60 +25,40 @@ class Benchmark:
         self.cal = calibrate(self.responses, model, priors=None)
 
 
-@pytest.fixture(scope="module")
-def arc(shared):
-    return Benchmark(shared / "data" / "llm", "arc", "2pl")
+def test_arc_is_fitted_at_least_as_well_as_by_mirt(shared, plain, subtests):
+    arc = Benchmark(shared / "data" / "llm", "arc", "2pl")
+    with subtests.test("log-likelihood"):
+        assert arc.cal.converged
+        assert arc.cal.log_likelihood >= -120279.18  # mirt's, as published
+    with subtests.test("better on the same fine grid"):
+        theirs = arc.items[["a1", "d"]].to_numpy(float)
+        ours, _ = plain.marginal(arc.cal.coords, arc.responses.values, nodes=NODES, reach=9)
+        other, _ = plain.marginal(theirs, arc.responses.values, nodes=NODES, reach=9)
+        assert ours > other
+        assert arc.cal.log_likelihood == pytest.approx(ours, rel=1e-6)
+    with subtests.test("with default priors"):
+        assert calibrate(arc.responses, "2pl").converged
+    with subtests.test("respondents are ordered as by mirt"):
+        theirs = pd.read_csv(f"{arc.stem}_mirt_theta.csv.gz", index_col=0)["theta"]
+        ours = arc.cal.abilities("map")["ability"]
+        assert np.corrcoef(ours, theirs.loc[ours.index])[0, 1] > 0.99
+    with subtests.test("items known to be negative are found negative"):
+        theirs = arc.items.set_index("item")["a1"]
+        ours = arc.cal.items["discrimination"]
+        assert set(ours.index[ours < 0]) == set(theirs.index[theirs < 0])
 
 
-@pytest.fixture(scope="module")
-def mmlu(shared):
-    return Benchmark(shared / "data" / "llm", "mmlu", "3pl")
-
-
-def test_items_that_grow_steep_on_the_way_get_finer_nodes(mmlu):
-    found = calibrate(mmlu.responses, "2pl")
-    assert found.converged
-    assert found.iterations < 60  # on the nodes of the start it never ended
-    assert found.items["discrimination"].max() > 15
-
-
-def test_arc_is_fitted_at_least_as_well(arc):
-    assert arc.cal.converged
-    assert arc.cal.log_likelihood >= -120279.18  # mirt's, as published
-
-
-def test_mmlu_is_fitted_at_least_as_well(mmlu):
-    assert mmlu.cal.log_likelihood >= mmlu.fit["logLik"] - 0.01
-
-
-def test_arc_is_fitted_better_on_the_same_fine_grid(plain, arc):
-    theirs = arc.items[["a1", "d"]].to_numpy(float)
-    ours, _ = plain.marginal(arc.cal.coords, arc.responses.values, nodes=NODES, reach=9)
-    other, _ = plain.marginal(theirs, arc.responses.values, nodes=NODES, reach=9)
-    assert ours > other
-    assert arc.cal.log_likelihood == pytest.approx(ours, rel=1e-6)
-
-
-def test_the_log_likelihood_of_mmlu_is_the_plain_one(plain, mmlu):
-    value, _ = plain.marginal(mmlu.cal.coords, mmlu.responses.values, nodes=NODES, reach=9)
-    assert mmlu.cal.log_likelihood == pytest.approx(value, rel=1e-6)
-
-
-def test_arc_converges_with_default_priors_too(arc):
-    assert calibrate(arc.responses, "2pl").converged
-
-
-def test_mmlu_converges_with_default_priors(mmlu):
-    assert calibrate(mmlu.responses, "3pl").converged
-
-
-def test_respondents_are_ordered_as_by_mirt(arc):
-    theirs = pd.read_csv(f"{arc.stem}_mirt_theta.csv.gz", index_col=0)["theta"]
-    ours = arc.cal.abilities("map")["ability"]
-    assert np.corrcoef(ours, theirs.loc[ours.index])[0, 1] > 0.99
-
-
-def test_items_known_to_be_negative_are_found_negative(arc):
-    theirs = arc.items.set_index("item")["a1"]
-    ours = arc.cal.items["discrimination"]
-    assert set(ours.index[ours < 0]) == set(theirs.index[theirs < 0])
+def test_mmlu_is_fitted_at_least_as_well_as_by_mirt(shared, plain, subtests):
+    mmlu = Benchmark(shared / "data" / "llm", "mmlu", "3pl")
+    with subtests.test("log-likelihood"):
+        assert mmlu.cal.log_likelihood >= mmlu.fit["logLik"] - 0.01
+    with subtests.test("the log-likelihood is the plain one"):
+        value, _ = plain.marginal(mmlu.cal.coords, mmlu.responses.values, nodes=NODES, reach=9)
+        assert mmlu.cal.log_likelihood == pytest.approx(value, rel=1e-6)
+    with subtests.test("with default priors"):
+        assert calibrate(mmlu.responses, "3pl").converged
+    with subtests.test("items that grow steep on the way get finer nodes"):
+        found = calibrate(mmlu.responses, "2pl")
+        assert found.converged
+        assert found.iterations < 60  # on the nodes of the start it never ended
+        assert found.items["discrimination"].max() > 15

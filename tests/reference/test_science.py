@@ -4,50 +4,40 @@ The figures lie in <shared>/reference. mirt's standard errors of the first step 
 credit model are off; a bootstrap from our own items decides which are right.
 """
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from itemwise import calibrate, simulate
 from itemwise.models import PartialCredit
 
-MODELS = ["graded", "gpcm"]
 STEPS = ["difficulty_1", "difficulty_2", "difficulty_3"]
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def mirt(request, witness):
-    return witness(f"Science_{request.param}")
-
-
-@pytest.fixture(scope="module")
-def fitted(mirt):
-    """mirt's tight fits are converged to 1e-7 in each parameter; so are ours."""
-    return mirt.ours(tolerance=1e-10)
-
-
-def test_grades_from_one_to_four_are_recognised(mirt, fitted):
+def grades_from_one_to_four_are_recognised(mirt, fitted):
     assert mirt.responses.kind == "graded"
     assert fitted.model.lowest == 1
     assert fitted.model.categories == (4, 4, 4, 4)
 
 
-def test_the_log_likelihood_is_that_of_mirt(mirt, fitted):
+def the_log_likelihood_is_the_same(mirt, fitted):
     assert fitted.converged
     assert fitted.log_likelihood == pytest.approx(mirt.fit["loglik"], abs=1e-5)
 
 
-def test_items_are_those_of_mirt(mirt, fitted):
+def items_are_the_same(mirt, fitted):
     names = {"discrimination": "a", **{step: f"b{k}" for k, step in enumerate(STEPS, 1)}}
     for ours, theirs in names.items():
         np.testing.assert_allclose(fitted.items[ours], mirt.items[theirs], atol=5e-4, rtol=0)
 
 
-def test_difficulty_is_the_mean_of_the_steps(fitted):
+def difficulty_is_the_mean_of_the_steps(mirt, fitted):
     items = fitted.items
     np.testing.assert_allclose(items["difficulty"], items[STEPS].mean(axis=1), rtol=1e-12)
 
 
-def test_standard_errors_are_those_of_mirt(mirt, fitted):
+def standard_errors_are_the_same(mirt, fitted):
     names = {"discrimination_se": "se_a", **{f"{s}_se": f"se_b{k}" for k, s in enumerate(STEPS, 1)}}
     if mirt.model == "gpcm":
         del names["difficulty_1_se"]
@@ -55,8 +45,41 @@ def test_standard_errors_are_those_of_mirt(mirt, fitted):
         np.testing.assert_allclose(fitted.items[ours], mirt.items[theirs], rtol=1e-3)
 
 
+def abilities_are_the_same(mirt, fitted):
+    theirs = mirt.frame("abilities")
+    for method in ("EAP", "MAP", "ML", "WLE"):
+        ours, wanted = fitted.abilities(method.lower()), theirs[method]
+        inside = np.isfinite(wanted).to_numpy()
+        np.testing.assert_array_equal(ours["at_bound"], ~inside)
+        np.testing.assert_allclose(ours["ability"][inside], wanted[inside], atol=5e-4, rtol=0)
+    np.testing.assert_allclose(fitted.abilities()["se"], theirs["se_EAP"], atol=5e-4)
+
+
+def information_is_the_same(mirt, fitted):
+    theirs = mirt.frame("info").set_index("theta")
+    ours = fitted.information(theirs.index.to_numpy())
+    np.testing.assert_allclose(ours, theirs[list(fitted.item_names)], rtol=1e-3)
+    total = fitted.test_information(theirs.index.to_numpy()).information
+    np.testing.assert_allclose(total, theirs["test"], rtol=1e-3)
+
+
+CHECKS = [
+    *(grades_from_one_to_four_are_recognised, the_log_likelihood_is_the_same, items_are_the_same),
+    *(difficulty_is_the_mean_of_the_steps, standard_errors_are_the_same, abilities_are_the_same),
+    information_is_the_same,
+]
+
+
+def test_two_models_of_grades_are_as_in_mirt(shared, witness, subtests):
+    for model, check in product(["graded", "gpcm"], CHECKS):
+        with subtests.test(f"{model}: {check.__name__}"):
+            mirt = witness(f"Science_{model}")
+            # mirt's tight fits are converged to 1e-7 in each parameter; so are ours.
+            check(mirt, mirt.ours(tolerance=1e-10))
+
+
 @pytest.mark.slow
-def test_standard_errors_of_the_first_step_are_those_of_a_bootstrap(witness):
+def test_standard_errors_of_the_first_step_are_those_of_a_bootstrap(shared, witness):
     """Tables drawn from our gpcm items and fitted again: their spread takes no side.
 
     Quartiles, because a few tables have hardly anybody in the lowest grade and their first step
@@ -72,24 +95,3 @@ def test_standard_errors_of_the_first_step_are_those_of_a_bootstrap(witness):
     spread = (high - low) / 1.349  # the range of a normal distribution of deviation one
     np.testing.assert_allclose(items["difficulty_1_se"], spread, rtol=0.15)
     assert (mirt.items["se_b1"] > 1.2 * spread).all()
-
-
-@pytest.mark.parametrize("method", ["EAP", "MAP", "ML", "WLE"])
-def test_abilities_are_those_of_mirt(mirt, fitted, method):
-    ours, theirs = fitted.abilities(method.lower()), mirt.frame("abilities")
-    inside = np.isfinite(theirs[method]).to_numpy()
-    np.testing.assert_array_equal(ours["at_bound"], ~inside)
-    np.testing.assert_allclose(ours["ability"][inside], theirs[method][inside], atol=5e-4, rtol=0)
-
-
-def test_standard_errors_of_eap_are_those_of_mirt(mirt, fitted):
-    theirs = mirt.frame("abilities")["se_EAP"]
-    np.testing.assert_allclose(fitted.abilities()["se"], theirs, atol=5e-4)
-
-
-def test_information_is_that_of_mirt(mirt, fitted):
-    theirs = mirt.frame("info").set_index("theta")
-    ours = fitted.information(theirs.index.to_numpy())
-    np.testing.assert_allclose(ours, theirs[list(fitted.item_names)], rtol=1e-3)
-    total = fitted.test_information(theirs.index.to_numpy()).information
-    np.testing.assert_allclose(total, theirs["test"], rtol=1e-3)

@@ -1,14 +1,13 @@
 """Every reference set once against a general optimiser on a likelihood written by hand."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
-from itemwise import Responses, calibrate
+from itemwise import calibrate
 
 BOUNDS = [(-20, 20), (None, None), (0, 0.95)]
-SETS = ["LSAT6", "LSAT7", "SAT12", "sim2pl_1000x50", "sim3pl_2000x40"]
+SETS = ["LSAT6_2PL", "LSAT7_2PL", "SAT12_2PL", "sim2pl_1000x50_2PL", "sim3pl_2000x40_3PL"]
 
 
 def begins(width, n_items):
@@ -24,12 +23,16 @@ def begins(width, n_items):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize(("model", "within"), [("2pl", 1e-4), ("3pl", 0.01)])
-def test_a_general_optimiser_finds_nothing_better(shared, plain, name, model, within):
-    frame = pd.read_csv(shared / "reference" / "data" / f"{name}.csv")
-    values, counts = np.unique(frame.to_numpy(dtype=float), axis=0, return_counts=True)
-    cal = calibrate(Responses(frame.to_numpy()), model, priors=None)
+def test_a_general_optimiser_finds_nothing_better(witness, plain, model, within, subtests):
+    for mirt in witness.at_hand(SETS):
+        with subtests.test(mirt.data):
+            nothing_is_better(mirt.responses, plain, model, within)
+
+
+def nothing_is_better(responses, plain, model, within):
+    values, counts = np.unique(responses.cells.astype(float), axis=0, return_counts=True)
+    cal = calibrate(responses, model, priors=None)
 
     def loss(x):
         value, slope = plain.marginal(x.reshape(cal.coords.shape), values, counts, nodes=121)
