@@ -156,7 +156,8 @@ def test_a_constant_target_has_no_figures_and_no_winner(value):
     frame = found.to_frame()
     assert frame[["nrmse", "spearman", "p"]].isna().all(axis=None)
     assert not frame["best"].any()
-    assert f"difficulty: all items are equally hard ({value:g}), so that is" in found.notes[0]
+    said = f"difficulty: all items are equally hard ({value:g}), so that difficulty is predicted"
+    assert said in found.notes[0]
     assert (
         found.meaning == "In every target all items are equally hard: there is nothing to predict."
     )
