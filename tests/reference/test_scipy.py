@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from itemwise import calibrate
+from itemwise import Responses, calibrate
 
 BOUNDS = [(-20, 20), (None, None), (0, 0.95)]
 SETS = ["LSAT6_2PL", "LSAT7_2PL", "SAT12_2PL", "sim2pl_1000x50_2PL", "sim3pl_2000x40_3PL"]
@@ -28,6 +28,13 @@ def test_a_general_optimiser_finds_nothing_better(witness, plain, model, within,
     for mirt in witness.at_hand(SETS):
         with subtests.test(mirt.data):
             nothing_is_better(mirt.responses, plain, model, within)
+
+
+@pytest.mark.parametrize(
+    ("model", "within"), [("2pl", 1e-4), pytest.param("3pl", 0.01, marks=pytest.mark.slow)]
+)
+def test_a_general_optimiser_finds_nothing_better_on_a_made_table(made, plain, model, within):
+    nothing_is_better(Responses(made.binary()), plain, model, within)
 
 
 def nothing_is_better(responses, plain, model, within):
