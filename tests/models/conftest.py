@@ -17,4 +17,20 @@ def bare(request):
 @pytest.fixture
 def model(bare):
     """A model in the shape of five items that it samples."""
+    return with_items(bare)
+
+
+@pytest.fixture
+def bares():
+    """Every model, having seen no items."""
+    return [model() for model in MODELS.values()]
+
+
+@pytest.fixture
+def models(bares):
+    """Every model in the shape of five items that it samples."""
+    return [with_items(bare) for bare in bares]
+
+
+def with_items(bare):
     return bare.shaped(bare.sample(N_ITEMS, np.random.default_rng(0)))

@@ -1,5 +1,7 @@
 """The beta model: the formula of its authors, its shapes, its tails."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -23,21 +25,25 @@ def density(discrimination, difficulty, abilities=ABILITIES, scores=SCORES):
     return np.array(found)
 
 
-@pytest.mark.parametrize("discrimination", [-2.0, -0.7, 0.4, 1.0, 2.5])
-@pytest.mark.parametrize("difficulty", [-1.2, 0.0, 0.8])
-def test_scores_follow_the_beta_distribution_of_the_paper(discrimination, difficulty):
-    able, hard = stats.norm.cdf(ABILITIES), stats.norm.cdf(difficulty)
-    alpha = (able / hard) ** discrimination
-    beta = ((1 - able) / (1 - hard)) ** discrimination
-    np.testing.assert_allclose(
-        density(discrimination, difficulty),
-        stats.beta.logpdf(SCORES[:, None], alpha, beta),
-        rtol=1e-9,
-        atol=1e-9,
-    )
-    model, coords = BetaResponse(), np.array([[discrimination, difficulty]])
-    np.testing.assert_allclose(model.expected(coords, ABILITIES)[0], stats.beta.mean(alpha, beta))
-    np.testing.assert_allclose(model.variance(coords, ABILITIES)[0], stats.beta.var(alpha, beta))
+def test_scores_follow_the_beta_distribution_of_the_paper(subtests):
+    for discrimination, difficulty in product([-2.0, -0.7, 0.4, 1.0, 2.5], [-1.2, 0.0, 0.8]):
+        with subtests.test(discrimination=discrimination, difficulty=difficulty):
+            able, hard = stats.norm.cdf(ABILITIES), stats.norm.cdf(difficulty)
+            alpha = (able / hard) ** discrimination
+            beta = ((1 - able) / (1 - hard)) ** discrimination
+            np.testing.assert_allclose(
+                density(discrimination, difficulty),
+                stats.beta.logpdf(SCORES[:, None], alpha, beta),
+                rtol=1e-9,
+                atol=1e-9,
+            )
+            model, coords = BetaResponse(), np.array([[discrimination, difficulty]])
+            np.testing.assert_allclose(
+                model.expected(coords, ABILITIES)[0], stats.beta.mean(alpha, beta)
+            )
+            np.testing.assert_allclose(
+                model.variance(coords, ABILITIES)[0], stats.beta.var(alpha, beta)
+            )
 
 
 def test_a_discrimination_of_one_at_medium_difficulty_is_a_line_in_the_papers_ability():
@@ -45,16 +51,20 @@ def test_a_discrimination_of_one_at_medium_difficulty_is_a_line_in_the_papers_ab
     np.testing.assert_allclose(expected, stats.norm.cdf(ABILITIES), rtol=1e-12)
 
 
-@pytest.mark.parametrize("discrimination", [-2.0, 0.5, 3.0])
-def test_at_its_difficulty_every_score_is_as_likely_as_any_other(discrimination):
-    np.testing.assert_allclose(density(discrimination, 0.7, np.array([0.7])), 0.0, atol=1e-12)
+def test_at_its_difficulty_every_score_is_as_likely_as_any_other(subtests):
+    for discrimination in [-2.0, 0.5, 3.0]:
+        with subtests.test(discrimination=discrimination):
+            np.testing.assert_allclose(
+                density(discrimination, 0.7, np.array([0.7])), 0.0, atol=1e-12
+            )
 
 
-@pytest.mark.parametrize("discrimination", [-3.0, -1.0, -0.2])
-def test_with_negative_discrimination_the_expected_score_falls(discrimination):
-    expected = BetaResponse().expected(np.array([[discrimination, 0.3]]), ABILITIES)[0]
-    assert (np.diff(expected) < 0).all()
-    assert expected[0] > 0.5 > expected[-1]
+def test_with_negative_discrimination_the_expected_score_falls(subtests):
+    for discrimination in [-3.0, -1.0, -0.2]:
+        with subtests.test(discrimination=discrimination):
+            expected = BetaResponse().expected(np.array([[discrimination, 0.3]]), ABILITIES)[0]
+            assert (np.diff(expected) < 0).all()
+            assert expected[0] > 0.5 > expected[-1]
 
 
 # Discrimination, difficulty and ability; then the constant term and its derivatives in the three,
@@ -82,43 +92,51 @@ EXACT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", EXACT, ids=lambda case: f"{case[0]:g} {case[1]:g} {case[2]:g}")
-def test_terms_are_exact_where_a_shape_is_very_large_or_very_small(case):
-    a, b, ability, constant, by_slope, by_difficulty, by_ability = case
-    model, coords, at = BetaResponse(), np.array([[a, b]]), np.array([ability])
-    slopes = model.term_slopes(coords, at)[:, 0, 0, 0]
-    assert model.log_terms(coords, at)[0, 0, 0] == pytest.approx(constant, rel=1e-8)
-    assert slopes[0] == pytest.approx(by_slope, rel=1e-8)
-    assert slopes[1] == pytest.approx(by_difficulty, rel=1e-8)
-    assert model.ability_slopes(coords, at).terms[0, 0, 0] == pytest.approx(by_ability, rel=1e-8)
+def test_terms_are_exact_where_a_shape_is_very_large_or_very_small(subtests):
+    for case in EXACT:
+        with subtests.test(case=case):
+            a, b, ability, constant, by_slope, by_difficulty, by_ability = case
+            model, coords, at = BetaResponse(), np.array([[a, b]]), np.array([ability])
+            slopes = model.term_slopes(coords, at)[:, 0, 0, 0]
+            assert model.log_terms(coords, at)[0, 0, 0] == pytest.approx(constant, rel=1e-8)
+            assert slopes[0] == pytest.approx(by_slope, rel=1e-8)
+            assert slopes[1] == pytest.approx(by_difficulty, rel=1e-8)
+            assert model.ability_slopes(coords, at).terms[0, 0, 0] == pytest.approx(
+                by_ability, rel=1e-8
+            )
 
 
-@pytest.mark.parametrize("ability", [-9.0, -7.0, -5.0, 5.0, 7.0, 9.0])
-@pytest.mark.parametrize("discrimination", [-1.5, 0.7, 2.0])
-def test_slopes_are_those_of_the_terms_as_far_as_abilities_are_looked_for(discrimination, ability):
-    model, coords, nudge = BetaResponse(), np.array([[discrimination, 0.3]]), 1e-4
-    up, down = (model.log_terms(coords, np.array([ability + s])) for s in (nudge, -nudge))
-    found = model.ability_slopes(coords, np.array([ability])).terms
-    np.testing.assert_allclose(found, (up - down) / (2 * nudge), rtol=1e-5, atol=1e-8)
+def test_slopes_are_those_of_the_terms_as_far_as_abilities_are_looked_for(subtests):
+    for ability, discrimination in product([-9.0, -7.0, -5.0, 5.0, 7.0, 9.0], [-1.5, 0.7, 2.0]):
+        with subtests.test(ability=ability, discrimination=discrimination):
+            model, coords, nudge = BetaResponse(), np.array([[discrimination, 0.3]]), 1e-4
+            up, down = (model.log_terms(coords, np.array([ability + s])) for s in (nudge, -nudge))
+            found = model.ability_slopes(coords, np.array([ability])).terms
+            np.testing.assert_allclose(found, (up - down) / (2 * nudge), rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("nearest", [1e-9, 1e-4, 5e-3])
-@pytest.mark.parametrize("discrimination", [-1.5, 0.7, 2.0])
-def test_a_score_that_counts_as_at_a_bound_has_the_chance_of_all_beyond(discrimination, nearest):
-    model, coords = BetaResponse(inside=(nearest, 1 - nearest)), np.array([[discrimination, 0.3]])
-    able, hard = stats.norm.cdf(ABILITIES), stats.norm.cdf(0.3)
-    alpha = (able / hard) ** discrimination
-    beta = ((1 - able) / (1 - hard)) ** discrimination
-    terms = model.log_terms(coords, ABILITIES)[:, 0]
-    for score, expected in (
-        (0.0, stats.beta.cdf(nearest, alpha, beta)),
-        (1.0, stats.beta.sf(1 - nearest, alpha, beta)),
-    ):
-        cell = np.array([[score]])
-        assert model.log_base(cell, np.ones(1)) == 0.0
-        statistics = [table[0, 0] for table in model.statistics(model.read(cell), np.float64)]
-        found = np.exp(terms[0] + statistics @ terms[1:])
-        np.testing.assert_allclose(found, expected, rtol=0.05, atol=1e-9)
+def test_a_score_that_counts_as_at_a_bound_has_the_chance_of_all_beyond(subtests):
+    for nearest, discrimination in product([1e-9, 1e-4, 5e-3], [-1.5, 0.7, 2.0]):
+        with subtests.test(nearest=nearest, discrimination=discrimination):
+            model, coords = (
+                BetaResponse(inside=(nearest, 1 - nearest)),
+                np.array([[discrimination, 0.3]]),
+            )
+            able, hard = stats.norm.cdf(ABILITIES), stats.norm.cdf(0.3)
+            alpha = (able / hard) ** discrimination
+            beta = ((1 - able) / (1 - hard)) ** discrimination
+            terms = model.log_terms(coords, ABILITIES)[:, 0]
+            for score, expected in (
+                (0.0, stats.beta.cdf(nearest, alpha, beta)),
+                (1.0, stats.beta.sf(1 - nearest, alpha, beta)),
+            ):
+                cell = np.array([[score]])
+                assert model.log_base(cell, np.ones(1)) == 0.0
+                statistics = [
+                    table[0, 0] for table in model.statistics(model.read(cell), np.float64)
+                ]
+                found = np.exp(terms[0] + statistics @ terms[1:])
+                np.testing.assert_allclose(found, expected, rtol=0.05, atol=1e-9)
 
 
 def test_only_scores_at_the_bounds_are_cut_off():
@@ -140,26 +158,33 @@ def test_rescaling_keeps_the_place_of_an_item_and_its_sign():
     )
 
 
-@pytest.mark.parametrize("loading", [-0.9, -0.05, 0.0, 0.05, 0.9])
-def test_every_item_starts_with_a_discrimination_that_can_move(loading):
-    found = BetaResponse().start(np.array([[-0.7], [-0.7]]), np.ones(1), np.array([loading]))
-    assert abs(found[0, 0]) >= 0.2
-    assert (found[0, 0] < 0) == (loading < 0)
+def test_every_item_starts_with_a_discrimination_that_can_move(subtests):
+    for loading in [-0.9, -0.05, 0.0, 0.05, 0.9]:
+        with subtests.test(loading=loading):
+            found = BetaResponse().start(
+                np.array([[-0.7], [-0.7]]), np.ones(1), np.array([loading])
+            )
+            assert abs(found[0, 0]) >= 0.2
+            assert (found[0, 0] < 0) == (loading < 0)
 
 
-@pytest.mark.parametrize("score", [-0.1, 1.5, -3.0])
-def test_a_score_outside_zero_and_one_is_refused(score):
-    with pytest.raises(
-        InputError, match=rf"Item 'a' has the response {score:g}, outside .*beta model.*continuous"
-    ):
-        BetaResponse().fitted_to(np.array([[score], [0.5]]), ["a"])
+def test_a_score_outside_zero_and_one_is_refused(subtests):
+    for score in [-0.1, 1.5, -3.0]:
+        with (
+            subtests.test(score=score),
+            pytest.raises(
+                InputError,
+                match=rf"Item 'a' has the response {score:g}, outside .*beta model.*continuous",
+            ),
+        ):
+            BetaResponse().fitted_to(np.array([[score], [0.5]]), ["a"])
 
 
-@pytest.mark.parametrize("bounds", [(0, 10), "table", "items", ((0, 1), (0, 5))], ids=str)
-def test_other_bounds_than_zero_and_one_are_refused(bounds):
+def test_other_bounds_than_zero_and_one_are_refused(subtests):
     """The distribution is one of shares; its expected score would lie on another scale."""
-    with pytest.raises(InputError, match="bounds"):
-        BetaResponse(bounds=bounds)
+    for bounds in [(0, 10), "table", "items", ((0, 1), (0, 5))]:
+        with subtests.test(bounds=bounds), pytest.raises(InputError, match="bounds"):
+            BetaResponse(bounds=bounds)
 
 
 def test_scores_at_the_bounds_stand_midway_to_the_nearest_inside_or_closer():

@@ -1,5 +1,7 @@
 """Scores inside an interval: their bounds, and where responses at a bound stand."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,9 +22,8 @@ def test_the_log_odds_of_the_place_between_the_bounds_are_read():
     np.testing.assert_allclose(read, [[np.log(2 / 6), 0.0], [np.log(7.9 / 0.1), np.nan]])
 
 
-@pytest.mark.parametrize(
-    ("bounds", "cells", "expected"),
-    [
+def test_bounds_come_from_the_table_or_are_given(subtests):
+    for bounds, cells, expected in [
         ("auto", UNIT, (0.0, 1.0)),
         ("auto", np.array([[0.2, 0.3], [0.4, 0.9]]), (0.0, 1.0)),
         ("auto", CELLS, (-1.0, 3.0)),
@@ -34,23 +35,26 @@ def test_the_log_odds_of_the_place_between_the_bounds_are_read():
         ([-5, 5], CELLS, (-5.0, 5.0)),
         (((0, 1), (-1, 4)), CELLS, ((0.0, 1.0), (-1.0, 4.0))),
         (np.array([[0, 1], [-1, 4]]), CELLS, ((0.0, 1.0), (-1.0, 4.0))),
-    ],
-)
-def test_bounds_come_from_the_table_or_are_given(bounds, cells, expected):
-    fitted = Continuous(bounds=bounds).fitted_to(cells, ITEMS)
-    assert fitted.bounds == expected
-    low, high = fitted.extent()
-    np.testing.assert_array_equal(np.transpose([low, high]), expected)
+    ]:
+        with subtests.test(bounds=bounds, cells=cells):
+            fitted = Continuous(bounds=bounds).fitted_to(cells, ITEMS)
+            assert fitted.bounds == expected
+            low, high = fitted.extent()
+            np.testing.assert_array_equal(np.transpose([low, high]), expected)
 
 
-@pytest.mark.parametrize("bounds", ["auto", "table", "items", (-2, 4), ((0, 1), (-2, 4))], ids=str)
-def test_a_fitted_table_is_read_in_its_own_order_and_stays_finite(bounds):
-    fitted = Continuous(bounds=bounds).fitted_to(CELLS, ITEMS)
-    read = fitted.read(CELLS)
-    np.testing.assert_array_equal(np.isnan(read), np.isnan(CELLS))
-    for k in range(2):
-        asked = ~np.isnan(CELLS[:, k])
-        np.testing.assert_array_equal(np.argsort(read[asked, k]), np.argsort(CELLS[asked, k]))
+def test_a_fitted_table_is_read_in_its_own_order_and_stays_finite(subtests):
+    for bounds in ["auto", "table", "items", (-2, 4), ((0, 1), (-2, 4))]:
+        with subtests.test(bounds=bounds):
+            fitted = Continuous(bounds=bounds).fitted_to(CELLS, ITEMS)
+            read = fitted.read(CELLS)
+            np.testing.assert_array_equal(np.isnan(read), np.isnan(CELLS))
+            for k in range(2):
+                asked = ~np.isnan(CELLS[:, k])
+                order, wanted = (
+                    np.argsort(table[asked, k], kind="stable") for table in (read, CELLS)
+                )
+                np.testing.assert_array_equal(order, wanted)
 
 
 def test_a_constant_item_and_one_that_nobody_was_asked_have_bounds_around_them():
@@ -164,26 +168,39 @@ def test_expected_scores_and_draws_lie_between_the_bounds_of_each_item():
     assert drawn[1].max() > 2
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        "rows", "", (1, 0), (0, 0), (0, np.nan), (0, np.inf), (0, 1, 2), 5, None, (), ("low", 1),
-        ((0, 1), (2, 1)), ((0, 1), (2, 3, 4)), [[[0, 1]]],
-    ],
-    ids=repr,
-)  # fmt: skip
-def test_malformed_bounds_are_refused(given):
-    with pytest.raises(InputError, match=r"bounds is .*(low, high)"):
-        Continuous(bounds=given)
+def test_malformed_bounds_are_refused(subtests):
+    for wrong in [
+        "rows",
+        "",
+        (1, 0),
+        (0, 0),
+        (0, np.nan),
+        (0, np.inf),
+        (0, 1, 2),
+        5,
+        None,
+        (),
+        ("low", 1),
+        ((0, 1), (2, 1)),
+        ((0, 1), (2, 3, 4)),
+        [[[0, 1]]],
+    ]:
+        with (
+            subtests.test(wrong=wrong),
+            pytest.raises(InputError, match=r"bounds is .*(low, high)"),
+        ):
+            Continuous(bounds=wrong)
 
 
-@pytest.mark.parametrize(
-    "given", ["half", "", 0, 0.0, -0.01, np.nan, np.inf, True, None, [0.1]], ids=repr
-)
-@pytest.mark.parametrize("kind", [Continuous, BetaResponse])
-def test_malformed_places_at_the_bounds_are_refused(kind, given):
-    with pytest.raises(InputError, match=r"at_bounds is .*give 'midway', or a number above 0"):
-        kind(at_bounds=given)
+def test_malformed_places_at_the_bounds_are_refused(subtests):
+    for wrong, kind in product(
+        ["half", "", 0, 0.0, -0.01, np.nan, np.inf, True, None, [0.1]], [Continuous, BetaResponse]
+    ):
+        with (
+            subtests.test(wrong=wrong, kind=kind),
+            pytest.raises(InputError, match=r"at_bounds is .*give 'midway', or a number above 0"),
+        ):
+            kind(at_bounds=wrong)
 
 
 def test_a_move_past_the_middle_of_the_range_is_refused():

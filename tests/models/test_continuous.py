@@ -57,25 +57,30 @@ def test_information_is_the_squared_discrimination_everywhere():
     np.testing.assert_array_equal(Continuous().ability_slopes(one_item(), far).bias, 0.0)
 
 
-@pytest.mark.parametrize("noise", [0.1, 0.5, 1.0, 3.0, 8.0])
-def test_expected_score_and_variance_are_those_of_a_logistic_normal(noise):
-    model = Continuous(bounds=(-1.0, 3.0))
-    coords, abilities = np.array([[1.0, 0.2, np.log(noise)]]), np.array([-3.0, 0.0, 1.0, 8.0])
-    for k, ability in enumerate(abilities):
+def logistic_normal_moment(power, centre, noise):
+    """E (-1 + 4 σ(centre + noise t))^power over standard normal t."""
 
-        def moment(power, centre=ability + 0.2):
-            def integrand(t):
-                return norm.pdf(t) * (-1 + 4 * expit(centre + noise * t)) ** power
+    def integrand(t):
+        return norm.pdf(t) * (-1 + 4 * expit(centre + noise * t)) ** power
 
-            turn = float(np.clip(-centre / noise, -9, 9))  # where the score passes its middle
-            parts = [quad(integrand, *ends, epsabs=1e-12)[0] for ends in ((-10, turn), (turn, 10))]
-            return sum(parts)
+    turn = float(np.clip(-centre / noise, -9, 9))  # where the score passes its middle
+    parts = [quad(integrand, *ends, epsabs=1e-12)[0] for ends in ((-10, turn), (turn, 10))]
+    return sum(parts)
 
-        mean = moment(1)
-        assert model.expected(coords, abilities)[0, k] == pytest.approx(mean, abs=1e-6)
-        assert model.variance(coords, abilities)[0, k] == pytest.approx(
-            moment(2) - mean**2, abs=1e-6
-        )
+
+def test_expected_score_and_variance_are_those_of_a_logistic_normal(subtests):
+    model, abilities = Continuous(bounds=(-1.0, 3.0)), np.array([-3.0, 0.0, 1.0, 8.0])
+    for noise in [0.1, 0.5, 1.0, 3.0, 8.0]:
+        with subtests.test(noise=noise):
+            coords = np.array([[1.0, 0.2, np.log(noise)]])
+            expected = model.expected(coords, abilities)
+            variance = model.variance(coords, abilities)
+            for k, ability in enumerate(abilities):
+                mean, square = (
+                    logistic_normal_moment(power, ability + 0.2, noise) for power in (1, 2)
+                )
+                assert expected[0, k] == pytest.approx(mean, abs=1e-6)
+                assert variance[0, k] == pytest.approx(square - mean**2, abs=1e-6)
 
 
 def test_with_known_abilities_the_maximum_is_the_regression_of_log_odds_on_ability():
@@ -116,10 +121,13 @@ def test_sums_over_respondents_are_sums_over_nodes():
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(("alpha", "gamma"), [(1.0, -1.0), (-0.5, 0.5), (0.0, 1.0), (1.0, np.nan)])
-def test_discrimination_and_scaling_of_different_sign_are_refused(alpha, gamma):
-    with pytest.raises(InputError, match=r"discrimination and scaling .*same sign.*neither .*0"):
-        one_item(alpha, 0.0, gamma)
+def test_discrimination_and_scaling_of_different_sign_are_refused(subtests):
+    for alpha, gamma in [(1.0, -1.0), (-0.5, 0.5), (0.0, 1.0), (1.0, np.nan)]:
+        with (
+            subtests.test(alpha=alpha, gamma=gamma),
+            pytest.raises(InputError, match=r"discrimination and scaling .*same sign.*neither .*0"),
+        ):
+            one_item(alpha, 0.0, gamma)
 
 
 def test_a_flat_item_is_reported_with_the_least_discrimination():

@@ -1,6 +1,7 @@
 """What every model promises, over the registry."""
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pytest
@@ -107,10 +108,12 @@ def combined(model, terms, values):
     return terms[0] + sum(t[:, None, None] * g for t, g in zip(statistics, terms[1:], strict=True))
 
 
-def test_the_registry_names_its_models(bare):
-    assert find_model(bare.name) == bare
-    assert find_model(bare.name.upper()) == bare
-    assert find_model(bare) is bare
+def test_the_registry_names_its_models(bares, subtests):
+    for bare in bares:
+        with subtests.test(bare.name):
+            assert find_model(bare.name) == bare
+            assert find_model(bare.name.upper()) == bare
+            assert find_model(bare) is bare
 
 
 # The models of the documentation in their public parameters, written with SciPy: log-densities
@@ -238,23 +241,25 @@ def test_extreme_abilities_stay_finite(model, seed):
         assert all(np.isfinite(part).all() for part in model.ability_derivatives(coords, FAR))
 
 
-def test_expected_responses_rise_with_ability_where_discrimination_is_positive(model):
-    coords = some_items(model)
-    slope = model.parameters(coords)["discrimination"]
-    far = np.array([-800.0, -4.0, -1.0, 0.0, 1.0, 4.0, 800.0])
-    low, high = model.extent()
-    found = model.expected(coords, far)
-    rounding = 1e-14 * np.max(high - low)
-    assert ((found >= np.min(low) - rounding) & (found <= np.max(high) + rounding)).all()
-    assert (model.variance(coords, far) >= 0).all()
-    tables = [found]
-    if isinstance(model, Categorical):
-        tables.append(np.exp(model.log_prob(coords, far)[-1]))
-    for table in tables:
-        rising = np.diff(table, axis=1) * np.sign(slope)[:, None]
-        assert (rising >= 0).all()
-        assert (rising[:, 1:-1] > 0).all()
-    assert len(set(np.sign(slope))) == (1 if model.coordinates[0].shared else 2)
+def test_expected_responses_rise_with_ability_where_discrimination_is_positive(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            coords = some_items(model)
+            slope = model.parameters(coords)["discrimination"]
+            far = np.array([-800.0, -4.0, -1.0, 0.0, 1.0, 4.0, 800.0])
+            low, high = model.extent()
+            found = model.expected(coords, far)
+            rounding = 1e-14 * np.max(high - low)
+            assert ((found >= np.min(low) - rounding) & (found <= np.max(high) + rounding)).all()
+            assert (model.variance(coords, far) >= 0).all()
+            tables = [found]
+            if isinstance(model, Categorical):
+                tables.append(np.exp(model.log_prob(coords, far)[-1]))
+            for table in tables:
+                rising = np.diff(table, axis=1) * np.sign(slope)[:, None]
+                assert (rising >= 0).all()
+                assert (rising[:, 1:-1] > 0).all()
+            assert len(set(np.sign(slope))) == (1 if model.coordinates[0].shared else 2)
 
 
 @FIXTURE_IS_CONSTANT
@@ -435,16 +440,20 @@ def test_information_and_bias_are_moments_of_the_score(model, seed):
     )
 
 
-def test_information_is_the_expected_squared_slope_of_the_log_likelihood(model):
-    abilities = abilities_of(model)
-    coords, all_of_them, nudge = some_items(model), support(model), 1e-5
-    up, here, down = (
-        log_density(model, coords, abilities + step, all_of_them.values)
-        for step in (nudge, 0.0, -nudge)
-    )
-    score = (up - down) / (2 * nudge)
-    expected = seen(model, coords, abilities) * all_of_them.mean(np.exp(here), score**2)
-    np.testing.assert_allclose(model.information(coords, abilities), expected, rtol=1e-7, atol=1e-9)
+def test_information_is_the_expected_squared_slope_of_the_log_likelihood(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            abilities = abilities_of(model)
+            coords, all_of_them, nudge = some_items(model), support(model), 1e-5
+            up, here, down = (
+                log_density(model, coords, abilities + step, all_of_them.values)
+                for step in (nudge, 0.0, -nudge)
+            )
+            score = (up - down) / (2 * nudge)
+            expected = seen(model, coords, abilities) * all_of_them.mean(np.exp(here), score**2)
+            np.testing.assert_allclose(
+                model.information(coords, abilities), expected, rtol=1e-7, atol=1e-9
+            )
 
 
 @FIXTURE_IS_CONSTANT
@@ -488,19 +497,23 @@ def test_rescaling_moves_the_scale_and_leaves_the_chances(model, seed, shift, sc
     np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
 
 
-def test_rescaling_is_linear_in_shift_and_scale(model):
-    if not model.affine:
-        return
-    coords = some_items(model)
-    by_shift = [model.rescale(coords, s, 1.0) - coords for s in (1.0, 2.5)]
-    by_scale = [model.rescale(coords, 0.0, 1 + s) - coords for s in (1.0, 2.5)]
-    np.testing.assert_allclose(by_shift[1], 2.5 * by_shift[0], atol=1e-14)
-    np.testing.assert_allclose(by_scale[1], 2.5 * by_scale[0], atol=1e-14)
+def test_rescaling_is_linear_in_shift_and_scale(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            if not model.affine:
+                continue
+            coords = some_items(model)
+            by_shift = [model.rescale(coords, s, 1.0) - coords for s in (1.0, 2.5)]
+            by_scale = [model.rescale(coords, 0.0, 1 + s) - coords for s in (1.0, 2.5)]
+            np.testing.assert_allclose(by_shift[1], 2.5 * by_shift[0], atol=1e-14)
+            np.testing.assert_allclose(by_scale[1], 2.5 * by_scale[0], atol=1e-14)
 
 
-def test_the_same_origin_and_unit_leave_the_items_as_they_are(model):
-    coords = some_items(model)
-    np.testing.assert_array_equal(model.rescale(coords, 0.0, 1.0), coords)
+def test_the_same_origin_and_unit_leave_the_items_as_they_are(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            coords = some_items(model)
+            np.testing.assert_array_equal(model.rescale(coords, 0.0, 1.0), coords)
 
 
 @FIXTURE_IS_CONSTANT
@@ -522,15 +535,17 @@ def test_the_jacobian_of_the_parameters_agrees_with_finite_differences(model, se
         np.testing.assert_allclose(slope, by_differences, rtol=1e-6, atol=1e-7)
 
 
-def test_an_item_without_slope_has_a_large_and_finite_difficulty(model):
-    coords = some_items(model)
-    coords[:, 0], coords[:, 1] = [0.0, -0.0, 1e-9, -1e-9, 0.0], 1.5
-    found = model.parameters(coords)
-    assert all(np.isfinite(column).all() for column in found.values())
-    assert all(np.isfinite(j).all() for j in model.parameter_jacobian(coords).values())
-    if model.coordinates[1].name != "difficulty":  # else it is a coordinate, and stays
-        difficulty = found.get("difficulty_1", found["difficulty"])
-        assert (difficulty < -20).all()  # easy, whatever sign rounding gave the slope
+def test_an_item_without_slope_has_a_large_and_finite_difficulty(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            coords = some_items(model)
+            coords[:, 0], coords[:, 1] = [0.0, -0.0, 1e-9, -1e-9, 0.0], 1.5
+            found = model.parameters(coords)
+            assert all(np.isfinite(column).all() for column in found.values())
+            assert all(np.isfinite(j).all() for j in model.parameter_jacobian(coords).values())
+            if model.coordinates[1].name != "difficulty":  # else it is a coordinate, and stays
+                difficulty = found.get("difficulty_1", found["difficulty"])
+                assert (difficulty < -20).all()  # easy, whatever sign rounding gave the slope
 
 
 LOADING = np.array([-0.99, -0.3, 0.0, 0.5, 1.0])
@@ -541,41 +556,52 @@ def seen_by(model, values):
     return np.array(model.statistics(values, np.float64)).mean(axis=1)
 
 
-def test_starts_lie_inside_the_bounds_and_point_along_the_loadings(model):
-    values = np.random.default_rng(0).choice(support(model).values[-3:], (40, 5))
-    if model.kind == "continuous":
-        values = np.random.default_rng(0).normal([-5.0, -1.0, 0.0, 1.0, 5.0], 2.0, (40, 5))
-    coords = model.start(seen_by(model, values), np.full(5, 40.0), LOADING)
-    assert coords.shape == (5, model.width)
-    for k, coordinate in enumerate(model.coordinates):
-        assert ((coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)).all()
-    if not model.coordinates[0].shared:
-        towards = LOADING != 0
-        np.testing.assert_array_equal(np.sign(coords[towards, 0]), np.sign(LOADING[towards]))
+def test_starts_lie_inside_the_bounds_and_point_along_the_loadings(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            values = np.random.default_rng(0).choice(support(model).values[-3:], (40, 5))
+            if model.kind == "continuous":
+                values = np.random.default_rng(0).normal([-5.0, -1.0, 0.0, 1.0, 5.0], 2.0, (40, 5))
+            coords = model.start(seen_by(model, values), np.full(5, 40.0), LOADING)
+            assert coords.shape == (5, model.width)
+            for k, coordinate in enumerate(model.coordinates):
+                assert ((coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)).all()
+            if not model.coordinates[0].shared:
+                towards = LOADING != 0
+                np.testing.assert_array_equal(
+                    np.sign(coords[towards, 0]), np.sign(LOADING[towards])
+                )
 
 
-@pytest.mark.parametrize("place", [0, -1], ids=["worst", "best"])
-def test_a_constant_item_starts_inside_the_bounds(model, place):
-    constant = 27.6 if model.kind == "continuous" else support(model).values[-1]
-    values = np.full((40, 5), constant if place else -constant * (model.kind == "continuous"))
-    coords = model.start(seen_by(model, values), np.full(5, 40.0), LOADING)
-    for k, coordinate in enumerate(model.coordinates):
-        assert ((coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)).all()
+def test_a_constant_item_starts_inside_the_bounds(models, subtests):
+    for model, place in product(models, [0, -1]):  # the worst and the best response
+        with subtests.test(model.name, place=place):
+            constant = 27.6 if model.kind == "continuous" else support(model).values[-1]
+            values = np.full(
+                (40, 5), constant if place else -constant * (model.kind == "continuous")
+            )
+            coords = model.start(seen_by(model, values), np.full(5, 40.0), LOADING)
+            for k, coordinate in enumerate(model.coordinates):
+                assert ((coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)).all()
 
 
-def test_the_direction_of_the_statistics_is_that_of_better_responses(model):
-    values = np.linspace(-8, 8, 33) if model.kind == "continuous" else support(model).values
-    better = np.array(model.direction) @ np.array(model.statistics(values, np.float64))
-    assert (np.diff(better) > 0).all()
+def test_the_direction_of_the_statistics_is_that_of_better_responses(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            values = np.linspace(-8, 8, 33) if model.kind == "continuous" else support(model).values
+            better = np.array(model.direction) @ np.array(model.statistics(values, np.float64))
+            assert (np.diff(better) > 0).all()
 
 
-def test_sampled_items_have_the_models_parameters_and_follow_the_seed(model):
-    one, same, other = (model.sample(7, np.random.default_rng(s)) for s in (1, 1, 2))
-    assert tuple(one) == model.inputs
-    assert set(one) <= set(model.parameters(model.from_parameters(one)))
-    assert all(np.array_equal(one[name], same[name]) for name in one)
-    hard = next(name for name in one if name.startswith("difficulty"))
-    assert not np.array_equal(one[hard], other[hard])
+def test_sampled_items_have_the_models_parameters_and_follow_the_seed(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            one, same, other = (model.sample(7, np.random.default_rng(s)) for s in (1, 1, 2))
+            assert tuple(one) == model.inputs
+            assert set(one) <= set(model.parameters(model.from_parameters(one)))
+            assert all(np.array_equal(one[name], same[name]) for name in one)
+            hard = next(name for name in one if name.startswith("difficulty"))
+            assert not np.array_equal(one[hard], other[hard])
 
 
 @FIXTURE_IS_CONSTANT
@@ -586,39 +612,49 @@ def test_sampled_items_lie_inside_the_bounds(model, seed):
     assert not model.absent(coords).any()
 
 
-def test_drawn_responses_have_the_mean_and_the_variance_that_is_said(model):
-    n = 20_000
-    coords, abilities = some_items(model), np.array([-1.5, 0.0, 1.5])
-    drawn = model.draw(coords, np.repeat(abilities, n), np.random.default_rng(0))
-    assert (drawn.dtype.kind == "f") == (model.kind == "continuous")
-    sample = drawn.reshape(5, 3, n).astype(float)
-    apart = sample - model.expected(coords, abilities)[:, :, None]
-    # Five standard errors, which the moments of the sample itself give.
-    error = sample.std(axis=2) / np.sqrt(n)
-    assert (np.abs(apart.mean(axis=2)) < 5 * error).all()
-    error = (apart**2).std(axis=2) / np.sqrt(n)
-    spread = (apart**2).mean(axis=2) - model.variance(coords, abilities)
-    assert (np.abs(spread) < 5 * error + 1e-12).all()
+def test_drawn_responses_have_the_mean_and_the_variance_that_is_said(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            n = 20_000
+            coords, abilities = some_items(model), np.array([-1.5, 0.0, 1.5])
+            drawn = model.draw(coords, np.repeat(abilities, n), np.random.default_rng(0))
+            assert (drawn.dtype.kind == "f") == (model.kind == "continuous")
+            sample = drawn.reshape(5, 3, n).astype(float)
+            apart = sample - model.expected(coords, abilities)[:, :, None]
+            # Five standard errors, which the moments of the sample itself give.
+            error = sample.std(axis=2) / np.sqrt(n)
+            assert (np.abs(apart.mean(axis=2)) < 5 * error).all()
+            error = (apart**2).std(axis=2) / np.sqrt(n)
+            spread = (apart**2).mean(axis=2) - model.variance(coords, abilities)
+            assert (np.abs(spread) < 5 * error + 1e-12).all()
 
 
-def test_drawn_responses_follow_the_seed(model):
-    abilities = abilities_of(model)
-    coords = some_items(model)
-    one, same, other = (
-        model.draw(coords, abilities, np.random.default_rng(s)).tobytes() for s in (1, 1, 2)
-    )
-    assert one == same
-    assert one != other
+def test_drawn_responses_follow_the_seed(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            abilities = abilities_of(model)
+            coords = some_items(model)
+            one, same, other = (
+                model.draw(coords, abilities, np.random.default_rng(s)).tobytes() for s in (1, 1, 2)
+            )
+            assert one == same
+            assert one != other
 
 
-def test_a_table_of_drawn_responses_suits_the_model(model, bare):
-    cells = model.draw(some_items(model), np.linspace(-2, 2, 400), np.random.default_rng(0)).T
-    fitted = bare.fitted_to(cells, ITEMS)
-    low, high = fitted.extent()
-    assert ((cells >= low) & (cells <= high)).all()
-    assert fitted.width == model.width
-    assert np.isfinite(fitted.read(cells)).all()
-    assert all(np.isfinite(t).all() for t in fitted.statistics(fitted.read(cells), np.float64))
+def test_a_table_of_drawn_responses_suits_the_model(models, bares, subtests):
+    for model, bare in zip(models, bares, strict=True):
+        with subtests.test(model.name):
+            cells = model.draw(
+                some_items(model), np.linspace(-2, 2, 400), np.random.default_rng(0)
+            ).T
+            fitted = bare.fitted_to(cells, ITEMS)
+            low, high = fitted.extent()
+            assert ((cells >= low) & (cells <= high)).all()
+            assert fitted.width == model.width
+            assert np.isfinite(fitted.read(cells)).all()
+            assert all(
+                np.isfinite(t).all() for t in fitted.statistics(fitted.read(cells), np.float64)
+            )
 
 
 def drawn_table(model):
@@ -628,34 +664,37 @@ def drawn_table(model):
     return model.fitted_to(cells, ITEMS), cells
 
 
-def test_what_was_never_asked_stays_so_and_has_no_weight(model):
-    model, cells = drawn_table(model)
-    never = np.random.default_rng(1).random(cells.shape) < 0.4
-    holed = cells.copy()
-    holed[never] = np.nan if model.kind == "continuous" else -1
-    read = model.read(holed)
-    lost = np.isnan(read) if model.kind == "continuous" else read == -1
-    np.testing.assert_array_equal(lost, never)
-    np.testing.assert_array_equal(read[~never], model.read(cells)[~never])
-    weights = np.random.default_rng(2).uniform(0.5, 2, len(cells))
-    expected = sum(
-        weights[row] * model.log_base(cells[[row]][:, [k]], np.ones(1))
-        for row, k in np.argwhere(~never)
-    )
-    assert model.log_base(holed, weights) == pytest.approx(expected, rel=1e-12)
+def test_what_was_never_asked_stays_so_and_has_no_weight(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            model, cells = drawn_table(model)
+            never = np.random.default_rng(1).random(cells.shape) < 0.4
+            holed = cells.copy()
+            holed[never] = np.nan if model.kind == "continuous" else -1
+            read = model.read(holed)
+            lost = np.isnan(read) if model.kind == "continuous" else read == -1
+            np.testing.assert_array_equal(lost, never)
+            np.testing.assert_array_equal(read[~never], model.read(cells)[~never])
+            weights = np.random.default_rng(2).uniform(0.5, 2, len(cells))
+            expected = sum(
+                weights[row] * model.log_base(cells[[row]][:, [k]], np.ones(1))
+                for row, k in np.argwhere(~never)
+            )
+            assert model.log_base(holed, weights) == pytest.approx(expected, rel=1e-12)
 
 
-def test_reading_leaves_the_table_as_it_is(model):
-    model, cells = drawn_table(model)
-    before = cells.copy()
-    model.read(cells)
-    model.log_base(cells, np.ones(len(cells)))
-    np.testing.assert_array_equal(cells, before)
+def test_reading_leaves_the_table_as_it_is(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            model, cells = drawn_table(model)
+            before = cells.copy()
+            model.read(cells)
+            model.log_base(cells, np.ones(len(cells)))
+            np.testing.assert_array_equal(cells, before)
 
 
-def test_torch_gives_the_numbers_of_numpy(model):
+def assert_torch_agrees(model, torch):
     abilities = abilities_of(model)
-    torch = pytest.importorskip("torch")
     coords, loading = some_items(model), np.array([-0.9, -0.3, 0.1, 0.5, 0.9])
     counts, totals = some_counts(model, 0, own_totals=True)
     model, cells = drawn_table(model)
@@ -696,28 +735,46 @@ def test_torch_gives_the_numbers_of_numpy(model):
             np.testing.assert_allclose(np.asarray(one), other, rtol=rtol, atol=1e-11, err_msg=name)
 
 
-def test_priors_can_be_dropped_replaced_and_restored(model):
-    bare = with_priors(model, None)
-    assert all(c.prior is None for c in bare.coordinates)
-    assert bare.regularised() == model
-    changed = with_priors(model, {model.coordinates[0].name: Normal(1.0, 0.5)})
-    assert changed.coordinates[0].prior == Normal(1.0, 0.5)
-    assert changed.coordinates[1:] == model.coordinates[1:]
+def test_torch_gives_the_numbers_of_numpy(models, subtests):
+    torch = pytest.importorskip("torch")
+    for model in models:
+        with subtests.test(model.name):
+            assert_torch_agrees(model, torch)
 
 
-def test_a_prior_on_a_parameter_that_is_not_there_is_refused(model):
-    last = model.coordinates[1].name
-    with pytest.raises(InputError, match=rf"priors names 'luck'.*{model.name} model.*{last}"):
-        with_priors(model, {"luck": Beta(2, 2)})
+def test_priors_can_be_dropped_replaced_and_restored(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            bare = with_priors(model, None)
+            assert all(c.prior is None for c in bare.coordinates)
+            assert bare.regularised() == model
+            changed = with_priors(model, {model.coordinates[0].name: Normal(1.0, 0.5)})
+            assert changed.coordinates[0].prior == Normal(1.0, 0.5)
+            assert changed.coordinates[1:] == model.coordinates[1:]
 
 
-def test_the_class_of_a_model_is_refused_with_the_call_to_make(model):
-    name = type(model).__name__
-    with pytest.raises(InputError, match=rf"class {name}; call it: {name}\(\)"):
-        find_model(type(model))
+def test_a_prior_on_a_parameter_that_is_not_there_is_refused(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            last = model.coordinates[1].name
+            with pytest.raises(
+                InputError, match=rf"priors names 'luck'.*{model.name} model.*{last}"
+            ):
+                with_priors(model, {"luck": Beta(2, 2)})
 
 
-@pytest.mark.parametrize("unknown", ["5pl", "", "rasch", 3, None, MODELS])
-def test_a_model_that_is_not_there_is_refused(unknown):
-    with pytest.raises(InputError, match=rf"There is no model .*{', '.join(MODELS)}"):
-        find_model(unknown)
+def test_the_class_of_a_model_is_refused_with_the_call_to_make(models, subtests):
+    for model in models:
+        with subtests.test(model.name):
+            name = type(model).__name__
+            with pytest.raises(InputError, match=rf"class {name}; call it: {name}\(\)"):
+                find_model(type(model))
+
+
+def test_a_model_that_is_not_there_is_refused(subtests):
+    for unknown in ["5pl", "", "rasch", 3, None, MODELS]:
+        with (
+            subtests.test(unknown=unknown),
+            pytest.raises(InputError, match=rf"There is no model .*{', '.join(MODELS)}"),
+        ):
+            find_model(unknown)

@@ -49,14 +49,21 @@ def test_two_grades_very_near_to_each_other_stay_apart():
     assert np.isfinite(model.slopes(coords, ABILITIES)).all()
 
 
-@pytest.mark.parametrize(
-    ("slope", "steps"),
-    [(1.0, (0.5, 0.2)), (1.0, (0.5, 0.5)), (-1.0, (0.2, 0.5)), (0.0, (0.2, 0.5))],
-)
-def test_difficulties_out_of_order_are_refused(slope, steps):
-    items = {"discrimination": [slope], "difficulty_1": [steps[0]], "difficulty_2": [steps[1]]}
-    with pytest.raises(InputError, match=r"must ascend .*or descend .*negative"):
-        Graded(categories=3).from_parameters(items)
+def test_difficulties_out_of_order_are_refused(subtests):
+    for slope, steps in [
+        (1.0, (0.5, 0.2)),
+        (1.0, (0.5, 0.5)),
+        (-1.0, (0.2, 0.5)),
+        (0.0, (0.2, 0.5)),
+    ]:
+        with subtests.test(slope=slope, steps=steps):
+            items = {
+                "discrimination": [slope],
+                "difficulty_1": [steps[0]],
+                "difficulty_2": [steps[1]],
+            }
+            with pytest.raises(InputError, match=r"must ascend .*or descend .*negative"):
+                Graded(categories=3).from_parameters(items)
 
 
 def test_descending_difficulties_are_those_of_a_negative_item():

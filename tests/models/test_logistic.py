@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -111,12 +113,13 @@ def test_chances_lie_between_guessing_and_slip():
     assert (right <= 1 - GUESSING[:, None] / 2 + 1e-12).all()
 
 
-@pytest.mark.parametrize(("slope", "unit"), [(None, 1.0), (1.0, 1.4), (0.7, 2.0)])
-def test_a_given_slope_sets_the_unit_of_the_scale(slope, unit):
-    coords = np.array([[1.4, 0.0], [1.4, 1.0]])
-    items, sd = OnePL(discrimination=slope).reported(coords)
-    assert sd == pytest.approx(unit)
-    np.testing.assert_array_equal(items, [[slope or 1.4, 0.0], [slope or 1.4, 1.0]])
+def test_a_given_slope_sets_the_unit_of_the_scale(subtests):
+    for slope, unit in [(None, 1.0), (1.0, 1.4), (0.7, 2.0)]:
+        with subtests.test(slope=slope, unit=unit):
+            coords = np.array([[1.4, 0.0], [1.4, 1.0]])
+            items, sd = OnePL(discrimination=slope).reported(coords)
+            assert sd == pytest.approx(unit)
+            np.testing.assert_array_equal(items, [[slope or 1.4, 0.0], [slope or 1.4, 1.0]])
 
 
 @given(st.floats(0.05, 20.0), st.floats(-20.0, 20.0).filter(bool))
@@ -125,39 +128,42 @@ def test_a_given_slope_comes_back_to_the_last_bit(slope, found):
     assert abs(items[0, 0]) == slope
 
 
-@pytest.mark.parametrize(
-    "given", [0.0, -1.0, 0.049, 20.1, float("nan"), float("inf"), "steep", True]
-)
-def test_a_given_discrimination_must_be_a_number_that_items_may_have(given):
-    with pytest.raises(InputError, match=rf"discrimination is {given!r}; .*from 0.05 to 20"):
-        OnePL(discrimination=given)
+def test_a_given_discrimination_must_be_a_number_that_items_may_have(subtests):
+    for wrong in [0.0, -1.0, 0.049, 20.1, float("nan"), float("inf"), "steep", True]:
+        with (
+            subtests.test(wrong=wrong),
+            pytest.raises(InputError, match=rf"discrimination is {wrong!r}; .*from 0.05 to 20"),
+        ):
+            OnePL(discrimination=wrong)
 
 
-@pytest.mark.parametrize("given", [0.05, 1, 20])
-def test_a_given_discrimination_may_lie_at_either_end(given):
-    assert OnePL(discrimination=given).discrimination == given
+def test_a_given_discrimination_may_lie_at_either_end(subtests):
+    for slope in [0.05, 1, 20]:
+        with subtests.test(slope=slope):
+            assert OnePL(discrimination=slope).discrimination == slope
 
 
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_options_of_models_are_given_by_name(model):
-    with pytest.raises(TypeError, match="positional"):
-        model(1.0)
+def test_options_of_models_are_given_by_name(subtests):
+    for name, model in MODELS.items():
+        with subtests.test(name), pytest.raises(TypeError, match="positional"):
+            model(1.0)
 
 
-@pytest.mark.parametrize("intercept", [3.0, -3.0])
-@pytest.mark.parametrize("slope", [0.0, 0.009, -0.009])
-def test_a_flat_item_is_reported_as_the_flattest_that_still_describes_its_curve(slope, intercept):
-    found = TwoPL().parameters(np.array([[slope, intercept]]))
-    assert found["discrimination"] == [0.01]
-    assert found["difficulty"] == pytest.approx(-intercept / 0.01)
-    assert (found["difficulty"] > 0) == (intercept < 0)  # hard where all were wrong
+def test_a_flat_item_is_reported_as_the_flattest_that_still_describes_its_curve(subtests):
+    for intercept, slope in product([3.0, -3.0], [0.0, 0.009, -0.009]):
+        with subtests.test(intercept=intercept, slope=slope):
+            found = TwoPL().parameters(np.array([[slope, intercept]]))
+            assert found["discrimination"] == [0.01]
+            assert found["difficulty"] == pytest.approx(-intercept / 0.01)
+            assert (found["difficulty"] > 0) == (intercept < 0)  # hard where all were wrong
 
 
-@pytest.mark.parametrize("slope", [0.01, -0.01, 0.5, -2.0])
-def test_an_item_that_is_not_flat_keeps_its_slope(slope):
-    found = TwoPL().parameters(np.array([[slope, 1.0]]))
-    assert found["discrimination"] == [slope]
-    assert found["difficulty"] == [-1 / slope]
+def test_an_item_that_is_not_flat_keeps_its_slope(subtests):
+    for slope in [0.01, -0.01, 0.5, -2.0]:
+        with subtests.test(slope=slope):
+            found = TwoPL().parameters(np.array([[slope, 1.0]]))
+            assert found["discrimination"] == [slope]
+            assert found["difficulty"] == [-1 / slope]
 
 
 def test_bounds_keep_the_upper_asymptote_above_the_lower():
@@ -168,41 +174,47 @@ def test_bounds_keep_the_upper_asymptote_above_the_lower():
 BINARY = ["1pl", "2pl", "3pl", "4pl"]
 
 
-@pytest.mark.parametrize("name", BINARY)
-def test_items_of_the_family_have_four_public_parameters(name):
-    model, names = MODELS[name](), {"discrimination", "difficulty", "guessing", "slip"}
-    drawn = model.sample(7, np.random.default_rng(1))
-    assert set(drawn) == names
-    assert set(model.parameters(model.from_parameters(drawn))) == names
+def test_items_of_the_family_have_four_public_parameters(subtests):
+    for name in BINARY:
+        with subtests.test(name=name):
+            model, names = MODELS[name](), {"discrimination", "difficulty", "guessing", "slip"}
+            drawn = model.sample(7, np.random.default_rng(1))
+            assert set(drawn) == names
+            assert set(model.parameters(model.from_parameters(drawn))) == names
 
 
-@pytest.mark.parametrize("name", BINARY)
-def test_a_start_lies_inside_the_bounds_for_constant_and_for_mixed_items(name):
-    model = MODELS[name]()
-    loading = np.array([-0.99, -0.3, 0.0, 0.5, 1.0])
-    means = np.array([[0.0, 0.2, 0.5, 0.8, 1.0]])
-    coords = model.start(means, np.full(5, 1000.0), loading)
-    for k, coordinate in enumerate(model.coordinates):
-        assert ((coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)).all()
-    if not model.coordinates[0].shared:
-        np.testing.assert_array_equal(np.sign(coords[:, 0]), np.sign(loading))
-    assert (np.diff(coords[:, 1]) > 0).all()  # the more were right, the easier
+def test_a_start_lies_inside_the_bounds_for_constant_and_for_mixed_items(subtests):
+    for name in BINARY:
+        with subtests.test(name=name):
+            model = MODELS[name]()
+            loading = np.array([-0.99, -0.3, 0.0, 0.5, 1.0])
+            means = np.array([[0.0, 0.2, 0.5, 0.8, 1.0]])
+            coords = model.start(means, np.full(5, 1000.0), loading)
+            for k, coordinate in enumerate(model.coordinates):
+                assert ((coords[:, k] > coordinate.low) & (coords[:, k] < coordinate.high)).all()
+            if not model.coordinates[0].shared:
+                np.testing.assert_array_equal(np.sign(coords[:, 0]), np.sign(loading))
+            assert (np.diff(coords[:, 1]) > 0).all()  # the more were right, the easier
 
 
-@pytest.mark.parametrize("name", BINARY)
-def test_the_expected_response_is_the_chance_to_be_right(name):
-    model = MODELS[name]()
-    coords = model.from_parameters(model.sample(4, np.random.default_rng(0)))
-    right = np.exp(model.log_prob(coords, ABILITIES)[1])
-    np.testing.assert_allclose(model.expected(coords, ABILITIES), right, rtol=1e-12)
-    np.testing.assert_allclose(model.variance(coords, ABILITIES), right * (1 - right), atol=1e-14)
+def test_the_expected_response_is_the_chance_to_be_right(subtests):
+    for name in BINARY:
+        with subtests.test(name=name):
+            model = MODELS[name]()
+            coords = model.from_parameters(model.sample(4, np.random.default_rng(0)))
+            right = np.exp(model.log_prob(coords, ABILITIES)[1])
+            np.testing.assert_allclose(model.expected(coords, ABILITIES), right, rtol=1e-12)
+            np.testing.assert_allclose(
+                model.variance(coords, ABILITIES), right * (1 - right), atol=1e-14
+            )
 
 
-@pytest.mark.parametrize("name", BINARY)
-def test_the_terms_are_the_chance_to_be_wrong_and_the_log_odds(name):
-    model = MODELS[name]()
-    coords = model.from_parameters(model.sample(4, np.random.default_rng(0)))
-    wrong, right = model.log_prob(coords, ABILITIES)
-    np.testing.assert_allclose(
-        model.log_terms(coords, ABILITIES), [wrong, right - wrong], rtol=1e-12, atol=1e-14
-    )
+def test_the_terms_are_the_chance_to_be_wrong_and_the_log_odds(subtests):
+    for name in BINARY:
+        with subtests.test(name=name):
+            model = MODELS[name]()
+            coords = model.from_parameters(model.sample(4, np.random.default_rng(0)))
+            wrong, right = model.log_prob(coords, ABILITIES)
+            np.testing.assert_allclose(
+                model.log_terms(coords, ABILITIES), [wrong, right - wrong], rtol=1e-12, atol=1e-14
+            )

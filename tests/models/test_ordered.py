@@ -102,34 +102,36 @@ def test_grades_that_an_item_does_not_have_never_come(ragged):
     assert drawn.min(axis=1).tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("k", range(3))
-def test_an_item_with_fewer_grades_is_what_it_is_alone(kind, ragged, k):
-    model, coords = ragged
-    own, row = alone(kind, k)
-    n = COUNTS[k]
-    np.testing.assert_allclose(
-        model.log_prob(coords, ABILITIES)[:n, [k]], own.log_prob(row, ABILITIES), rtol=1e-12
-    )
-    np.testing.assert_allclose(
-        model.slopes(coords, ABILITIES)[:n, :n, [k]], own.slopes(row, ABILITIES), atol=1e-12
-    )
-    for ask in ("expected", "variance", "information"):
-        np.testing.assert_allclose(
-            getattr(model, ask)(coords, ABILITIES)[[k]],
-            getattr(own, ask)(row, ABILITIES),
-            rtol=1e-11,
-        )
-    counts, totals = some_counts(n)
-    padded = np.zeros((3, 1, ABILITIES.size))
-    padded[: n - 1] = counts
-    wide = model.of_items([k]).curvature(coords[[k]], ABILITIES, padded, totals)
-    narrow = own.curvature(row, ABILITIES, counts, totals)
-    for one, other in zip(wide, narrow, strict=True):
-        inner = (slice(None), *[slice(n)] * (one.ndim - 1))
-        np.testing.assert_allclose(one[inner], other, rtol=1e-11, atol=1e-11)
-        rest = one.copy()
-        rest[inner] = 0.0
-        np.testing.assert_allclose(rest, 0.0, atol=1e-11)  # nothing tells of what is not there
+def test_an_item_with_fewer_grades_is_what_it_is_alone(kind, ragged, subtests):
+    for k in range(3):
+        with subtests.test(k=k):
+            model, coords = ragged
+            own, row = alone(kind, k)
+            n = COUNTS[k]
+            np.testing.assert_allclose(
+                model.log_prob(coords, ABILITIES)[:n, [k]], own.log_prob(row, ABILITIES), rtol=1e-12
+            )
+            np.testing.assert_allclose(
+                model.slopes(coords, ABILITIES)[:n, :n, [k]], own.slopes(row, ABILITIES), atol=1e-12
+            )
+            for ask in ("expected", "variance", "information"):
+                np.testing.assert_allclose(
+                    getattr(model, ask)(coords, ABILITIES)[[k]],
+                    getattr(own, ask)(row, ABILITIES),
+                    rtol=1e-11,
+                )
+            counts, totals = some_counts(n)
+            padded = np.zeros((3, 1, ABILITIES.size))
+            padded[: n - 1] = counts
+            wide = model.of_items([k]).curvature(coords[[k]], ABILITIES, padded, totals)
+            narrow = own.curvature(row, ABILITIES, counts, totals)
+            for one, other in zip(wide, narrow, strict=True):
+                inner = (slice(None), *[slice(n)] * (one.ndim - 1))
+                np.testing.assert_allclose(one[inner], other, rtol=1e-11, atol=1e-11)
+                rest = one.copy()
+                rest[inner] = 0.0
+                # Nothing tells of what is not there.
+                np.testing.assert_allclose(rest, 0.0, atol=1e-11)
 
 
 def test_absent_difficulties_are_nan_and_come_back(ragged):
@@ -244,11 +246,12 @@ def test_a_start_leaves_absent_what_an_item_does_not_have(kind):
     np.testing.assert_array_equal(np.sign(coords[:, 0]), [1, -1, 1])
 
 
-@pytest.mark.parametrize("cells", [np.zeros((4, 2)), np.full((4, 2), -1), np.full((4, 2), 3)])
-def test_a_constant_or_empty_table_has_two_grades(kind, cells):
-    fitted = kind().fitted_to(cells.astype(np.int8), ["a", "b"])
-    assert fitted.categories == (2, 2)
-    assert fitted.lowest == max(0, int(cells.max()))
+def test_a_constant_or_empty_table_has_two_grades(kind, subtests):
+    for cells in [np.zeros((4, 2)), np.full((4, 2), -1), np.full((4, 2), 3)]:
+        with subtests.test(cells=cells):
+            fitted = kind().fitted_to(cells.astype(np.int8), ["a", "b"])
+            assert fitted.categories == (2, 2)
+            assert fitted.lowest == max(0, int(cells.max()))
 
 
 def test_priors_survive_the_fit_to_a_table(kind):
@@ -276,22 +279,30 @@ def test_items_sampled_for_given_categories_have_just_these(kind):
     np.testing.assert_array_equal(model.absent(coords), expected)
 
 
-@pytest.mark.parametrize("given", [1, 0, -3, (2, 1), (3, 0, 2), [4, 1]], ids=str)
-def test_fewer_than_two_categories_are_refused(kind, given):
-    with pytest.raises(InputError, match=r"(?s)categories is .*from 2 to 500.*one number for all"):
-        kind(categories=given)
+def test_fewer_than_two_categories_are_refused(kind, subtests):
+    for wrong in [1, 0, -3, (2, 1), (3, 0, 2), [4, 1]]:
+        with (
+            subtests.test(wrong=wrong),
+            pytest.raises(
+                InputError, match=r"(?s)categories is .*from 2 to 500.*one number for all"
+            ),
+        ):
+            kind(categories=wrong)
 
 
-@pytest.mark.parametrize("given", [(2, 2.5), ("3", 2), (True, 2), [None]], ids=str)
-def test_categories_that_are_no_whole_numbers_are_refused(kind, given):
-    with pytest.raises(InputError, match=r"categories has .*no whole number"):
-        kind(categories=given)
+def test_categories_that_are_no_whole_numbers_are_refused(kind, subtests):
+    for wrong in [(2, 2.5), ("3", 2), (True, 2), [None]]:
+        with (
+            subtests.test(wrong=wrong),
+            pytest.raises(InputError, match=r"categories has .*no whole number"),
+        ):
+            kind(categories=wrong)
 
 
-@pytest.mark.parametrize("given", [2.5, "5", True], ids=str)
-def test_a_number_of_categories_that_is_not_whole_is_refused(kind, given):
-    with pytest.raises(InputError, match="categories"):
-        kind(categories=given)
+def test_a_number_of_categories_that_is_not_whole_is_refused(kind, subtests):
+    for wrong in [2.5, "5", True]:
+        with subtests.test(wrong=wrong), pytest.raises(InputError, match="categories"):
+            kind(categories=wrong)
 
 
 def test_a_grade_above_the_declared_ones_is_named(kind):

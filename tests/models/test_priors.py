@@ -33,22 +33,28 @@ def test_the_mode_of_a_beta_prior_is_where_its_slope_vanishes():
     assert Beta(5, 17).slope(np.array([4 / 20])) == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize("sd", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_normal_prior_needs_a_deviation_above_zero(sd):
-    with pytest.raises(InputError, match=r"sd .*give a finite mean and an sd above 0"):
-        Normal(0.0, sd)
+def test_a_normal_prior_needs_a_deviation_above_zero(subtests):
+    for sd in [0.0, -1.0, float("nan"), float("inf")]:
+        with (
+            subtests.test(sd=sd),
+            pytest.raises(InputError, match=r"sd .*give a finite mean and an sd above 0"),
+        ):
+            Normal(0.0, sd)
 
 
-@pytest.mark.parametrize("mean", [float("nan"), float("inf"), -float("inf")])
-def test_a_normal_prior_needs_a_finite_mean(mean):
-    with pytest.raises(InputError, match=rf"mean {mean} .*finite mean"):
-        Normal(mean, 1.0)
+def test_a_normal_prior_needs_a_finite_mean(subtests):
+    for mean in [float("nan"), float("inf"), -float("inf")]:
+        with (
+            subtests.test(mean=mean),
+            pytest.raises(InputError, match=rf"mean {mean} .*finite mean"),
+        ):
+            Normal(mean, 1.0)
 
 
-@pytest.mark.parametrize(("a", "b"), [(0.5, 2.0), (2.0, 0.0), (float("nan"), 2.0)])
-def test_a_beta_prior_needs_a_maximum_inside(a, b):
-    with pytest.raises(InputError, match="at least 1"):
-        Beta(a, b)
+def test_a_beta_prior_needs_a_maximum_inside(subtests):
+    for a, b in [(0.5, 2.0), (2.0, 0.0), (float("nan"), 2.0)]:
+        with subtests.test(a=a, b=b), pytest.raises(InputError, match="at least 1"):
+            Beta(a, b)
 
 
 def test_default_priors_have_no_sign_and_sit_where_they_are_said_to():
@@ -93,10 +99,13 @@ OUTSIDE_THE_UNIT = [
 ]
 
 
-@pytest.mark.parametrize(("model", "name"), OUTSIDE_THE_UNIT)
-def test_a_beta_prior_is_refused_where_the_parameter_may_leave_its_range(model, name):
-    with pytest.raises(InputError, match=rf"prior of {name} is Beta.*\[0, 1\].*Normal"):
-        with_priors(MODELS[model](), {name: Beta(2, 2)})
+def test_a_beta_prior_is_refused_where_the_parameter_may_leave_its_range(subtests):
+    for model, name in OUTSIDE_THE_UNIT:
+        with (
+            subtests.test(name, model=model),
+            pytest.raises(InputError, match=rf"prior of {name} is Beta.*\[0, 1\].*Normal"),
+        ):
+            with_priors(MODELS[model](), {name: Beta(2, 2)})
 
 
 def test_every_model_has_parameters_outside_the_unit():
@@ -110,7 +119,10 @@ def test_a_beta_prior_suits_a_share():
     assert [c.prior for c in model.coordinates[2:]] == [Beta(2, 3), Beta(1, 4)]
 
 
-@pytest.mark.parametrize("prior", ["wide", 3, Normal, (0, 1)], ids=str)
-def test_what_is_no_prior_is_refused(prior):
-    with pytest.raises(InputError, match=r"prior of intercept is .*Normal\(mean, sd\)"):
-        with_priors(MODELS["2pl"](), {"intercept": prior})
+def test_what_is_no_prior_is_refused(subtests):
+    for prior in ["wide", 3, Normal, (0, 1)]:
+        with (
+            subtests.test(prior=prior),
+            pytest.raises(InputError, match=r"prior of intercept is .*Normal\(mean, sd\)"),
+        ):
+            with_priors(MODELS["2pl"](), {"intercept": prior})

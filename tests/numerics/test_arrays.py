@@ -83,8 +83,7 @@ def test_blocks_cover_every_row_once_and_in_order(n_rows, rows):
     assert covered == list(range(n_rows))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 3, 7])
-def test_sums_do_not_depend_on_the_number_of_workers(n_jobs):
+def test_sums_do_not_depend_on_the_number_of_workers(subtests):
     # Values of very different size: any other order of addition gives other bytes.
     values = np.random.default_rng(0).lognormal(0, 12, 5000)
     blocks = row_blocks(values.size, 37)
@@ -93,8 +92,10 @@ def test_sums_do_not_depend_on_the_number_of_workers(n_jobs):
         with workers(jobs) as run:
             return fold(run, blocks, lambda rows: (values[rows].sum(), np.sqrt(values[rows]).sum()))
 
-    assert sums(n_jobs) == sums(1)
-    np.testing.assert_allclose(sums(n_jobs), [values.sum(), np.sqrt(values).sum()])
+    for n_jobs in [1, 2, 3, 7]:
+        with subtests.test(n_jobs=n_jobs):
+            assert sums(n_jobs) == sums(1)
+            np.testing.assert_allclose(sums(n_jobs), [values.sum(), np.sqrt(values).sum()])
 
 
 def test_another_order_of_addition_would_show():
@@ -105,30 +106,36 @@ def test_another_order_of_addition_would_show():
     np.testing.assert_allclose(one, other)
 
 
-@pytest.mark.parametrize("n_blocks", [1, 2, 15, 16, 17, 40])
-def test_a_fold_sums_every_block_once(n_blocks):
-    (total,) = fold(map, row_blocks(n_blocks, 1), lambda rows: (10.0 ** (rows.start % 15),))
-    assert total == sum(10.0 ** (k % 15) for k in range(n_blocks))
+def test_a_fold_sums_every_block_once(subtests):
+    for n_blocks in [1, 2, 15, 16, 17, 40]:
+        with subtests.test(n_blocks=n_blocks):
+            (total,) = fold(map, row_blocks(n_blocks, 1), lambda rows: (10.0 ** (rows.start % 15),))
+            assert total == sum(10.0 ** (k % 15) for k in range(n_blocks))
 
 
-@pytest.mark.parametrize("n_blocks", [1, 2, 17, 40])
-def test_a_fold_combines_in_the_way_asked(n_blocks):
-    values = np.random.default_rng(1).normal(size=n_blocks)
-
+def test_a_fold_combines_in_the_way_asked(subtests):
     def larger_and_sum(old, new):
         return max(old[0], new[0]), old[1] + new[1]
 
-    largest, total = fold(
-        map, row_blocks(n_blocks, 1), lambda r: (values[r][0],) * 2, combine=larger_and_sum
-    )
-    assert largest == values.max()
-    assert total == pytest.approx(values.sum())
+    numbers = np.random.default_rng(1).normal(size=40)
+    for n_blocks in [1, 2, 17, 40]:
+        with subtests.test(n_blocks=n_blocks):
+            values = numbers[:n_blocks]
+            largest, total = fold(
+                map, row_blocks(n_blocks, 1), lambda r: (numbers[r][0],) * 2, combine=larger_and_sum
+            )
+            assert largest == values.max()
+            assert total == pytest.approx(values.sum())
 
 
-@pytest.mark.parametrize("n_jobs", [0, -2, "2", 1.5])
-def test_a_number_of_workers_that_cannot_be_is_refused(n_jobs):
-    with pytest.raises(InputError, match=f"n_jobs is {n_jobs!r}; give 1 or more"), workers(n_jobs):
-        pass
+def test_a_number_of_workers_that_cannot_be_is_refused(subtests):
+    for n_jobs in [0, -2, "2", 1.5]:
+        with (
+            subtests.test(n_jobs=n_jobs),
+            pytest.raises(InputError, match=f"n_jobs is {n_jobs!r}; give 1 or more"),
+            workers(n_jobs),
+        ):
+            pass
 
 
 def test_workers_keep_the_order_of_results():

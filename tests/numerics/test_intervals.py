@@ -16,10 +16,13 @@ from itemwise.numerics.intervals import (
 )
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
-def test_reaches_are_those_of_the_distributions(confidence):
-    assert normal_reach(confidence) == pytest.approx(norm.ppf(0.5 + confidence / 2))
-    assert t_reach(np.array([4.0]), confidence)[0] == pytest.approx(t.ppf(0.5 + confidence / 2, 4))
+def test_reaches_are_those_of_the_distributions(subtests):
+    for confidence in [0.5, 0.9, 0.95, 0.999]:
+        with subtests.test(confidence=confidence):
+            assert normal_reach(confidence) == pytest.approx(norm.ppf(0.5 + confidence / 2))
+            assert t_reach(np.array([4.0]), confidence)[0] == pytest.approx(
+                t.ppf(0.5 + confidence / 2, 4)
+            )
 
 
 @given(st.integers(1, 60), st.floats(0.05, 0.99))
@@ -78,24 +81,26 @@ def test_fewer_parts_reach_farther():
     np.testing.assert_allclose(reaches, [4.303, 2.262, 2.000], atol=0.0006)
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
-def test_wilson_is_that_of_scipy(level):
-    n = np.repeat(np.arange(1, 12), 12)
-    right = np.minimum(np.tile(np.arange(12), 11), n)
-    low, high = wilson(right.astype(float), n.astype(float), level)
-    for k, (count, total) in enumerate(zip(right, n, strict=True)):
-        wanted = binomtest(count, total).proportion_ci(level, method="wilson")
-        assert (low[k], high[k]) == pytest.approx((wanted.low, wanted.high), abs=1e-14)
+def test_wilson_is_that_of_scipy(subtests):
+    for level in [0.8, 0.95, 0.999]:
+        with subtests.test(level=level):
+            n = np.repeat(np.arange(1, 12), 12)
+            right = np.minimum(np.tile(np.arange(12), 11), n)
+            low, high = wilson(right.astype(float), n.astype(float), level)
+            for k, (count, total) in enumerate(zip(right, n, strict=True)):
+                wanted = binomtest(count, total).proportion_ci(level, method="wilson")
+                assert (low[k], high[k]) == pytest.approx((wanted.low, wanted.high), abs=1e-14)
 
 
-@pytest.mark.parametrize("n", [5, 40, 300])
-def test_wilson_covers_the_truth_as_often_as_it_says_over_truths(n):
+def test_wilson_covers_the_truth_as_often_as_it_says_over_truths(subtests):
     """For a single truth coverage swings around the level, since counts are whole."""
-    random = np.random.default_rng(0)
-    truth = random.uniform(size=40_000)
-    right = random.binomial(n, truth).astype(float)
-    low, high = wilson(right, np.full(right.shape, float(n)), 0.95)
-    assert np.mean((low <= truth) & (truth <= high)) == pytest.approx(0.95, abs=0.01)
+    for n in [5, 40, 300]:
+        with subtests.test(n=n):
+            random = np.random.default_rng(0)
+            truth = random.uniform(size=40_000)
+            right = random.binomial(n, truth).astype(float)
+            low, high = wilson(right, np.full(right.shape, float(n)), 0.95)
+            assert np.mean((low <= truth) & (truth <= high)) == pytest.approx(0.95, abs=0.01)
 
 
 def test_of_nothing_no_share_is_known():

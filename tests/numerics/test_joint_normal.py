@@ -55,13 +55,14 @@ def by_double_integral(first, second):
     return np.tanh(minimize(loss, [0, 0, 0, 0, 0.5]).x[4])
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.9])
-def test_the_correlation_is_that_of_the_double_integral(correlation):
-    pair, random = drawn(150, correlation, seed=1)
-    scales = [item_scale(pair[:, k], np.linspace(-2, 2, 8), random) for k in range(2)]
-    found = fit_joint_normal(scales)
-    assert found.converged
-    assert found.correlation[0, 1] == pytest.approx(by_double_integral(*scales), abs=0.003)
+def test_the_correlation_is_that_of_the_double_integral(subtests):
+    for correlation in [0.0, 0.6, 0.9]:
+        with subtests.test(correlation=correlation):
+            pair, random = drawn(150, correlation, seed=1)
+            scales = [item_scale(pair[:, k], np.linspace(-2, 2, 8), random) for k in range(2)]
+            found = fit_joint_normal(scales)
+            assert found.converged
+            assert found.correlation[0, 1] == pytest.approx(by_double_integral(*scales), abs=0.003)
 
 
 def test_bell_curves_give_the_disattenuated_correlation():

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,11 +50,14 @@ def test_a_shared_coordinate_agrees_with_the_dense_system(shared, n_items, seed)
     np.testing.assert_allclose(found, dense[places], rtol=1e-7, atol=1e-8)
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_an_upper_triangle_becomes_symmetric_matrices(width):
-    full = positive_blocks(np.random.default_rng(width), 5, width)
-    upper = [full[:, i, k] for i in range(width) for k in range(i, width)]
-    np.testing.assert_array_equal(symmetric(upper), np.triu(full) + np.triu(full, 1).swapaxes(1, 2))
+def test_an_upper_triangle_becomes_symmetric_matrices(subtests):
+    for width in [1, 2, 3, 4]:
+        with subtests.test(width=width):
+            full = positive_blocks(np.random.default_rng(width), 5, width)
+            upper = [full[:, i, k] for i in range(width) for k in range(i, width)]
+            np.testing.assert_array_equal(
+                symmetric(upper), np.triu(full) + np.triu(full, 1).swapaxes(1, 2)
+            )
 
 
 def test_observed_information_is_used_where_it_is_safely_positive():
@@ -87,13 +89,14 @@ def test_the_inverse_of_positive_matrices_is_the_inverse(n_items, width, seed):
     )
 
 
-@pytest.mark.parametrize("least", [0.0, -1e-14, -0.5])
-def test_a_flat_direction_gets_a_large_finite_variance(least):
-    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    found = positive_inverse(rotation @ np.diag([2.0, 1.0, least]) @ rotation.T)
-    assert np.isfinite(found).all()
-    assert (np.linalg.eigvalsh(found) > 0).all()
-    assert rotation[:, 2] @ found @ rotation[:, 2] > 1e4
+def test_a_flat_direction_gets_a_large_finite_variance(subtests):
+    for least in [0.0, -1e-14, -0.5]:
+        with subtests.test(least=least):
+            rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+            found = positive_inverse(rotation @ np.diag([2.0, 1.0, least]) @ rotation.T)
+            assert np.isfinite(found).all()
+            assert (np.linalg.eigvalsh(found) > 0).all()
+            assert rotation[:, 2] @ found @ rotation[:, 2] > 1e4
 
 
 def test_no_information_at_all_has_a_finite_inverse():
@@ -139,12 +142,13 @@ def test_after_forgetting_the_next_step_is_plain_again():
     np.testing.assert_array_equal(anderson.advance(x, plain_step(x), np.ones(4)), x + plain_step(x))
 
 
-@pytest.mark.parametrize("memory", [1, 3, 6])
-def test_memory_is_bounded(memory):
-    anderson, random = Anderson(memory), np.random.default_rng(0)
-    for _ in range(20):
-        anderson.advance(random.normal(size=4), random.normal(size=4), np.ones(4))
-    assert len(anderson._points) == len(anderson._steps) == memory + 1
+def test_memory_is_bounded(subtests):
+    for memory in [1, 3, 6]:
+        with subtests.test(memory=memory):
+            anderson, random = Anderson(memory), np.random.default_rng(0)
+            for _ in range(20):
+                anderson.advance(random.normal(size=4), random.normal(size=4), np.ones(4))
+            assert len(anderson._points) == len(anderson._steps) == memory + 1
 
 
 def test_at_the_fixed_point_it_stays():

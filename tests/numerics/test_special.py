@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -31,20 +33,22 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize(("x", "rise", "fall", "log_rise"), EXACT)
-def test_the_logistic_function_is_exact_in_both_tails(x, rise, fall, log_rise):
-    at = np.array([x])
-    np.testing.assert_allclose(sigmoid_pair(at), [[rise], [fall]], rtol=1e-14)
-    np.testing.assert_allclose(log_sigmoid(at), log_rise, rtol=1e-14)
+def test_the_logistic_function_is_exact_in_both_tails(subtests):
+    for x, rise, fall, log_rise in EXACT:
+        with subtests.test(x=x, rise=rise, fall=fall, log_rise=log_rise):
+            at = np.array([x])
+            np.testing.assert_allclose(sigmoid_pair(at), [[rise], [fall]], rtol=1e-14)
+            np.testing.assert_allclose(log_sigmoid(at), log_rise, rtol=1e-14)
 
 
-@pytest.mark.parametrize("x", [-1e308, -1e5, 1e5, 1e308])
-def test_beyond_the_range_of_floats_nothing_overflows(x):
-    at = np.array([x])
-    rise, fall = sigmoid_pair(at)
-    assert np.isfinite([rise, fall]).all()
-    np.testing.assert_allclose(rise + fall, 1.0)
-    np.testing.assert_allclose(log_sigmoid(at), min(x, 0.0))
+def test_beyond_the_range_of_floats_nothing_overflows(subtests):
+    for x in [-1e308, -1e5, 1e5, 1e308]:
+        with subtests.test(x=x):
+            at = np.array([x])
+            rise, fall = sigmoid_pair(at)
+            assert np.isfinite([rise, fall]).all()
+            np.testing.assert_allclose(rise + fall, 1.0)
+            np.testing.assert_allclose(log_sigmoid(at), min(x, 0.0))
 
 
 @given(st.floats(-690, 690))
@@ -74,9 +78,10 @@ ONE_LESS = [
 ]
 
 
-@pytest.mark.parametrize(("x", "expected"), ONE_LESS)
-def test_the_log_of_one_less_an_exponential_is_exact_for_small_and_large(x, expected):
-    np.testing.assert_allclose(log_one_less(np.array([x])), expected, rtol=1e-14)
+def test_the_log_of_one_less_an_exponential_is_exact_for_small_and_large(subtests):
+    for x, expected in ONE_LESS:
+        with subtests.test(x=x):
+            np.testing.assert_allclose(log_one_less(np.array([x])), expected, rtol=1e-14)
 
 
 # log Φ(x), computed with 60 digits.
@@ -90,9 +95,10 @@ NORMAL = [
 ]
 
 
-@pytest.mark.parametrize(("x", "expected"), NORMAL)
-def test_the_log_of_the_normal_distribution_is_exact_in_the_lower_tail(x, expected):
-    np.testing.assert_allclose(log_normal_cdf(np.array([x])), expected, rtol=1e-13)
+def test_the_log_of_the_normal_distribution_is_exact_in_the_lower_tail(subtests):
+    for x, expected in NORMAL:
+        with subtests.test(x=x):
+            np.testing.assert_allclose(log_normal_cdf(np.array([x])), expected, rtol=1e-13)
 
 
 @given(st.floats(1e-6, 1e6))
@@ -120,26 +126,30 @@ TORCH = {
 }
 
 
-@pytest.mark.parametrize(("function", "signed", "rtol"), TORCH.values(), ids=TORCH)
-def test_special_functions_on_torch_are_those_of_numpy(function, signed, rtol):
-    torch = pytest.importorskip("torch")
-    x = np.linspace(-40, 40, 81) if signed else np.geomspace(1e-6, 1e4, 41)
-    found = np.asarray(function(torch.asarray(x)))
-    np.testing.assert_allclose(found, function(x), rtol=rtol, atol=1e-13)
+def test_special_functions_on_torch_are_those_of_numpy(subtests):
+    for case, (function, signed, rtol) in TORCH.items():
+        with subtests.test(case):
+            torch = pytest.importorskip("torch")
+            x = np.linspace(-40, 40, 81) if signed else np.geomspace(1e-6, 1e4, 41)
+            found = np.asarray(function(torch.asarray(x)))
+            np.testing.assert_allclose(found, function(x), rtol=rtol, atol=1e-13)
 
 
-@pytest.mark.parametrize("order", [-1, 0, 1, 2])
-def test_drops_of_gamma_functions_keep_their_digits_where_the_argument_is_large(order):
+def test_drops_of_gamma_functions_keep_their_digits_where_the_argument_is_large(subtests):
     """With y = 1, recurrences give them exactly."""
-    x = 10.0 ** np.arange(-3.0, 16.0)
-    exact = {-1: -np.log(x), 0: -1 / x, 1: 1 / x**2, 2: -2 / x**3}[order]
-    np.testing.assert_allclose(gamma_drop(order, x, np.ones(x.size)), exact, rtol=1e-9)
+    for order in [-1, 0, 1, 2]:
+        with subtests.test(order=order):
+            x = 10.0 ** np.arange(-3.0, 16.0)
+            exact = {-1: -np.log(x), 0: -1 / x, 1: 1 / x**2, 2: -2 / x**3}[order]
+            np.testing.assert_allclose(gamma_drop(order, x, np.ones(x.size)), exact, rtol=1e-9)
 
 
-@pytest.mark.parametrize("x", [0.0, 1e-6, 0.3, 0.7, 5.0, 30.0, 300.0])
-@pytest.mark.parametrize("shape", [1e-6, 0.2, 1.0, 7.0, 300.0, 1e5])
-def test_the_lower_gamma_integral_is_kummers_function(shape, x):
+def test_the_lower_gamma_integral_is_kummers_function(subtests):
     """∫ t^(s-1) exp(-x t) dt is exp(-x) M(1, s + 1, x) / s; a millionth is what its tail leaves."""
-    expected = -x - np.log(shape) + np.log(hyp1f1(1, shape + 1, x))
-    found = log_lower_gamma(np.array([shape]), np.array([x]))[0]
-    assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    for x, shape in product(
+        [0.0, 1e-6, 0.3, 0.7, 5.0, 30.0, 300.0], [1e-6, 0.2, 1.0, 7.0, 300.0, 1e5]
+    ):
+        with subtests.test(x=x, shape=shape):
+            expected = -x - np.log(shape) + np.log(hyp1f1(1, shape + 1, x))
+            found = log_lower_gamma(np.array([shape]), np.array([x]))[0]
+            assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)

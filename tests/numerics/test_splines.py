@@ -1,6 +1,6 @@
 """Splines against dense matrices, R's mgcv, and what they must not depend on."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -90,22 +90,23 @@ class Dense:
         return found.x
 
 
-@pytest.mark.parametrize("column", range(3))
-@pytest.mark.parametrize("smoothing", SMOOTHINGS)
-def test_the_curve_is_that_of_dense_matrices_at_the_best_of_a_grid(column, smoothing):
-    dense = Dense(PLACES, SERIES[:, column])
-    criterion = dense.restricted if smoothing == "reml" else dense.generalised
-    expected = dense.curve(dense.best(criterion))
-    found = fit_splines(PLACES, SERIES, smoothing=smoothing).at(PLACES)[:, column]
-    np.testing.assert_allclose(found, expected, atol=2e-4)
+def test_the_curve_is_that_of_dense_matrices_at_the_best_of_a_grid(subtests):
+    for column, smoothing in product(range(3), SMOOTHINGS):
+        with subtests.test(column=column, smoothing=smoothing):
+            dense = Dense(PLACES, SERIES[:, column])
+            criterion = dense.restricted if smoothing == "reml" else dense.generalised
+            expected = dense.curve(dense.best(criterion))
+            found = fit_splines(PLACES, SERIES, smoothing=smoothing).at(PLACES)[:, column]
+            np.testing.assert_allclose(found, expected, atol=2e-4)
 
 
-@pytest.mark.parametrize("column", range(3))
-def test_the_standard_error_is_that_of_dense_matrices(column):
-    dense = Dense(PLACES, SERIES[:, column])
-    expected = dense.error(dense.best(dense.restricted))
-    found = fit_splines(PLACES, SERIES).se_at(PLACES)[:, column]
-    np.testing.assert_allclose(found, expected, rtol=2e-3)
+def test_the_standard_error_is_that_of_dense_matrices(subtests):
+    for column in range(3):
+        with subtests.test(column=column):
+            dense = Dense(PLACES, SERIES[:, column])
+            expected = dense.error(dense.best(dense.restricted))
+            found = fit_splines(PLACES, SERIES).se_at(PLACES)[:, column]
+            np.testing.assert_allclose(found, expected, rtol=2e-3)
 
 
 def test_knots_lie_at_quantiles_of_the_different_places():
@@ -227,12 +228,13 @@ def test_three_numbers_without_a_gap_are_enough():
     assert fit_splines(PLACES[:3], SERIES[:3]).known.all()
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, -1e9, 1 / 3])
-def test_a_constant_series_is_level_and_certain(value):
-    found = fit_splines(PLACES, np.full((90, 1), value))
-    assert (found.at(PLACES) == pytest.approx(value)) is True
-    assert (found.se_at(PLACES) == 0).all()
-    assert found.freedom.tolist() == [1.0]
+def test_a_constant_series_is_level_and_certain(subtests):
+    for value in [0.0, 1.0, -1e9, 1 / 3]:
+        with subtests.test(value=value):
+            found = fit_splines(PLACES, np.full((90, 1), value))
+            assert (found.at(PLACES) == pytest.approx(value)) is True
+            assert (found.se_at(PLACES) == 0).all()
+            assert found.freedom.tolist() == [1.0]
 
 
 @pytest.mark.parametrize("different", [1, 2])

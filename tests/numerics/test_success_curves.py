@@ -94,13 +94,14 @@ def test_slope_one_through_the_share_at_the_mean():
     )
 
 
-@pytest.mark.parametrize("intercept", [-2.0, 0.3, 2.0])
-def test_equal_chances_on_one_sure_curve_are_binomial(intercept):
-    ahead = predicted_right(one_curve(intercept, 0.0), np.zeros(1), np.array([40.0]))
-    law = binom(40, 1 / (1 + np.exp(-intercept)))
-    for right in (0, 5, 20, 33, 40):
-        tail = min(law.cdf(right), law.sf(right - 1))
-        assert ahead.p(right) == pytest.approx(min(1, 2 * tail), abs=1e-9)
+def test_equal_chances_on_one_sure_curve_are_binomial(subtests):
+    for intercept in [-2.0, 0.3, 2.0]:
+        with subtests.test(intercept=intercept):
+            ahead = predicted_right(one_curve(intercept, 0.0), np.zeros(1), np.array([40.0]))
+            law = binom(40, 1 / (1 + np.exp(-intercept)))
+            for right in (0, 5, 20, 33, 40):
+                tail = min(law.cdf(right), law.sf(right - 1))
+                assert ahead.p(right) == pytest.approx(min(1, 2 * tail), abs=1e-9)
 
 
 def test_unequal_chances_are_as_frequent_as_said():
@@ -140,22 +141,24 @@ def penalised(parameters, x, y):
     return -(fit + 0.5 * np.linalg.slogdet(information)[1])
 
 
-@pytest.mark.parametrize("n", [1, 4, 50])
-def test_a_step_at_two_places_by_hand(n):
-    # Saturated, the penalty adds half a cell to each kind: n + 1/2 right of n + 1.
-    x = np.repeat([-1.0, 1.0], n)
-    found = logistic_curves((x < 0).astype(float)[None], x)
-    np.testing.assert_allclose(found, [[0.0, -np.log(2 * n + 1)]], atol=1e-7)
+def test_a_step_at_two_places_by_hand(subtests):
+    for n in [1, 4, 50]:
+        with subtests.test(n=n):
+            # Saturated, the penalty adds half a cell to each kind: n + 1/2 right of n + 1.
+            x = np.repeat([-1.0, 1.0], n)
+            found = logistic_curves((x < 0).astype(float)[None], x)
+            np.testing.assert_allclose(found, [[0.0, -np.log(2 * n + 1)]], atol=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_curves_are_at_the_top_of_the_penalised_likelihood(seed):
-    random = np.random.default_rng(seed)
-    x = random.normal(2.0, 3.0, 40)
-    y = (random.uniform(size=40) < expit(1.0 - 0.6 * x)).astype(float)
-    found = logistic_curves(y[None], x)[0]
-    best = minimize(penalised, np.zeros(2), (x, y), method="BFGS", options={"gtol": 1e-9})
-    np.testing.assert_allclose(found, best.x, atol=1e-5)
+def test_curves_are_at_the_top_of_the_penalised_likelihood(subtests):
+    for seed in range(5):
+        with subtests.test(seed=seed):
+            random = np.random.default_rng(seed)
+            x = random.normal(2.0, 3.0, 40)
+            y = (random.uniform(size=40) < expit(1.0 - 0.6 * x)).astype(float)
+            found = logistic_curves(y[None], x)[0]
+            best = minimize(penalised, np.zeros(2), (x, y), method="BFGS", options={"gtol": 1e-9})
+            np.testing.assert_allclose(found, best.x, atol=1e-5)
 
 
 def test_slopes_are_hardly_biased_with_few_cells():
@@ -194,9 +197,10 @@ def test_another_unit_and_origin_give_the_same_curve(seed, unit, origin):
     )
 
 
-@pytest.mark.parametrize("row", [[1.0] * 6, [0.0] * 6, [np.nan] * 6, [1.0, *[np.nan] * 5]])
-def test_rows_that_tell_little_stay_finite(row):
-    assert np.isfinite(logistic_curves(np.array([row]), np.arange(6.0))).all()
+def test_rows_that_tell_little_stay_finite(subtests):
+    for row in [[1.0] * 6, [0.0] * 6, [np.nan] * 6, [1.0, *[np.nan] * 5]]:
+        with subtests.test(row=row):
+            assert np.isfinite(logistic_curves(np.array([row]), np.arange(6.0))).all()
 
 
 def test_at_one_place_there_is_no_slope():

@@ -1,5 +1,7 @@
 """Abilities against brute force: fine grids, and scipy's scalar minimiser."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -23,13 +25,17 @@ def bank(model, parameters, population=None):
     return known_items(chosen, coords, population=population or NormalPopulation())
 
 
-@pytest.fixture(scope="module", params=["2pl", "3pl", "4pl"])
-def case(request):
-    """A bank, and responses with gaps of respondents it never saw."""
-    responses, truth = simulate(request.param, 60, 20, missing=0.25, random_state=3)
-    parameters = truth.items.to_dict("list")
-    parameters["discrimination"][4] *= -1
-    return bank(request.param, parameters), responses
+@pytest.fixture(scope="module")
+def cases():
+    """Banks, and responses with gaps of respondents they never saw."""
+
+    def make(model):
+        responses, truth = simulate(model, 60, 20, missing=0.25, random_state=3)
+        parameters = truth.items.to_dict("list")
+        parameters["discrimination"][4] *= -1
+        return bank(model, parameters), responses
+
+    return [make(model) for model in ("2pl", "3pl", "4pl")]
 
 
 def objective(plain, cal, values, method, ability):
@@ -54,39 +60,40 @@ def best(plain, cal, values, method):
     return found.x
 
 
-def test_eap_is_mean_and_deviation_of_the_posterior(plain, case):
-    cal, responses = case
-    mean, sd, _ = plain.posterior(cal.coords, responses.values)
-    scored = cal.score(responses, "eap")
-    np.testing.assert_allclose(scored["ability"], mean, atol=1e-6)
-    np.testing.assert_allclose(scored["se"], sd, rtol=1e-5)
-    assert not scored["at_bound"].any()
+def test_eap_is_mean_and_deviation_of_the_posterior(plain, cases, subtests):
+    for cal, responses in cases:
+        with subtests.test(cal.model.name):
+            mean, sd, _ = plain.posterior(cal.coords, responses.values)
+            scored = cal.score(responses, "eap")
+            np.testing.assert_allclose(scored["ability"], mean, atol=1e-6)
+            np.testing.assert_allclose(scored["se"], sd, rtol=1e-5)
+            assert not scored["at_bound"].any()
 
 
-@pytest.mark.parametrize("method", ["map", "ml"])
-def test_modes_are_the_highest_points(plain, case, method):
-    cal, responses = case
-    scored = cal.score(responses, method)
-    inside = ~scored["at_bound"].to_numpy()
-    assert inside.mean() > 0.9
-    for row in np.flatnonzero(inside)[:25]:
-        expected = best(plain, cal, responses.values[row], method)
-        assert scored["ability"].iloc[row] == pytest.approx(expected, abs=1e-5)
+def test_modes_are_the_highest_points(plain, cases, subtests):
+    for method, (cal, responses) in product(["map", "ml"], cases):
+        with subtests.test(f"{method} {cal.model.name}"):
+            scored = cal.score(responses, method)
+            inside = ~scored["at_bound"].to_numpy()
+            assert inside.mean() > 0.9
+            for row in np.flatnonzero(inside)[:25]:
+                expected = best(plain, cal, responses.values[row], method)
+                assert scored["ability"].iloc[row] == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("method", ["map", "ml"])
-def test_standard_errors_of_modes_are_the_bend_of_what_was_maximised(plain, case, method):
-    cal, responses = case
-    scored = cal.score(responses, method)
-    compared = 0
-    for row in np.flatnonzero(~scored["at_bound"])[:25]:
-        at = scored["ability"].iloc[row] + np.array([-1e-3, 0, 1e-3])
-        low, here, high = objective(plain, cal, responses.values[row], method, at)
-        bend = -(low - 2 * here + high) / 1e-6
-        if bend > 0.5:  # elsewhere the expected information stands in
-            assert scored["se"].iloc[row] == pytest.approx(bend**-0.5, rel=1e-3)
-            compared += 1
-    assert compared > 15
+def test_standard_errors_of_modes_are_the_bend_of_what_was_maximised(plain, cases, subtests):
+    for method, (cal, responses) in product(["map", "ml"], cases):
+        with subtests.test(f"{method} {cal.model.name}"):
+            scored = cal.score(responses, method)
+            compared = 0
+            for row in np.flatnonzero(~scored["at_bound"])[:25]:
+                at = scored["ability"].iloc[row] + np.array([-1e-3, 0, 1e-3])
+                low, here, high = objective(plain, cal, responses.values[row], method, at)
+                bend = -(low - 2 * here + high) / 1e-6
+                if bend > 0.5:  # elsewhere the expected information stands in
+                    assert scored["se"].iloc[row] == pytest.approx(bend**-0.5, rel=1e-3)
+                    compared += 1
+            assert compared > 15
 
 
 def warm_weight(plain, cal, asked):
@@ -101,18 +108,19 @@ def warm_weight(plain, cal, asked):
     return np.r_[0.0, np.cumsum(0.5 * (slope[1:] + slope[:-1]) * np.diff(GRID))]
 
 
-def test_wle_solves_warms_equation(plain, case):
-    cal, responses = case
-    scored = cal.score(responses, "wle")
-    assert not scored["at_bound"].any()
+def test_wle_solves_warms_equation(plain, cases, subtests):
     inner = slice(3000, 17_001)  # ±7; farther out differences of chances near 0 and 1 are noise
-    for row in range(20):
-        values = responses.values[row]
-        asked = ~np.isnan(values)
-        weighted = plain.log_joint(cal.coords, values[None], GRID)[0]
-        weighted = (weighted + warm_weight(plain, cal, asked))[inner]
-        expected = GRID[inner][np.argmax(weighted)]
-        assert scored["ability"].iloc[row] == pytest.approx(expected, abs=2e-3)
+    for cal, responses in cases:
+        with subtests.test(cal.model.name):
+            scored = cal.score(responses, "wle")
+            assert not scored["at_bound"].any()
+            for row in range(20):
+                values = responses.values[row]
+                asked = ~np.isnan(values)
+                weighted = plain.log_joint(cal.coords, values[None], GRID)[0]
+                weighted = (weighted + warm_weight(plain, cal, asked))[inner]
+                expected = GRID[inner][np.argmax(weighted)]
+                assert scored["ability"].iloc[row] == pytest.approx(expected, abs=2e-3)
 
 
 def test_warms_correction_removes_the_bias_of_maximum_likelihood():
@@ -145,14 +153,15 @@ def test_perfect_rows_have_no_maximum_likelihood_and_stand_at_the_bound(perfect)
     assert np.isfinite(scored["se"]).all()
 
 
-@pytest.mark.parametrize("method", ["eap", "map", "wle"])
-def test_perfect_rows_are_finite_and_inside_by_every_other_method(perfect, method):
-    cal, responses = perfect
-    scored = cal.score(responses, method).loc[["all", "none", "some"]]
-    assert not scored["at_bound"].any()
-    assert (scored["ability"].abs() < 6).all()
-    assert scored.loc["none", "ability"] < scored.loc["some", "ability"]
-    assert scored.loc["some", "ability"] < scored.loc["all", "ability"]
+def test_perfect_rows_are_finite_and_inside_by_every_other_method(perfect, subtests):
+    for method in ["eap", "map", "wle"]:
+        with subtests.test(method):
+            cal, responses = perfect
+            scored = cal.score(responses, method).loc[["all", "none", "some"]]
+            assert not scored["at_bound"].any()
+            assert (scored["ability"].abs() < 6).all()
+            assert scored.loc["none", "ability"] < scored.loc["some", "ability"]
+            assert scored.loc["some", "ability"] < scored.loc["all", "ability"]
 
 
 @pytest.mark.parametrize("method", ["eap", "map"])
@@ -184,10 +193,13 @@ def test_the_population_moves_and_widens_the_posterior(plain):
         assert cal.score(responses, "map")["ability"].iloc[2] == pytest.approx(mean)
 
 
-@pytest.mark.parametrize(("mean", "sd"), [(np.nan, 1), (0, 0), (0, -1), (0, np.inf)])
-def test_a_population_needs_a_mean_and_a_deviation(mean, sd):
-    with pytest.raises(InputError, match=r"population has mean .* and sd"):
-        NormalPopulation(mean, sd)
+def test_a_population_needs_a_mean_and_a_deviation(subtests):
+    for mean, sd in [(np.nan, 1), (0, 0), (0, -1), (0, np.inf)]:
+        with (
+            subtests.test(mean=mean, sd=sd),
+            pytest.raises(InputError, match=r"population has mean .* and sd"),
+        ):
+            NormalPopulation(mean, sd)
 
 
 @pytest.mark.parametrize("n_hard", [2, 5])
@@ -224,28 +236,35 @@ def test_a_narrow_posterior_far_out_is_still_exact(plain):
     np.testing.assert_allclose(scored["se"], sd, rtol=1e-3)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_scores_do_not_depend_on_the_number_of_workers(method):
-    responses, truth = simulate("3pl", 1500, 30, missing=0.1, random_state=1)
-    coords = truth.model.from_parameters(truth.items)
-    data = encode(responses.cells, truth.model, collapsing=False)
-    one, two = (score_abilities(data, truth.model, coords, n_jobs=n, method=method) for n in (1, 2))
-    assert one.ability.tobytes() == two.ability.tobytes()
-    assert one.se.tobytes() == two.se.tobytes()
+def test_scores_do_not_depend_on_the_number_of_workers(subtests):
+    for method in METHODS:
+        with subtests.test(method=method):
+            responses, truth = simulate("3pl", 1500, 30, missing=0.1, random_state=1)
+            coords = truth.model.from_parameters(truth.items)
+            data = encode(responses.cells, truth.model, collapsing=False)
+            one, two = (
+                score_abilities(data, truth.model, coords, n_jobs=n, method=method) for n in (1, 2)
+            )
+            assert one.ability.tobytes() == two.ability.tobytes()
+            assert one.se.tobytes() == two.se.tobytes()
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_more_right_responses_never_lower_a_2pl_ability(method):
-    cal = bank("2pl", {"discrimination": np.full(6, 1.2), "difficulty": np.linspace(-2, 2, 6)})
-    ladder = np.tril(np.ones((7, 6)), -1)
-    assert (np.diff(cal.score(Responses(ladder), method)["ability"]) > 0).all()
+def test_more_right_responses_never_lower_a_2pl_ability(subtests):
+    for method in METHODS:
+        with subtests.test(method=method):
+            cal = bank(
+                "2pl", {"discrimination": np.full(6, 1.2), "difficulty": np.linspace(-2, 2, 6)}
+            )
+            ladder = np.tril(np.ones((7, 6)), -1)
+            assert (np.diff(cal.score(Responses(ladder), method)["ability"]) > 0).all()
 
 
-@pytest.mark.parametrize("method", ["mle", "", None, 1])
-def test_an_unknown_method_is_refused(perfect, method):
-    cal, responses = perfect
-    with pytest.raises(InputError, match=rf"method is {method!r}.*eap, map, ml, wle"):
-        cal.score(responses, method)
+def test_an_unknown_method_is_refused(perfect, subtests):
+    for method in ["mle", "", None, 1]:
+        with subtests.test(method=method):
+            cal, responses = perfect
+            with pytest.raises(InputError, match=rf"method is {method!r}.*eap, map, ml, wle"):
+                cal.score(responses, method)
 
 
 @pytest.fixture(scope="module")
@@ -254,23 +273,26 @@ def fitted():
     return calibrate(responses), simulate("2pl", 30, items=truth.items, random_state=2).responses
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_items_are_known_by_name_and_may_come_in_any_order(fitted, method):
-    cal, new = fitted
-    turned = new.select(items=list(reversed(new.items)))
-    assert cal.score(turned, method).equals(cal.score(new, method))
+def test_items_are_known_by_name_and_may_come_in_any_order(fitted, subtests):
+    for method in METHODS:
+        with subtests.test(method=method):
+            cal, new = fitted
+            turned = new.select(items=list(reversed(new.items)))
+            assert cal.score(turned, method).equals(cal.score(new, method))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_subset_of_items_is_the_rest_never_asked(fitted, method):
-    cal, new = fitted
-    values = new.values
-    values[:, 4:] = np.nan
-    few = new.select(items=list(new.items[:4]))
-    holed = Responses(values, new.respondents, new.items)
-    np.testing.assert_allclose(
-        cal.score(few, method)[["ability", "se"]], cal.score(holed, method)[["ability", "se"]]
-    )
+def test_a_subset_of_items_is_the_rest_never_asked(fitted, subtests):
+    for method in METHODS:
+        with subtests.test(method=method):
+            cal, new = fitted
+            values = new.values
+            values[:, 4:] = np.nan
+            few = new.select(items=list(new.items[:4]))
+            holed = Responses(values, new.respondents, new.items)
+            np.testing.assert_allclose(
+                cal.score(few, method)[["ability", "se"]],
+                cal.score(holed, method)[["ability", "se"]],
+            )
 
 
 def test_an_unknown_item_is_named(fitted):
@@ -280,10 +302,11 @@ def test_an_unknown_item_is_named(fitted):
         cal.score(strange)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_name_of_a_method_may_be_written_large(fitted, method):
-    cal, new = fitted
-    assert cal.score(new, method.upper()).equals(cal.score(new, method))
+def test_the_name_of_a_method_may_be_written_large(fitted, subtests):
+    for method in METHODS:
+        with subtests.test(method=method):
+            cal, new = fitted
+            assert cal.score(new, method.upper()).equals(cal.score(new, method))
 
 
 def test_frames_and_arrays_are_scored_as_responses_are(fitted):
@@ -293,10 +316,13 @@ def test_frames_and_arrays_are_scored_as_responses_are(fitted):
     np.testing.assert_array_equal(cal.score(new.values), expected)
 
 
-@pytest.mark.parametrize("given", ["new.csv", None, 3], ids=str)
-def test_what_is_no_table_is_not_scored(fitted, given):
-    with pytest.raises(InputError, match=r"Responses are needed|two dimensions"):
-        fitted[0].score(given)
+def test_what_is_no_table_is_not_scored(fitted, subtests):
+    for given in ["new.csv", None, 3]:
+        with (
+            subtests.test(given=given),
+            pytest.raises(InputError, match=r"Responses are needed|two dimensions"),
+        ):
+            fitted[0].score(given)
 
 
 def test_only_responses_of_the_right_kind_are_scored(fitted):

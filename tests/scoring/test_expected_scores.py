@@ -1,5 +1,7 @@
 """True scores and total scores against their definitions, written as loops."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -28,17 +30,17 @@ def test_one_item_is_negative(cal):
     assert (cal.items["discrimination"] < 0).tolist() == [k == 1 for k in range(8)]
 
 
-@pytest.mark.parametrize("method", ["eap", "ml"])
-@pytest.mark.parametrize("negative", [True, False])
-def test_a_true_score_is_the_expected_number_right(cal, method, negative):
-    found = cal.true_scores(method=method, keep_negative=negative)
-    abilities = cal.abilities(method)["ability"]
-    counted = [i for i in cal.items.itertuples() if negative or i.discrimination >= 0]
-    assert len(counted) == (8 if negative else 7)
-    for row in range(10):
-        expected = sum(chance(item, abilities.iloc[row]) for item in counted)
-        assert found["true_score"].iloc[row] == pytest.approx(expected)
-        assert found["true_score_mean"].iloc[row] == pytest.approx(expected / len(counted))
+def test_a_true_score_is_the_expected_number_right(cal, subtests):
+    for method, negative in product(["eap", "ml"], [True, False]):
+        with subtests.test(method, negative=negative):
+            found = cal.true_scores(method=method, keep_negative=negative)
+            abilities = cal.abilities(method)["ability"]
+            counted = [i for i in cal.items.itertuples() if negative or i.discrimination >= 0]
+            assert len(counted) == (8 if negative else 7)
+            for row in range(10):
+                expected = sum(chance(item, abilities.iloc[row]) for item in counted)
+                assert found["true_score"].iloc[row] == pytest.approx(expected)
+                assert found["true_score_mean"].iloc[row] == pytest.approx(expected / len(counted))
 
 
 def test_a_true_score_of_two_items_computed_by_hand():

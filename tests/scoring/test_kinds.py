@@ -1,5 +1,7 @@
 """Abilities from responses of every kind, over the registry, against brute force."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -19,10 +21,13 @@ def bank(model, coords, population=None):
     return known_items(model, coords, population=population or NormalPopulation())
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def case(request):
-    """A bank with a negative item, and responses with gaps of respondents it never saw."""
-    model = MODELS[request.param]()
+@pytest.fixture(scope="module")
+def cases():
+    """Of every model, a bank with a negative item and responses of respondents it never saw."""
+    return [made(model()) for model in MODELS.values()]
+
+
+def made(model):
     items = model.sample(12, np.random.default_rng(3))
     model = model.shaped(items)
     coords = model.from_parameters(items)
@@ -46,94 +51,98 @@ def log_likelihoods(cal, responses):
     return found, asked
 
 
-def test_eap_is_mean_and_deviation_of_the_posterior(case):
-    cal, responses = case
-    joint = log_likelihoods(cal, responses)[0] + norm.logpdf(GRID)
-    weights = np.exp(joint - joint.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    mean = weights @ GRID
-    spread = np.sqrt(weights @ GRID**2 - mean**2)
-    scored = cal.score(responses, "eap")
-    np.testing.assert_allclose(scored["ability"], mean, atol=1e-6)
-    np.testing.assert_allclose(scored["se"], spread, rtol=1e-5)
+def test_eap_is_mean_and_deviation_of_the_posterior(cases, subtests):
+    for cal, responses in cases:
+        with subtests.test(cal.model.name):
+            joint = log_likelihoods(cal, responses)[0] + norm.logpdf(GRID)
+            weights = np.exp(joint - joint.max(axis=1, keepdims=True))
+            weights /= weights.sum(axis=1, keepdims=True)
+            mean = weights @ GRID
+            spread = np.sqrt(weights @ GRID**2 - mean**2)
+            scored = cal.score(responses, "eap")
+            np.testing.assert_allclose(scored["ability"], mean, atol=1e-6)
+            np.testing.assert_allclose(scored["se"], spread, rtol=1e-5)
 
 
-@pytest.mark.parametrize("method", ["map", "ml", "wle"])
-def test_modes_are_the_highest_points(case, method):
-    cal, responses = case
-    value, asked = log_likelihoods(cal, responses)
-    if method == "map":
-        value = value + norm.logpdf(GRID)
-    if method == "wle":
-        _, information, bias = cal.model.ability_slopes(cal.coords, GRID)
-        slope = (asked @ bias) / np.maximum(2 * (asked @ information), 1e-300)
-        areas = 0.5 * (slope[:, 1:] + slope[:, :-1]) * (GRID[1] - GRID[0])
-        value = value + np.concatenate([np.zeros((len(value), 1)), np.cumsum(areas, 1)], axis=1)
-    best = GRID[INNER][np.argmax(value[:, INNER], axis=1)]
-    scored = cal.score(responses, method)
-    inside = ~scored["at_bound"].to_numpy() & (np.abs(best) < 6.9)
-    assert inside.mean() > 0.7
-    # Half a step of the grid, and what the trapezoids of Warm's weight leave.
-    np.testing.assert_allclose(scored["ability"][inside], best[inside], atol=2e-3)
+def test_modes_are_the_highest_points(cases, subtests):
+    for method, (cal, responses) in product(["map", "ml", "wle"], cases):
+        with subtests.test(f"{method} {cal.model.name}"):
+            value, asked = log_likelihoods(cal, responses)
+            if method == "map":
+                value = value + norm.logpdf(GRID)
+            if method == "wle":
+                _, information, bias = cal.model.ability_slopes(cal.coords, GRID)
+                slope = (asked @ bias) / np.maximum(2 * (asked @ information), 1e-300)
+                areas = 0.5 * (slope[:, 1:] + slope[:, :-1]) * (GRID[1] - GRID[0])
+                value = value + np.concatenate(
+                    [np.zeros((len(value), 1)), np.cumsum(areas, 1)], axis=1
+                )
+            best = GRID[INNER][np.argmax(value[:, INNER], axis=1)]
+            scored = cal.score(responses, method)
+            inside = ~scored["at_bound"].to_numpy() & (np.abs(best) < 6.9)
+            assert inside.mean() > 0.7
+            # Half a step of the grid, and what the trapezoids of Warm's weight leave.
+            np.testing.assert_allclose(scored["ability"][inside], best[inside], atol=2e-3)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_standard_errors_are_finite_and_positive(case, method):
-    cal, responses = case
-    scored = cal.score(responses, method)
-    assert np.isfinite(scored[["ability", "se"]]).all(axis=None)
-    assert (scored["se"] > 0).all()
+def test_standard_errors_are_finite_and_positive(cases, subtests):
+    for method, (cal, responses) in product(METHODS, cases):
+        with subtests.test(f"{method} {cal.model.name}"):
+            scored = cal.score(responses, method)
+            assert np.isfinite(scored[["ability", "se"]]).all(axis=None)
+            assert (scored["se"] > 0).all()
 
 
-def test_who_was_asked_nothing_is_the_population(case):
-    cal, _ = case
-    kind = cal.model.kind
-    empty = Responses(np.full((1, 12), np.nan), items=cal.item_names, kind=kind)
-    for method in ("eap", "map"):
-        row = cal.score(empty, method).iloc[0]
-        assert row["ability"] == pytest.approx(0.0, abs=1e-8)
-        assert row["se"] == pytest.approx(1.0, rel=1e-4)
+def test_who_was_asked_nothing_is_the_population(cases, subtests):
+    for cal, _ in cases:
+        with subtests.test(cal.model.name):
+            kind = cal.model.kind
+            empty = Responses(np.full((1, 12), np.nan), items=cal.item_names, kind=kind)
+            for method in ("eap", "map"):
+                row = cal.score(empty, method).iloc[0]
+                assert row["ability"] == pytest.approx(0.0, abs=1e-8)
+                assert row["se"] == pytest.approx(1.0, rel=1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", [Graded, PartialCredit], ids=lambda kind: kind.name)
-def test_two_grades_give_the_abilities_of_a_2pl(kind, method):
-    responses, truth = simulate("2pl", 50, 10, missing=0.2, random_state=1)
-    coords = TwoPL().from_parameters(truth.items)
-    expected = bank(TwoPL(), coords).score(responses, method)
-    graded = Responses(responses.values, responses.respondents, responses.items, "graded")
-    found = bank(kind(categories=2), coords.copy()).score(graded, method)
-    np.testing.assert_allclose(
-        found[["ability", "se"]], expected[["ability", "se"]], rtol=1e-7, atol=1e-7
-    )
-    np.testing.assert_array_equal(found["at_bound"], expected["at_bound"])
+def test_two_grades_give_the_abilities_of_a_2pl(subtests):
+    for method, kind in product(METHODS, [Graded, PartialCredit]):
+        with subtests.test(method=method, kind=kind):
+            responses, truth = simulate("2pl", 50, 10, missing=0.2, random_state=1)
+            coords = TwoPL().from_parameters(truth.items)
+            expected = bank(TwoPL(), coords).score(responses, method)
+            graded = Responses(responses.values, responses.respondents, responses.items, "graded")
+            found = bank(kind(categories=2), coords.copy()).score(graded, method)
+            np.testing.assert_allclose(
+                found[["ability", "se"]], expected[["ability", "se"]], rtol=1e-7, atol=1e-7
+            )
+            np.testing.assert_array_equal(found["at_bound"], expected["at_bound"])
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", [Graded, PartialCredit], ids=lambda kind: kind.name)
-def test_grades_from_one_give_the_abilities_of_grades_from_zero(kind, method):
-    responses, truth = simulate(kind(), 30, 6, random_state=1)
-    coords, counts = truth.model.from_parameters(truth.items), truth.model.categories
-    up = Responses(responses.values + 1, responses.respondents, responses.items, "graded")
-    one = bank(kind(categories=counts, lowest=1), coords).score(up, method)
-    assert one.equals(bank(truth.model, coords).score(responses, method))
+def test_grades_from_one_give_the_abilities_of_grades_from_zero(subtests):
+    for method, kind in product(METHODS, [Graded, PartialCredit]):
+        with subtests.test(method=method, kind=kind):
+            responses, truth = simulate(kind(), 30, 6, random_state=1)
+            coords, counts = truth.model.from_parameters(truth.items), truth.model.categories
+            up = Responses(responses.values + 1, responses.respondents, responses.items, "graded")
+            one = bank(kind(categories=counts, lowest=1), coords).score(up, method)
+            assert one.equals(bank(truth.model, coords).score(responses, method))
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", [Graded, PartialCredit], ids=lambda kind: kind.name)
-def test_better_grades_never_lower_an_ability(kind, method):
-    items = {
-        "discrimination": np.full(4, 1.2),
-        "difficulty_1": np.linspace(-2, 0, 4),
-        "difficulty_2": np.linspace(-1, 1, 4),
-        "difficulty_3": np.linspace(0, 2, 4),
-    }
-    model = kind().shaped(items)
-    ladder = np.array([np.clip(step - 3 * np.arange(4), 0, 3) for step in range(13)])
-    scored = bank(model, model.from_parameters(items)).score(
-        Responses(ladder, kind="graded"), method
-    )
-    assert (np.diff(scored["ability"]) > 0).all()
+def test_better_grades_never_lower_an_ability(subtests):
+    for method, kind in product(METHODS, [Graded, PartialCredit]):
+        with subtests.test(method=method, kind=kind):
+            items = {
+                "discrimination": np.full(4, 1.2),
+                "difficulty_1": np.linspace(-2, 0, 4),
+                "difficulty_2": np.linspace(-1, 1, 4),
+                "difficulty_3": np.linspace(0, 2, 4),
+            }
+            model = kind().shaped(items)
+            ladder = np.array([np.clip(step - 3 * np.arange(4), 0, 3) for step in range(13)])
+            scored = bank(model, model.from_parameters(items)).score(
+                Responses(ladder, kind="graded"), method
+            )
+            assert (np.diff(scored["ability"]) > 0).all()
 
 
 @pytest.fixture(scope="module")
@@ -161,16 +170,18 @@ def test_without_a_population_continuous_abilities_are_weighted_means(scores, me
     np.testing.assert_allclose(scored["se"], information**-0.5, rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["eap", "map"])
-@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (0.5, 2.0)])
-def test_continuous_abilities_are_normal_about_the_shrunken_mean(scores, method, mean, sd):
-    cal, responses = scores
-    cal = bank(cal.model, cal.coords.copy(), NormalPopulation(mean, sd))
-    information, total = closed(cal, responses)
-    precision = information + 1 / sd**2
-    scored = cal.score(responses, method)
-    np.testing.assert_allclose(scored["ability"], (total + mean / sd**2) / precision, atol=1e-6)
-    np.testing.assert_allclose(scored["se"], precision**-0.5, rtol=1e-5)
+def test_continuous_abilities_are_normal_about_the_shrunken_mean(scores, subtests):
+    for method, (mean, sd) in product(["eap", "map"], [(0.0, 1.0), (0.5, 2.0)]):
+        with subtests.test(method, mean=mean):
+            cal, responses = scores
+            cal = bank(cal.model, cal.coords.copy(), NormalPopulation(mean, sd))
+            information, total = closed(cal, responses)
+            precision = information + 1 / sd**2
+            scored = cal.score(responses, method)
+            np.testing.assert_allclose(
+                scored["ability"], (total + mean / sd**2) / precision, atol=1e-6
+            )
+            np.testing.assert_allclose(scored["se"], precision**-0.5, rtol=1e-5)
 
 
 def test_scores_at_a_bound_are_the_lowest_and_the_highest(scores):
@@ -190,34 +201,38 @@ def two_humps():
     return HistogramPopulation(points, mass / mass.sum())
 
 
-def test_a_histogram_of_a_normal_shape_gives_the_abilities_of_a_normal_population(case):
-    cal, responses = case
-    points = np.linspace(-8, 8, 81)
-    shape = HistogramPopulation(points, norm.pdf(points) / norm.pdf(points).sum())
-    same = bank(cal.model, cal.coords.copy(), shape)
-    for method in ("eap", "map"):
-        found, expected = same.score(responses, method), cal.score(responses, method)
-        np.testing.assert_allclose(found["ability"], expected["ability"], atol=1e-5)
-        np.testing.assert_allclose(found["se"], expected["se"], rtol=1e-4)
+def test_a_histogram_of_a_normal_shape_gives_the_abilities_of_a_normal_population(cases, subtests):
+    for cal, responses in cases:
+        with subtests.test(cal.model.name):
+            points = np.linspace(-8, 8, 81)
+            shape = HistogramPopulation(points, norm.pdf(points) / norm.pdf(points).sum())
+            same = bank(cal.model, cal.coords.copy(), shape)
+            for method in ("eap", "map"):
+                found, expected = same.score(responses, method), cal.score(responses, method)
+                np.testing.assert_allclose(found["ability"], expected["ability"], atol=1e-5)
+                np.testing.assert_allclose(found["se"], expected["se"], rtol=1e-4)
 
 
-def test_a_population_of_two_humps_draws_abilities_to_them(case):
-    cal, responses = case
-    population = two_humps()
-    value = log_likelihoods(cal, responses)[0] + population.log_density(GRID)
-    weights = np.exp(value - value.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    humped = bank(cal.model, cal.coords.copy(), population)
-    # A spline through points a fifth apart is no smooth density; its knots leave 1e-4.
-    np.testing.assert_allclose(humped.score(responses, "eap")["ability"], weights @ GRID, atol=1e-4)
-    found = humped.score(responses, "map")["ability"].to_numpy()
-    at_found = [np.interp(x, GRID, row) for x, row in zip(found, value, strict=True)]
-    # Of two maxima whose heights differ by less than a grid of 161 nodes sees, either will do.
-    assert (value.max(axis=1) - at_found < 0.02).all()
-    same_hump = value.max(axis=1) - at_found < 1e-4
-    assert same_hump.mean() > 0.9
-    best = GRID[np.argmax(value, axis=1)]
-    np.testing.assert_allclose(found[same_hump], best[same_hump], atol=1e-3)
+def test_a_population_of_two_humps_draws_abilities_to_them(cases, subtests):
+    for cal, responses in cases:
+        with subtests.test(cal.model.name):
+            population = two_humps()
+            value = log_likelihoods(cal, responses)[0] + population.log_density(GRID)
+            weights = np.exp(value - value.max(axis=1, keepdims=True))
+            weights /= weights.sum(axis=1, keepdims=True)
+            humped = bank(cal.model, cal.coords.copy(), population)
+            # A spline through points a fifth apart is no smooth density; its knots leave 1e-4.
+            np.testing.assert_allclose(
+                humped.score(responses, "eap")["ability"], weights @ GRID, atol=1e-4
+            )
+            found = humped.score(responses, "map")["ability"].to_numpy()
+            at_found = [np.interp(x, GRID, row) for x, row in zip(found, value, strict=True)]
+            # Of two maxima whose heights differ by less than 161 nodes can see, either will do.
+            assert (value.max(axis=1) - at_found < 0.02).all()
+            same_hump = value.max(axis=1) - at_found < 1e-4
+            assert same_hump.mean() > 0.9
+            best = GRID[np.argmax(value, axis=1)]
+            np.testing.assert_allclose(found[same_hump], best[same_hump], atol=1e-3)
 
 
 def test_scores_that_contradict_an_item_are_integrated_as_well_as_others():
@@ -253,28 +268,32 @@ def test_a_score_outside_the_bounds_is_not_scored(name):
         cal.score(Responses([[0.5, 1.2]], items=["item_1", "item_2"], kind="continuous"))
 
 
-def test_responses_are_read_as_the_kind_that_the_model_explains(case):
-    cal, _ = case
-    own = Responses(np.ones((1, 12)), items=cal.item_names, kind=cal.model.kind)
-    for kind in ("binary", "graded", "continuous"):
-        same = Responses(np.ones((1, 12)), items=cal.item_names, kind=kind)
-        assert cal.score(same).equals(cal.score(own))
+def test_responses_are_read_as_the_kind_that_the_model_explains(cases, subtests):
+    for cal, _ in cases:
+        with subtests.test(cal.model.name):
+            own = Responses(np.ones((1, 12)), items=cal.item_names, kind=cal.model.kind)
+            for kind in ("binary", "graded", "continuous"):
+                same = Responses(np.ones((1, 12)), items=cal.item_names, kind=kind)
+                assert cal.score(same).equals(cal.score(own))
 
 
-def test_true_and_total_scores_are_sums_over_the_items(case):
-    cal, responses = case
-    ability = cal.score(responses)["ability"].to_numpy()
-    expected = cal.model.expected(cal.coords, ability).T
-    low, high = (np.broadcast_to(bound, 12) for bound in cal.model.extent())
-    true, total = cal.true_scores(responses), cal.total_scores(responses)
-    np.testing.assert_allclose(true["true_score"], expected.sum(axis=1))
-    for row, values in enumerate(responses.values[:15]):
-        sums, asked = 0.0, 0
-        for k, value in enumerate(values):
-            if np.isnan(value):
-                continue
-            share, chance = ((x - low[k]) / (high[k] - low[k]) for x in (value, expected[row, k]))
-            sums += share * chance - (1 - share) * (1 - chance)
-            asked += 1
-        assert total["total_score"].iloc[row] == pytest.approx(sums)
-        assert total["total_score_mean"].iloc[row] == pytest.approx(sums / asked)
+def test_true_and_total_scores_are_sums_over_the_items(cases, subtests):
+    for cal, responses in cases:
+        with subtests.test(cal.model.name):
+            ability = cal.score(responses)["ability"].to_numpy()
+            expected = cal.model.expected(cal.coords, ability).T
+            low, high = (np.broadcast_to(bound, 12) for bound in cal.model.extent())
+            true, total = cal.true_scores(responses), cal.total_scores(responses)
+            np.testing.assert_allclose(true["true_score"], expected.sum(axis=1))
+            for row, values in enumerate(responses.values[:15]):
+                sums, asked = 0.0, 0
+                for k, value in enumerate(values):
+                    if np.isnan(value):
+                        continue
+                    share, chance = (
+                        (x - low[k]) / (high[k] - low[k]) for x in (value, expected[row, k])
+                    )
+                    sums += share * chance - (1 - share) * (1 - chance)
+                    asked += 1
+                assert total["total_score"].iloc[row] == pytest.approx(sums)
+                assert total["total_score_mean"].iloc[row] == pytest.approx(sums / asked)

@@ -1,5 +1,7 @@
 """Abilities from normal responses in closed form, against quadrature and search."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -33,15 +35,15 @@ def by_search(data, model, coords, population, method):
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("population", [NormalPopulation(), NormalPopulation(0.7, 1.8)])
-def test_the_closed_form_gives_what_quadrature_and_search_give(case, method, population):
-    data, model, coords = case
-    found = score_abilities(data, model, coords, population, method)
-    ability, se, at_bound = by_search(data, model, coords, population, method)
-    np.testing.assert_allclose(found.ability, ability, atol=1e-6)
-    np.testing.assert_allclose(found.se, se, rtol=1e-5)
-    np.testing.assert_array_equal(found.at_bound, at_bound)
+def test_the_closed_form_gives_what_quadrature_and_search_give(case, subtests):
+    for method, population in product(METHODS, [NormalPopulation(), NormalPopulation(0.7, 1.8)]):
+        with subtests.test(method=method, population=population):
+            data, model, coords = case
+            found = score_abilities(data, model, coords, population, method)
+            ability, se, at_bound = by_search(data, model, coords, population, method)
+            np.testing.assert_allclose(found.ability, ability, atol=1e-6)
+            np.testing.assert_allclose(found.se, se, rtol=1e-5)
+            np.testing.assert_array_equal(found.at_bound, at_bound)
 
 
 def test_mean_and_mode_of_a_normal_posterior_are_one(case):
@@ -69,27 +71,29 @@ def test_an_item_without_noise_decides_alone(case):
     np.testing.assert_allclose(found.ability[seen], expected[seen], atol=1e-5)
 
 
-@pytest.mark.parametrize("method", ["ml", "wle"])
-def test_estimates_far_out_stand_at_the_bound(case, method):
-    data, model, coords = case
-    coords = coords.copy()
-    coords[:, 1] -= 100 * coords[:, 0]
-    found = score_abilities(data, model, coords, method=method)
-    told = found.se < LEAST_INFORMATION**-0.5  # not of who was asked nothing
-    assert (found.ability[told] == 10.0).all()
-    assert found.at_bound.all()
-    np.testing.assert_array_equal(
-        score_abilities(data, model, coords, method=method, farthest=4.0).ability[told], 4.0
-    )
+def test_estimates_far_out_stand_at_the_bound(case, subtests):
+    for method in ["ml", "wle"]:
+        with subtests.test(method):
+            data, model, coords = case
+            coords = coords.copy()
+            coords[:, 1] -= 100 * coords[:, 0]
+            found = score_abilities(data, model, coords, method=method)
+            told = found.se < LEAST_INFORMATION**-0.5  # not of who was asked nothing
+            assert (found.ability[told] == 10.0).all()
+            assert found.at_bound.all()
+            np.testing.assert_array_equal(
+                score_abilities(data, model, coords, method=method, farthest=4.0).ability[told], 4.0
+            )
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_items_that_tell_nothing_leave_the_population(case, method):
-    data, model, coords = case
-    coords = coords.copy()
-    coords[:, 0] = 0.0
-    found = score_abilities(data, model, coords, NormalPopulation(0.5, 2.0), method)
-    np.testing.assert_allclose(found.ability, 0.5)
-    assert found.at_bound.all() == (method in ("ml", "wle"))
-    if method in ("eap", "map"):
-        np.testing.assert_allclose(found.se, 2.0)
+def test_items_that_tell_nothing_leave_the_population(case, subtests):
+    for method in METHODS:
+        with subtests.test(method=method):
+            data, model, coords = case
+            coords = coords.copy()
+            coords[:, 0] = 0.0
+            found = score_abilities(data, model, coords, NormalPopulation(0.5, 2.0), method)
+            np.testing.assert_allclose(found.ability, 0.5)
+            assert found.at_bound.all() == (method in ("ml", "wle"))
+            if method in ("eap", "map"):
+                np.testing.assert_allclose(found.se, 2.0)

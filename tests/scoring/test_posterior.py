@@ -148,25 +148,35 @@ def uneven():
     return points
 
 
-@pytest.mark.parametrize(
-    "points",
-    [POINTS[:7], POINTS[::-1], np.zeros(61), uneven(), np.full(61, np.nan), POINTS.reshape(1, -1)],
-    ids=["few", "descending", "equal", "uneven", "nan", "flat table"],
-)
-def test_points_that_are_no_even_ladder_are_refused(points):
-    with pytest.raises(InputError, match=r"at least 8 ascending, equally spaced points"):
-        HistogramPopulation(points, np.full(points.size, 1 / points.size).reshape(points.shape))
+def test_points_that_are_no_even_ladder_are_refused(subtests):
+    for case, points in {
+        "few": POINTS[:7],
+        "descending": POINTS[::-1],
+        "equal": np.zeros(61),
+        "uneven": uneven(),
+        "nan": np.full(61, np.nan),
+        "flat table": POINTS.reshape(1, -1),
+    }.items():
+        with (
+            subtests.test(case),
+            pytest.raises(InputError, match=r"at least 8 ascending, equally spaced points"),
+        ):
+            HistogramPopulation(points, np.full(points.size, 1 / points.size).reshape(points.shape))
 
 
-@pytest.mark.parametrize(
-    "mass",
-    [np.full(61, 1 / 60), np.full(60, 1 / 60), np.r_[0.0, np.full(60, 1 / 60)],
-     np.r_[-1 / 59, np.full(60, 1 / 59)], np.full(61, np.nan)],
-    ids=["sum", "size", "zero", "negative", "nan"],
-)  # fmt: skip
-def test_masses_must_be_positive_and_sum_to_one(mass):
-    with pytest.raises(InputError, match=r"positive mass at each point; they sum to 1"):
-        HistogramPopulation(POINTS, mass)
+def test_masses_must_be_positive_and_sum_to_one(subtests):
+    for case, mass in {
+        "sum": np.full(61, 1 / 60),
+        "size": np.full(60, 1 / 60),
+        "zero": np.r_[0.0, np.full(60, 1 / 60)],
+        "negative": np.r_[-1 / 59, np.full(60, 1 / 59)],
+        "nan": np.full(61, np.nan),
+    }.items():
+        with (
+            subtests.test(case),
+            pytest.raises(InputError, match=r"positive mass at each point; they sum to 1"),
+        ):
+            HistogramPopulation(POINTS, mass)
 
 
 def normal_nodes(narrowest, low=-6.0, high=6.0, mean=0.0, sd=1.0, **kw):
