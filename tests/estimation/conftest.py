@@ -23,6 +23,32 @@ def binary_name(request):
     return request.param
 
 
+@pytest.fixture
+def model_names():
+    return list(MODELS)
+
+
+@pytest.fixture
+def binary_names():
+    return BINARY
+
+
+@pytest.fixture
+def hold(subtests):
+    """Make every check of every fit, so that one that fails does not hide the others.
+
+    All checks of a fit belong to one test: a fit takes longer than they do.
+    """
+
+    def run(fits, *checks):
+        for name, cal in fits:
+            for check in checks:
+                with subtests.test(f"{name}: {check.__name__}"):
+                    check(cal)
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def small():
     """300 × 8 responses to 2PL items."""

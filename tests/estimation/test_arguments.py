@@ -1,5 +1,6 @@
 """What cannot be used is refused, with the place and the remedy named."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,8 @@ from itemwise.models import MODELS, BetaResponse, Continuous, Graded, PartialCre
 VALUES = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_bad_arguments_are_named(subtests):
+    for arguments, message in [
         ({"model": "5pl"}, r"no model '5pl'.*1pl, 2pl, 3pl, 4pl, graded, gpcm"),
         ({"engine": "foo"}, r"no engine 'foo'.*em, joint, shojima"),
         ({"speed": 3}, r"no argument 'speed'.*em engine.*tolerance"),
@@ -58,18 +58,21 @@ VALUES = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
         ({"weights": [1.0, np.inf, 1.0]}, r"weights must be finite"),
         ({"weights": [0.0, 0.0, 0.0]}, r"weights must be .*not all zero"),
         ({"weights": ["a", "b", "c"]}, r"weights must be numbers.*'a'"),
-    ],
-    ids=lambda value: str(value) if isinstance(value, dict) else "",
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(InputError, match=message):
-        calibrate(VALUES, **arguments)
+    ]:
+        with (
+            subtests.test(arguments=arguments),
+            pytest.raises(InputError, match=message),
+        ):
+            calibrate(VALUES, **arguments)
 
 
-@pytest.mark.parametrize("priors", ["strong", 3, {"discrimination": "wide"}], ids=str)
-def test_priors_of_another_kind_are_refused(priors):
-    with pytest.raises(InputError, match="prior"):
-        calibrate(VALUES, priors=priors)
+def test_priors_of_another_kind_are_refused(subtests):
+    for priors in ["strong", 3, {"discrimination": "wide"}]:
+        with (
+            subtests.test(priors=priors),
+            pytest.raises(InputError, match="prior"),
+        ):
+            calibrate(VALUES, priors=priors)
 
 
 @pytest.mark.parametrize("n_jobs", [0, -2])
@@ -113,18 +116,19 @@ REMEDIES = {
 SUITS = {"binary": "2pl", "graded": "graded", "continuous": "continuous"}
 
 
-@pytest.mark.parametrize("kind", TABLES)
-def test_responses_of_another_kind_are_refused_with_a_remedy(model_name, kind):
-    wanted = MODELS[model_name].kind
-    if wanted == kind:
-        assert calibrate(TABLES[kind], model_name).model.name == model_name
-        return
-    with pytest.raises(
-        InputError,
-        match=rf"responses are {kind}.*{model_name} model explains {wanted} ones.*"
-        rf"model='{SUITS[kind]}' or 'auto'.*{REMEDIES[wanted]}",
-    ):
-        calibrate(TABLES[kind], model_name)
+def test_responses_of_another_kind_are_refused_with_a_remedy(model_names, subtests):
+    for kind, model_name in product(TABLES, model_names):
+        with subtests.test(model_name, kind=kind):
+            wanted = MODELS[model_name].kind
+            if wanted == kind:
+                assert calibrate(TABLES[kind], model_name).model.name == model_name
+                continue
+            with pytest.raises(
+                InputError,
+                match=rf"responses are {kind}.*{model_name} model explains {wanted} ones.*"
+                rf"model='{SUITS[kind]}' or 'auto'.*{REMEDIES[wanted]}",
+            ):
+                calibrate(TABLES[kind], model_name)
 
 
 def test_a_table_may_be_declared_to_be_of_the_kind_that_a_model_explains():
@@ -136,30 +140,35 @@ def test_a_table_may_be_declared_to_be_of_the_kind_that_a_model_explains():
     np.testing.assert_allclose(graded.items["difficulty"], binary.items["difficulty"], atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([["a", "b"], ["c", "d"]], "'a'"),
-        ([[1.0, np.inf], [0.0, 1.0]], "inf"),
-        ([1.0, 0.0, 1.0], "two dimensions"),
-        (np.zeros((2, 2, 2)), "two dimensions"),
-        (np.zeros((0, 3)), "empty"),
-        (np.zeros((3, 0)), "empty"),
-        ("scores.csv", r"not a path. Read it: itemwise.read_responses\('scores.csv'\)"),
-        (Path("scores.csv"), r"not a path. Read it: itemwise.read_responses\('scores.csv'\)"),
-        (simulate("2pl", 5, 3, random_state=0), "not a Simulation; give its attribute 'responses'"),
-        (csr_array(VALUES), r"not a sparse matrix.*matrix.toarray\(\)"),
-        (7, "two dimensions"),
-        (None, "two dimensions"),
-    ],
-    ids=[
-        "text", "infinite", "one row", "cube", "no rows", "no columns", "text path", "path",
-        "simulation", "sparse", "number", "none",
-    ],
-)  # fmt: skip
-def test_what_is_no_table_is_refused(values, message):
-    with pytest.raises(InputError, match=message):
-        calibrate(values)
+def test_what_is_no_table_is_refused(subtests):
+    for case, (values, message) in {
+        "text": ([["a", "b"], ["c", "d"]], "'a'"),
+        "infinite": ([[1.0, np.inf], [0.0, 1.0]], "inf"),
+        "one row": ([1.0, 0.0, 1.0], "two dimensions"),
+        "cube": (np.zeros((2, 2, 2)), "two dimensions"),
+        "no rows": (np.zeros((0, 3)), "empty"),
+        "no columns": (np.zeros((3, 0)), "empty"),
+        "text path": (
+            "scores.csv",
+            r"not a path. Read it: itemwise.read_responses\('scores.csv'\)",
+        ),
+        "path": (
+            Path("scores.csv"),
+            r"not a path. Read it: itemwise.read_responses\('scores.csv'\)",
+        ),
+        "simulation": (
+            simulate("2pl", 5, 3, random_state=0),
+            "not a Simulation; give its attribute 'responses'",
+        ),
+        "sparse": (csr_array(VALUES), r"not a sparse matrix.*matrix.toarray\(\)"),
+        "number": (7, "two dimensions"),
+        "none": (None, "two dimensions"),
+    }.items():
+        with (
+            subtests.test(case),
+            pytest.raises(InputError, match=message),
+        ):
+            calibrate(values)
 
 
 def test_the_cell_that_cannot_be_used_is_named():
@@ -187,9 +196,8 @@ def test_single_priors_are_replaced():
     assert priors == [Normal(1, 1), Normal(0, 5), Beta(2, 5)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_a_simulation_refuses_what_cannot_be(subtests):
+    for arguments, message in [
         ({"n_respondents": 0}, "n_respondents is 0"),
         ({"n_items": -1}, "n_items is -1"),
         ({"n_items": 2.5}, "n_items is 2.5"),
@@ -221,12 +229,12 @@ def test_single_priors_are_replaced():
             {"items": {"discrimination": [1.0], "difficulty": [0.0]}, "n_items": 2},
             "n_items is 2, but 1",
         ),
-    ],
-    ids=str,
-)
-def test_a_simulation_refuses_what_cannot_be(arguments, message):
-    with pytest.raises(InputError, match=message):
-        simulate("2pl", **arguments)
+    ]:
+        with (
+            subtests.test(message),
+            pytest.raises(InputError, match=message),
+        ):
+            simulate("2pl", **arguments)
 
 
 def test_a_simulation_follows_its_seed_and_its_truth():
@@ -249,19 +257,38 @@ def test_simulated_shares_are_the_models_chances():
     assert responses.n_missing / responses.cells.size == pytest.approx(0.25, abs=0.006)
 
 
-@pytest.mark.parametrize(
-    "impossible",
-    [
-        {"discrimination": [1.0], "difficulty": [0.0], "guessing": [1.2], "slip": [0.0]},
-        {"discrimination": [1.0], "difficulty": [0.0], "guessing": [-0.1], "slip": [0.0]},
-        {"discrimination": [1.0], "difficulty": [0.0], "guessing": [0.2], "slip": [0.9]},
-        {"discrimination": [-25.0], "difficulty": [0.0], "guessing": [0.2], "slip": [0.0]},
-    ],
-    ids=["guessing above", "guessing below", "slip above", "too steep"],
-)
-def test_impossible_items_are_not_simulated(impossible):
-    with pytest.raises(InputError, match=r"items lie outside the bounds of the 4pl model"):
-        simulate("4pl", 10, items=impossible)
+def test_impossible_items_are_not_simulated(subtests):
+    for case, impossible in {
+        "guessing above": {
+            "discrimination": [1.0],
+            "difficulty": [0.0],
+            "guessing": [1.2],
+            "slip": [0.0],
+        },
+        "guessing below": {
+            "discrimination": [1.0],
+            "difficulty": [0.0],
+            "guessing": [-0.1],
+            "slip": [0.0],
+        },
+        "slip above": {
+            "discrimination": [1.0],
+            "difficulty": [0.0],
+            "guessing": [0.2],
+            "slip": [0.9],
+        },
+        "too steep": {
+            "discrimination": [-25.0],
+            "difficulty": [0.0],
+            "guessing": [0.2],
+            "slip": [0.0],
+        },
+    }.items():
+        with (
+            subtests.test(case),
+            pytest.raises(InputError, match=r"items lie outside the bounds of the 4pl model"),
+        ):
+            simulate("4pl", 10, items=impossible)
 
 
 def test_a_1pl_is_not_simulated_with_unequal_discriminations():
@@ -315,50 +342,78 @@ SCORES = np.array([[0.2, 0.7, 0.4], [0.1, 0.9, 0.3], [0.6, 0.5, 0.8]])
 GRADES = np.array([[0, 1, 2], [2, 1, 0], [1, 2, 1], [0, 0, 2]])
 
 
-@pytest.mark.parametrize(
-    ("values", "model", "message"),
-    [
-        (SCORES, Continuous(bounds=(0.0, 0.8)), r"item_2.*response 0\.9.*outside the bounds 0 and"),
-        (SCORES, Continuous(bounds=(0.15, 1)), r"item_1.*response 0\.1.*outside the bounds 0\.15"),
-        (SCORES - 0.3, "beta", r"item_1.*-0\.1.*outside the bounds 0 and 1 of the beta model"),
-        (100 * SCORES, "beta", r"outside the bounds 0 and 1.*Give probabilities.*continuous"),
-        (SCORES, Continuous(bounds=((0, 1), (0, 1))), r"bounds has 2 pairs.*3 items"),
-        (GRADES, Graded(categories=2), r"item_3.*grade 2.*2 categories go from 0 to 1"),
-        (GRADES, PartialCredit(categories=(3, 3, 2)), r"item_3.*grade 2.*2 categories"),
-        (GRADES, Graded(categories=(3, 3)), r"categories has 2 numbers.*3 items"),
-        (GRADES, Graded(categories=3, lowest=1), r"grade 0.*from 1 to 3"),
-    ],
-    ids=[
-        "above", "below", "negative beta", "percent beta", "two pairs", "grade above",
-        "grade above in one", "two numbers", "grade below",
-    ],
-)  # fmt: skip
-def test_responses_outside_of_what_a_model_was_told_are_named(values, model, message):
-    with pytest.raises(InputError, match=rf"(?s){message}"):
-        calibrate(values, model)
+def test_responses_outside_of_what_a_model_was_told_are_named(subtests):
+    for case, (values, model, message) in {
+        "above": (
+            SCORES,
+            Continuous(bounds=(0.0, 0.8)),
+            r"item_2.*response 0\.9.*outside the bounds 0 and",
+        ),
+        "below": (
+            SCORES,
+            Continuous(bounds=(0.15, 1)),
+            r"item_1.*response 0\.1.*outside the bounds 0\.15",
+        ),
+        "negative beta": (
+            SCORES - 0.3,
+            "beta",
+            r"item_1.*-0\.1.*outside the bounds 0 and 1 of the beta model",
+        ),
+        "percent beta": (
+            100 * SCORES,
+            "beta",
+            r"outside the bounds 0 and 1.*Give probabilities.*continuous",
+        ),
+        "two pairs": (SCORES, Continuous(bounds=((0, 1), (0, 1))), r"bounds has 2 pairs.*3 items"),
+        "grade above": (
+            GRADES,
+            Graded(categories=2),
+            r"item_3.*grade 2.*2 categories go from 0 to 1",
+        ),
+        "grade above in one": (
+            GRADES,
+            PartialCredit(categories=(3, 3, 2)),
+            r"item_3.*grade 2.*2 categories",
+        ),
+        "two numbers": (GRADES, Graded(categories=(3, 3)), r"categories has 2 numbers.*3 items"),
+        "grade below": (GRADES, Graded(categories=3, lowest=1), r"grade 0.*from 1 to 3"),
+    }.items():
+        with (
+            subtests.test(case),
+            pytest.raises(InputError, match=rf"(?s){message}"),
+        ):
+            calibrate(values, model)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Continuous(bounds=(1, 0)), r"bounds is \(1, 0\).*low below high"),
-        (lambda: Continuous(bounds=(0, np.inf)), r"bounds is .*low below high"),
-        (lambda: Continuous(bounds="wide"), r"bounds is 'wide'.*'table', 'items' or 'auto'"),
-        (lambda: Continuous(at_bounds=0), r"at_bounds is 0; give 'midway', or a number above 0"),
-        (lambda: Continuous(at_bounds="near"), r"at_bounds is 'near'"),
-        (lambda: BetaResponse(at_bounds=True), r"at_bounds is True"),
-        (lambda: Graded(categories=1), r"categories is 1; an item has from 2 to 500"),
-        (lambda: Graded(categories=(3, 1)), r"categories is \(3, 1\); an item has from 2 to 500"),
-        (lambda: Graded(categories=(3, 2.5)), r"categories has 2.5, which is no whole number"),
-    ],
-    ids=[
-        "bounds turned", "bounds infinite", "bounds unknown", "no move", "move unknown",
-        "move true", "one grade", "one grade in one", "half a grade",
-    ],
-)  # fmt: skip
-def test_options_that_cannot_be_are_refused(make, message):
-    with pytest.raises(InputError, match=message):
-        make()
+def test_options_that_cannot_be_are_refused(subtests):
+    for case, (make, message) in {
+        "bounds turned": (lambda: Continuous(bounds=(1, 0)), r"bounds is \(1, 0\).*low below high"),
+        "bounds infinite": (lambda: Continuous(bounds=(0, np.inf)), r"bounds is .*low below high"),
+        "bounds unknown": (
+            lambda: Continuous(bounds="wide"),
+            r"bounds is 'wide'.*'table', 'items' or 'auto'",
+        ),
+        "no move": (
+            lambda: Continuous(at_bounds=0),
+            r"at_bounds is 0; give 'midway', or a number above 0",
+        ),
+        "move unknown": (lambda: Continuous(at_bounds="near"), r"at_bounds is 'near'"),
+        "move true": (lambda: BetaResponse(at_bounds=True), r"at_bounds is True"),
+        "one grade": (lambda: Graded(categories=1), r"categories is 1; an item has from 2 to 500"),
+        "one grade in one": (
+            lambda: Graded(categories=(3, 1)),
+            r"categories is \(3, 1\); an item has from 2 to 500",
+        ),
+        "half a grade": (
+            lambda: Graded(categories=(3, 2.5)),
+            r"categories has 2.5, which is no whole number",
+        ),
+    }.items():
+        with (
+            subtests.test(case),
+            pytest.raises(InputError, match=message),
+        ):
+            make()
 
 
 @pytest.mark.parametrize("model", ["continuous", "beta"])
@@ -376,14 +431,14 @@ def test_the_published_engine_refuses_what_was_not_published():
             calibrate(**arguments, preset="airt")
 
 
-@pytest.mark.parametrize("n", [3, 93])
-@pytest.mark.parametrize("constant", [0.5, 1 / 3, 1 / 6001])
-def test_the_published_engine_refuses_a_constant_item_and_names_it(n, constant):
+def test_the_published_engine_refuses_a_constant_item_and_names_it(subtests):
     """However its variance is rounded."""
-    others = simulate("continuous", n, 3, random_state=1).responses.cells
-    table = np.column_stack([others, np.full(n, constant)])
-    with pytest.raises(InputError, match=r"[Ii]tem.*4.*is constant.*engine='em'"):
-        calibrate(table, preset="airt")
+    for n, constant in product([3, 93], [0.5, 1 / 3, 1 / 6001]):
+        with subtests.test(n=n, constant=constant):
+            others = simulate("continuous", n, 3, random_state=1).responses.cells
+            table = np.column_stack([others, np.full(n, constant)])
+            with pytest.raises(InputError, match=r"[Ii]tem.*4.*is constant.*engine='em'"):
+                calibrate(table, preset="airt")
 
 
 def test_a_preset_takes_settings_of_its_engine():

@@ -1,7 +1,6 @@
 """What is picked where nothing is asked for, and presets."""
 
 import numpy as np
-import pytest
 
 from itemwise import Joint, Responses, calibrate, simulate
 from itemwise.estimation.calibrating import PICKS, PRESETS
@@ -17,23 +16,25 @@ def test_every_kind_of_responses_has_a_model_that_explains_it():
         assert MODELS[model].kind == kind
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_the_kind_of_responses_decides_and_the_first_note_says_so(model):
-    responses = simulate(model, 60, 5, random_state=1).responses
-    cal = calibrate(responses)
-    picked = PICKED[responses.kind]
-    assert cal.model.name == picked
-    assert cal.notes[0].startswith(f"Model '{picked}', picked because responses are ")
-    assert repr(cal).splitlines()[1] == f"  - {cal.notes[0]}"
+def test_the_kind_of_responses_decides_and_the_first_note_says_so(subtests):
+    for model in MODELS:
+        with subtests.test(model=model):
+            responses = simulate(model, 60, 5, random_state=1).responses
+            cal = calibrate(responses)
+            picked = PICKED[responses.kind]
+            assert cal.model.name == picked
+            assert cal.notes[0].startswith(f"Model '{picked}', picked because responses are ")
+            assert repr(cal).splitlines()[1] == f"  - {cal.notes[0]}"
 
 
-@pytest.mark.parametrize("kind", PICKED)
-def test_what_is_picked_is_what_asking_for_it_gives(kind):
-    responses = simulate(PICKED[kind], 80, 5, missing=0.1, random_state=1).responses
-    auto, asked = calibrate(responses), calibrate(responses, PICKED[kind])
-    assert calibrate(responses, "AUTO").coords.tobytes() == asked.coords.tobytes()
-    assert auto.coords.tobytes() == asked.coords.tobytes()
-    assert auto.notes[1:] == asked.notes
+def test_what_is_picked_is_what_asking_for_it_gives(subtests):
+    for kind in PICKED:
+        with subtests.test(kind=kind):
+            responses = simulate(PICKED[kind], 80, 5, missing=0.1, random_state=1).responses
+            auto, asked = calibrate(responses), calibrate(responses, PICKED[kind])
+            assert calibrate(responses, "AUTO").coords.tobytes() == asked.coords.tobytes()
+            assert auto.coords.tobytes() == asked.coords.tobytes()
+            assert auto.notes[1:] == asked.notes
 
 
 def test_nothing_is_said_of_a_model_that_was_asked_for():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from sklearn.decomposition import FactorAnalysis
 
 from itemwise import Responses, calibrate, simulate
 from itemwise.estimation import normal_responses
@@ -46,6 +45,8 @@ def gaussian(coords, z):
 def test_it_is_the_factor_analysis_of_scikit_learn(complete):
     cal = calibrate(complete, tolerance=1e-10)
     z = logit(complete.values)
+    from sklearn.decomposition import FactorAnalysis
+
     fa = FactorAnalysis(1, tol=1e-12, max_iter=20_000, svd_method="lapack").fit(z)
     assert cal.converged
     assert cal.log_likelihood - base(cal) >= fa.score(z) * len(z) - 1e-6
@@ -146,20 +147,17 @@ def test_bounds_of_items_may_differ(complete):
     np.testing.assert_allclose(cal.curves("item_3").expected, 100 * plain.curves("item_3").expected)
 
 
-@pytest.mark.parametrize(
-    ("values", "bounds", "expected"),
-    [
-        ([[0.2, 0.7], [0.4, 0.9]], "auto", (0, 1)),
-        ([[20.0, 70.0], [40.0, 90.5]], "auto", (20, 90.5)),
-        ([[0.2, 0.7], [0.4, 0.9]], "table", (0.2, 0.9)),
-        ([[0.2, 0.7], [0.4, 0.9]], "items", ((0.2, 0.4), (0.7, 0.9))),
-        ([[0.2, 0.7], [0.4, 0.9]], (-1, 2), (-1, 2)),
-    ],
-    ids=["auto inside", "auto outside", "table", "items", "given"],
-)
-def test_bounds_are_what_was_asked_for(values, bounds, expected):
-    cal = calibrate(np.array(values), Continuous(bounds=bounds))
-    assert cal.model.bounds == expected
+def test_bounds_are_what_was_asked_for(subtests):
+    for case, (values, bounds, expected) in {
+        "auto inside": ([[0.2, 0.7], [0.4, 0.9]], "auto", (0, 1)),
+        "auto outside": ([[20.0, 70.0], [40.0, 90.5]], "auto", (20, 90.5)),
+        "table": ([[0.2, 0.7], [0.4, 0.9]], "table", (0.2, 0.9)),
+        "items": ([[0.2, 0.7], [0.4, 0.9]], "items", ((0.2, 0.4), (0.7, 0.9))),
+        "given": ([[0.2, 0.7], [0.4, 0.9]], (-1, 2), (-1, 2)),
+    }.items():
+        with subtests.test(case):
+            cal = calibrate(np.array(values), Continuous(bounds=bounds))
+            assert cal.model.bounds == expected
 
 
 def test_scores_at_a_bound_keep_their_order(complete):
@@ -183,16 +181,19 @@ def test_scores_at_a_bound_may_be_moved_by_a_number(complete):
     assert cal.model.read(values)[1, 1] == pytest.approx(logit(values[1, 1]))
 
 
-@pytest.mark.parametrize("constant", [0.3, 0.0, 1.0])
-def test_a_constant_column_is_flagged_and_leaves_the_others_alone(complete, constant):
-    table = np.column_stack([complete.values, np.full(400, constant)])
-    cal, alone = calibrate(table), calibrate(complete)
-    assert cal.converged
-    assert cal.flags[7][0] == "constant"
-    assert any("with the same response from all" in note and "item_8" in note for note in cal.notes)
-    assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
-    if constant == 0.3:  # scores at a bound move where other scores at bounds would stand
-        np.testing.assert_allclose(cal.coords[:7], alone.coords, atol=1e-3)
+def test_a_constant_column_is_flagged_and_leaves_the_others_alone(complete, subtests):
+    for constant in [0.3, 0.0, 1.0]:
+        with subtests.test(constant=constant):
+            table = np.column_stack([complete.values, np.full(400, constant)])
+            cal, alone = calibrate(table), calibrate(complete)
+            assert cal.converged
+            assert cal.flags[7][0] == "constant"
+            assert any(
+                "with the same response from all" in note and "item_8" in note for note in cal.notes
+            )
+            assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
+            if constant == 0.3:  # scores at a bound move where other scores at bounds would stand
+                np.testing.assert_allclose(cal.coords[:7], alone.coords, atol=1e-3)
 
 
 def test_an_item_that_repeats_another_is_held_at_its_bound_and_said():

@@ -1,5 +1,7 @@
 """The E-step: several ways to the same sums, and the sign of the scale."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -62,63 +64,66 @@ def small_table(model, missing):
     return encode(responses.cells, fitted, collapsing=False), fitted, coords
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
-@pytest.mark.parametrize("model", BINARY)
-def test_alignment_is_the_covariance_of_ability_with_the_response(plain, model, missing):
+def test_alignment_is_the_covariance_of_ability_with_the_response(plain, subtests):
     """Summed over items, among those who were asked."""
-    data, fitted, coords = small_table(model, missing)
-    values = np.where(data.cells < 0, np.nan, data.cells)
-    found = expect(data, fitted, coords, plan_nodes(fitted, coords))
-    mean, _, _ = plain.posterior(coords, values)
-    expected = 0.0
-    for column in values.T:
-        asked = ~np.isnan(column)
-        expected += ((column[asked] - column[asked].mean()) * mean[asked]).sum()
-    assert found.alignment == pytest.approx(expected, rel=1e-4)
+    for missing, model in product([0.0, 0.3], BINARY):
+        with subtests.test(model, missing=missing):
+            data, fitted, coords = small_table(model, missing)
+            values = np.where(data.cells < 0, np.nan, data.cells)
+            found = expect(data, fitted, coords, plan_nodes(fitted, coords))
+            mean, _, _ = plain.posterior(coords, values)
+            expected = 0.0
+            for column in values.T:
+                asked = ~np.isnan(column)
+                expected += ((column[asked] - column[asked].mean()) * mean[asked]).sum()
+            assert found.alignment == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
-@pytest.mark.parametrize("model", [name for name in MODELS if name not in BINARY])
-def test_alignment_is_the_covariance_of_ability_with_what_makes_a_response_better(model, missing):
+def test_alignment_is_the_covariance_of_ability_with_what_makes_a_response_better(subtests):
     """The grade, or the log-odds of the score; where asked, with the posterior mean of ability."""
-    data, fitted, coords = small_table(model, missing)
-    nodes = plan_nodes(fitted, coords)
-    block = data.block(slice(None))
-    better = sum(w * t for w, t in zip(fitted.direction, block.statistics, strict=True))
-    posterior, _ = Posterior(fitted.log_terms(coords, nodes.coarse), nodes)(block)
-    mean = posterior @ nodes.fine
-    expected = 0.0
-    for column, asked in zip(better.T, block.asked.T == 1, strict=True):
-        expected += ((column[asked] - column[asked].mean()) * mean[asked]).sum()
-    found = expect(data, fitted, coords, nodes)
-    assert found.alignment == pytest.approx(expected, rel=1e-4)
+    for missing, model in product([0.0, 0.3], [name for name in MODELS if name not in BINARY]):
+        with subtests.test(model, missing=missing):
+            data, fitted, coords = small_table(model, missing)
+            nodes = plan_nodes(fitted, coords)
+            block = data.block(slice(None))
+            better = sum(w * t for w, t in zip(fitted.direction, block.statistics, strict=True))
+            posterior, _ = Posterior(fitted.log_terms(coords, nodes.coarse), nodes)(block)
+            mean = posterior @ nodes.fine
+            expected = 0.0
+            for column, asked in zip(better.T, block.asked.T == 1, strict=True):
+                expected += ((column[asked] - column[asked].mean()) * mean[asked]).sum()
+            found = expect(data, fitted, coords, nodes)
+            assert found.alignment == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("model", [name for name, model in MODELS.items() if model.affine])
-def test_alignment_turns_with_the_scale(model):
-    data, fitted, coords = small_table(model, 0.2)
-    nodes = plan_nodes(fitted, coords)
-    turned = fitted.rescale(coords, 0.0, -1.0)
-    upright, reflected = (expect(data, fitted, c, nodes) for c in (coords, turned))
-    assert upright.alignment > 0
-    assert reflected.alignment == pytest.approx(-upright.alignment)
-    assert reflected.log_likelihood == pytest.approx(upright.log_likelihood)
+def test_alignment_turns_with_the_scale(subtests):
+    for model in [name for name, model in MODELS.items() if model.affine]:
+        with subtests.test(model=model):
+            data, fitted, coords = small_table(model, 0.2)
+            nodes = plan_nodes(fitted, coords)
+            turned = fitted.rescale(coords, 0.0, -1.0)
+            upright, reflected = (expect(data, fitted, c, nodes) for c in (coords, turned))
+            assert upright.alignment > 0
+            assert reflected.alignment == pytest.approx(-upright.alignment)
+            assert reflected.log_likelihood == pytest.approx(upright.log_likelihood)
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
-@pytest.mark.parametrize("model", MODELS)
-def test_the_gradient_is_that_of_the_log_likelihood(model, missing):
+def test_the_gradient_is_that_of_the_log_likelihood(subtests):
     """By central differences: a thousandth of a nat in a step of 1e-4 would be seen."""
-    data, fitted, coords = small_table(model, missing)
-    nodes, step = plan_nodes(fitted, coords), 1e-4
-    found = expect(data, fitted, coords, nodes).gradient
-    for place in np.ndindex(coords.shape):
-        if fitted.absent(coords)[place]:
-            continue
-        moved = np.zeros_like(coords)
-        moved[place] = step
-        up, down = (expect(data, fitted, coords + s, nodes).log_likelihood for s in (moved, -moved))
-        assert found[place] == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-4)
+    for missing, model in product([0.0, 0.3], MODELS):
+        with subtests.test(model, missing=missing):
+            data, fitted, coords = small_table(model, missing)
+            nodes, step = plan_nodes(fitted, coords), 1e-4
+            found = expect(data, fitted, coords, nodes).gradient
+            for place in np.ndindex(coords.shape):
+                if fitted.absent(coords)[place]:
+                    continue
+                moved = np.zeros_like(coords)
+                moved[place] = step
+                up, down = (
+                    expect(data, fitted, coords + s, nodes).log_likelihood for s in (moved, -moved)
+                )
+                assert found[place] == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])

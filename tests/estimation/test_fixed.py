@@ -47,18 +47,19 @@ def test_items_of_the_bank_do_not_move(model):
     assert held.items["flag"].str.contains("held").all()
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_new_items_stand_where_they_are_on_the_old_scale_though_respondents_are_better(model):
-    items, bank, _, (mean, sd) = world(model)
-    found = beside(model)
-    assert found.population.mean == pytest.approx(mean, abs=0.1)
-    assert found.population.sd == pytest.approx(sd, abs=0.1)
-    new = found.items.drop(index=list(bank.item_names))
-    truth = items.loc[new.index]
-    z = (new["difficulty"] - truth["difficulty"]) / new["difficulty_se"]
-    assert np.abs(z).max() < 4
-    free = calibrate(world(model)[2], model).items.loc[new.index]
-    assert (free["difficulty"] - truth["difficulty"]).mean() < -0.4  # on a scale of its own
+def test_new_items_stand_where_they_are_on_the_old_scale_though_respondents_are_better(subtests):
+    for model in MODELS:
+        with subtests.test(model=model):
+            items, bank, _, (mean, sd) = world(model)
+            found = beside(model)
+            assert found.population.mean == pytest.approx(mean, abs=0.1)
+            assert found.population.sd == pytest.approx(sd, abs=0.1)
+            new = found.items.drop(index=list(bank.item_names))
+            truth = items.loc[new.index]
+            z = (new["difficulty"] - truth["difficulty"]) / new["difficulty_se"]
+            assert np.abs(z).max() < 4
+            free = calibrate(world(model)[2], model).items.loc[new.index]
+            assert (free["difficulty"] - truth["difficulty"]).mean() < -0.4  # on a scale of its own
 
 
 def test_the_population_is_the_one_of_highest_likelihood():
@@ -107,18 +108,16 @@ def test_only_what_was_found_counts_as_a_parameter():
     assert beside("1pl").n_parameters == 6 + 2
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_what_cannot_hold_items_is_refused(subtests):
+    for change, message in [
         ({"engine": "joint"}, "held by the em engine with a normal population only"),
         ({"population": "histogram"}, "held by the em engine with a normal population only"),
         ({"model": "3pl"}, "holds items of the 2pl model, but model is '3pl'"),
-    ],
-)
-def test_what_cannot_hold_items_is_refused(change, message):
-    _, bank, responses, _ = world("2pl")
-    with pytest.raises(InputError, match=message):
-        calibrate(responses, fixed=bank, **change)
+    ]:
+        with subtests.test(change=change):
+            _, bank, responses, _ = world("2pl")
+            with pytest.raises(InputError, match=message):
+                calibrate(responses, fixed=bank, **change)
 
 
 def test_a_bank_that_knows_none_of_the_items_is_refused_with_names_of_both():

@@ -50,13 +50,14 @@ class _Items:
         self.model, self.items = model, items
 
 
-@pytest.mark.parametrize("shift", [1, 3, 100])
-def test_only_the_order_of_grades_counts_not_where_they_begin(graded, name, shift):
-    plain = calibrate(graded[name], name)
-    moved = calibrate(Responses(graded[name].values + shift, kind="graded"), name)
-    assert moved.model.lowest == shift
-    np.testing.assert_array_equal(moved.coords, plain.coords)
-    np.testing.assert_allclose(moved.probability([0.3]), plain.probability([0.3]) + shift)
+def test_only_the_order_of_grades_counts_not_where_they_begin(graded, name, subtests):
+    for shift in [1, 3, 100]:
+        with subtests.test(shift=shift):
+            plain = calibrate(graded[name], name)
+            moved = calibrate(Responses(graded[name].values + shift, kind="graded"), name)
+            assert moved.model.lowest == shift
+            np.testing.assert_array_equal(moved.coords, plain.coords)
+            np.testing.assert_allclose(moved.probability([0.3]), plain.probability([0.3]) + shift)
 
 
 def test_items_may_have_different_numbers_of_grades(graded, name):

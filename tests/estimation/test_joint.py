@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -75,31 +77,40 @@ def test_joint_refuses_a_model_that_shares_a_parameter(simulated):
         calibrate(simulated.responses, "1pl", engine="joint")
 
 
-@pytest.mark.parametrize(
-    "settings", [{"tolerance": 0}, {"tolerance": -1}, {"max_iterations": 0}], ids=str
-)
-def test_joint_refuses_settings_that_cannot_be(settings):
-    with pytest.raises(InputError, match=rf"{next(iter(settings))} is"):
-        Joint(**settings)
+def test_joint_refuses_settings_that_cannot_be(subtests):
+    for settings in [{"tolerance": 0}, {"tolerance": -1}, {"max_iterations": 0}]:
+        with (
+            subtests.test(settings=settings),
+            pytest.raises(InputError, match=rf"{next(iter(settings))} is"),
+        ):
+            Joint(**settings)
 
 
-@pytest.mark.parametrize(
-    "values",
-    [np.ones((5, 4)), np.eye(6), np.tril(np.ones((8, 7))), [[1, 0]], [[0], [1], [1]]],
-    ids=["all right", "one each", "Guttman", "one respondent", "one item"],
-)
-def test_joint_keeps_degenerate_tables_finite(values):
-    cal = calibrate(np.asarray(values, dtype=float), engine="joint")
-    assert np.isfinite(cal.items[["discrimination", "difficulty"]]).all(axis=None)
+def test_joint_keeps_degenerate_tables_finite(subtests):
+    for case, values in {
+        "all right": np.ones((5, 4)),
+        "one each": np.eye(6),
+        "Guttman": np.tril(np.ones((8, 7))),
+        "one respondent": [[1, 0]],
+        "one item": [[0], [1], [1]],
+    }.items():
+        with subtests.test(case):
+            cal = calibrate(np.asarray(values, dtype=float), engine="joint")
+            assert np.isfinite(cal.items[["discrimination", "difficulty"]]).all(axis=None)
 
 
-@pytest.mark.parametrize("model", ["2pl", "3pl", "4pl"])
-@pytest.mark.parametrize(
-    "values", [np.tril(np.ones((8, 7))), np.eye(6), np.ones((5, 4))], ids=["Guttman", "eye", "ones"]
-)
-def test_joint_keeps_items_inside_the_bounds_of_their_model(model, values):
-    cal = calibrate(values, model, engine="joint")
-    np.testing.assert_array_equal(cal.model.bounded(cal.coords), cal.coords)
+def test_joint_keeps_items_inside_the_bounds_of_their_model(subtests):
+    for model, (case, values) in product(
+        ["2pl", "3pl", "4pl"],
+        {
+            "Guttman": np.tril(np.ones((8, 7))),
+            "eye": np.eye(6),
+            "ones": np.ones((5, 4)),
+        }.items(),
+    ):
+        with subtests.test(f"{model} {case}"):
+            cal = calibrate(values, model, engine="joint")
+            np.testing.assert_array_equal(cal.model.bounded(cal.coords), cal.coords)
 
 
 def test_joint_says_when_it_did_not_end(simulated):

@@ -1,6 +1,7 @@
 """The maximum is a maximum: against a plain likelihood on a fine grid, and scipy.optimize."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -65,13 +66,13 @@ def assert_highest(cal, plain, values, weights=None, *, within, same_slope=False
         assert value >= best - within
 
 
-@pytest.mark.parametrize("seed", [6, 7])
-@pytest.mark.parametrize("model", ["1pl", "2pl"])
-def test_scipy_finds_nothing_better_on_a_short_easy_test(plain, seed, model):
-    values = simulate("2pl", 1000, items=LIKE_LSAT, random_state=seed).responses.values
-    cal = calibrate(values, model, priors=None)
-    assert cal.converged
-    assert_highest(cal, plain, values, within=1e-5, same_slope=model == "1pl")
+def test_scipy_finds_nothing_better_on_a_short_easy_test(plain, subtests):
+    for seed, model in product([6, 7], ["1pl", "2pl"]):
+        with subtests.test(model, seed=seed):
+            values = simulate("2pl", 1000, items=LIKE_LSAT, random_state=seed).responses.values
+            cal = calibrate(values, model, priors=None)
+            assert cal.converged
+            assert_highest(cal, plain, values, within=1e-5, same_slope=model == "1pl")
 
 
 @pytest.mark.parametrize("model", ["1pl", "2pl"])
@@ -102,23 +103,25 @@ def test_wider_models_fit_no_worse(small):
     assert (np.diff(values) > -1e-6).all()
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "missing"])
-def test_the_log_likelihood_of_every_binary_model_is_the_plain_one(plain, binary_name, missing):
-    responses = simulate(binary_name, 400, 10, missing=missing, random_state=4).responses
-    cal = calibrate(responses, binary_name)
-    value, _ = plain.marginal(cal.coords, responses.values)
-    assert cal.log_likelihood == pytest.approx(value, rel=1e-6)
+def test_the_log_likelihood_of_every_binary_model_is_the_plain_one(plain, binary_names, subtests):
+    for missing, binary_name in product([0.0, 0.2], binary_names):
+        with subtests.test(binary_name, missing=missing):
+            responses = simulate(binary_name, 400, 10, missing=missing, random_state=4).responses
+            cal = calibrate(responses, binary_name)
+            value, _ = plain.marginal(cal.coords, responses.values)
+            assert cal.log_likelihood == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "missing"])
 def test_the_log_likelihood_of_every_model_is_the_integral_of_its_formula(
-    definition, model_name, missing
+    definition, model_names, subtests
 ):
-    responses = simulate(model_name, 150, 6, missing=missing, random_state=4).responses
-    cal = calibrate(responses, model_name)
-    assert cal.log_likelihood == pytest.approx(
-        definition.marginal(cal, responses.values), rel=1e-6, abs=1e-4
-    )
+    for missing, model_name in product([0.0, 0.2], model_names):
+        with subtests.test(model_name, missing=missing):
+            responses = simulate(model_name, 150, 6, missing=missing, random_state=4).responses
+            cal = calibrate(responses, model_name)
+            assert cal.log_likelihood == pytest.approx(
+                definition.marginal(cal, responses.values), rel=1e-6, abs=1e-4
+            )
 
 
 @pytest.mark.parametrize("model", ["2pl", "graded", "continuous", "beta"])
@@ -130,29 +133,34 @@ def test_the_log_likelihood_is_the_integral_over_a_population_of_any_shape(defin
     assert cal.log_likelihood == pytest.approx(value, abs=80e-5)
 
 
-def test_the_log_likelihood_of_rows_with_weights_is_the_weighted_sum(definition, model_name):
-    responses = simulate(model_name, 60, 5, missing=0.1, random_state=4).responses
-    weights = np.random.default_rng(0).integers(0, 4, 60).astype(float)
-    cal = calibrate(responses, model_name, weights=weights)
-    value = definition.marginal(cal, responses.values, weights=weights)
-    assert cal.log_likelihood == pytest.approx(value, rel=1e-6, abs=1e-4)
+def test_the_log_likelihood_of_rows_with_weights_is_the_weighted_sum(
+    definition, model_names, subtests
+):
+    for model_name in model_names:
+        with subtests.test(model_name):
+            responses = simulate(model_name, 60, 5, missing=0.1, random_state=4).responses
+            weights = np.random.default_rng(0).integers(0, 4, 60).astype(float)
+            cal = calibrate(responses, model_name, weights=weights)
+            value = definition.marginal(cal, responses.values, weights=weights)
+            assert cal.log_likelihood == pytest.approx(value, rel=1e-6, abs=1e-4)
 
 
-@pytest.mark.parametrize("model", [name for name in MODELS if name not in ("3pl", "4pl")])
-def test_no_small_step_of_any_coordinate_is_a_step_up(definition, model):
+def test_no_small_step_of_any_coordinate_is_a_step_up(definition, subtests):
     """Without priors; asymptotes make a ridge of that, and are compared with scipy above."""
-    responses = simulate(model, 120, 5, missing=0.1, random_state=8).responses
-    cal = calibrate(responses, model, priors=None, tolerance=1e-9)
-    assert cal.converged
-    top = definition.marginal(cal, responses.values, nodes=401)
-    step = 0.02  # large against what the tolerance leaves, small against a standard error
-    for k, coordinate in enumerate(cal.model.coordinates):
-        for sign in (-1, 1):
-            coords = cal.coords.copy()
-            items = slice(None) if coordinate.shared else slice(1, 2)
-            coords[items, k] += sign * step
-            moved = replace(cal, coords=cal.model.bounded(coords))
-            assert definition.marginal(moved, responses.values, nodes=401) <= top + 1e-6
+    for model in [name for name in MODELS if name not in ("3pl", "4pl")]:
+        with subtests.test(model=model):
+            responses = simulate(model, 120, 5, missing=0.1, random_state=8).responses
+            cal = calibrate(responses, model, priors=None, tolerance=1e-9)
+            assert cal.converged
+            top = definition.marginal(cal, responses.values, nodes=401)
+            step = 0.02  # large against what the tolerance leaves, small against a standard error
+            for k, coordinate in enumerate(cal.model.coordinates):
+                for sign in (-1, 1):
+                    coords = cal.coords.copy()
+                    items = slice(None) if coordinate.shared else slice(1, 2)
+                    coords[items, k] += sign * step
+                    moved = replace(cal, coords=cal.model.bounded(coords))
+                    assert definition.marginal(moved, responses.values, nodes=401) <= top + 1e-6
 
 
 @pytest.mark.parametrize(("n_respondents", "n_items"), [(2000, 30), (60, 400)])
@@ -244,24 +252,28 @@ def test_standard_errors_of_many_rows_are_those_of_rows_that_stand_for_all(monke
         assert not some[name].equals(every[name])
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_covariances_in_another_unit_leave_what_is_known_exactly_without_error(model):
-    chosen = MODELS[model]()
-    before = np.tile(np.eye(chosen.width) + 1.0, (3, 1, 1))
-    found = observed_information.in_unit(before, chosen)
-    known = chosen.shared
-    assert (found[:, known] == 0).all()
-    assert (found[:, :, known] == 0).all()
-    np.testing.assert_array_equal(found[:, ~known][:, :, ~known], before[:, ~known][:, :, ~known])
+def test_covariances_in_another_unit_leave_what_is_known_exactly_without_error(subtests):
+    for model in MODELS:
+        with subtests.test(model=model):
+            chosen = MODELS[model]()
+            before = np.tile(np.eye(chosen.width) + 1.0, (3, 1, 1))
+            found = observed_information.in_unit(before, chosen)
+            known = chosen.shared
+            assert (found[:, known] == 0).all()
+            assert (found[:, :, known] == 0).all()
+            np.testing.assert_array_equal(
+                found[:, ~known][:, :, ~known], before[:, ~known][:, :, ~known]
+            )
 
 
-@pytest.mark.parametrize("seed", [4, 11, 14])
-def test_what_has_converged_is_no_saddle(plain, seed):
+def test_what_has_converged_is_no_saddle(plain, subtests):
     """Items that have nothing in common: mixing comes to rest where the likelihood bends up."""
-    random = np.random.default_rng(seed)
-    values = (random.random((150, 5)) < random.uniform(0.2, 0.8, 5)).astype(float)
-    cal = calibrate(values)
-    assert cal.converged
-    bend = penalised_hessian(plain, cal, values)
-    scale = 1 / np.sqrt(np.diag(bend))
-    assert np.linalg.eigvalsh(bend * scale * scale[:, None])[0] > 0
+    for seed in [4, 11, 14]:
+        with subtests.test(seed=seed):
+            random = np.random.default_rng(seed)
+            values = (random.random((150, 5)) < random.uniform(0.2, 0.8, 5)).astype(float)
+            cal = calibrate(values)
+            assert cal.converged
+            bend = penalised_hessian(plain, cal, values)
+            scale = 1 / np.sqrt(np.diag(bend))
+            assert np.linalg.eigvalsh(bend * scale * scale[:, None])[0] > 0

@@ -1,5 +1,7 @@
 """A population of any shape: what the responses say of it, and what it does to the items."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.signal import find_peaks
@@ -42,52 +44,56 @@ def fits():
     return get
 
 
-@pytest.mark.parametrize("shape", ["normal", "bimodal"])
 @pytest.mark.parametrize("model", SHAPED)
-def test_a_histogram_has_mean_zero_and_deviation_one(fits, model, shape):
-    _, shaped, _ = fits(model, shape)
-    population = shaped.population
-    assert shaped.converged
-    assert isinstance(population, HistogramPopulation)
-    assert population.mean == pytest.approx(0, abs=1e-3)
-    assert population.sd == pytest.approx(1, abs=1e-3)
-    assert population.mass.sum() == pytest.approx(1)
-    density = np.exp(population.log_density(GRID))
-    assert density.sum() * (GRID[1] - GRID[0]) == pytest.approx(1, abs=1e-3)
+def test_a_histogram_has_mean_zero_and_deviation_one(fits, model, subtests):
+    for shape in ["normal", "bimodal"]:
+        with subtests.test(shape):
+            _, shaped, _ = fits(model, shape)
+            population = shaped.population
+            assert shaped.converged
+            assert isinstance(population, HistogramPopulation)
+            assert population.mean == pytest.approx(0, abs=1e-3)
+            assert population.sd == pytest.approx(1, abs=1e-3)
+            assert population.mass.sum() == pytest.approx(1)
+            density = np.exp(population.log_density(GRID))
+            assert density.sum() * (GRID[1] - GRID[0]) == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.parametrize("model", SHAPED)
-def test_two_groups_are_seen_as_two(fits, model):
+def test_two_groups_are_seen_as_two(fits, subtests):
     """Peaks twice as prominent as the dents that noise may leave in a normal shape."""
-    plain, shaped, _ = fits(model, "bimodal")
-    density = np.exp(shaped.population.log_density(GRID))
-    peaks, _ = find_peaks(density, prominence=0.2 * density.max())
-    assert len(peaks) == 2
-    np.testing.assert_allclose(GRID[peaks], [-0.95, 0.95], atol=0.25)
-    assert shaped.log_likelihood > plain.log_likelihood + 10
+    for model in SHAPED:
+        with subtests.test(model=model):
+            plain, shaped, _ = fits(model, "bimodal")
+            density = np.exp(shaped.population.log_density(GRID))
+            peaks, _ = find_peaks(density, prominence=0.2 * density.max())
+            assert len(peaks) == 2
+            np.testing.assert_allclose(GRID[peaks], [-0.95, 0.95], atol=0.25)
+            assert shaped.log_likelihood > plain.log_likelihood + 10
 
 
-@pytest.mark.parametrize("model", SHAPED)
-def test_a_normal_population_stays_nearly_normal_and_items_where_they_were(fits, model):
+def test_a_normal_population_stays_nearly_normal_and_items_where_they_were(fits, subtests):
     """A few nats, and dents of a tenth, are what noise in 1,000 abilities is worth."""
-    plain, shaped, _ = fits(model, "normal")
-    density = np.exp(shaped.population.log_density(GRID))
-    peaks, _ = find_peaks(density, prominence=0.1 * density.max())
-    assert len(peaks) == 1
-    np.testing.assert_allclose(density, norm.pdf(GRID), atol=0.08)
-    assert -1e-3 < shaped.log_likelihood - plain.log_likelihood < 8
-    apart = shaped.items["difficulty"] - plain.items["difficulty"]
-    assert (apart.abs() < plain.items["difficulty_se"]).all()
+    for model in SHAPED:
+        with subtests.test(model=model):
+            plain, shaped, _ = fits(model, "normal")
+            density = np.exp(shaped.population.log_density(GRID))
+            peaks, _ = find_peaks(density, prominence=0.1 * density.max())
+            assert len(peaks) == 1
+            np.testing.assert_allclose(density, norm.pdf(GRID), atol=0.08)
+            assert -1e-3 < shaped.log_likelihood - plain.log_likelihood < 8
+            apart = shaped.items["difficulty"] - plain.items["difficulty"]
+            assert (apart.abs() < plain.items["difficulty_se"]).all()
 
 
-@pytest.mark.parametrize("model", SHAPED)
-def test_items_of_two_groups_are_no_farther_from_the_truth_than_with_a_normal_shape(fits, model):
-    plain, shaped, truth = fits(model, "bimodal")
-
-    def apart(cal):
-        return float(np.sqrt(np.mean((cal.items["difficulty"] - truth.items["difficulty"]) ** 2)))
-
-    assert apart(shaped) < apart(plain) + 0.02
+def test_items_of_two_groups_are_no_farther_from_the_truth_than_with_a_normal_shape(fits, subtests):
+    for model in SHAPED:
+        with subtests.test(model):
+            *found, truth = fits(model, "bimodal")
+            plain, shaped = (
+                np.sqrt(np.mean((cal.items["difficulty"] - truth.items["difficulty"]) ** 2))
+                for cal in found
+            )
+            assert shaped < plain + 0.02
 
 
 @pytest.mark.parametrize("model", ["2pl", "graded", "beta"])
@@ -136,15 +142,15 @@ def test_an_empty_respondent_stands_at_the_mean_of_the_histogram(fits):
     assert row["se"] == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.parametrize("suffix", [".json", ".parquet"])
-@pytest.mark.parametrize("model", SHAPED)
-def test_a_histogram_survives_save_and_load(fits, tmp_path, suffix, model):
-    _, shaped, _ = fits(model, "bimodal")
-    found = load(shaped.save(tmp_path / f"bank{suffix}"))
-    np.testing.assert_array_equal(found.population.points, shaped.population.points)
-    np.testing.assert_array_equal(found.population.mass, shaped.population.mass)
-    for method in ("eap", "map"):
-        assert found.score(shaped.responses, method).equals(shaped.abilities(method))
+def test_a_histogram_survives_save_and_load(fits, tmp_path, subtests):
+    for model, suffix in product(SHAPED, [".json", ".parquet"]):
+        with subtests.test(f"{model} {suffix}"):
+            _, shaped, _ = fits(model, "bimodal")
+            found = load(shaped.save(tmp_path / f"{model}{suffix}"))
+            np.testing.assert_array_equal(found.population.points, shaped.population.points)
+            np.testing.assert_array_equal(found.population.mass, shaped.population.mass)
+            for method in ("eap", "map"):
+                assert found.score(shaped.responses, method).equals(shaped.abilities(method))
 
 
 @pytest.mark.parametrize("model", ["2pl", "graded", "continuous"])
@@ -172,22 +178,29 @@ def test_too_few_iterations_for_a_shape_are_said():
     assert any("Not converged" in note for note in cal.notes)
 
 
-@pytest.mark.parametrize("most", [5, 20, 60])
-def test_a_shape_takes_no_more_iterations_than_allowed(most):
+def test_a_shape_takes_no_more_iterations_than_allowed(subtests):
     responses = simulate("3pl", 200, 8, random_state=3).responses
-    told = []
-    cal = calibrate(
-        responses, "3pl", population="histogram", max_iterations=most,
-        progress=lambda *seen: told.append(seen),
-    )  # fmt: skip
-    assert cal.iterations <= most
-    assert [number for number, _, _ in told] == list(range(1, cal.iterations + 1))
+    for most in [5, 20, 60]:
+        with subtests.test(most=most):
+            steps = []
+            cal = calibrate(
+                responses,
+                "3pl",
+                population="histogram",
+                max_iterations=most,
+                progress=lambda step, *_, steps=steps: steps.append(step),
+            )
+            assert cal.iterations <= most
+            assert steps == list(range(1, cal.iterations + 1))
 
 
-@pytest.mark.parametrize("population", ["gamma", None, 3, "Normal "], ids=str)
-def test_a_population_that_is_not_known_is_refused(population):
-    with pytest.raises(InputError, match=r"population is .*'normal', or 'histogram'"):
-        EM(population=population)
+def test_a_population_that_is_not_known_is_refused(subtests):
+    for population in ["gamma", None, 3, "Normal "]:
+        with (
+            subtests.test(population=population),
+            pytest.raises(InputError, match=r"population is .*'normal', or 'histogram'"),
+        ):
+            EM(population=population)
 
 
 def histogram(n=49, reach=6.0):
@@ -229,20 +242,19 @@ def test_a_histogram_moves_with_the_scale():
         np.testing.assert_allclose(moved.log_density((x - 0.3) / scale), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("points", "mass", "message"),
-    [
-        (np.arange(5.0), np.full(5, 0.2), "at least 8 ascending"),
-        (np.arange(10.0)[::-1], np.full(10, 0.1), "ascending"),
-        (np.arange(10.0) ** 2, np.full(10, 0.1), "equally spaced"),
-        (np.r_[np.arange(9.0), np.inf], np.full(10, 0.1), "ascending"),
-        (np.arange(10.0), np.full(9, 1 / 9), "positive mass at each point"),
-        (np.arange(10.0), np.r_[0.0, np.full(9, 1 / 9)], "positive mass"),
-        (np.arange(10.0), np.full(10, 0.2), "sum to 1"),
-        (np.arange(10.0), np.full(10, np.nan), "positive mass"),
-    ],
-    ids=["few", "turned", "uneven", "infinite", "shorter", "zero", "too much", "missing"],
-)
-def test_a_histogram_that_cannot_be_is_refused(points, mass, message):
-    with pytest.raises(InputError, match=message):
-        HistogramPopulation(points, mass)
+def test_a_histogram_that_cannot_be_is_refused(subtests):
+    for case, (points, mass, message) in {
+        "few": (np.arange(5.0), np.full(5, 0.2), "at least 8 ascending"),
+        "turned": (np.arange(10.0)[::-1], np.full(10, 0.1), "ascending"),
+        "uneven": (np.arange(10.0) ** 2, np.full(10, 0.1), "equally spaced"),
+        "infinite": (np.r_[np.arange(9.0), np.inf], np.full(10, 0.1), "ascending"),
+        "shorter": (np.arange(10.0), np.full(9, 1 / 9), "positive mass at each point"),
+        "zero": (np.arange(10.0), np.r_[0.0, np.full(9, 1 / 9)], "positive mass"),
+        "too much": (np.arange(10.0), np.full(10, 0.2), "sum to 1"),
+        "missing": (np.arange(10.0), np.full(10, np.nan), "positive mass"),
+    }.items():
+        with (
+            subtests.test(case),
+            pytest.raises(InputError, match=message),
+        ):
+            HistogramPopulation(points, mass)

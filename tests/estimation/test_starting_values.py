@@ -1,7 +1,6 @@
 """Where engines begin: centred columns, and the maximum of the continuous model."""
 
 import numpy as np
-import pytest
 from scipy.optimize import check_grad
 
 from itemwise import Continuous, Responses, calibrate, simulate
@@ -40,11 +39,12 @@ def twins(noise):
     return Responses(1 / (1 + np.exp(-z)), kind="continuous")
 
 
-@pytest.mark.parametrize("noise", [0.05, 0.2, 1.0])
-def test_items_that_tell_the_same_converge_at_once(noise):
-    found = calibrate(twins(noise), Continuous(bounds=(0, 1)))
-    assert found.converged
-    assert found.iterations <= 5
+def test_items_that_tell_the_same_converge_at_once(subtests):
+    for noise in [0.05, 0.2, 1.0]:
+        with subtests.test(noise=noise):
+            found = calibrate(twins(noise), Continuous(bounds=(0, 1)))
+            assert found.converged
+            assert found.iterations <= 5
 
 
 def test_nothing_higher_is_found_from_many_other_starts():
@@ -85,10 +85,11 @@ def test_a_constant_item_does_not_hinder():
     assert found.flags[-1]
 
 
-@pytest.mark.parametrize("value", [0.1, 0.7, np.log(9), 1e6 + 0.1])
-def test_what_rounding_leaves_of_a_constant_item_is_no_spread(value):
-    varied = np.random.default_rng(0).normal(size=10)
-    table, asked = np.stack([np.full(10, value), varied], axis=1), np.ones((10, 2))
-    found = centred(table, asked, np.full(10, 0.3))
-    np.testing.assert_array_equal(found[:, 0], 0.0)
-    np.testing.assert_allclose(found[:, 1], varied - varied.mean(), atol=1e-12)
+def test_what_rounding_leaves_of_a_constant_item_is_no_spread(subtests):
+    for value in [0.1, 0.7, np.log(9), 1e6 + 0.1]:
+        with subtests.test(value=value):
+            varied = np.random.default_rng(0).normal(size=10)
+            table, asked = np.stack([np.full(10, value), varied], axis=1), np.ones((10, 2))
+            found = centred(table, asked, np.full(10, 0.3))
+            np.testing.assert_array_equal(found[:, 0], 0.0)
+            np.testing.assert_allclose(found[:, 1], varied - varied.mean(), atol=1e-12)

@@ -25,7 +25,7 @@ ABILITIES = np.linspace(-4.0, 4.0, 17)
 FAR = np.array([-800.0, 800.0])
 ITEMS = list("abcde")
 FIXTURE_IS_CONSTANT = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25
 )
 seeds = st.integers(0, 10_000)
 # A chance near zero or one has a logarithm too steep for differences.
