@@ -87,8 +87,32 @@ def test_rules_with_overlaps_and_gaps_are_refused_with_feature_and_rule(subtests
             parse_rule(text, "sodium")
 
 
-def test_the_published_coding_table_is_read(shared):
-    coding = read_coding(shared / "data/paper_tables/004_table1_mimic_feature_coding.csv")
+def test_the_published_coding_table_is_read(tmp_path):
+    """Every rule of table 1 of the capability study, in its words."""
+    rules = {
+        **dict.fromkeys(
+            ["AIDS", "Heme Malignancy", "Metastatic Cancer"], "Absent = 0, Present = 1"
+        ),
+        "Glasgow coma scale (1-15)": "15 = 0, <= 14 = 1",
+        **dict.fromkeys(["WBC Minimum (x10^9 /L)", "WBC Maximum (x10^9 /L)"], "4-10 = 0"),
+        **dict.fromkeys(["Na Minimum (mmol/L)", "Na Maximum (mmol/L)"], "135-145 = 0"),
+        **dict.fromkeys(["K Minimum (mmol/L)", "K Maximum (mmol/L)"], "3.5-5 = 0"),
+        "Bili Maximum (mg/dL)": "<= 1.52 = 0",
+        **dict.fromkeys(["HCO 3 Minimum (mmol/L)", "HCO 3 Maximum (mmol/L)"], "24-30 = 0"),
+        **dict.fromkeys(["BUN Minimum (mg/dL)", "BUN Maximum (mg/dL)"], "7-22 = 0"),
+        "PO 2 (mmHg)": "85-105 = 0",
+        "FiO 2 (%)": "21 = 0, <= 21 = 1",
+        "Mean heart rate (bpm)": "60-100 = 0",
+        "Mean systolic blood pressure (mmHg)": "95-145 = 0",
+        "Maximum temperature (°C)": "36.5-37.5 = 0",
+        "Urine Output (mL/24h)": "800-2000 = 0",
+        "Sex (M/F)": "M=1, F=0",
+        "Age (yrs)": "<= 65 = 0, > 65 = 1",
+        "Admission type": "Emergency = 1, else = 0",
+    }
+    table = pd.DataFrame({"feature": [*rules], "coding": [*rules.values()]})
+    table.to_csv(tmp_path / "coding.csv", index=False)
+    coding = read_coding(tmp_path / "coding.csv")
     rules = dict(zip(coding.names, (item.rule for item in coding.items), strict=True))
     assert len(rules) == 24
     assert rules["Na Minimum (mmol/L)"] == NormalRange(135, 145)

@@ -89,7 +89,7 @@ def table_5_goodness(weka, printed, measure):
     np.testing.assert_allclose(weka.goodness[measure], theirs[measure], rtol=0, atol=HALF_A_DIGIT)
 
 
-def test_tables_4_and_5_of_classifiers(weka, printed, subtests):
+def tables_4_and_5_of_classifiers(weka, printed, subtests):
     with subtests.test("table 4, consistency and difficulty limit"):
         table_4_consistency_and_difficulty_limit(weka, printed)
     for epsilon, column in OCCUPANCIES:
@@ -112,7 +112,8 @@ def table_2_occupancy_in_the_printed_order_and_to_the_printed_digit(csp, printed
     np.testing.assert_allclose(found, theirs, rtol=0, atol=HALF_A_DIGIT)
 
 
-def test_table_2_of_solvers(csp, solvers, printed, subtests):
+def test_tables_2_4_and_5(weka, csp, solvers, printed, subtests):
+    tables_4_and_5_of_classifiers(weka, printed, subtests)
     for epsilon, column in OCCUPANCIES:
         with subtests.test("occupancy", epsilon=epsilon):
             table_2_occupancy_in_the_printed_order_and_to_the_printed_digit(

@@ -112,9 +112,3 @@ def test_short_sparse_rows_may_not_unpack_without_end(tmp_path, monkeypatch):
     (tmp_path / "a.arff").write_text(f"@relation r\n{head}@data\n" + "{}\n" * 100)
     with pytest.raises(FileError, match="unpacks to more than"):
         read_table(tmp_path / "a.arff", max_bytes=10_000)
-
-
-def test_shared_scenarios_are_read(shared):
-    runs = read_table(shared / "data/aslib/OPENML-WEKA-2017/algorithm_runs.arff.gz")
-    assert runs.shape == (105 * 30, 5)
-    assert runs["predictive_accuracy"].between(0, 1).all()

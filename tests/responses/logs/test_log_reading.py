@@ -15,7 +15,7 @@ from itemwise.responses.logs.log_merging import moment
 from .conftest import row
 
 
-def test_every_sample_log_is_read_or_refused_by_name(shared):
+def test_every_sample_log_is_read_or_refused_by_name(shared, subtests):
     reading = read_logs(shared / "data" / "logs")
     files = reading.files.set_index("file")
     logs = [
@@ -31,18 +31,13 @@ def test_every_sample_log_is_read_or_refused_by_name(shared):
     assert (files["rows"] == files["read"] + files["dropped"]).all()
     assert reading.responses.n_items == 505
     assert reading.left_out["that are there twice, or of another filter without a name"] == 249
-
-
-def test_the_accuracy_of_a_sample_is_that_of_its_rows(shared):
-    folder = shared / "data" / "logs" / "lm_eval" / "EleutherAI__pythia-14m"
-    path = next(folder.glob("samples_metabench_winogrande_secondary_2*.jsonl"))
-    scores = [json.loads(line)["acc"] for line in path.read_text().splitlines()]
-    assert read_responses(path).values.mean() == pytest.approx(sum(scores) / len(scores))
-
-
-def test_formats_are_distinguished(shared):
-    reading = read_logs(shared / "data" / "logs")
-    assert set(reading.files["format"]) == {"lm-eval", "inspect", "helm"} < set(LOG_FORMATS)
+    with subtests.test("the accuracy of a sample is that of its rows"):
+        folder = shared / "data" / "logs" / "lm_eval" / "EleutherAI__pythia-14m"
+        path = next(folder.glob("samples_metabench_winogrande_secondary_2*.jsonl"))
+        scores = [json.loads(line)["acc"] for line in path.read_text().splitlines()]
+        assert read_responses(path).values.mean() == pytest.approx(sum(scores) / len(scores))
+    with subtests.test("formats are distinguished"):
+        assert set(reading.files["format"]) == {"lm-eval", "inspect", "helm"} < set(LOG_FORMATS)
 
 
 def test_of_two_runs_the_newest_counts_and_the_older_fills_gaps(lm_eval, folder):
