@@ -1,4 +1,4 @@
-"""An extension of Griffe: examples of docstrings are shown as such, wherever they stand."""
+"""Extensions of Griffe: examples are shown as such, and names of studies are found."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ class Examples(griffe.Extension):
         """Change the docstring of an object that was read."""
         if obj.docstring is not None:
             obj.docstring.value = with_heading(obj.docstring.value)
+
+
+class ComputedExports(griffe.Extension):
+    """A module whose `__all__` is computed exports all that it imports for type checkers."""
+
+    def on_module_members(self, *, mod: griffe.Module, **_: Any) -> None:
+        """Forget an `__all__` in which Griffe could read no name."""
+        if mod.exports == []:
+            mod.exports = None
 
 
 def with_heading(text: str) -> str:

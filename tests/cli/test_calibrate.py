@@ -37,7 +37,7 @@ def test_every_engine_of_the_registry_is_a_choice(run, table, engine):
 )
 def test_without_a_model_the_kind_of_responses_decides_and_it_is_said(run, table, model, picked):
     done = run("calibrate", table(model), "--out", "b.json")
-    assert f"Model '{picked}', picked because" in done.stdout
+    assert f"Model '{picked}', chosen because" in done.stdout
     assert iw.load("b.json").model.name == picked
     document = json.loads(run("calibrate", table(model), "--json").stdout)
     assert document["model"] == picked

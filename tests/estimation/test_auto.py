@@ -23,7 +23,7 @@ def test_the_kind_of_responses_decides_and_the_first_note_says_so(subtests):
             cal = calibrate(responses)
             picked = PICKED[responses.kind]
             assert cal.model.name == picked
-            assert cal.notes[0].startswith(f"Model '{picked}', picked because responses are ")
+            assert cal.notes[0].startswith(f"Model '{picked}', chosen because responses are ")
             assert repr(cal).splitlines()[1] == f"  - {cal.notes[0]}"
 
 

@@ -143,7 +143,7 @@ def test_facts_that_do_not_fit_are_refused(table, subtests):
 
 
 def test_a_fact_that_is_not_there_is_refused_with_those_that_are(table):
-    with pytest.raises(InputError, match="the facts known are: task, length"):
+    with pytest.raises(InputError, match="there are: task, length"):
         table.item_groups("subject")
 
 

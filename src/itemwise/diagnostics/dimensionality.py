@@ -194,7 +194,7 @@ def _looked_at(table: Responses) -> tuple[Floats, list[str]]:
     constant = _constant(values)
     if constant.any():
         names = [table.items[k] for k in columns[constant]]
-        notes.append(f"left out, all responses being the same: {listed(names, 'item')}")
+        notes.append(f"left out, because all responses are the same: {listed(names, 'item')}")
     return values[:, ~constant], notes
 
 

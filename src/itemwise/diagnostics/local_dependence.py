@@ -349,7 +349,7 @@ def _diagnosed(pairs: _Pairs, max_pairs: int, notes: list[str]) -> LocalDependen
     dependent = _dependent(p_adjusted, best[:, 2] - mean)
     if pairs.constant.any():
         names = [pairs.names[k] for k in np.flatnonzero(pairs.constant)]
-        notes = [*notes, f"left out, all responses being the same: {listed(names, 'item')}"]
+        notes = [*notes, f"left out, because all responses are the same: {listed(names, 'item')}"]
     marked = None
     if pairs.matrix is not None:
         np.fill_diagonal(pairs.matrix, np.where(pairs.constant, np.nan, 1.0))

@@ -270,7 +270,7 @@ def pick_model(model: str | MeasurementModel, table: Responses) -> tuple[Measure
     note = ""
     if is_auto(model):
         model, reason = PICKS[table.kind]
-        note = f"Model '{model}', picked because {reason}."
+        note = f"Model '{model}', chosen because {reason}."
     chosen = find_model(model)
     if table.n_missing == table.cells.size:  # nothing was observed: it is of any kind
         table = table.of_kind(chosen.kind)

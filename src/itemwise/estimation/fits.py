@@ -27,19 +27,19 @@ NEGATIVE, AT_BOUND = "negative discrimination", "at bound"
 MEANINGS = {
     NEVER_ASKED: (
         "never asked",
-        "they have no responses; their position means nothing.",
+        "without responses, the position means nothing.",
     ),
     ALL_RIGHT: (
         "answered all right",
-        "easier than the table can show; their difficulty is nominal.",
+        "easier than the table can show, so the difficulty is nominal.",
     ),
     ALL_WRONG: (
         "answered all wrong",
-        "harder than the table can show; their difficulty is nominal.",
+        "harder than the table can show, so the difficulty is nominal.",
     ),
     CONSTANT: (
         "with the same response from all",
-        "they carry no information on ability; their parameters are nominal.",
+        "no information on ability, so the parameters are nominal.",
     ),
     UNSEEN: (
         "with a grade that nobody got",

@@ -206,9 +206,9 @@ def grouped(facts: Facts, names: Sequence[str], by: object, what: str) -> tuple[
     """The group of each name as text: by a fact, a mapping, a function, or a list by position."""
     if isinstance(by, str):
         if by not in facts:
-            known = ", ".join(facts) or "none"
+            known = f"there are: {', '.join(facts)}" if facts else "there are none"
             raise InputError(
-                f"There is no fact {shown(by)} of {what}s; the facts known are: {known}. Give a "
+                f"There is no fact {shown(by)} of {what}s; {known}. Give a "
                 f"mapping from {what} to group, or add it: "
                 f"responses.described({what}s={{{by!r}: [...]}})."
             )

@@ -292,10 +292,12 @@ def leaderboard(
     confidence
         Confidence level of all intervals. Rank intervals hold simultaneously for all respondents,
         and so are wider than `tied_with` and `verdict` suggest.
-    alpha, correction
-        `alpha` limits the expected share of false discoveries among the pairs that differ: "bh"
-        (Benjamini and Hochberg), or "by" (Benjamini and Yekutieli) under any dependence of the
-        tests. With "holm" it limits the chance of any false discovery.
+    alpha
+        Largest expected share of false discoveries among the pairs that differ; with "holm", the
+        largest chance of any false discovery.
+    correction
+        Correction for multiple tests: "bh" (Benjamini and Hochberg), "by" (Benjamini and
+        Yekutieli) under any dependence of the tests, or "holm".
 
     Examples
     --------
