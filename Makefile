@@ -32,11 +32,11 @@ quick: check ## All checks, and the tests next to what changed since main
 	else $(BIN)/python -m pytest -q -n 2 -m "not slow" $$files; fi
 
 test: check ## All checks and the quick tests, the numeric ones also as on another processor
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow" -p no:randomly
 	@sh scripts/other_processors.sh $(BIN)/python
 
 test-all: check ## All checks and all tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -p no:randomly
 	@sh scripts/other_processors.sh $(BIN)/python Haswell Prescott
 
 test-processors: ## The numeric tests with the OpenBLAS kernels of other processors

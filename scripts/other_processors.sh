@@ -1,8 +1,9 @@
 #!/bin/sh
 # Usage: scripts/other_processors.sh PYTHON [KERNEL ...]
 #
-# Run the numeric tests with OpenBLAS kernels of other processors, whose last bits differ: a test must
-# not depend on them. Without a kernel, one that this processor would not choose by itself.
+# Run the numeric tests with OpenBLAS kernels of other processors, whose last bits differ, in random
+# order and with a random hash seed: a test must depend on none of these. Without a kernel, take one
+# that this processor would not choose by itself.
 set -eu
 
 python=$1
@@ -36,5 +37,5 @@ for other in "$@"; do
     fi
     echo "Numeric tests with the kernels of $other (this processor: $own)" >&2
     # shellcheck disable=SC2086
-    OPENBLAS_CORETYPE=$other "$python" -m pytest -q -n 2 -m "not slow" $numeric
+    PYTHONHASHSEED=random OPENBLAS_CORETYPE=$other "$python" -m pytest -q -n 2 -m "not slow" $numeric
 done
