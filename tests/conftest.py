@@ -25,14 +25,47 @@ SHARED = Path(os.environ.get("ITEMWISE_SHARED", ROOT.parent / "shared"))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-@pytest.fixture(scope="session")
-def shared():
+# What only the shared folder has, and why, by the test file that needs it.
+MISSING = {
+    **dict.fromkeys(
+        ["test_mirt.py", "test_science.py", "test_model_fit.py"],
+        "SAT12 and Science, tables of R mirt (GPL), and its figures of them",
+    ),
+    **dict.fromkeys(
+        [
+            *("test_airt.py", "test_airt_portfolio.py", "test_aslib.py", "test_portfolio.py"),
+            "test_algorithm_selection.py",
+        ],
+        "scenarios of ASlib (GPL) and R airt's figures of them",
+    ),
+    **dict.fromkeys(
+        ["test_decodirt.py", "test_dataset_choice.py", "test_glicko_tournament.py"],
+        "response tables and results of decodIRT (GPL)",
+    ),
+    **dict.fromkeys(
+        [
+            *("test_metabench.py", "test_short_form.py", "test_adaptive_replay.py"),
+            "test_item_health.py",
+        ],
+        "answers of language models in metabench (CC BY-NC-SA)",
+    ),
+    "test_ranked_board.py": "answers of language models in HELM Lite (no licence stated)",
+    **dict.fromkeys(
+        ["test_confusion_matrix.py", "test_dataset_split.py", "test_table_files.py"],
+        "heart-statlog and other tables of features (copies without a licence)",
+    ),
+    "test_log_reading.py": "logs of three evaluation harnesses (of mixed origin)",
+}
+
+
+@pytest.fixture(scope="module")
+def shared(request):
     """The folder of shared data: reference figures and response tables."""
+    missing = MISSING[request.path.name]  # add what the file needs, here and in CONTRIBUTING.md
     if not SHARED.is_dir():
         pytest.skip(
-            f"no shared data at {SHARED}: the tables that this needs may not be redistributed "
-            '(see "What a plain clone does not check" in CONTRIBUTING.md); '
-            "set ITEMWISE_SHARED to their folder"
+            f"not part of the repository: {missing}. There is no folder {SHARED}; "
+            "set ITEMWISE_SHARED to the one that has it"
         )
     return SHARED
 

@@ -404,21 +404,22 @@ def test_gaps_are_filled_with_what_ability_makes_expect(candidates, table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["arc_2pl", "mmlu_3pl"])
-def test_twenty_five_items_halve_the_error_of_lots_and_beat_anchor_points(shared, name):
-    path = shared / "data" / "llm" / f"metabench_{name}_responses.csv.gz"
-    table = iw.read_responses(path)
-    fold = grouped_folds(copies(table), 5, 0)
-    learned, judged = (
-        table.select(respondents=np.flatnonzero(part)) for part in (fold != 0, fold == 0)
-    )
-    truth, cells = mean_scores(judged), judged.to_frame().to_numpy()
-    off = np.abs(iw.shorten(learned, 25).predict(judged)["accuracy"] - truth).mean()
-    random = np.random.default_rng(0)
-    lots = [random.choice(table.n_items, 25, replace=False) for _ in range(100)]
-    plain = np.mean([np.abs(cells[:, lot].mean(axis=1) - truth).mean() for lot in lots])
-    assert off <= plain / 2
-    found = CHOOSERS["anchors"](
-        Candidates(iw.calibrate(learned), learned.to_frame().to_numpy()), 25, random
-    )
-    assert off <= np.abs(cells[:, found.places] @ found.weights - truth).mean()
+def test_twenty_five_items_halve_the_error_of_lots_and_beat_anchor_points(shared, subtests):
+    for name in ("arc_2pl", "mmlu_3pl"):
+        with subtests.test(name):
+            path = shared / "data" / "llm" / f"metabench_{name}_responses.csv.gz"
+            table = iw.read_responses(path)
+            fold = grouped_folds(copies(table), 5, 0)
+            learned, judged = (
+                table.select(respondents=np.flatnonzero(part)) for part in (fold != 0, fold == 0)
+            )
+            truth, cells = mean_scores(judged), judged.to_frame().to_numpy()
+            off = np.abs(iw.shorten(learned, 25).predict(judged)["accuracy"] - truth).mean()
+            random = np.random.default_rng(0)
+            lots = [random.choice(table.n_items, 25, replace=False) for _ in range(100)]
+            plain = np.mean([np.abs(cells[:, lot].mean(axis=1) - truth).mean() for lot in lots])
+            assert off <= plain / 2
+            found = CHOOSERS["anchors"](
+                Candidates(iw.calibrate(learned), learned.to_frame().to_numpy()), 25, random
+            )
+            assert off <= np.abs(cells[:, found.places] @ found.weights - truth).mean()
