@@ -33,12 +33,9 @@ def every_result():
     }
 
 
-RESULTS = every_result()
-
-
 def test_every_result_has_a_title_for_a_reader_and_the_common_view(subtests):
-    for result in RESULTS.values():
-        with subtests.test(result=result):
+    for name, result in every_result().items():
+        with subtests.test(name):
             title = result.__doc__.splitlines()[0]
             assert title.endswith(".")
             assert len(title) < 100

@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -28,6 +27,13 @@ X = pd.DataFrame(
     columns=["a", "b", "c"],
 ).assign(colour=RANDOM.choice(["red", "blue"], 300))
 NUMBERS = X[["a", "b", "c"]]
+
+
+def archived(model):
+    """A model as skops writes it; the import of skops takes seconds."""
+    import skops.io
+
+    return skops.io.dumps(model)
 
 
 class Foreign(ClassifierMixin, BaseEstimator):
@@ -212,4 +218,4 @@ def test_a_model_that_was_damaged_or_replaced_is_refused(saved):
 )
 def test_a_model_of_another_kind_is_refused(model, told, saved):
     with pytest.raises(FileError, match=told):
-        load(replaced(saved, skops.io.dumps(model)))
+        load(replaced(saved, archived(model)))

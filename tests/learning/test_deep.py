@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,13 +19,11 @@ from sklearn.model_selection import cross_val_score
 
 from itemwise import DeepDifficultyRegressor, load
 from itemwise.errors import FileError, InputError, MissingExtraError
+from itemwise.learning import deep_encoders, deep_training
+from itemwise.learning.deep_training import Schedule
 
-torch = pytest.importorskip("torch", reason="the extra 'deep' is not installed")
-transformers = pytest.importorskip("transformers", reason="the extra 'deep' is not installed")
-pytest.importorskip("safetensors", reason="the extra 'deep' is not installed")
-
-from itemwise.learning import deep_encoders, deep_training  # noqa: E402
-from itemwise.learning.deep_training import Schedule  # noqa: E402
+if not all(find_spec(name) for name in ("torch", "transformers", "safetensors")):
+    pytest.skip("the extra 'deep' is not installed", allow_module_level=True)
 
 WORDS = {"cat": 0.0, "sun": 0.1, "walk": 0.2, "tree": 0.3, "tensor": 1.2, "entropy": 1.4}
 TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
@@ -32,8 +31,12 @@ QUICK = {"device": "cpu", "epochs": 12, "learning_rate": 3e-3, "encoder_learning
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Tiny tensors are slower on several threads."""
+def _torch_on_one_thread():
+    """Seconds of imports wait for the first test; tiny tensors are slower on several threads."""
+    global torch, transformers
+    import torch
+    import transformers
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -416,11 +419,12 @@ def test_batch_normalisation_keeps_the_statistics_it_came_with(images):
     assert made.encoder_.module[0].running_mean.tolist() == [0.25]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
 @pytest.mark.parametrize("fine_tune", [False, True])
 def test_what_was_learned_on_cuda_predicts_the_same_on_the_cpu(
     texts, text_folder, tmp_path, fine_tune
 ):
+    if not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device here")
     settings = QUICK | {"device": None}
     made = DeepDifficultyRegressor(text_folder, kind="text", fine_tune=fine_tune, **settings)
     made.fit(texts.X, texts.y).save(tmp_path / "saved")

@@ -8,7 +8,6 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
@@ -24,6 +23,13 @@ FRAME = pd.DataFrame(
     }
 )
 Y = FRAME["length"].to_numpy() + (FRAME["colour"] == "red").to_numpy()
+
+
+def archived(model):
+    """A model as skops writes it; the import of skops takes seconds."""
+    import skops.io
+
+    return skops.io.dumps(model)
 
 
 class Foreign(RegressorMixin, BaseEstimator):
@@ -68,7 +74,7 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path):
 
 def test_a_file_with_a_foreign_type_is_refused_by_its_name(tmp_path):
     path = tmp_path / "model.skops"
-    path.write_bytes(skops.io.dumps(fitted(Foreign())))
+    path.write_bytes(archived(fitted(Foreign())))
     with pytest.raises(FileError, match=r"it holds 1 type \(.*Foreign\)"):
         load(path)
 
@@ -77,14 +83,14 @@ def test_a_file_that_asks_for_a_dangerous_function_is_refused(tmp_path):
     made = fitted()
     made.notes_ = [subprocess.call]
     path = tmp_path / "model.skops"
-    path.write_bytes(skops.io.dumps(made))
+    path.write_bytes(archived(made))
     with pytest.raises(FileError, match=r"it holds 1 type \(subprocess\.call\)"):
         load(path)
 
 
 def test_another_object_is_refused(tmp_path):
     path = tmp_path / "model.skops"
-    path.write_bytes(skops.io.dumps(LinearRegression().fit([[0.0], [1.0]], [0, 1])))
+    path.write_bytes(archived(LinearRegression().fit([[0.0], [1.0]], [0, 1])))
     with pytest.raises(FileError, match="it holds a LinearRegression, not a DifficultyRegressor"):
         load(path)
 
@@ -162,7 +168,7 @@ def test_without_skops_the_line_to_install_it_is_said(tmp_path, monkeypatch):
 def test_support_vectors_are_refused_since_their_arrays_cannot_be_checked(tmp_path):
     with pytest.raises(InputError, match="holds a SVR, whose arrays are read without bounds"):
         fitted(SVR()).save(tmp_path / "m.skops")
-    (tmp_path / "bent.skops").write_bytes(skops.io.dumps(fitted(SVR())))
+    (tmp_path / "bent.skops").write_bytes(archived(fitted(SVR())))
     with pytest.raises(FileError, match="holds a SVR"):
         load(tmp_path / "bent.skops")
 
@@ -180,6 +186,6 @@ def test_a_regressor_with_damaged_parts_is_refused(subtests, tmp_path_factory):
             tmp_path = tmp_path_factory.mktemp("case")
             made = fitted()
             bend(made)
-            (tmp_path / "bent.skops").write_bytes(skops.io.dumps(made))
+            (tmp_path / "bent.skops").write_bytes(archived(made))
             with pytest.raises(FileError, match="cannot be read as a regressor"):
                 load(tmp_path / "bent.skops")
