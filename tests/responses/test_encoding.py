@@ -163,9 +163,9 @@ def test_right_responses_are_counted_with_their_weights(cells):
 
 
 def test_torch_holds_the_same_tables(tables, subtests):
+    torch = pytest.importorskip("torch")
     for cells, model in tables:
         with subtests.test(model.name):
-            torch = pytest.importorskip("torch")
             here, there = (
                 encode(cells, model, device=device, collapsing=False) for device in (None, "cpu")
             )
