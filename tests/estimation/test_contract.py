@@ -70,8 +70,9 @@ PAIRS = {
 }
 
 
-def test_every_engine_is_tried():
+def test_every_engine_is_tried_on_some_table_by_every_model_that_it_takes():
     assert {setting.name for setting in SETTINGS.values()} == ENGINES.keys()
+    assert all(PAIRS.values())
 
 
 def lies_inside_the_bounds_of_its_model(cal):
