@@ -7,8 +7,10 @@ from itemwise.cli import app
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Run a command in an empty directory."""
+    """Run a command in an empty directory, on 80 columns."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")  # however wide the terminal is
+    monkeypatch.setattr("typer.rich_utils.FORCE_TERMINAL", False)  # nor in colour, as GitHub asks
 
     def invoke(*words):
         return CliRunner().invoke(app, [str(word) for word in words])
