@@ -31,9 +31,8 @@ quick: check ## All checks, and the tests next to what changed since main
 		echo "Nothing changed since main that has tests of its own: make test runs them all."; \
 	else $(BIN)/python -m pytest -q -n 2 -m "not slow" $$files; fi
 
-test: check ## All checks and the quick tests, the numeric ones also as on another processor
+test: check ## All checks and the tests that take seconds (ITEMWISE_TORCH=1: those of torch, too)
 	$(BIN)/python -m pytest -n 2 -m "not slow" -p no:randomly
-	@sh scripts/other_processors.sh $(BIN)/python
 
 test-all: check ## All checks and all tests
 	$(BIN)/python -m pytest -n 2 -p no:randomly
