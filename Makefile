@@ -32,10 +32,10 @@ quick: check ## All checks, and the tests next to what changed since main
 	else $(BIN)/python -m pytest -q -n 2 -m "not slow" $$files; fi
 
 test: check ## All checks and the tests that take seconds (ITEMWISE_TORCH=1: those of torch, too)
-	$(BIN)/python -m pytest -n 2 -m "not slow" -p no:randomly
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" -p no:randomly
 
 test-all: check ## All checks and all tests
-	$(BIN)/python -m pytest -n 2 -p no:randomly
+	$(BIN)/python -m pytest -n 2 --dist worksteal -p no:randomly
 	@sh scripts/other_processors.sh $(BIN)/python Haswell Prescott
 
 test-processors: ## The numeric tests with the OpenBLAS kernels of other processors

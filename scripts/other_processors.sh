@@ -37,5 +37,5 @@ for other in "$@"; do
     fi
     echo "Numeric tests with the kernels of $other (this processor: $own)" >&2
     # shellcheck disable=SC2086
-    PYTHONHASHSEED=random OPENBLAS_CORETYPE=$other "$python" -m pytest -q -n 2 -m "not slow" $numeric
+    PYTHONHASHSEED=random OPENBLAS_CORETYPE=$other "$python" -m pytest -q -n 2 --dist worksteal -m "not slow" $numeric
 done
