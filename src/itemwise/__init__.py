@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from itemwise.diagnostics import local_dependence as local_dependence
     from itemwise.diagnostics import model_fit as model_fit
     from itemwise.diagnostics import reliability as reliability
+    from itemwise.diagnostics import resample as resample
     from itemwise.diagnostics import respondent_fit as respondent_fit
     from itemwise.errors import ItemwiseError as ItemwiseError
     from itemwise.estimation import EM as EM
@@ -104,6 +105,7 @@ _HOMES = {
     "read_responses": "responses",
     "read_runs": "datasets",
     "reliability": "diagnostics",
+    "resample": "diagnostics",
     "Responses": "responses",
     "run_pool": "pools",
     "simulate": "estimation",

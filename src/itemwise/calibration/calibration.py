@@ -83,6 +83,7 @@ class Calibration(Result):
     flags: tuple[tuple[str, ...], ...] = ()  # of each item; empty where there is nothing to say
     responses: Responses | None = None
     weights: Floats | None = None  # how many respondents each row of `responses` stands for
+    fitted_by: Any = None  # the engine with its settings; None for a bank from a file
 
     def __post_init__(self) -> None:
         self.coords.setflags(write=False)

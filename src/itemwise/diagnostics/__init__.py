@@ -12,6 +12,7 @@ from itemwise.diagnostics.model_fit import ModelFit, model_fit
 from itemwise.diagnostics.overview import DIAGNOSTICS, Diagnoses, diagnose
 from itemwise.diagnostics.ranks import RankComparison, compare_ranks
 from itemwise.diagnostics.reliability import Reliability, reliability
+from itemwise.diagnostics.resampling import Resampling, resample
 from itemwise.diagnostics.respondent_fit import RespondentFit, respondent_fit
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "ModelFit",
     "RankComparison",
     "Reliability",
+    "Resampling",
     "RespondentFit",
     "compare_models",
     "compare_ranks",
@@ -36,5 +38,6 @@ __all__ = [
     "local_dependence",
     "model_fit",
     "reliability",
+    "resample",
     "respondent_fit",
 ]

@@ -188,6 +188,26 @@ def _calibration(
         flags=flags,
         responses=table,
         weights=counts,
+        fitted_by=engine,
+    )
+
+
+def calibrate_again(
+    calibration: Calibration, responses: Responses, weights: Floats | None = None
+) -> Calibration:
+    """Fit other responses to the same items as `calibration` was: model, priors, engine, bank."""
+    held = [
+        name
+        for name, words in zip(calibration.item_names, calibration.flags, strict=True)
+        if HELD in words
+    ]
+    return calibrate(
+        responses,
+        AUTO if held else calibration.model,
+        engine=calibration.fitted_by,
+        weights=weights,
+        fixed=calibration.of_items(held) if held else None,
+        progress=False,
     )
 
 

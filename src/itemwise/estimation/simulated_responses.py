@@ -12,11 +12,15 @@ from itemwise.errors import InputError
 from itemwise.models import MeasurementModel, find_model
 from itemwise.numerics.arrays import Floats, row_blocks
 from itemwise.responses import Responses
+from itemwise.scoring import NormalPopulation, Population
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from itemwise.calibration import Calibration
+
 CELLS_AT_A_TIME = 1 << 22
+POINTS = 4001  # of a population that is drawn from by inversion
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,44 @@ def simulate(
     where = pd.Index(responses.respondents, name="respondent")
     truth = Truth(chosen, frame, pd.DataFrame({"ability": ability}, index=where))
     return Simulation(responses, truth)
+
+
+def simulate_again(
+    calibration: Calibration, random: np.random.Generator
+) -> tuple[Responses, Floats | None]:
+    """Responses as a calibration would have them of others, and how often each row counts.
+
+    Abilities come from its population; the cells that its own responses lack stay empty. A row that
+    stands for several respondents becomes as many rows, because each would have answered by itself;
+    weights that are no whole numbers stay as they are.
+    """
+    table, weights = calibration.responses, calibration.weights
+    if table is None:
+        raise InputError(
+            "This calibration holds items, not responses: it was loaded from a file. Calibrate "
+            "the responses, so that it is known who was asked what."
+        )
+    rows = np.arange(table.n_respondents)
+    if weights is not None and weights.max() > 1 and (weights == np.round(weights)).all():
+        rows, weights = np.repeat(rows, weights.astype(int)), None
+    ability = _of_population(calibration.population, rows.size, random)
+    cells = _draw(calibration.model, calibration.coords, ability, 0.0, random)
+    if table.n_missing:
+        cells[~table.observed[rows]] = -1 if cells.dtype.kind == "i" else np.nan
+    whole = rows.size == table.n_respondents
+    names = table.respondents if whole else [f"respondent_{k}" for k in range(1, rows.size + 1)]
+    make = Responses.from_codes if cells.dtype.kind == "i" else Responses
+    return make(cells, names, table.items, table.kind), weights
+
+
+def _of_population(population: Population, n: int, random: np.random.Generator) -> Floats:
+    """Abilities of a population of any shape, by inversion."""
+    if isinstance(population, NormalPopulation):
+        return population.mean + population.sd * random.standard_normal(n)
+    points = np.linspace(*population.reach(), POINTS)
+    density = np.exp(population.log_density(points))
+    below = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    return np.interp(random.random(n), below / below[-1], points)
 
 
 def _draw(
