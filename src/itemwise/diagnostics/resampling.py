@@ -80,7 +80,9 @@ class Resampling(Diagnosis):
 
         frame = self.to_frame()
         frame.index = [" ".join(map(str, np.atleast_1d(name))) for name in frame.index]
-        return DISPLAYS["ranking"](frame, estimate="estimate").plot(**kw)
+        ranking: Any = DISPLAYS["ranking"]
+        display: Display = ranking(frame, estimate="estimate")
+        return display.plot(**kw)
 
     @property
     def meaning(self) -> str:
@@ -305,6 +307,7 @@ def _numbers(found: Any, where: str) -> _Numbers:
     """What a statistic gave, as a row of numbers with names."""
     import pandas as pd
 
+    names: pd.Index[Any]
     if isinstance(found, pd.DataFrame):
         form = f"a frame of {found.shape[0]} × {found.shape[1]}"
         names = pd.MultiIndex.from_product(
