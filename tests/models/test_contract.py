@@ -20,6 +20,7 @@ from itemwise.models import (
     find_model,
     with_priors,
 )
+from itemwise.models.beta_shapes import Shapes
 
 ABILITIES = np.linspace(-4.0, 4.0, 17)
 FAR = np.array([-800.0, 800.0])
@@ -383,7 +384,8 @@ def test_expected_information_is_the_expected_product_of_the_slopes(model, seed)
     ]
     found = model.curvature(coords, abilities, 0 * model.log_terms(coords, abilities)[1:], totals)
     if model.name == "beta":  # of what would be told without bounds, the share of scores inside
-        totals = totals * model._chance_inside(coords, abilities)
+        shapes = Shapes(coords, abilities)
+        totals = totals * model._chance_inside(shapes, model._bound_values(shapes))
     for i, one in enumerate(scores):
         for k, other in enumerate(scores):
             product = (totals * all_of_them.mean(density, one * other)).sum(axis=1)

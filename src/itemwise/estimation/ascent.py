@@ -251,9 +251,7 @@ def propose(
     xp = array_namespace(coords)
     pull, stiffness = penalty_slopes(model, coords)
     directions = tangents(model, coords)
-    tilt = 0 * pull
-    if model.affine:
-        tilt = -once_only(model, directions, pull, add_diagonal(found.expected, stiffness))
+    tilt = -once_only(model, directions, pull, add_diagonal(found.expected, stiffness))
     information = add_diagonal(safe_information(found.observed, found.expected), stiffness)
     slopes = hold(model, coords, Slopes(found.gradient + pull + tilt, information))
     step = newton_step(model, slopes)

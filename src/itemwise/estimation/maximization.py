@@ -180,9 +180,7 @@ def item_slopes(model: MeasurementModel, coords: Array, tables: Tables, tilt: Ar
 
 def tangents(model: MeasurementModel, coords: Array) -> Array:
     """How coordinates change when the origin moves and when the unit grows, (2, n_items, width)."""
-    xp = array_namespace(coords)
-    moved = [model.rescale(coords, 1.0, 1.0), model.rescale(coords, 0.0, 2.0)]
-    return xp.stack([there - coords for there in moved])
+    return model.scale_directions(coords)
 
 
 def moved_covariances(

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp
 from typing import Any, ClassVar
 
 import numpy as np
 
 from itemwise.errors import InputError
+from itemwise.models.beta_shapes import Bends, BoundTerm, Shapes
 from itemwise.models.bounded import UNIT, Bounded, Bounds, Pair
 from itemwise.models.measurement import AbilitySlopes, Coordinate
 from itemwise.models.priors import Normal
@@ -30,18 +30,16 @@ from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.newton import symmetric
 from itemwise.numerics.special import (
     gamma_drop,
-    log_gamma,
     log_lower_gamma,
-    log_normal_cdf,
     log_sigmoid,
     logit,
     polygamma,
     sigmoid_pair,
 )
 
-FARTHEST = 100.0  # of log-parameters; their cubes are still numbers
+POPULATION = np.linspace(-2.5, 2.5, 21)  # where most respondents are
+NOBODY = 1e-14  # part of the largest mass on a node, below which there is none
 NEAREST, WIDEST = 1e-9, 0.01  # limits of the distance from a bound that counts as none
-HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
 SLOPE = Coordinate("discrimination", Normal(0, 3), low=-20.0, high=20.0, longest=0.7)
 # Twice the standard deviation of abilities: an item that discriminates nothing has no difficulty.
@@ -134,85 +132,96 @@ class BetaResponse(Bounded):
     def log_terms(self, coords: Array, abilities: Array) -> Array:
         """Constant, both parameters of the distribution, and what being at a bound adds."""
         xp = array_namespace(coords)
-        up, down = (xp.exp(shape) for shape in _log_shapes(coords, abilities))
-        low, high = self._reaches(coords)
-        at_low, at_high = log_lower_gamma(up, low * down), log_lower_gamma(down, high * up)
-        return xp.stack([_constant(up, down), up, down, at_low, at_high])
+        shapes = Shapes(coords, abilities)
+        return xp.stack([shapes.constant, shapes.up, shapes.down, *self._bound_values(shapes)])
 
     def term_slopes(self, coords: Array, abilities: Array) -> Array:
         """Derivatives of the terms, (2, 5, n_items, n_abilities)."""
         xp = array_namespace(coords)
-        by_up, by_down = self._by_shape(*_log_shapes(coords, abilities))
-        return xp.stack([by_up * u + by_down * d for u, d in _shape_slopes(coords, abilities)])
+        shapes = Shapes(coords, abilities)
+        by_up, by_down = self._by_shape(shapes)
+        return xp.stack([by_up * u + by_down * d for u, d in shapes.item_slopes])
 
-    def _by_shape(self, log_up: Array, log_down: Array) -> tuple[Array, Array]:
+    def _by_shape(self, shapes: Shapes) -> tuple[Array, Array]:
         """Derivatives of the terms in the logarithms of the two parameters."""
-        xp = array_namespace(log_up)
-        up, down = xp.exp(log_up), xp.exp(log_down)
-        low, high = self._reaches(up)
-        nothing = 0 * up
-        low_own, low_other = _bound_slopes(up, low * down)
-        high_own, high_other = _bound_slopes(down, high * up)
-        by_up = [-up * gamma_drop(0, up, down), up, nothing, low_own, high_other]
-        by_down = [-down * gamma_drop(0, down, up), nothing, down, low_other, high_own]
-        return xp.stack(by_up), xp.stack(by_down)
+        xp = array_namespace(shapes.up)
+        low, high = self._at_bounds(shapes)
+        of_up, of_down = shapes.constant_slopes
+        nothing = 0 * of_up
+        by_up = xp.stack([of_up, shapes.up, nothing, low.own, high.other])
+        return by_up, xp.stack([of_down, nothing, shapes.down, low.other, high.own])
+
+    def _at_bounds(self, shapes: Shapes) -> tuple[BoundTerm, BoundTerm]:
+        """What being at the lower and at the upper bound adds; lengths go with the other shape."""
+        low, high = self._reaches(shapes.up)
+        return (
+            BoundTerm.of(shapes.up, low * shapes.down),
+            BoundTerm.of(shapes.down, high * shapes.up),
+        )
+
+    def _bound_values(self, shapes: Shapes) -> tuple[Array, Array]:
+        """The same without derivatives."""
+        low, high = self._reaches(shapes.up)
+        return (
+            log_lower_gamma(shapes.up, low * shapes.down),
+            log_lower_gamma(shapes.down, high * shapes.up),
+        )
 
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Gradient, Fisher and observed information of the expected log-likelihood."""
+        """Gradient, Fisher and observed information of the expected log-likelihood.
+
+        Abilities at which there is nobody tell nothing, and are left out.
+        """
         xp = array_namespace(coords)
-
-        def gradient(where: Array) -> Array:
-            slopes = self.term_slopes(where, abilities)
-            return xp.sum(totals * slopes[:, 0] + xp.sum(counts * slopes[:, 1:], axis=1), axis=2).T
-
-        seen = totals * self._chance_inside(coords, abilities)
-        of_up, of_down, of_both = (seen * part for part in _told(coords, abilities))
-        slopes = _shape_slopes(coords, abilities)
-        expected = symmetric(
-            [
-                xp.sum(
-                    of_up * slopes[i][0] * slopes[k][0]
-                    + of_down * slopes[i][1] * slopes[k][1]
-                    + of_both * (slopes[i][0] * slopes[k][1] + slopes[i][1] * slopes[k][0]),
-                    axis=1,
-                )
-                for i, k in ((0, 0), (0, 1), (1, 1))
-            ]
+        abilities, counts, totals = _where_somebody_is(abilities, counts, totals)
+        shapes = Shapes(coords, abilities)
+        low, high = self._at_bounds(shapes)
+        of_up, of_down = shapes.constant_slopes
+        one, other, at_low, at_high = counts
+        by_up = totals * of_up + one * shapes.up + at_low * low.own + at_high * high.other
+        by_down = totals * of_down + other * shapes.down + at_low * low.other + at_high * high.own
+        told = shapes.told
+        bent = Bends(
+            totals * (told.up - of_up)
+            - (one * shapes.up + at_low * low.own_own + at_high * high.other_other),
+            totals * told.both - (at_low * low.own_other + at_high * high.own_other),
+            totals * (told.down - of_down)
+            - (other * shapes.down + at_low * low.other_other + at_high * high.own_own),
         )
-        return gradient(coords), expected, self._hessian(coords, gradient)
+        slopes = shapes.item_slopes
+        gradient = xp.stack([xp.sum(by_up * u + by_down * d, axis=1) for u, d in slopes], axis=1)
+        seen = totals * self._chance_inside(shapes, (low.value, high.value))
+        expected = _in_coordinates(Bends(*(seen * part for part in told)), slopes)
+        observed = _in_coordinates(bent, slopes)
+        for place, (u, d) in zip((1, 2), shapes.item_bends, strict=True):
+            observed[place] = observed[place] - xp.sum(by_up * u + by_down * d, axis=1)
+        return gradient, symmetric(expected), symmetric(observed)
 
-    def _chance_inside(self, coords: Array, abilities: Array) -> Array:
+    def _chance_inside(self, shapes: Shapes, values: tuple[Array, Array]) -> Array:
         """Chance of a score that does not count as at a bound.
 
         Such scores tell what they would without bounds, the others hardly anything: exact where
         the tail is that of an exponential distribution, as it is near a bound.
         """
-        xp = array_namespace(coords)
-        constant, up, down, at_low, at_high = self.log_terms(coords, abilities)
-        low, high = self._log_reaches(coords)
-        chance = xp.exp(xp.clip(constant + low * up + at_low, None, 0.0))
-        chance = chance + xp.exp(xp.clip(constant + high * down + at_high, None, 0.0))
+        xp = array_namespace(shapes.up)
+        low, high = self._log_reaches(shapes.up)
+        at_low, at_high = values
+        chance = xp.exp(xp.clip(shapes.constant + low * shapes.up + at_low, None, 0.0))
+        chance = chance + xp.exp(xp.clip(shapes.constant + high * shapes.down + at_high, None, 0.0))
         return xp.clip(1 - chance, 0.0, 1.0)
 
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
         """Derivatives in ability, and what they say of the ability."""
-        xp = array_namespace(coords)
-        slope = coords[:, :1]
-        log_up, log_down = _log_shapes(coords, abilities)
-        up, down = xp.exp(log_up), xp.exp(log_down)
-        rise, fall = _hazard(abilities), _hazard(-abilities)
-        free_up, free_down = _free(coords, abilities)
-        first = slope * rise * free_up, -slope * fall * free_down
-        by_up, by_down = self._by_shape(log_up, log_down)
-        seen = self._chance_inside(coords, abilities)
-        of_up, of_down, of_both = _told(coords, abilities)
-        information = of_up * first[0] ** 2 + of_down * first[1] ** 2
-        information = seen * xp.clip(information + 2 * of_both * first[0] * first[1], 0.0, None)
+        shapes = Shapes(coords, abilities)
+        up, down, first = shapes.up, shapes.down, shapes.ability_slopes
+        by_up, by_down = self._by_shape(shapes)
+        seen, information = self._ability_information(shapes)
         one, other = up * first[0], down * first[1]
-        bend_one = up * (first[0] ** 2 - first[0] * (abilities + rise))
-        bend_other = down * (first[1] ** 2 + first[1] * (fall - abilities))
+        bend_one, bend_other = (
+            s * b for s, b in zip((up, down), shapes.ability_bends, strict=True)
+        )
         both = polygamma(1, up + down)
         bias = gamma_drop(1, up, down) * one * bend_one
         bias = bias + gamma_drop(1, down, up) * other * bend_other
@@ -220,6 +229,18 @@ class BetaResponse(Bounded):
         bias = bias + gamma_drop(2, up, down) * one**3 + gamma_drop(2, down, up) * other**3
         bias = bias - 3 * polygamma(2, up + down) * one * other * (one + other)
         return AbilitySlopes(by_up * first[0] + by_down * first[1], information, seen * bias)
+
+    def information(self, coords: Array, abilities: Array) -> Array:
+        """Fisher information on ability, (n_items, n_abilities)."""
+        return self._ability_information(Shapes(coords, abilities))[1]
+
+    def _ability_information(self, shapes: Shapes) -> tuple[Array, Array]:
+        """The chance to be inside, and the information on ability."""
+        xp = array_namespace(shapes.up)
+        seen = self._chance_inside(shapes, self._bound_values(shapes))
+        told, (one, other) = shapes.told, shapes.ability_slopes
+        information = told.up * one**2 + told.down * other**2 + 2 * told.both * one * other
+        return seen, seen * xp.clip(information, 0.0, None)
 
     def _reaches(self, like_this: Array) -> tuple[Array, Array]:
         """How far a score at a bound may be from it, as columns, in -log(1 - distance)."""
@@ -233,15 +254,14 @@ class BetaResponse(Bounded):
 
     def expected(self, coords: Array, abilities: Array) -> Array:
         """Expected score, (n_items, n_abilities)."""
-        up, down = _log_shapes(coords, abilities)
-        return sigmoid_pair(up - down)[0]
+        shapes = Shapes(coords, abilities)
+        return sigmoid_pair(shapes.log_up - shapes.log_down)[0]
 
     def variance(self, coords: Array, abilities: Array) -> Array:
         """Variance of the score, (n_items, n_abilities)."""
-        xp = array_namespace(coords)
-        up, down = _log_shapes(coords, abilities)
-        rise, fall = sigmoid_pair(up - down)
-        return rise * fall / (1 + xp.exp(up) + xp.exp(down))
+        shapes = Shapes(coords, abilities)
+        rise, fall = sigmoid_pair(shapes.log_up - shapes.log_down)
+        return rise * fall / (1 + shapes.up + shapes.down)
 
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
         """Discrimination from the loading, difficulty from the mean log-odds."""
@@ -257,6 +277,27 @@ class BetaResponse(Bounded):
         """The curve with about the same place and steepness; exact ones do not exist."""
         xp = array_namespace(coords)
         return xp.stack([coords[:, 0] * scale, (coords[:, 1] - shift) / scale], axis=1)
+
+    def scale_directions(self, coords: Array) -> Array:
+        """The moves of an item that come nearest to a move of all abilities.
+
+        Nearest in what responses of a standard normal population tell: a regression of the score
+        in ability, or in ability times itself, on the scores in the item's coordinates.
+        """
+        xp = array_namespace(coords)
+        points = like(POPULATION, coords)
+        weights = xp.exp(-0.5 * points**2)
+        shapes = Shapes(coords, points)
+        slopes, along, told = shapes.item_slopes, shapes.ability_slopes, shapes.told
+        weighted = Bends(*(part * weights for part in told))
+        own = symmetric(_in_coordinates(weighted, slopes))
+        own = own + 1e-9 * like(np.eye(2), coords) * (1 + xp.max(own))
+        found = []
+        for factor in (points * 0 + 1, points):
+            pulled = Bends(*(part * factor for part in weighted))
+            cross = [_product(pulled, slope, along) for slope in slopes]
+            found.append(xp.linalg.solve(own, xp.stack(cross, axis=1)[..., None])[..., 0])
+        return xp.stack(found)
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
         """Discrimination and difficulty."""
@@ -281,77 +322,25 @@ class BetaResponse(Bounded):
 
     def draw(self, coords: Floats, abilities: Floats, random: np.random.Generator) -> np.ndarray:
         """Scores from the beta distribution; some are as good as 0 or 1."""
-        up, down = _log_shapes(coords, abilities)
-        return np.asarray(random.beta(np.exp(up), np.exp(down)))
+        shapes = Shapes(coords, abilities)
+        return np.asarray(random.beta(shapes.up, shapes.down))
 
 
-def _log_shapes(coords: Array, abilities: Array) -> tuple[Array, Array]:
-    """Logarithms of the two parameters of the distribution."""
-    xp = array_namespace(coords)
-    slope, (above, below) = coords[:, :1], _distances(coords, abilities)
-    return (
-        xp.clip(slope * above, -FARTHEST, FARTHEST),
-        xp.clip(slope * below, -FARTHEST, FARTHEST),
-    )
+def _where_somebody_is(abilities: Array, counts: Array, totals: Array) -> tuple[Array, ...]:
+    """The nodes that carry any mass at all."""
+    xp = array_namespace(totals)
+    mass = xp.max(xp.abs(totals), axis=0)
+    somebody = mass >= NOBODY * xp.max(mass)
+    return abilities[somebody], counts[:, :, somebody], totals[:, somebody]
 
 
-def _distances(coords: Array, abilities: Array) -> tuple[Array, Array]:
-    """Log θ / δ and log (1 - θ) / (1 - δ)."""
-    difficulty = coords[:, 1:2]
-    above = log_normal_cdf(abilities) - log_normal_cdf(difficulty)
-    return above, log_normal_cdf(-abilities) - log_normal_cdf(-difficulty)
+def _in_coordinates(bends: Bends, slopes: list[tuple[Array, Array]]) -> list[Array]:
+    """Sums of `bends` over abilities, as the upper half of matrices in the two coordinates."""
+    return [_product(bends, slopes[i], slopes[k]) for i, k in ((0, 0), (0, 1), (1, 1))]
 
 
-def _free(coords: Array, abilities: Array) -> tuple[Array, Array]:
-    """1 where a parameter still moves with the item and the ability, 0 beyond `FARTHEST`."""
-    xp = array_namespace(coords)
-    above, below = _distances(coords, abilities)
-    return (
-        xp.astype(xp.abs(coords[:, :1] * above) < FARTHEST, coords.dtype),
-        xp.astype(xp.abs(coords[:, :1] * below) < FARTHEST, coords.dtype),
-    )
-
-
-def _shape_slopes(coords: Array, abilities: Array) -> list[tuple[Array, Array]]:
-    """Derivatives of the log-parameters in discrimination and in difficulty."""
-    slope, difficulty = coords[:, :1], coords[:, 1:2]
-    above, below = _distances(coords, abilities)
-    free_up, free_down = _free(coords, abilities)
-    rise, fall = _hazard(difficulty), _hazard(-difficulty)
-    return [
-        (above * free_up, below * free_down),
-        (-slope * rise * free_up, slope * fall * free_down),
-    ]
-
-
-def _constant(up: Array, down: Array) -> Array:
-    """Minus the logarithm of the beta function."""
-    xp = array_namespace(up)
-    larger, smaller = xp.maximum(up, down), xp.minimum(up, down)
-    return -gamma_drop(-1, larger, smaller) - log_gamma(smaller)
-
-
-def _told(coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
-    """What a score inside tells of the logarithms of the two parameters: own, own, both."""
-    xp = array_namespace(coords)
-    up, down = (xp.exp(shape) for shape in _log_shapes(coords, abilities))
-    return (
-        up**2 * gamma_drop(1, up, down),
-        down**2 * gamma_drop(1, down, up),
-        -up * down * polygamma(1, up + down),
-    )
-
-
-def _bound_slopes(shape: Array, x: Array) -> tuple[Array, Array]:
-    """Derivatives of `log_lower_gamma` in log `shape`, and in log `x`."""
-    xp = array_namespace(shape)
-    size = 1e-4
-    up, down = log_lower_gamma(shape * exp(size), x), log_lower_gamma(shape * exp(-size), x)
-    share = xp.exp(xp.clip(-x - log_lower_gamma(shape, x), None, 600.0))
-    return (up - down) / (2 * size), share - shape
-
-
-def _hazard(x: Array) -> Array:
-    """Derivative of log Φ."""
-    xp = array_namespace(x)
-    return xp.exp(-0.5 * x**2 - HALF_LOG_2PI - log_normal_cdf(x))
+def _product(bends: Bends, one: tuple[Array, Array], other: tuple[Array, Array]) -> Array:
+    """The product of two slopes of the log-shapes, summed over abilities, (n_items,)."""
+    (u, d), (v, e) = one, other
+    part = bends.up * u * v + bends.down * d * e + bends.both * (u * e + d * v)
+    return array_namespace(part).sum(part, axis=1)

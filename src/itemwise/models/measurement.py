@@ -208,6 +208,11 @@ class MeasurementModel(ABC):
         `affine` gives the nearest curve that it has.
         """
 
+    def scale_directions(self, coords: Array) -> Array:
+        """How coordinates change when the origin moves and when the unit grows, (2, *coords)."""
+        moved = [self.rescale(coords, 1.0, 1.0), self.rescale(coords, 0.0, 2.0)]
+        return array_namespace(coords).stack([there - coords for there in moved])
+
     @abstractmethod
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
         """Public parameters by name, in the form of the documentation; NaN for an absent one."""

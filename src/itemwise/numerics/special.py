@@ -79,19 +79,28 @@ def polygamma(order: int, x: Array) -> Array:
     """
     total = 0 * x
     for k in range(SHIFT):
-        total = total + (x + k) ** -(order + 1)
+        part = 1 / (x + k)
+        total = total + (part * part if order == 1 else part * part * part)
     y = 1 / (x + SHIFT)
+    square = y * y
     if order == 1:
-        return (
-            total + y + y**2 * (0.5 + y * (1 / 6 - y**2 * (1 / 30 - y**2 * (1 / 42 - y**2 / 30))))
-        )
-    series = 1 + y * (1 + y * (0.5 - y**2 * (1 / 6 - y**2 * (1 / 6 - 0.3 * y**2))))
-    return -2 * total - y**2 * series
+        series = 1 / 6 - square * (1 / 30 - square * (1 / 42 - square / 30))
+        return total + y + square * (0.5 + y * series)
+    series = 1 + y * (1 + y * (0.5 - square * (1 / 6 - square * (1 / 6 - 0.3 * square))))
+    return -2 * total - square * series
 
 
 SHIFT = 12
 LARGE = 30.0  # from here on, Stirling's series is exact
 SMALL = 0.5  # up to here, eight terms of a power series are
+ROUNDING = 1e-18  # terms of a series below it change nothing
+
+# Stirling's series of digamma and its derivatives: powers of 1 / x and their factors.
+STIRLING = {
+    0: ((1, -1 / 2), (2, -1 / 12), (4, 1 / 120), (6, -1 / 252)),
+    1: ((1, 1.0), (2, 1 / 2), (3, 1 / 6), (5, -1 / 30), (7, 1 / 42)),
+    2: ((2, -1.0), (3, -1.0), (4, -1 / 2), (6, 1 / 6), (8, -1 / 6)),
+}
 
 
 def gamma_drop(order: int, x: Array, y: Array) -> Array:
@@ -101,48 +110,63 @@ def gamma_drop(order: int, x: Array, y: Array) -> Array:
     subtracted term by term.
     """
     xp = array_namespace(x)
-    u = xp.clip(x, LARGE, None)
-    grow = xp.log1p(y / u)
-
-    def inverse(power: int) -> Array:
-        return -xp.expm1(-power * grow) * (1 / u) ** power  # u**-power less that of u + y
-
     if order == -1:
         near = log_gamma(x) - log_gamma(x + y)
-        far = y - y * xp.log(u) - (u + y - 0.5) * grow
-        far = far + inverse(1) / 12 - inverse(3) / 360 + inverse(5) / 1260
-        return xp.where(x > LARGE, far, near)
-    near = digamma(x) - digamma(x + y)
-    if order > 0:
+    elif order == 0:
+        near = digamma(x) - digamma(x + y)
+    else:
         near = polygamma(order, x) - polygamma(order, x + y)
-    series = {
-        0: ((1, -1 / 2), (2, -1 / 12), (4, 1 / 120), (6, -1 / 252)),
-        1: ((1, 1.0), (2, 1 / 2), (3, 1 / 6), (5, -1 / 30), (7, 1 / 42)),
-        2: ((2, -1.0), (3, -1.0), (4, -1 / 2), (6, 1 / 6), (8, -1 / 6)),
-    }
+    large = x > LARGE
+    if not bool(xp.any(large)):
+        return near
+    near[large] = _far_drop(order, x[large], y[large])
+    return near
+
+
+def _far_drop(order: int, x: Array, y: Array) -> Array:
+    """`gamma_drop` for large x."""
+    xp = array_namespace(x)
+    grow = xp.log1p(y / x)
+
+    def inverse(power: int) -> Array:
+        return -xp.expm1(-power * grow) * (1 / x) ** power  # x**-power less that of x + y
+
+    if order == -1:
+        far = y - y * xp.log(x) - (x + y - 0.5) * grow
+        return far + inverse(1) / 12 - inverse(3) / 360 + inverse(5) / 1260
     far = -grow if order == 0 else 0 * grow
-    for power, factor in series[order]:
+    for power, factor in STIRLING[order]:
         far = far + factor * inverse(power)
-    return xp.where(x > LARGE, far, near)
+    return far
 
 
 def log_lower_gamma(shape: Array, x: Array) -> Array:
     """Log of ∫₀¹ t^(shape - 1) exp(-x t) dt, for any x ≥ 0; minus log `shape` where x is 0."""
     xp = array_namespace(shape)
-    far = x > SMALL
+    near_x = xp.clip(x, None, SMALL)
+    largest = float(xp.max(near_x)) if x.shape[0] else 0.0
     term, total = xp.ones_like(shape), xp.ones_like(shape)
     for n in range(1, 9):
-        term = term * (xp.clip(x, None, SMALL) / (shape + n))
+        if largest**n < ROUNDING:  # terms are smaller still
+            break
+        term = term * (near_x / (shape + n))
         total = total + term
-    near = xp.log(total) - x - xp.log(shape)
-    if not bool(xp.any(far)):
-        return near
-    share = _lower_gamma_share(shape, xp.where(far, x, 0 * x + SMALL))
-    seen = far & (share > 1e-200)  # elsewhere x is far below the shape
+    found = xp.log(total) - x - xp.log(shape)
+    far = x > SMALL
+    if bool(xp.any(far)):
+        found[far] = _log_long_gamma(shape[far], x[far])
+    return found
+
+
+def _log_long_gamma(shape: Array, x: Array) -> Array:
+    """`log_lower_gamma` for x that is not small."""
+    xp = array_namespace(shape)
+    share = _lower_gamma_share(shape, x)
+    seen = share > 1e-200  # elsewhere x is far below the shape
     share = xp.where(seen, share, xp.ones_like(share))
-    direct = xp.log(share) + log_gamma(shape) - shape * xp.log(xp.where(far, x, 0 * x + 1))
+    direct = xp.log(share) + log_gamma(shape) - shape * xp.log(x)
     below = -x - xp.log(shape) - xp.log1p(-xp.clip(x / (shape + 1), None, 0.9))
-    return xp.where(seen, direct, xp.where(far, below, near))
+    return xp.where(seen, direct, below)
 
 
 def _lower_gamma_share(shape: Array, x: Array) -> Array:
