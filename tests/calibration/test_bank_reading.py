@@ -142,7 +142,7 @@ def test_a_grade_that_an_item_lacks_stays_absent(tmp_path, suffix):
 
 def test_the_population_is_named_in_the_file(cal, tmp_path):
     document = json.loads(cal.save(tmp_path / "bank.json").read_text(encoding="utf-8"))
-    assert document["version"] == 2
+    assert document["version"] == 3
     assert document["population"] == {"normal": {"mean": 0.0, "sd": 1.0}}
 
 

@@ -19,14 +19,14 @@ def some():
 
 def test_empirical_reliability_is_the_share_of_true_variance(some):
     _, cal = some
-    scored = cal.abilities()
+    scored = cal.abilities(items_known=True)
     true, error = scored["ability"].var(ddof=0), (scored["se"] ** 2).mean()
     assert reliability(cal).empirical == pytest.approx(true / (true + error))
 
 
 @pytest.mark.parametrize("method", ["ml", "wle"])
 def test_estimates_that_do_not_shrink_hold_the_error_in_their_variance(some, method):
-    scored = some[1].abilities(method)
+    scored = some[1].abilities(method, items_known=True)
     scored = scored[~scored["at_bound"]]
     expected = 1 - (scored["se"] ** 2).mean() / scored["ability"].var(ddof=0)
     assert reliability(some[1], method=method).empirical == pytest.approx(expected)
@@ -57,7 +57,7 @@ def test_empirical_reliability_is_that_of_the_abilities_of_mirt(witness, subtest
 @pytest.mark.parametrize("method", ["eap", "ml"])
 def test_the_interval_is_that_of_the_bootstrap(some, method):
     cal = some[1]
-    scored = cal.abilities(method)
+    scored = cal.abilities(method, items_known=True)
     scored = scored[~scored["at_bound"]]
     ability, square = scored["ability"].to_numpy(), scored["se"].to_numpy() ** 2
     random = np.random.default_rng(0)

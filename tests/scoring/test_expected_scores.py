@@ -67,11 +67,11 @@ def test_a_total_score_adds_chances_of_hits_and_takes_those_of_misses(cal, negat
         assert found["total_score_mean"].iloc[row] == pytest.approx(total / asked)
 
 
-def test_standard_errors_of_scores_follow_from_those_of_ability(cal):
-    scored, nudge = cal.abilities(), 1e-5
+def test_standard_errors_on_known_items_follow_from_those_of_ability(cal):
+    scored, nudge = cal.abilities(items_known=True), 1e-5
     up, down = (cal.probability(scored["ability"] + s).sum(axis=1) for s in (nudge, -nudge))
     expected = np.abs(up - down) / (2 * nudge) * scored["se"]
-    found = cal.true_scores()
+    found = cal.true_scores(items_known=True)
     np.testing.assert_allclose(found["true_score_se"], expected, rtol=1e-6)
     np.testing.assert_allclose(found["true_score_mean_se"], expected / 8, rtol=1e-6)
 

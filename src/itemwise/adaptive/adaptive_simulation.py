@@ -128,7 +128,7 @@ def simulate_adaptive(
         raise InputError("Give either abilities, from which responses are simulated, or responses.")
     if responses is not None:
         table = as_responses(responses, calibration.model.kind)
-        scored = calibration.score(table)
+        scored = calibration.score(table, items_known=True)
         cells = calibration.cells(table)
         notes = ("The true ability is the one estimated from all responses of the table (EAP).",)
         truth = scored["ability"].to_numpy()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from itemwise.calibration.calibration import Calibration
-from itemwise.calibration.uncertainty import KnownCovariances
+from itemwise.calibration.uncertainty import KnownCovariances, errors_of_items
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.scoring.posterior import STANDARD
@@ -54,14 +54,26 @@ def join_banks(first: Calibration, second: Calibration) -> Calibration:
     shape = second.model.of_items(added)
     model = first.model.joined(len(first.item_names), shape, len(added))
     coords = [first.coords, second.coords[added]]
-    errors = [first.uncertainty.covariances, second.uncertainty.covariances[added]]
-    covariances = [model.widened_covariances(part) for part in errors]
+    errors = [first.uncertainty, errors_of_items(second.uncertainty, added)]
+    covariances = [model.widened_covariances(part.covariances) for part in errors]
     return replace(
         bank,
         model=model,
         item_names=(*first.item_names, *(second.item_names[k] for k in added)),
         coords=np.concatenate([model.widened(part) for part in coords]),
-        uncertainty=KnownCovariances(np.concatenate(covariances)),
+        uncertainty=KnownCovariances(
+            np.concatenate(covariances), _beside(*(model.widened_shared(e.shared) for e in errors))
+        ),
         converged=first.converged and second.converged,
         flags=(*first.flags, *(second.flags[k] for k in added)),
+    )
+
+
+def _beside(first: Floats, second: Floats) -> Floats:
+    """Directions of two banks, each of which leaves the items of the other where they are."""
+    return np.concatenate(
+        [
+            np.pad(first, ((0, 0), (0, second.shape[1]), (0, 0))),
+            np.pad(second, ((0, 0), (first.shape[1], 0), (0, 0))),
+        ]
     )

@@ -32,6 +32,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.scoring import HistogramPopulation, NormalPopulation, Population
 
 MOST_BYTES = 4 * 1024**3
+MOST_SHARED = 64  # directions in which all items err together; a bank of one fit has two
 FARTHEST = 1e6  # nothing on a scale that anybody uses lies farther out
 HEAD = (
     "model",
@@ -103,7 +104,10 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         model=model,
         item_names=names,
         coords=coords,
-        uncertainty=KnownCovariances(_covariances(items["covariance"], *coords.shape)),
+        uncertainty=KnownCovariances(
+            _covariances(items["covariance"], *coords.shape),
+            _shared(items.get("shared"), *coords.shape),
+        ),
         population=_population(document["population"]),
         log_likelihood=math.nan if told is None else written_number(told, "log_likelihood"),
         n_respondents=written_number(document["n_respondents"], "n_respondents", low=0),
@@ -124,6 +128,18 @@ def _covariances(rows: Any, n_items: int, width: int) -> Floats:
     if not symmetric or (np.einsum("nii->ni", found) < 0).any():
         raise ValueError("a covariance is not symmetric, or a variance is negative.")
     return found
+
+
+def _shared(rows: Any, n_items: int, width: int) -> Floats:
+    """Directions in which all items err together; banks of earlier formats have none."""
+    if rows is None:
+        return np.zeros((0, n_items, width))
+    if not isinstance(rows, list) or len(rows) != n_items or not isinstance(rows[0], list):
+        raise ValueError("the columns of items have different lengths.")
+    if len(rows[0]) % width or len(rows[0]) > MOST_SHARED * width:
+        raise ValueError(f"shared has {len(rows[0])} numbers for an item of {width}.")
+    flat = np.array([_numbers(row, "shared", len(rows[0])) for row in rows])
+    return np.moveaxis(flat.reshape(n_items, -1, width), 1, 0)
 
 
 def _population(written: Mapping[str, Any]) -> Population:

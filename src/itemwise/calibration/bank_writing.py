@@ -13,6 +13,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
+
 from itemwise.errors import InputError
 from itemwise.files import write_atomically, write_json
 from itemwise.models.priors import Beta, Normal, Prior
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from itemwise.calibration.calibration import Calibration
 
 KIND = "calibration"
-VERSION = 2
+VERSION = 3
 PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
 HEAD_KEY = b"itemwise.calibration"
 BANK_ENDINGS = (".json", ".parquet")
@@ -77,6 +79,8 @@ def _columns(calibration: Calibration) -> dict[str, list[Any]]:
         columns[coordinate.name] = calibration.coords[:, k].tolist()
     covariances = calibration.uncertainty.covariances
     columns["covariance"] = covariances.reshape(len(covariances), -1).tolist()
+    shared = np.moveaxis(calibration.uncertainty.shared, 0, 1)
+    columns["shared"] = shared.reshape(len(covariances), -1).tolist()
     columns["flags"] = [list(words) for words in calibration.flags]
     return columns
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from itemwise.calibration.bank_writing import save_bank
+from itemwise.calibration.scored_respondents import ScoredRespondents
 from itemwise.calibration.shown_scale import (
     CategoryCurves,
     Curves,
@@ -20,21 +21,14 @@ from itemwise.calibration.shown_scale import (
     ranked_abilities,
     rows_on_scale,
     said_of_scale,
-    sums_frame,
 )
-from itemwise.calibration.uncertainty import KnownCovariances, Uncertainty
+from itemwise.calibration.uncertainty import Uncertainty, errors_of_items
 from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
-from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.encoding import Encoded, encode
+from itemwise.responses import Responses
 from itemwise.results import Draw, Result, picked
-from itemwise.scoring import Abilities, Population, score_abilities
-from itemwise.scoring.expected_scores import (
-    completed_means,
-    total_scores,
-    true_scores,
-)
+from itemwise.scoring import Population
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -49,15 +43,12 @@ CURVE_POINTS = 161
 UNKNOWN = 1e6  # a standard error beyond says that nothing is known
 CURVE_REACH = 4.0
 HELD = "held"  # flag of an item that kept the parameters of a bank
-# Bytes. The encoding of a table is no larger than the table itself, and that of categories is the
-# same memory; the encoding of a larger table is not kept.
-MOST_KEPT = 1 << 28
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration(Result):
+class Calibration(ScoredRespondents, Result):
     """Items on a scale.
 
     `coords` are the numbers that engines move, `items` shows them as discrimination, difficulty
@@ -117,7 +108,7 @@ class Calibration(Result):
             model=self.model.of_items(places),
             item_names=tuple(self.item_names[k] for k in places),
             coords=self.coords[places],
-            uncertainty=KnownCovariances(self.uncertainty.covariances[places]),
+            uncertainty=errors_of_items(self.uncertainty, places),
             log_likelihood=np.nan,
             flags=tuple(self.flags[k] for k in places),
             responses=None if self.responses is None else self.responses.select(items=items),
@@ -142,75 +133,6 @@ class Calibration(Result):
     def bic(self) -> float:
         """Schwarz' information criterion; the log-likelihood without priors."""
         return float(np.log(self.n_respondents)) * self.n_parameters - 2 * self.log_likelihood
-
-    def abilities(self, method: str = "eap") -> pd.DataFrame:
-        """Ability of each respondent of the calibration, with its standard error.
-
-        `method` is "eap", "map", "ml" or "wle". `at_bound` marks respondents for whom no finite
-        estimate exists (all right, all wrong, nothing asked): they stand at the end of the scale,
-        or at the mean where they have no responses.
-        """
-        return self.score(self._own_responses(), method)
-
-    def score(self, responses: Table, method: str = "eap") -> pd.DataFrame:
-        """Ability of respondents who answered some items of this bank, known by item name."""
-        import pandas as pd
-
-        table = as_responses(responses, self.model.kind)
-        own = table is self.responses and method == "eap"
-        found = self._own_eap if own else self._scored(table, method)
-        columns = {"ability": found.ability, "se": found.se, "at_bound": found.at_bound}
-        return pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
-
-    def true_scores(
-        self,
-        responses: Table | None = None,
-        method: str = "eap",
-        *,
-        keep_negative: bool = True,
-    ) -> pd.DataFrame:
-        """Expected sum of responses to all items (binary: number right, Σ P), and its mean.
-
-        With `keep_negative=False`, items of negative discrimination are left out of the sum.
-        """
-        table, ability, se = self._standing(responses, method)
-        keep = self._kept(keep_negative=keep_negative)
-        sums = true_scores(self.model.of_items(keep), self.coords[keep], ability, se)
-        return sums_frame("true_score", sums, table)
-
-    def total_scores(
-        self,
-        responses: Table | None = None,
-        method: str = "eap",
-        *,
-        keep_negative: bool = True,
-    ) -> pd.DataFrame:
-        """Σ P over right responses minus Σ (1 - P) over wrong ones, and its mean over items.
-
-        Responses other than right and wrong count with their place between worst and best. With
-        `keep_negative=False`, items of negative discrimination are left out of the sum.
-        """
-        table, ability, se = self._standing(responses, method)
-        keep = self._kept(keep_negative=keep_negative)
-        cells, model = self.placed(table)[:, keep], self.model.of_items(keep)
-        sums = total_scores(cells, model, self.coords[keep], ability, se)
-        return sums_frame("total_score", sums, table)
-
-    def completed_scores(self, responses: Table | None = None) -> pd.DataFrame:
-        """Mean response over all items (binary: accuracy) of respondents who were asked some.
-
-        Responses count as they are, items that were not asked with what the ability makes them
-        expect. `score_se` holds what is not known of both; `asked` counts the items.
-        """
-        import pandas as pd
-
-        table = self._own_responses() if responses is None else responses
-        table = as_responses(table, self.model.kind)
-        found = completed_means(
-            self._encode(table), self.placed(table), self.model, self.coords, self.population
-        )
-        columns = {"score": found.mean, "score_se": found.se, "asked": found.asked.astype(int)}
-        return pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
 
     def probability(self, abilities: Any) -> pd.DataFrame:
         """Expected response, for a binary model the chance to be right: abilities × items."""
@@ -311,81 +233,6 @@ class Calibration(Result):
             if coordinate.name in errors and not coordinate.shared:
                 errors[coordinate.name] = np.where(held[:, k], np.nan, errors[coordinate.name])
         return errors
-
-    def _standing(self, responses: Table | None, method: str) -> tuple[Responses, Floats, Floats]:
-        """The responses, these or the calibration's own, and where their respondents stand."""
-        table = self._own_responses() if responses is None else responses
-        table = as_responses(table, self.model.kind)
-        scored = self.score(table, method)
-        return table, scored["ability"].to_numpy(), scored["se"].to_numpy()
-
-    def _own_responses(self) -> Responses:
-        if self.responses is None:
-            raise InputError(
-                "This calibration holds items, not responses: it was loaded from a file. "
-                "Give the responses, as in cal.score(responses)."
-            )
-        return self.responses
-
-    def _scored(self, table: Responses, method: str) -> Abilities:
-        data = self._encode(table)
-        return score_abilities(data, self.model, self.coords, self.population, method)
-
-    @cached_property
-    def _own_eap(self) -> Abilities:
-        """EAP of the own respondents; frames that are handed out hold copies of it."""
-        return self._scored(self._own_responses(), "eap")
-
-    def _encode(self, responses: Responses) -> Encoded:
-        """Responses as engines read them; the own ones are encoded once, unless they are huge."""
-        kept = responses is self.responses and responses.cells.nbytes <= MOST_KEPT
-        return self._own_encoding if kept else self._encoded(responses)
-
-    @cached_property
-    def _own_encoding(self) -> Encoded:
-        found = self._encoded(self._own_responses())
-        found.cells.setflags(write=False)  # it is shared by all who ask
-        return found
-
-    def _encoded(self, responses: Responses) -> Encoded:
-        cells = self.placed(responses)
-        self.model.check(cells, self.item_names)
-        return encode(cells, self.model, collapsing=False)
-
-    def cells(self, responses: Table | None = None) -> np.ndarray:
-        """Responses, these or its own, as engines read them: items in the order of this bank."""
-        table = self._own_responses() if responses is None else responses
-        table = as_responses(table, self.model.kind)
-        return np.asarray(self._encode(table).cells)
-
-    def placed(self, responses: Responses) -> np.ndarray:
-        """Responses in the order of this bank; items that were not asked stay empty."""
-        if responses.items == self.item_names:
-            return responses.cells
-        place = {name: k for k, name in enumerate(self.item_names)}
-        unknown = [name for name in responses.items if name not in place]
-        if unknown:
-            raise InputError(
-                f"{len(unknown)} of {responses.n_items} items are not in this calibration, "
-                f"for example {unknown[0]!r}. Leave them out with responses.select(items=[...]); "
-                "items are known by name."
-            )
-        shape = responses.n_respondents, len(self.item_names)
-        never = np.nan if responses.kind == "continuous" else -1
-        cells = np.full(shape, never, dtype=responses.cells.dtype)
-        cells[:, [place[name] for name in responses.items]] = responses.cells
-        return cells
-
-    def _kept(self, *, keep_negative: bool) -> np.ndarray:
-        """Positions of the items that count; negative ones only where they are wanted."""
-        slope = self.model.parameters(self.coords)["discrimination"]
-        keep = np.arange(slope.size) if keep_negative else np.flatnonzero(slope >= 0)
-        if keep.size == 0:
-            raise InputError(
-                "All items discriminate negatively, so none is left to score. "
-                "Use keep_negative=True."
-            )
-        return keep
 
     def _positions(self, items: str | Sequence[str] | None) -> np.ndarray:
         if items is None:

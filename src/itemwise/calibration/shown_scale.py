@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.calibration.calibration import Calibration
+    from itemwise.calibration.scored_respondents import ScoredRespondents
     from itemwise.displays import Display
     from itemwise.responses import Responses
     from itemwise.scoring.expected_scores import ScoreSums
@@ -196,6 +197,21 @@ def sums_frame(name: str, sums: ScoreSums, responses: Responses) -> pd.DataFrame
         f"{name}_mean_se": sums.se / per_item,
     }
     return pd.DataFrame(columns, index=pd.Index(responses.respondents, name="respondent"))
+
+
+def said_of_errors(calibration: ScoredRespondents, *, items_known: bool) -> str:
+    """Say which scale abilities stand on, and what their standard errors count."""
+    if items_known:
+        return "Standard errors take the items and their scale as known."
+    if not len(calibration.uncertainty.shared):
+        return (
+            "Standard errors count the items. The scale itself is taken as known: it is that of "
+            "the items as they were given or fitted."
+        )
+    return (
+        "Standard errors count the items and the scale: its origin and unit are the mean and the "
+        "standard deviation of the population that the calibrated respondents come from."
+    )
 
 
 def ranked_abilities(calibration: Calibration) -> pd.DataFrame:

@@ -109,7 +109,7 @@ def learn_scale(
     chosen = ("2pl" if kind == "binary" else "graded") if model == "auto" else model
     calibration = calibrate(Responses(cells, items=names, kind=kind), chosen)
     # Without the training cases, so that a scale can be copied and sent.
-    known = KnownCovariances(calibration.uncertainty.covariances)
+    known = KnownCovariances(calibration.uncertainty.covariances, calibration.uncertainty.shared)
     scale = Scale(replace(calibration, uncertainty=known, responses=None), turns)
     ability, _ = scale.place(grades)
     unit = float(ability.std())
@@ -143,7 +143,7 @@ def abilities(
     ability, se, none = _likely(calibration, responses)
     if none.any():
         side = np.sign(ability[none] - calibration.population.mean)
-        mean = calibration.score(_table(calibration, responses[none]))
+        mean = calibration.score(_table(calibration, responses[none]), items_known=True)
         ability[none], se[none] = mean["ability"], mean["se"]
         edge, edge_se = _less_extreme(calibration, responses[none], side, tops)
         outside = side * (edge - ability[none]) > 0
@@ -192,7 +192,7 @@ def _neighbours(
 
 def _likely(calibration: Calibration, responses: Floats) -> tuple[Floats, Floats, Bools]:
     """Maximum likelihood: ability, standard error, and whether there is no finite one."""
-    found = calibration.score(_table(calibration, responses), "ml")
+    found = calibration.score(_table(calibration, responses), "ml", items_known=True)
     ability, se, none = (found[name].to_numpy(copy=True) for name in ("ability", "se", "at_bound"))
     return ability, se, none
 

@@ -65,7 +65,9 @@ def expected(scale: Scale, grades: Floats) -> Floats:
     """Posterior mean of the index of each case, in training standard deviations."""
     bank = scale.calibration
     table = Responses(scale.responses(grades), items=bank.item_names, kind=bank.model.kind)
-    return np.asarray((bank.score(table)["ability"].to_numpy() - scale.mean) / scale.unit)
+    return np.asarray(
+        (bank.score(table, items_known=True)["ability"].to_numpy() - scale.mean) / scale.unit
+    )
 
 
 def _shapley(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:

@@ -254,7 +254,7 @@ def material_of(
 ) -> tuple[Material, Responses, Floats, np.ndarray]:
     """What fit is judged on; the responses, and standard error and bound of each ability."""
     table, weights = own_or_given(calibration, responses, asker)
-    scored = calibration.score(table, method)
+    scored = calibration.score(table, method, items_known=True)
     categorical = isinstance(calibration.model, Categorical)
     cells = calibration.cells(table) if categorical else calibration.placed(table)
     material = Material(

@@ -343,7 +343,7 @@ def _ranked(
     found["n"][:] = 0.0
     odds = np.full(table.n_items, -np.inf)
     odds[asked] = log_odds
-    ability = calibration.score(table)["ability"].to_numpy()
+    ability = calibration.score(table, items_known=True)["ability"].to_numpy()
     for name, column in _described(calibration, asked, scale, ability).items():
         found[name][asked] = column
     found["evidence"][asked] = expit(log_odds)

@@ -238,7 +238,9 @@ def _residuals(
     calibration: Calibration, table: Responses, weights: Floats, method: str
 ) -> tuple[_Residuals, list[str]]:
     place = {name: k for k, name in enumerate(calibration.item_names)}
-    scored = calibration.score(table, method)  # refuses items that the bank does not know
+    scored = calibration.score(
+        table, method, items_known=True
+    )  # refuses items that the bank does not know
     rows, notes = np.arange(table.n_respondents), []
     stride = int(np.ceil(table.n_respondents * table.n_items**2 / MOST_WORK))
     if stride > 1:

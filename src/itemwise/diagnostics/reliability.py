@@ -170,7 +170,7 @@ def _empirical(
     if responses is None and calibration.responses is None:
         return nothing, nothing, nothing, 0.0
     table, weights = own_or_given(calibration, responses, "reliability")
-    scored = calibration.score(table, method)
+    scored = calibration.score(table, method, items_known=True)
     counts = table.observed.any(axis=1) & ~scored["at_bound"].to_numpy() & (weights > 0)
     ability, se = scored["ability"].to_numpy()[counts], scored["se"].to_numpy()[counts]
     weights = weights[counts]

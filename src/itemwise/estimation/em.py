@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from itemwise.calibration import KnownCovariances
 from itemwise.errors import InputError
 from itemwise.estimation.ascent import Ascent, Task, ascend
 from itemwise.estimation.expectation import expect_generally
@@ -20,6 +21,7 @@ from itemwise.estimation.observed_information import (
     WholeInformation,
     in_unit,
     observed_covariances,
+    with_scale,
 )
 from itemwise.estimation.population_shape import Density
 from itemwise.estimation.starting_values import factor_start, start
@@ -202,7 +204,7 @@ class EM:
         """The fit on the scale on which the model reports its items."""
         coords, unit = model.reported(as_numpy(found.coords))
 
-        def covariances() -> Floats:
+        def covariances() -> KnownCovariances:
             known = self._covariances(data, model, found)
             return known if unit == 1.0 else in_unit(known, model)
 
@@ -227,9 +229,9 @@ class EM:
         coords = as_numpy(found.coords)
         mean, sd = held.place(model, coords)
 
-        def covariances() -> Floats:
+        def covariances() -> KnownCovariances:
             known = self._covariances(data, model, found, held)
-            return held.covariances_on_bank(model, coords, known, mean, sd)
+            return held.errors_on_bank(model, coords, known, mean, sd)
 
         return Fit(
             coords=held.on_bank(model, coords, mean, sd),
@@ -243,10 +245,11 @@ class EM:
 
     def _covariances(
         self, data: Encoded, model: MeasurementModel, found: Ascent, held: Held | None = None
-    ) -> Floats:
+    ) -> KnownCovariances:
         """Covariances on the scale on which the engine worked."""
         if found.information is not None:
-            return found.information.covariances(found.coords.shape[0])
+            known = found.information.covariances(found.coords.shape[0])
+            return with_scale(model, found.coords, found.expectation, known, held)
         return observed_covariances(
             data,
             model,

@@ -11,10 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itemwise.calibration import Calibration
+from itemwise.calibration import Calibration, KnownCovariances
 from itemwise.errors import InputError
 from itemwise.estimation.fits import Engine
-from itemwise.estimation.maximization import moved_covariances, penalty_slopes, tangents
+from itemwise.estimation.maximization import (
+    moved_covariances,
+    moved_directions,
+    penalty_slopes,
+    tangents,
+)
 from itemwise.models import MeasurementModel, find_model
 from itemwise.models.measurement import Coordinate
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
@@ -33,7 +38,7 @@ class Held:
 
     mask: np.ndarray  # (n_items,)
     coords: Floats  # (n_items, width), on the scale of the bank
-    covariances: Floats  # (n_items, width, width)
+    errors: KnownCovariances
 
     def free(self, model: MeasurementModel) -> np.ndarray:
         """Which coordinates are found, (n_items, width); a shared one is known from the bank."""
@@ -96,14 +101,25 @@ class Held:
         found = model.rescale(coords, -mean / sd, 1 / sd)
         return np.where(self.free(model), found, self._spread(model))
 
-    def covariances_on_bank(
-        self, model: MeasurementModel, coords: Floats, covariances: Floats, mean: float, sd: float
-    ) -> Floats:
-        """Covariances on the scale of the bank; those of held items are the bank's own."""
-        moved = moved_covariances(model, coords, covariances, -mean / sd, 1 / sd)
+    def errors_on_bank(
+        self,
+        model: MeasurementModel,
+        coords: Floats,
+        errors: KnownCovariances,
+        mean: float,
+        sd: float,
+    ) -> KnownCovariances:
+        """Errors on the scale of the bank; those of held items are the bank's own."""
+        there = -mean / sd, 1 / sd
+        moved = moved_covariances(model, coords, errors.covariances, *there)
         for k in np.flatnonzero(model.shared):
-            moved[:, k, k] = self.covariances[self.mask][0, k, k]
-        return np.where(self.mask[:, None, None], self.covariances, moved)
+            moved[:, k, k] = self.errors.covariances[self.mask][0, k, k]
+        mask = self.mask[:, None]
+        together = np.where(mask, 0.0, moved_directions(model, coords, errors.shared, *there))
+        return KnownCovariances(
+            np.where(mask[..., None], self.errors.covariances, moved),
+            np.concatenate([self.errors.shared, together]),
+        )
 
     def _spread(self, model: MeasurementModel) -> Floats:
         """Held coordinates; those that all items share in every row."""
@@ -143,7 +159,9 @@ def items_held(
     coords[mask] = chosen.widened(bank.coords[positions])
     covariances = np.zeros((table.n_items, chosen.width, chosen.width))
     covariances[mask] = chosen.widened_covariances(bank.uncertainty.covariances[positions])
-    return chosen, Held(mask, coords, covariances)
+    shared = np.zeros((len(bank.uncertainty.shared), *coords.shape))
+    shared[:, mask] = chosen.widened_shared(bank.uncertainty.shared[:, positions])
+    return chosen, Held(mask, coords, KnownCovariances(covariances, shared))
 
 
 def _check_model(bank: Calibration, model: str | MeasurementModel) -> None:

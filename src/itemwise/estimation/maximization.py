@@ -187,10 +187,24 @@ def moved_covariances(
     model: MeasurementModel, coords: Floats, covariances: Floats, shift: float, scale: float
 ) -> Floats:
     """Covariances of coordinates, (n_items, width, width), after `model.rescale`."""
-    here = model.rescale(coords, shift, scale)
-    ways = [model.rescale(coords + step, shift, scale) - here for step in np.eye(coords.shape[1])]
-    found: Floats = np.einsum("ins,nij,jnt->nst", np.stack(ways), covariances, np.stack(ways))
+    ways = _moved_ways(model, coords, shift, scale)
+    found: Floats = np.einsum("ins,nij,jnt->nst", ways, covariances, ways)
     return found
+
+
+def moved_directions(
+    model: MeasurementModel, coords: Floats, directions: Floats, shift: float, scale: float
+) -> Floats:
+    """Directions in which coordinates change, (n, n_items, width), after `model.rescale`."""
+    found: Floats = np.einsum("kni,ins->kns", directions, _moved_ways(model, coords, shift, scale))
+    return found
+
+
+def _moved_ways(model: MeasurementModel, coords: Floats, shift: float, scale: float) -> Floats:
+    """Derivatives of rescaled coordinates in the old ones, (width, n_items, width)."""
+    here = model.rescale(coords, shift, scale)
+    steps = np.eye(coords.shape[1])
+    return np.stack([model.rescale(coords + step, shift, scale) - here for step in steps])
 
 
 def once_only(model: MeasurementModel, directions: Array, pull: Array, information: Array) -> Array:

@@ -19,10 +19,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itemwise.calibration import KnownCovariances
 from itemwise.estimation.expectation import expect
 from itemwise.estimation.fits import Expectation
 from itemwise.estimation.held_items import Held
-from itemwise.estimation.maximization import add_diagonal, penalty_slopes, tangents
+from itemwise.estimation.maximization import (
+    add_diagonal,
+    penalty_slopes,
+    prior_information,
+    tangents,
+)
 from itemwise.estimation.normal_responses import expect_normally
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import (
@@ -36,8 +42,9 @@ from itemwise.numerics.arrays import (
     row_blocks,
     workers,
 )
-from itemwise.numerics.newton import positive_inverse, symmetric
+from itemwise.numerics.newton import positive_inverse, root_of, symmetric
 from itemwise.responses.encoding import Block, Encoded
+from itemwise.scoring.item_errors import averaged_scores
 from itemwise.scoring.posterior import STANDARD, Nodes, Population, Posterior
 
 MOST_EXACT = 150  # coordinates of all items together, up to which the whole matrix is inverted
@@ -59,8 +66,8 @@ def observed_covariances(
     found: Expectation | None = None,
     population: Population = STANDARD,
     held: Held | None = None,
-) -> Floats:
-    """Covariance of each item's coordinates, (n_items, width, width).
+) -> KnownCovariances:
+    """Covariance of each item's coordinates, and what all items' errors have in common.
 
     `found` is the E-step at `coords` where it is known already. Where items are `held`, those of
     the others include what is not known of the population; held ones have none.
@@ -68,7 +75,7 @@ def observed_covariances(
     if _by_moments(data, model) and coords.shape[0] * model.width <= MOST_BY_MOMENTS:
         found = found or expect_normally(data, model, coords)
         whole = WholeInformation.at(data, model, coords, nodes, found, held=held)
-        return whole.covariances(coords.shape[0])
+        return with_scale(model, coords, found, whole.covariances(coords.shape[0]), held)
     thinned = data.thinned(MOST_ROWS)
     with workers(n_jobs) as run:
         if found is None or thinned is not data:
@@ -76,17 +83,33 @@ def observed_covariances(
         data = thinned
         if coords.shape[0] * model.width <= MOST_EXACT:
             whole = WholeInformation.at(data, model, coords, nodes, found, run, held)
-            return whole.covariances(coords.shape[0])
+            return with_scale(model, coords, found, whole.covariances(coords.shape[0]), held)
         complete = add_diagonal(found.observed, _stiffness(model, coords, held))
         scores = _Scores(data.in_single(), model, coords, nodes)
         own = as_numpy(complete - scores.missing_of_each(run))
         free = ~as_numpy(model.at_bound(coords))
     if not model.affine:
-        return _invert_alone(model, own, free)
+        return KnownCovariances(_invert_alone(model, own, free))
     directions = as_numpy(tangents(model, coords))
     if held is not None:
         return _invert_beside(own, directions, free, held.free(model), held.mask)
     return _invert_structured(model, own, directions, found.scale, free)
+
+
+def with_scale(
+    model: MeasurementModel,
+    coords: Array,
+    found: Expectation,
+    covariances: Floats,
+    held: Held | None = None,
+) -> KnownCovariances:
+    """Covariances of the whole information, and the part of them that is the scale's."""
+    if not model.affine or held is not None:
+        return KnownCovariances(covariances)
+    directions = as_numpy(tangents(model, coords))
+    prior = prior_information(model, tangents(model, coords), penalty_slopes(model, coords)[1])
+    root = root_of(positive_inverse(found.scale + prior))
+    return KnownCovariances(covariances, np.einsum("mk,mni->kni", root, directions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +201,13 @@ def _of_moments(data: Encoded, model: MeasurementModel, coords: Array) -> Floats
     return (matrix + matrix.T) / 2
 
 
-def in_unit(covariances: Floats, model: MeasurementModel) -> Floats:
-    """Covariances after the shared coordinates became the unit of the scale: known exactly."""
+def in_unit(errors: KnownCovariances, model: MeasurementModel) -> KnownCovariances:
+    """Errors after the shared coordinates became the unit of the scale: known exactly."""
     known = model.shared
-    return np.where(known[:, None] | known, 0.0, covariances)
+    return KnownCovariances(
+        np.where(known[:, None] | known, 0.0, errors.covariances),
+        np.where(known, 0.0, errors.shared),
+    )
 
 
 class _Scores:
@@ -293,15 +319,7 @@ class _Scores:
 
     def _scores(self, block: Block, weights: Array) -> list[Array]:
         """Scores averaged with `weights` on the fine nodes, one (n_rows, n_items) a coordinate."""
-        coarse = self.posterior_of.on_coarse(weights)
-        found = []
-        for slope in self.slopes:
-            first = coarse @ slope[0].T
-            score = first if block.observed is None else block.observed * first
-            for statistic, own in zip(block.statistics, slope[1:], strict=True):
-                score = score + statistic * (coarse @ own.T)
-            found.append(score)
-        return found
+        return averaged_scores(block, self.slopes, self.posterior_of.on_coarse(weights))
 
 
 def _orthogonal(posterior: Array, points: Array, orders: int) -> list[Array]:
@@ -344,7 +362,7 @@ def _invert_alone(model: MeasurementModel, own: Floats, free: np.ndarray) -> Flo
 
 def _invert_structured(
     model: MeasurementModel, own: Floats, directions: Floats, population: Floats, free: np.ndarray
-) -> Floats:
+) -> KnownCovariances:
     """Each item's own inverse, plus what the shared origin and unit of the scale add."""
     alone = free & ~model.shared
     mask = alone[:, :, None] & alone[:, None, :]
@@ -354,12 +372,13 @@ def _invert_structured(
     known = flat @ np.einsum("nij,knj->kni", own_alone, directions).reshape(2, -1).T
     extra = np.linalg.inv(population) - np.linalg.pinv(known)
     shift = np.einsum("kni,kl,lnj->nij", directions, extra, directions)
-    return _symmetrised(inverse + shift)
+    shared = np.einsum("lk,lni->kni", root_of(extra), directions)
+    return KnownCovariances(_symmetrised(inverse + shift), shared)
 
 
 def _invert_beside(
     own: Floats, directions: Floats, free: np.ndarray, found: np.ndarray, held: np.ndarray
-) -> Floats:
+) -> KnownCovariances:
     """Each found item's own inverse, plus what held items leave unknown of the population.
 
     With the structure of `_invert_structured` for all items, and the held ones known, this is
@@ -370,10 +389,11 @@ def _invert_beside(
     inverse = positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask
     ways = directions[:, held] * free[held]
     known = np.einsum("kni,nij,lnj->kl", ways, own[held], ways)
-    shift = np.einsum(
-        "kni,kl,lnj->nij", directions * alone, np.linalg.pinv(known), directions * alone
-    )
-    return _symmetrised(inverse + shift)
+    together: Floats = np.asarray(directions * alone)
+    left = np.linalg.pinv(known)
+    shift = np.einsum("kni,kl,lnj->nij", together, left, together)
+    shared: Floats = np.einsum("lk,lni->kni", root_of(left), together)
+    return KnownCovariances(_symmetrised(inverse + shift), shared)
 
 
 def _symmetrised(matrices: Floats) -> Floats:
@@ -385,13 +405,21 @@ def _symmetrised(matrices: Floats) -> Floats:
 class DeferredCovariances:
     """Covariances computed when first asked for; what they come from is then let go."""
 
-    def __init__(self, compute: Callable[[], Floats]) -> None:
-        self._compute: Callable[[], Floats] | None = compute
-        self._found: Floats | None = None
+    def __init__(self, compute: Callable[[], KnownCovariances]) -> None:
+        self._compute: Callable[[], KnownCovariances] | None = compute
+        self._found: KnownCovariances | None = None
 
     @property
     def covariances(self) -> Floats:
         """(n_items, width, width)."""
+        return self._known().covariances
+
+    @property
+    def shared(self) -> Floats:
+        """(n_shared, n_items, width)."""
+        return self._known().shared
+
+    def _known(self) -> KnownCovariances:
         if self._found is None and self._compute is not None:
             self._found = self._compute()
             self._compute = None

@@ -136,6 +136,10 @@ class MeasurementModel(ABC):
         lacking = self.width - covariances.shape[1]
         return np.pad(covariances, ((0, 0), (0, lacking), (0, lacking)))
 
+    def widened_shared(self, directions: Floats) -> Floats:
+        """Directions, (n_shared, n_items, width), of items of a narrower shape, likewise."""
+        return np.pad(directions, ((0, 0), (0, 0), (0, self.width - directions.shape[2])))
+
     def check(self, cells: Array, items: Sequence[str]) -> None:
         """Refuse responses that the model cannot explain, with an InputError."""
         del cells, items

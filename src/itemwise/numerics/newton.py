@@ -80,6 +80,13 @@ def positive_inverse(matrices: Floats) -> Floats:
     return inverse
 
 
+def root_of(matrices: Array) -> Floats:
+    """Matrices r with r @ r.T = one or more covariances; what rounding made negative is none."""
+    values, vectors = np.linalg.eigh(matrices)
+    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+    return root
+
+
 class Anderson:
     """Remembers a few steps and combines them into a longer one.
 

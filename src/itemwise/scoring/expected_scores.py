@@ -10,8 +10,9 @@ from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, row_blocks
 from itemwise.responses.encoding import Encoded
 from itemwise.responses.stored_cells import as_floats
-from itemwise.scoring.abilities import FARTHEST
-from itemwise.scoring.posterior import Population, Posterior, plan_nodes
+from itemwise.scoring.abilities import FARTHEST, Abilities
+from itemwise.scoring.item_errors import ItemErrors, PosteriorSlopes, ability_derivatives
+from itemwise.scoring.posterior import Population, plan_nodes
 
 ROWS = 1024
 NUDGE = 1e-5
@@ -62,6 +63,33 @@ def total_scores(
     return ScoreSums(np.concatenate(total), se, np.concatenate(asked))
 
 
+def sum_variances(
+    data: Encoded,
+    model: MeasurementModel,
+    coords: Floats,
+    population: Population,
+    method: str,
+    found: Abilities,
+    errors: ItemErrors,
+    counted: Floats,
+) -> Floats:
+    """What errors of items add to the variance of Σ counted x expected response, (n_rows,).
+
+    `counted` is (n_items,), or (n_rows, n_items) where it differs. A sum moves with the ability,
+    which moves with the items, and with the items' own curves. Where both move along the scale,
+    they cancel.
+    """
+    parts = []
+    for rows, slopes in ability_derivatives(data, model, coords, population, method, found):
+        weights = np.broadcast_to(counted, data.shape)[rows]
+        ability = found.ability[rows]
+        _, change = _expected(model, coords, ability)
+        along = (weights * change.T).sum(axis=1)
+        direct = np.transpose(model.expected_slopes(coords, ability), (2, 1, 0))
+        parts.append(errors.variance(along[:, None, None] * slopes + weights[..., None] * direct))
+    return np.concatenate(parts)
+
+
 def _expected(model: MeasurementModel, coords: Floats, ability: Floats) -> tuple[Floats, Floats]:
     """Expected response and its derivative in ability, (n_items, n_abilities)."""
     up, down = (model.expected(coords, ability + step) for step in (NUDGE, -NUDGE))
@@ -78,13 +106,19 @@ class Completion:
 
 
 def completed_means(
-    data: Encoded, cells: Array, model: MeasurementModel, coords: Floats, population: Population
+    data: Encoded,
+    cells: Array,
+    model: MeasurementModel,
+    coords: Floats,
+    population: Population,
+    errors: ItemErrors | None = None,
 ) -> Completion:
     """Mean response over all items, given some of them; `cells` are the responses as stored.
 
-    What was never asked is expected from the posterior of ability. The standard error holds both
-    parts of what is not known: where the respondent stands, and how single responses will fall.
-    A test that was asked whole has none.
+    What was never asked is expected from the posterior of ability. The standard error holds all
+    parts of what is not known: where the respondent stands, how single responses will fall, and
+    where the items stand, unless there are no `errors` of them. A test that was asked whole has
+    none.
     """
     # Only items that somebody was asked can make a posterior narrow.
     there = np.flatnonzero(~np.isnan(as_floats(cells)).all(axis=0))
@@ -92,17 +126,23 @@ def completed_means(
     nodes = plan_nodes(
         model.of_items(asked_of), coords[asked_of], population, population.reach(FARTHEST)
     )
-    posterior_of = Posterior(model.log_terms(coords, nodes.coarse), nodes)
+    posteriors = PosteriorSlopes(model, coords, nodes)
     chance, noise = model.expected(coords, nodes.fine), model.variance(coords, nodes.fine)
+    change = None if errors is None else model.expected_slopes(coords, nodes.fine)
     parts = []
     for rows in data.blocks(nodes.fine.size):
-        weights, _ = posterior_of(data.block(rows))
+        block = data.block(rows)
+        weights, _ = posteriors.posterior(block)
         known = as_floats(cells[rows])
         open_ = np.isnan(known).astype(float)
         left = open_ @ chance  # expected sum of what was not asked, at each node
         expected = (weights * left).sum(axis=1)
         spread = (weights * (left - expected[:, None]) ** 2).sum(axis=1)
         spread += (weights * (open_ @ noise)).sum(axis=1)
+        if errors is not None and change is not None:
+            through = posteriors.covariances(block, weights * (left - expected[:, None]))
+            direct = np.stack([weights @ slope.T for slope in change], axis=2)
+            spread += errors.variance(through + open_[..., None] * direct)
         total = np.nansum(known, axis=1) + expected
         parts.append((total, np.sqrt(spread), known.shape[1] - open_.sum(axis=1)))
     total, error, asked = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -389,7 +389,7 @@ def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
     notes += notes_on_calibration(calibration)
     if not calibration.converged and not settings.preset:
         notes.append("The estimation did not converge: read the estimates with caution.")
-    scored = calibration.abilities("ml" if settings.preset else "eap")
+    scored = calibration.abilities("ml" if settings.preset else "eap", items_known=True)
     easiness = scored["ability"].to_numpy(dtype=float)
     error = scored["se"].to_numpy(dtype=float)
     if settings.preset:

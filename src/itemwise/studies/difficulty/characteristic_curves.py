@@ -191,7 +191,7 @@ def _expected(
     n: Floats,
 ) -> Floats:
     """Mean probability of being right at each respondent's ability, over the items it was asked."""
-    ability = calibration.score(table)["ability"]
+    ability = calibration.score(table, items_known=True)["ability"]
     chance = calibration.probability(ability).reindex(columns=list(table.items)).to_numpy()
     _, sums = sums_by_bin(np.where(np.isnan(cells), np.nan, chance), place, n.shape[1])
     return shares(sums, n)

@@ -99,7 +99,7 @@ def _calibrated(table: Responses, model: str) -> OnScale:
             for name in ("difficulty", "difficulty_se", "discrimination", "discrimination_se")
         },
         flag=tuple(items["flag"]),
-        ability=calibration.abilities()["ability"].to_numpy(float),
+        ability=calibration.abilities(items_known=True)["ability"].to_numpy(float),
         converged=calibration.converged,
     )
 

@@ -138,7 +138,7 @@ def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
     asked = list(trace["item"]) or [bank.item_names[0]]
     values = np.where(seen, given, np.nan) if count else np.full((1, 1), np.nan)
     known = Responses(values, items=asked, kind=bank.model.kind)
-    found = bank.completed_scores(known)
+    found = bank.completed_scores(known, items_known=True)
     mean, error = found["score"].to_numpy(), found["score_se"].to_numpy()
     reach = np.full(count + 1, normal_reach(course.confidence))
     if course.error is not None:

@@ -280,7 +280,7 @@ def _predicted(parts: list[_Part], settings: tuple[Any, ...], report: Progress) 
     frames = []
     for k, part in enumerate(parts):
         report(len(parts) + k, 2 * len(parts), f"fold {k + 1} of {len(parts)}")
-        truth = part.bank.completed_scores(part.responses)["score"].to_numpy()
+        truth = part.bank.completed_scores(part.responses, items_known=True)["score"].to_numpy()
         for method, how, at_once in (
             (ADAPTIVE, selector, batch_size),
             (COMPLETED, "random", 1),
@@ -315,7 +315,7 @@ def _completed(part: _Part, asked: Ints) -> tuple[Floats, Floats]:
     values = np.full((len(asked), len(part.bank.item_names)), np.nan)
     np.put_along_axis(values, asked, _answers(part, asked), axis=1)
     known = Responses(values, items=part.bank.item_names, kind=part.bank.model.kind)
-    found = part.bank.completed_scores(known)
+    found = part.bank.completed_scores(known, items_known=True)
     return found["score"].to_numpy(), found["score_se"].to_numpy()
 
 

@@ -109,7 +109,7 @@ def _said_of_lead(row: pd.Series[Any]) -> str:
 
 
 def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
-    scored = calibration.score(table)
+    scored = calibration.score(table, items_known=True)
     ability = scored["ability"].to_numpy()
     # By accuracy, as on a leaderboard, if everybody was asked everything.
     standing = as_floats(table.cells).mean(axis=1) if table.complete else ability

@@ -108,7 +108,7 @@ def _one_group(calibration: Calibration, table: Responses, inside: np.ndarray) -
 
     there, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     elsewhere = calibration.of_items([table.items[k] for k in others])
-    scored = elsewhere.score(table.select(items=others))
+    scored = elsewhere.score(table.select(items=others), items_known=True)
     ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
     model, coords = calibration.model.of_items(there), calibration.coords[there]
     low, high = (np.broadcast_to(end, table.n_items)[there] for end in calibration.model.extent())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from itemwise.arguments import checked_share, one_of
-from itemwise.calibration import Calibration, KnownCovariances, join_banks
+from itemwise.calibration import Calibration, join_banks
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
@@ -243,11 +243,10 @@ def _responses(new: Calibration) -> Responses:
 
 def _moved(new: Calibration, line: Line) -> Calibration:
     """The new calibration on the old scale; the uncertainty of the line adds to its errors."""
-    own = new.uncertainty.covariances
     return replace(
         new,
         coords=line.moved(new.model, new.coords),
-        uncertainty=KnownCovariances(line.covariances(new.model, new.coords, own)),
+        uncertainty=line.errors(new.model, new.coords, new.uncertainty),
         population=new.population.moved(line.shift, line.scale),
     )
 

@@ -13,10 +13,12 @@ from functools import partial
 
 import numpy as np
 
+from itemwise.calibration import KnownCovariances, Uncertainty
 from itemwise.errors import InputError
-from itemwise.estimation.maximization import moved_covariances
+from itemwise.estimation.maximization import moved_covariances, moved_directions
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.newton import root_of
 
 MOST_STEPS = 100
 SETTLED = 1e-10  # change of the line at which the search stops
@@ -74,6 +76,17 @@ class Line:
         ways = line_ways(model, coords, self)
         found: Floats = moved + np.einsum("mni,ml,lnj->nij", ways, self.covariance, ways)
         return found
+
+    def errors(
+        self, model: MeasurementModel, coords: Floats, known: Uncertainty
+    ) -> KnownCovariances:
+        """Errors of items on the old scale; all of them err together where the line does."""
+        moved = moved_directions(model, coords, known.shared, self.shift, self.scale)
+        ways = line_ways(model, coords, self)
+        of_line = np.einsum("mk,mni->kni", root_of(self.covariance), ways)
+        return KnownCovariances(
+            self.covariances(model, coords, known.covariances), np.concatenate([moved, of_line])
+        )
 
 
 @dataclass(frozen=True, eq=False)

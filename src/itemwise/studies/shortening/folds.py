@@ -79,13 +79,13 @@ def full_cells(bank: Calibration, table: Responses) -> Floats:
     if table.complete:
         return values
     part = bank if bank.item_names == table.items else bank.of_items(table.items)
-    ability = bank.score(table)["ability"].to_numpy()
+    ability = bank.score(table, items_known=True)["ability"].to_numpy()
     return np.where(np.isnan(values), part.model.expected(part.coords, ability).T, values)
 
 
 def known_of(bank: Calibration, short: Responses, weights: Floats) -> tuple[Known, Floats]:
     """What a short form says about respondents, and the standard error of the completed score."""
-    scored = bank.completed_scores(short)
+    scored = bank.completed_scores(short, items_known=True)
     known = Known(full_cells(bank, short), scored["score"].to_numpy(), weights)
     return known, scored["score_se"].to_numpy()
 
@@ -153,7 +153,7 @@ def full_scores(bank: Calibration, table: Responses) -> Floats:
     """Mean response over all items; completed if some were not asked."""
     if table.complete:
         return np.asarray(table.values.mean(axis=1))
-    return np.asarray(bank.completed_scores(table)["score"].to_numpy())
+    return np.asarray(bank.completed_scores(table, items_known=True)["score"].to_numpy())
 
 
 def _predictions(

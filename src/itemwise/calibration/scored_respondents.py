@@ -1,0 +1,354 @@
+"""Respondents on the scale of a calibration: abilities, scores and differences, with their errors.
+
+Errors count the items: they were estimated, too, and so were the origin and the unit of their
+scale. With few respondents that is the larger part of what is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from itemwise.arguments import whole_number
+from itemwise.calibration.compared_abilities import AbilityComparison, compare_abilities
+from itemwise.calibration.shown_scale import said_of_errors, sums_frame
+from itemwise.calibration.uncertainty import Uncertainty
+from itemwise.errors import InputError
+from itemwise.models import MeasurementModel
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.multiplicity import Correction
+from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.encoding import Encoded, encode
+from itemwise.responses.stored_cells import as_floats
+from itemwise.scoring import Abilities, Population, score_abilities
+from itemwise.scoring.ability_covariance import AbilityCovariance, ability_covariance
+from itemwise.scoring.expected_scores import (
+    ScoreSums,
+    completed_means,
+    sum_variances,
+    total_scores,
+    true_scores,
+)
+from itemwise.scoring.item_errors import ItemErrors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Bytes. The encoding of a table is no larger than the table itself, and that of categories is the
+# same memory; the encoding of a larger table is not kept.
+MOST_KEPT = 1 << 28
+
+
+class ScoredRespondents:
+    """What a calibration says of respondents: its own, or new ones on its items."""
+
+    model: MeasurementModel
+    item_names: tuple[str, ...]
+    coords: Floats
+    uncertainty: Uncertainty
+    population: Population
+    responses: Responses | None
+
+    def abilities(self, method: str = "eap", *, items_known: bool = False) -> pd.DataFrame:
+        """Ability of each respondent of the calibration, with its standard error.
+
+        `method` is "eap", "map", "ml" or "wle". `at_bound` marks respondents for whom no finite
+        estimate exists (all right, all wrong, nothing asked): they stand at the end of the scale,
+        or at the mean where they have no responses.
+
+        Origin and unit of the scale are the mean and the standard deviation of the population
+        that the respondents were drawn from. The standard error says how far an ability may lie
+        from the truth on that scale: it counts the responses, the estimated items, and that a few
+        respondents fix neither origin nor unit. With `items_known=True` it counts the responses
+        alone, as is usual where items come from a large bank. `attrs["scale"]` of the frame says
+        which of the two it is. To compare respondents, use `compare`: they share the items.
+
+        >>> import itemwise as iw
+        >>> cal = iw.calibrate(iw.simulate("2pl", 40, 100, random_state=0).responses, "2pl")
+        >>> known = cal.abilities(items_known=True)["se"]
+        >>> bool((cal.abilities()["se"] > known).all())
+        True
+        """
+        return self.score(self._own_responses(), method, items_known=items_known)
+
+    def score(
+        self, responses: Table, method: str = "eap", *, items_known: bool = False
+    ) -> pd.DataFrame:
+        """Ability of respondents who answered some items of this bank, known by item name.
+
+        Columns and errors as in `abilities`.
+        """
+        import pandas as pd
+
+        table = as_responses(responses, self.model.kind)
+        found = self._scored(table, method)
+        se = found.se if items_known else self._covariance(table, method, joint=False).se
+        columns = {"ability": found.ability.copy(), "se": se.copy(), "at_bound": found.at_bound}
+        frame = pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
+        frame.attrs["scale"] = said_of_errors(self, items_known=items_known)
+        return frame
+
+    def ability_covariance(
+        self,
+        responses: Table | None = None,
+        method: str = "eap",
+        *,
+        items_known: bool = False,
+    ) -> AbilityCovariance:
+        """The joint covariance of abilities, of which differences and ranks are made.
+
+        It is kept as a diagonal and a few shared directions, so that it also serves many
+        thousands of respondents; `difference_se` gives the errors of any pairs by position.
+
+        >>> import itemwise as iw
+        >>> cal = iw.calibrate(iw.simulate("2pl", 40, 100, random_state=0).responses, "2pl")
+        >>> cal.ability_covariance().dense().shape
+        (40, 40)
+        """
+        return self._covariance(self._table(responses), method, items_known=items_known)
+
+    def compare(
+        self,
+        a: str | Sequence[str] | None = None,
+        b: str | Sequence[str] | None = None,
+        responses: Table | None = None,
+        method: str = "eap",
+        *,
+        confidence: float = 0.95,
+        correction: Correction = "holm",
+        items_known: bool = False,
+    ) -> AbilityComparison:
+        """Differences of abilities: `a` minus `b`, two names of respondents or several.
+
+        Without `b`, each of `a` is compared with all others; without both, all with all. The
+        error is that of the difference itself: both respondents rest on the same items and the
+        same scale, whose errors cancel in part. `p` tests each pair alone, `p_adjusted` counts
+        all of them by `correction`, and `p_above` is the probability that `a` stands above `b`.
+
+        >>> import itemwise as iw
+        >>> cal = iw.calibrate(iw.simulate("2pl", 40, 100, random_state=0).responses, "2pl")
+        >>> cal.compare("respondent_1", "respondent_2").difference.shape
+        (1,)
+        """
+        covariance = self.ability_covariance(responses, method, items_known=items_known)
+        said = said_of_errors(self, items_known=items_known)
+        return compare_abilities(covariance, a, b, confidence, correction, said)
+
+    def draw_abilities(
+        self,
+        n_resamples: int = 1_000,
+        responses: Table | None = None,
+        *,
+        items_known: bool = False,
+        random_state: int = 0,
+    ) -> pd.DataFrame:
+        """Plausible values: draws of all abilities together, respondents × draws.
+
+        Whatever is computed of each column, a rank or a correlation, spreads over the columns as
+        far as it is unknown. Errors as in `abilities`.
+
+        >>> import itemwise as iw
+        >>> cal = iw.calibrate(iw.simulate("2pl", 40, 100, random_state=0).responses, "2pl")
+        >>> cal.draw_abilities(200).rank().std(axis=1).round(1).max()
+        np.float64(5.3)
+        """
+        import pandas as pd
+
+        n = whole_number(n_resamples, "n_resamples", least=1)
+        covariance = self.ability_covariance(responses, items_known=items_known)
+        drawn = covariance.draw(n, np.random.default_rng(random_state))
+        frame = pd.DataFrame(drawn, index=pd.Index(covariance.respondents, name="respondent"))
+        frame.attrs["scale"] = said_of_errors(self, items_known=items_known)
+        return frame
+
+    def true_scores(
+        self,
+        responses: Table | None = None,
+        method: str = "eap",
+        *,
+        keep_negative: bool = True,
+        items_known: bool = False,
+    ) -> pd.DataFrame:
+        """Expected sum of responses to all items (binary: number right, Σ P), and its mean.
+
+        With `keep_negative=False`, items of negative discrimination are left out of the sum.
+        Errors count the items, unless `items_known`; the scale cancels from a sum.
+        """
+        table, keep = self._table(responses), self._kept(keep_negative=keep_negative)
+        found = self._scored(table, method)
+        sums = true_scores(self.model.of_items(keep), self.coords[keep], found.ability, found.se)
+        counted = np.zeros(len(self.item_names))
+        counted[keep] = 1.0
+        sums = sums if items_known else self._with_items(sums, table, method, counted)
+        return sums_frame("true_score", sums, table)
+
+    def total_scores(
+        self,
+        responses: Table | None = None,
+        method: str = "eap",
+        *,
+        keep_negative: bool = True,
+        items_known: bool = False,
+    ) -> pd.DataFrame:
+        """Σ P over right responses minus Σ (1 - P) over wrong ones, and its mean over items.
+
+        Responses other than right and wrong count with their place between worst and best. With
+        `keep_negative=False`, items of negative discrimination are left out of the sum. Errors
+        count the items, unless `items_known`.
+        """
+        table, keep = self._table(responses), self._kept(keep_negative=keep_negative)
+        found = self._scored(table, method)
+        placed, model = self.placed(table), self.model.of_items(keep)
+        sums = total_scores(placed[:, keep], model, self.coords[keep], found.ability, found.se)
+        if not items_known:
+            low, high = (np.asarray(end, dtype=float) for end in self.model.extent())
+            counted = ~np.isnan(as_floats(placed)) / (high - low)
+            counted[:, np.setdiff1d(np.arange(len(self.item_names)), keep)] = 0.0
+            sums = self._with_items(sums, table, method, counted)
+        return sums_frame("total_score", sums, table)
+
+    def completed_scores(
+        self, responses: Table | None = None, *, items_known: bool = False
+    ) -> pd.DataFrame:
+        """Mean response over all items (binary: accuracy) of respondents who were asked some.
+
+        Responses count as they are, items that were not asked with what the ability makes them
+        expect. `score_se` holds what is not known of both, and of the items unless `items_known`;
+        `asked` counts the items.
+        """
+        import pandas as pd
+
+        table = self._table(responses)
+        errors = None if items_known else self._item_errors
+        placed = self.placed(table)
+        found = completed_means(
+            self._encode(table), placed, self.model, self.coords, self.population, errors
+        )
+        columns = {"score": found.mean, "score_se": found.se, "asked": found.asked.astype(int)}
+        return pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
+
+    def _table(self, responses: Table | None) -> Responses:
+        """The responses, these or the calibration's own."""
+        table = self._own_responses() if responses is None else responses
+        return as_responses(table, self.model.kind)
+
+    def _own_responses(self) -> Responses:
+        if self.responses is None:
+            raise InputError(
+                "This calibration holds items, not responses: it was loaded from a file. "
+                "Give the responses, as in cal.score(responses)."
+            )
+        return self.responses
+
+    def _scored(self, table: Responses, method: str) -> Abilities:
+        if table is self.responses and method == "eap":
+            return self._own_eap
+        data = self._encode(table)
+        return score_abilities(data, self.model, self.coords, self.population, method)
+
+    @cached_property
+    def _own_eap(self) -> Abilities:
+        """EAP of the own respondents; frames that are handed out hold copies of it."""
+        data = self._encode(self._own_responses())
+        return score_abilities(data, self.model, self.coords, self.population, "eap")
+
+    @cached_property
+    def _item_errors(self) -> ItemErrors | None:
+        """None where items are known exactly."""
+        known = self.uncertainty
+        if not known.covariances.any():
+            return None
+        return ItemErrors.of(known.covariances, known.shared)
+
+    def _covariance(
+        self, table: Responses, method: str, *, items_known: bool = False, joint: bool = True
+    ) -> AbilityCovariance:
+        """Joint covariance of abilities; that of the own respondents by EAP is kept."""
+        own = table is self.responses and method == "eap" and not items_known
+        kept: dict[bool, AbilityCovariance] = self.__dict__.setdefault("_own_covariances", {})
+        if own and (joint in kept or True in kept):
+            return kept.get(True, kept[joint])
+        found = ability_covariance(
+            self._encode(table),
+            self.model,
+            self.coords,
+            self.population,
+            method,
+            self._scored(table, method),
+            None if items_known else self._item_errors,
+            table.respondents,
+            joint=joint,
+        )
+        if own:
+            kept[joint] = found
+        return found
+
+    def _with_items(
+        self, sums: ScoreSums, table: Responses, method: str, counted: Floats
+    ) -> ScoreSums:
+        """Sums with errors that count the items."""
+        if self._item_errors is None:
+            return sums
+        added = sum_variances(
+            self._encode(table),
+            self.model,
+            self.coords,
+            self.population,
+            method,
+            self._scored(table, method),
+            self._item_errors,
+            counted,
+        )
+        return ScoreSums(sums.total, np.sqrt(sums.se**2 + added), sums.n_items)
+
+    def _encode(self, responses: Responses) -> Encoded:
+        """Responses as engines read them; the own ones are encoded once, unless they are huge."""
+        kept = responses is self.responses and responses.cells.nbytes <= MOST_KEPT
+        return self._own_encoding if kept else self._encoded(responses)
+
+    @cached_property
+    def _own_encoding(self) -> Encoded:
+        found = self._encoded(self._own_responses())
+        found.cells.setflags(write=False)  # it is shared by all who ask
+        return found
+
+    def _encoded(self, responses: Responses) -> Encoded:
+        cells = self.placed(responses)
+        self.model.check(cells, self.item_names)
+        return encode(cells, self.model, collapsing=False)
+
+    def cells(self, responses: Table | None = None) -> np.ndarray:
+        """Responses, these or its own, as engines read them: items in the order of this bank."""
+        return np.asarray(self._encode(self._table(responses)).cells)
+
+    def placed(self, responses: Responses) -> np.ndarray:
+        """Responses in the order of this bank; items that were not asked stay empty."""
+        if responses.items == self.item_names:
+            return responses.cells
+        place = {name: k for k, name in enumerate(self.item_names)}
+        unknown = [name for name in responses.items if name not in place]
+        if unknown:
+            raise InputError(
+                f"{len(unknown)} of {responses.n_items} items are not in this calibration, "
+                f"for example {unknown[0]!r}. Leave them out with responses.select(items=[...]); "
+                "items are known by name."
+            )
+        shape = responses.n_respondents, len(self.item_names)
+        never = np.nan if responses.kind == "continuous" else -1
+        cells = np.full(shape, never, dtype=responses.cells.dtype)
+        cells[:, [place[name] for name in responses.items]] = responses.cells
+        return cells
+
+    def _kept(self, *, keep_negative: bool) -> np.ndarray:
+        """Positions of the items that count; negative ones only where they are wanted."""
+        slope = self.model.parameters(self.coords)["discrimination"]
+        keep = np.arange(slope.size) if keep_negative else np.flatnonzero(slope >= 0)
+        if keep.size == 0:
+            raise InputError(
+                "All items discriminate negatively, so none is left to score. "
+                "Use keep_negative=True."
+            )
+        return keep

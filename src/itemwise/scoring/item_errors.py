@@ -1,0 +1,125 @@
+"""What errors of the items, and of the scale they stand on, make of a respondent's score.
+
+A score that is computed from estimated items moves when they move. To first order its error is
+its derivative in the items' coordinates times theirs (the delta method), beside what would be
+unknown if the items were known. The derivative of a posterior mean is the posterior covariance
+of ability with the derivative of the log-likelihood, so that one more pass over the responses
+gives all of them. Items err alone, and all together where origin and unit of the scale are not
+known exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from itemwise.models.measurement import MeasurementModel
+from itemwise.numerics.arrays import Array, Floats, row_blocks
+from itemwise.numerics.newton import root_of
+from itemwise.responses.encoding import Block, Encoded
+from itemwise.scoring.abilities import FARTHEST, Abilities
+from itemwise.scoring.posterior import Nodes, NormalPopulation, Population, Posterior, plan_nodes
+
+CELLS = 1 << 20  # derivatives in one block of rows
+NUDGE = 1e-4
+LEAST_VARIANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ItemErrors:
+    """Errors of coordinates: each item's own, and what moves all of them together."""
+
+    own: Floats  # (n_items, width, width): roots of each item's own covariance
+    shared: Floats  # (n_shared, n_items, width): one standard error each, independent
+
+    @classmethod
+    def of(cls, covariances: Floats, shared: Floats) -> ItemErrors:
+        """From the whole covariance of each item, of which `shared` directions are a part."""
+        own = covariances - np.einsum("kni,knj->nij", shared, shared)
+        return cls(root_of(own), shared)
+
+    def alone(self, derivatives: Floats) -> Floats:
+        """Errors through single items, (n_rows, n_items x width), each of variance one."""
+        found: Floats = np.einsum("njw,jwv->njv", derivatives, self.own)
+        return found.reshape(len(derivatives), -1)
+
+    def together(self, derivatives: Floats) -> Floats:
+        """Errors through the scale, (n_rows, n_shared)."""
+        flat = derivatives.reshape(len(derivatives), -1)
+        found: Floats = flat @ self.shared.reshape(len(self.shared), flat.shape[1]).T
+        return found
+
+    def variance(self, derivatives: Floats) -> Floats:
+        """Variance of scores with these `derivatives` (n_rows, n_items, width), (n_rows,)."""
+        alone, together = self.alone(derivatives), self.together(derivatives)
+        found: Floats = (alone**2).sum(axis=1) + (together**2).sum(axis=1)
+        return found
+
+
+def ability_derivatives(
+    data: Encoded,
+    model: MeasurementModel,
+    coords: Floats,
+    population: Population,
+    method: str,
+    found: Abilities,
+) -> Iterator[tuple[slice, Floats]]:
+    """How abilities change with the items, block by block: (n_rows, n_items, width).
+
+    `found` are the abilities that `method` gave; those at a bound do not move.
+    """
+    blocks = row_blocks(data.shape[0], max(1, CELLS // coords.size))
+    if method.lower() == "eap" and not (model.normal and isinstance(population, NormalPopulation)):
+        nodes = plan_nodes(model, coords, population, population.reach(FARTHEST))
+        slopes = PosteriorSlopes(model, coords, nodes)
+        for rows in blocks:
+            block = data.block(rows)
+            posterior, _ = slopes.posterior(block)
+            apart = slopes.abilities - found.ability[rows, None]
+            yield rows, slopes.covariances(block, posterior * apart)
+        return
+    for rows in blocks:
+        cross = _cross_slopes(data.block(rows), model, coords, found.ability[rows])
+        yield rows, cross * np.where(found.at_bound, 0.0, found.se**2)[rows, None, None]
+
+
+class PosteriorSlopes:
+    """Posteriors of ability, and their covariances with derivatives in the items."""
+
+    def __init__(self, model: MeasurementModel, coords: Floats, nodes: Nodes) -> None:
+        self.posterior = Posterior(model.log_terms(coords, nodes.coarse), nodes)
+        self.abilities = nodes.fine
+        self._slopes = model.term_slopes(coords, nodes.coarse)
+
+    def covariances(self, block: Block, weights: Floats) -> Floats:
+        """Derivatives of the log-likelihood averaged with `weights` on the nodes."""
+        coarse = self.posterior.on_coarse(weights)
+        return np.stack(averaged_scores(block, self._slopes, coarse), axis=2)
+
+
+def averaged_scores(block: Block, slopes: Array, weights: Array) -> list[Array]:
+    """Derivatives of each response's log-likelihood, averaged over nodes with `weights`.
+
+    `slopes` are `model.term_slopes` at the nodes; one (n_rows, n_items) for each coordinate.
+    """
+    found = []
+    for slope in slopes:
+        first = weights @ slope[0].T
+        score = first if block.observed is None else block.observed * first
+        for statistic, own in zip(block.statistics, slope[1:], strict=True):
+            score = score + statistic * (weights @ own.T)
+        found.append(score)
+    return found
+
+
+def _cross_slopes(block: Block, model: MeasurementModel, coords: Floats, ability: Floats) -> Floats:
+    """Derivative of each response's log-likelihood in ability and in the item, at the ability."""
+    up, down = (model.term_slopes(coords, ability + step) for step in (NUDGE, -NUDGE))
+    slopes = (up - down) / (2 * NUDGE)  # (width, n_terms, n_items, n_rows)
+    asked = block.asked.T
+    found = asked * slopes[:, 0]
+    for k, statistic in enumerate(block.statistics, start=1):
+        found = found + statistic.T * slopes[:, k]
+    return np.transpose(found, (2, 1, 0))
