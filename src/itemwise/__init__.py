@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from itemwise.estimation import simulate as simulate
     from itemwise.learning import DeepDifficultyRegressor as DeepDifficultyRegressor
     from itemwise.learning import DifficultyRegressor as DifficultyRegressor
+    from itemwise.learning import TablePreparation as TablePreparation
     from itemwise.models import Beta as Beta
     from itemwise.models import BetaResponse as BetaResponse
     from itemwise.models import Continuous as Continuous
@@ -111,6 +112,7 @@ _HOMES = {
     "simulate": "estimation",
     "simulate_adaptive": "adaptive",
     "split_dataset": "datasets",
+    "TablePreparation": "learning",
     "ThreePL": "models",
     "TwoPL": "models",
     "write_report": "report",

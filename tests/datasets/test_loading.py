@@ -214,3 +214,29 @@ def test_one_name_of_a_target_is_for_those_that_need_one(tmp_path):
     mine, iris = load_datasets([path, "sklearn:iris"], target="kind")
     assert mine.target.name == "kind"
     assert iris.name == "iris"
+
+
+def test_a_name_in_a_mapping_renames_a_data_set(frame):
+    given = load_dataset(frame, "Species")
+    (found,) = load_datasets({"flowers": given})
+    assert found.name == "flowers"
+
+
+def test_categories_stay_categories_where_the_parts_have_different_ones():
+    train = pd.DataFrame({"c": pd.Categorical(["a", "b", "a", "b"]), "class": [0, 1, 0, 1]})
+    test = pd.DataFrame({"c": pd.Categorical(["b", "new"]), "class": [0, 1]})
+    found = load_dataset((train, test)).features["c"]
+    assert found.cat.categories.tolist() == ["a", "b", "new"]
+    assert found.tolist() == ["a", "b", "a", "b", "b", "new"]
+
+
+def test_frames_of_other_libraries_are_read(frame):
+    pl = pytest.importorskip("polars")
+    other = pl.DataFrame({"x": frame["x"].tolist(), "Species": frame["Species"].tolist()})
+    other = other.with_columns(c=pl.Series(["u", "v", "u", "v"], dtype=pl.Categorical))
+    for given in (other, other.lazy(), other.to_arrow()):
+        found = load_dataset(given, "Species")
+        assert found.features["x"].tolist() == frame["x"].tolist()
+        assert isinstance(found.features["c"].dtype, pd.CategoricalDtype)
+    assert len(load_datasets(other, "Species")) == 1
+    assert len(load_dataset((other, other), "Species")) == 8

@@ -27,6 +27,14 @@ class SmallSplit:
     preprocessing: str = "none"
     notes: tuple[str, ...] = ()
 
+    @property
+    def features_train(self):
+        return self.X_train
+
+    @property
+    def features_test(self):
+        return self.X_test
+
 
 def make_split(n=90, n_test=30, n_classes=3, seed=0, name="blobs"):
     random = np.random.default_rng(seed)

@@ -11,6 +11,7 @@ from itemwise.errors import InputError
 from itemwise.models import Categorical
 from itemwise.numerics.arrays import Floats
 from itemwise.results import Result
+from itemwise.tables.foreign_frames import with_row_names
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ def as_abilities(abilities: Any) -> tuple[Floats, Any]:
     """Abilities as an array, and the names to show beside them."""
     import pandas as pd
 
+    abilities = with_row_names(abilities)
     if isinstance(abilities, pd.DataFrame):
         if "ability" not in abilities:
             raise InputError(

@@ -26,6 +26,7 @@ from itemwise.capability.class_scale import Scale, learn_scale
 from itemwise.capability.coding import Coding, quantile_coding
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the scale from cases `X` (n_cases, n_features) and their classes `y`."""
         self._check_settings()
+        X, y = as_pandas(X), as_pandas(y)
         features = self._training_rows(X)
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
@@ -155,6 +157,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """cdi_<class> and cdi_<class>_se of each case; the index is that of `X`."""
         import pandas as pd
 
+        X = as_pandas(X)
         cdi, se = self.place(X)[:2]
         columns: dict[str, Floats] = {}
         for k, label in enumerate(self.classes_.tolist()):
@@ -250,6 +253,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _new_rows(self, X: Any) -> pd.DataFrame:
         import pandas as pd
 
+        X = as_pandas(X)
         if isinstance(X, pd.DataFrame):
             return X
         cells = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)

@@ -15,6 +15,7 @@ from itemwise.capability.case_features import category_text
 from itemwise.capability.coding import Coding, Grades, NormalRange, Rule, States
 from itemwise.errors import InputError
 from itemwise.files import readable_file
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.tables.text_tables import read_delimited
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def read_coding(source: Any) -> Coding:
     """
     import pandas as pd
 
+    source = as_pandas(source)
     if isinstance(source, Coding):
         return source
     if isinstance(source, Mapping):

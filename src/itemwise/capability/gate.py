@@ -47,6 +47,7 @@ from itemwise.capability.named_classifiers import default_model
 from itemwise.capability.risk import Accepted
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
+from itemwise.tables.foreign_frames import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,6 +248,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Training cases and classes in one form; sets the features."""
         import pandas as pd
 
+        X, y = as_pandas(X), as_pandas(y)
         if isinstance(X, pd.DataFrame):
             self.features_ = Features.of(X)
             X = self.features_.rows(X)
@@ -270,6 +272,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """New cases in the form of the training cases: a frame with its columns, or an array."""
         import pandas as pd
 
+        X = as_pandas(X)
         if isinstance(X, pd.DataFrame) and (self.features_.named or self.features_.knows(X)):
             rows = self.features_.rows(X)
             return rows if self.features_.named else as_array(rows)

@@ -29,6 +29,7 @@ from itemwise.numerics.classification import (
 )
 from itemwise.numerics.intervals import wilson
 from itemwise.progress import Progress, telling
+from itemwise.tables.foreign_frames import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,6 +110,7 @@ def measure_capability(
     [0, 1]
     """
     rules = _checked_rules(rule)
+    X, y = as_pandas(X), as_pandas(y)
     whole_number(n_resamples, "n_resamples", 1)
     whole_number(budget, "budget", 1)
     whole_number(cv, "cv", 2)

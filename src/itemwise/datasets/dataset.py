@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.tables.table_files import as_name
 from itemwise.tables.text_tables import number
 from itemwise.words import counted, listed, shown
@@ -43,6 +44,8 @@ class Dataset:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise InputError(f"The name of a data set is {shown(self.name)}. Give some text.")
+        for part in ("features", "target"):
+            object.__setattr__(self, part, as_pandas(getattr(self, part)))
         _check_features(self)
         for part in ("features", "target"):  # rows are identified by position
             object.__setattr__(self, part, getattr(self, part).reset_index(drop=True))

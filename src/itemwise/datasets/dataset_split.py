@@ -1,15 +1,17 @@
-"""The training and test part of a data set, as numbers for any classifier.
+"""The training and test part of a data set: the columns as they are, and as numbers.
 
-Every pool member answers the same test instances, so the split is made once. Medians, scales and
-categories are learned from the training part only.
+Every pool member answers the same test instances, so the split is made once. A classifier of your
+own gets the columns as they are; those of the package get numbers, which are made when they are
+first asked for. Medians, scales and categories are learned from the training part only.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,26 +34,69 @@ if TYPE_CHECKING:
 Positions = NDArray[np.intp]
 
 
+Floats = NDArray[np.float64]
+
+
+class Prepared(NamedTuple):
+    """Both parts as numbers, and how the columns were turned into them."""
+
+    X_train: Floats
+    X_test: Floats
+    words: str
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
-    """The two parts of a data set as numbers; `classes` are the labels of the codes in y."""
+    """The two parts of a data set; `classes` are the labels of the codes in y.
+
+    `features_train` and `features_test` hold the columns as they are. `X_train` and `X_test` hold
+    them as numbers: filled, scaled and encoded, as `preprocessing` says.
+    """
 
     name: str
     train: Positions  # positions in the data set
     test: Positions
-    X_train: NDArray[np.float64]  # preprocessed; fitted on the training part only
-    X_test: NDArray[np.float64]
+    features: pd.DataFrame  # of the whole data set
     y_train: NDArray[np.int64]  # codes from 0
     y_test: NDArray[np.int64]
     classes: tuple[str, ...]
-    preprocessing: str  # how the columns were turned into numbers
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (
             f"Split of '{self.name}': {len(self.train):,} training and {len(self.test):,} test "
-            f"instances, {self.X_train.shape[1]:,} columns, {len(self.classes):,} classes"
+            f"instances, {counted(self.features.shape[1], 'feature')}, {len(self.classes):,} "
+            "classes"
         )
+
+    @cached_property
+    def features_train(self) -> pd.DataFrame:
+        """The columns of the training part, as they are."""
+        return self.features.iloc[self.train].reset_index(drop=True)
+
+    @cached_property
+    def features_test(self) -> pd.DataFrame:
+        """The columns of the test part, as they are."""
+        return self.features.iloc[self.test].reset_index(drop=True)
+
+    @property
+    def X_train(self) -> Floats:  # noqa: N802 - a table of features
+        """The training part as numbers."""
+        return self._prepared.X_train
+
+    @property
+    def X_test(self) -> Floats:  # noqa: N802
+        """The test part as numbers."""
+        return self._prepared.X_test
+
+    @property
+    def preprocessing(self) -> str:
+        """How the columns were turned into numbers."""
+        return self._prepared.words
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        return prepared(self.name, self.features, self.train, self.test)
 
 
 def split_dataset(
@@ -61,20 +106,20 @@ def split_dataset(
     max_test_size: int | None = 500,
     random_state: int = 0,
 ) -> Split:
-    """Split a `dataset` into a training and a test part, stratified by class, as numbers.
+    """Split a `dataset` into a training and a test part, stratified by class.
 
     A test part that the user gave is kept as it is. Otherwise `test_size` is the share of the
     instances to hold out, at most `max_test_size` of them (None: no limit), or their number. Every
     class is in both parts, in proportion as far as whole instances allow. A class with one member
     can only be in one part: it stays in the training part, and a note says so.
 
-    The split has `X_train` and `X_test` with one row per instance, `y_train` and `y_test` with
-    codes of `classes`, and their positions in the data set (`train`, `test`). The same
-    `random_state` gives the same split.
+    The split has `features_train` and `features_test` with the columns as they are, `X_train` and
+    `X_test` with the same rows as numbers, `y_train` and `y_test` with codes of `classes`, and
+    their positions in the data set (`train`, `test`). The same `random_state` gives the same split.
 
     >>> import itemwise as iw
     >>> iw.split_dataset(iw.load_dataset("sklearn:iris"), test_size=0.2)
-    Split of 'iris': 120 training and 30 test instances, 4 columns, 3 classes
+    Split of 'iris': 120 training and 30 test instances, 4 features, 3 classes
     """
     codes, classes = coded(dataset.target)
     _check_arguments(test_size, max_test_size)
@@ -85,18 +130,15 @@ def split_dataset(
         )
     else:
         train, test = _given(dataset, codes, classes)
-    X_train, X_test, words, remarks = prepared(dataset, train, test)
     return Split(
         name=dataset.name,
         train=train,
         test=test,
-        X_train=X_train,
-        X_test=X_test,
+        features=dataset.features,
         y_train=codes[train],
         y_test=codes[test],
         classes=classes,
-        preprocessing=words,
-        notes=(*notes, *remarks),
+        notes=tuple(notes),
     )
 
 
@@ -210,24 +252,20 @@ def _given(
     return train, test
 
 
-Floats = NDArray[np.float64]
-
-
-def prepared(
-    dataset: Dataset, train: NDArray[np.intp], test: NDArray[np.intp]
-) -> tuple[Floats, Floats, str, tuple[str, ...]]:
-    """Both parts as numbers, a description of the preprocessing, and notes."""
-    frame, dates, remarks = plain(dataset.features)
+def prepared(name: str, features: pd.DataFrame, train: Positions, test: Positions) -> Prepared:
+    """Both parts as numbers: missing values filled, numbers scaled, categories encoded."""
+    frame, dates, remarks = plain(features)
     plan = plan_columns(frame, frame.iloc[train], dates)
     if not plan.numbers and not plan.categories:
         raise InputError(
-            f"'{dataset.name}' has no column that a classifier could use: {plan.losses}. "
-            "Give columns of numbers or of few categories; turn free text into numbers first."
+            f"'{name}' has no column that a classifier could use: {plan.losses}. Give columns of "
+            "numbers or of few categories, turn free text into numbers first, or give classifiers "
+            "of your own that take the columns as they are."
         )
     transformer = column_transformer(plan)
     X_train = np.ascontiguousarray(transformer.fit_transform(frame.iloc[train]), dtype=np.float64)
     X_test = np.ascontiguousarray(transformer.transform(frame.iloc[test]), dtype=np.float64)
-    return X_train, X_test, _in_words(plan, frame), remarks
+    return Prepared(X_train, X_test, "; ".join((_in_words(plan, frame), *remarks)))
 
 
 def _in_words(plan: Plan, frame: pd.DataFrame) -> str:

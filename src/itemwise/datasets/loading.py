@@ -16,6 +16,7 @@ from itemwise.datasets.openml_datasets import openml_dataset, openml_task, suite
 from itemwise.datasets.openml_server import Server
 from itemwise.errors import InputError
 from itemwise.files import PathLike
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.tables.table_files import name_of, read_table
 from itemwise.words import listed, shown
 
@@ -36,10 +37,10 @@ def load_dataset(
 ) -> Dataset:
     """Load a data set from `source`, whose column `target` holds the class.
 
-    `source` is the path of a .csv, .tsv, .parquet or .arff file (text also as .gz); a frame;
-    a pair (training part, test part) of paths or frames; "sklearn:digits"; "openml:61";
-    "openml-task:31"; or a `Dataset`, which is returned as it is. A path may name its target:
-    "kc1.csv#defects". The default target is the column class, target or label.
+    `source` is the path of a .csv, .tsv, .parquet or .arff file (text also as .gz); a frame of
+    pandas or polars; a pair (training part, test part) of paths or frames; "sklearn:digits";
+    "openml:61"; "openml-task:31"; or a `Dataset`. A path may name its target: "kc1.csv#defects".
+    The default target is the column class, target or label.
 
     Files from OpenML are kept in the folder `cache`, in that of ITEMWISE_CACHE, or in the usual
     cache folder of the system; afterwards no network is needed. A damaged copy is fetched again.
@@ -57,7 +58,8 @@ def load_dataset(
     import pandas as pd
 
     if isinstance(source, Dataset):
-        return source
+        return source if name is None else replace(source, name=name)
+    source = as_pandas(source)
     if isinstance(source, pd.DataFrame):
         return _from_frame(source, target, name or "data", "a frame")
     if isinstance(source, tuple):
@@ -113,6 +115,7 @@ def _each(sources: Any) -> Iterable[Any]:
     """The sources as a list; a single source becomes a list of one."""
     import pandas as pd
 
+    sources = as_pandas(sources)
     single = isinstance(sources, str | os.PathLike | pd.DataFrame | Dataset | tuple)
     return [sources] if single else list(sources)
 
@@ -196,6 +199,7 @@ def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None) ->
     """A training and a test part with the same columns; the test part stays as it is."""
     import pandas as pd
 
+    parts = tuple(map(as_pandas, parts))
     if len(parts) != 2 or not all(isinstance(p, str | os.PathLike | pd.DataFrame) for p in parts):
         kinds = ", ".join(type(part).__name__ for part in parts)
         raise InputError(
@@ -217,10 +221,25 @@ def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None) ->
     for part, which in ((train, "training"), (test, "test")):
         _check_columns_differ(part, f"The {which} part of '{name}'")
         check_complete(part[column], f"The target {shown(column)} of the {which} part of '{name}'")
-    both = pd.concat([train, test[train.columns]], ignore_index=True)
+    both = pd.concat(_same_categories(train, test[train.columns]), ignore_index=True)
     whole = _from_frame(both, target, name, "a training and a test part")
     positions = np.arange(len(train), len(both), dtype=np.intp)
     return replace(whole, test=positions)
+
+
+def _same_categories(train: pd.DataFrame, test: pd.DataFrame) -> list[pd.DataFrame]:
+    """Both parts, with categories of either in both: otherwise they would become text."""
+    import pandas as pd
+
+    parts = [train.copy(), test.copy()]
+    for column in train.columns:
+        kinds = [part[column].dtype for part in parts]
+        if all(isinstance(kind, pd.CategoricalDtype) for kind in kinds) and kinds[0] != kinds[1]:
+            found = parts[0][column].cat.categories
+            union = found.append(parts[1][column].cat.categories.difference(found, sort=False))
+            for part in parts:
+                part[column] = part[column].cat.set_categories(union)
+    return parts
 
 
 def _check_columns_differ(frame: pd.DataFrame, what: str) -> None:

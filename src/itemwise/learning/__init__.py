@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from itemwise.learning.deep import DeepDifficultyRegressor as DeepDifficultyRegressor
     from itemwise.learning.regressor import DifficultyRegressor as DifficultyRegressor
     from itemwise.learning.stepwise import StepwiseRegressor as StepwiseRegressor
+    from itemwise.learning.table_preparation import TablePreparation as TablePreparation
 
 _HOMES = {
     "DeepDifficultyRegressor": "deep",
     "DifficultyRegressor": "regressor",
     "StepwiseRegressor": "stepwise",
+    "TablePreparation": "table_preparation",
 }
 
 __all__ = [*_HOMES]

@@ -14,6 +14,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import is_constant
 from itemwise.results import Result
+from itemwise.tables.foreign_frames import with_row_names
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -147,7 +148,9 @@ class DifficultyTargets(Result):
 
 def difficulty_of(given: Any) -> Any:
     """Return targets as a Series by their first method, NaN if dropped; other values unchanged."""
-    return given.difficulty(keep_dropped=True) if isinstance(given, DifficultyTargets) else given
+    if isinstance(given, DifficultyTargets):
+        return given.difficulty(keep_dropped=True)
+    return with_row_names(given)
 
 
 def equally_hard(target: Floats) -> str:

@@ -39,6 +39,7 @@ from itemwise.learning.known_difficulty import difficulty_of, equally_hard, same
 from itemwise.learning.regressor_presets import regressor_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import prediction_figures
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import counted
 
 FEWEST = 5  # items
@@ -185,7 +186,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _training_rows(self, X: Any, y: Any) -> tuple[Any, Floats]:
         """Rows and target as they are learnt from; sets the names, the plan and the notes."""
         self.numbers_ = self.categories_ = None
-        X, y, remarks = known_rows(X, y)
+        X, y, remarks = known_rows(as_pandas(X), as_pandas(y))
         if not self.prepare:
             y = _target(y)
             check_consistent_length(X, y)
@@ -212,6 +213,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _new_rows(self, X: Any) -> Any:
         if not self.prepare:
             return X
+        X = as_pandas(X)
         if self.numbers_ is None:
             return validate_data(self, X, **_ARRAY, reset=False)
         if is_frame(X):

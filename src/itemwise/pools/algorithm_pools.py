@@ -2,7 +2,7 @@
 
 The study prints neither ranges nor grids. The ranges here are wide enough for weak and strong
 classifiers, and small enough to train in seconds; the grids are small ones around the defaults,
-for columns on a common scale, as `split_dataset` makes them.
+for columns on a common scale: these members are `prepared`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def random_classifiers() -> tuple[Member, ...]:
     kinds = algorithm_classes()
     return tuple(
         member_of(
-            f"{algorithm} {position % N_CONFIGURATIONS + 1:02d}", kinds[algorithm](**settings)
+            f"{algorithm} {position % N_CONFIGURATIONS + 1:02d}",
+            kinds[algorithm](**settings),
+            prepared=True,
         )
         for position, (algorithm, settings) in enumerate(configurations())
     )
@@ -239,7 +241,7 @@ GRIDS: dict[str, Grid] = {
 def tuned_classifiers() -> tuple[Member, ...]:
     """One member per algorithm, which chooses its settings on the training part."""
     makers = (GridSearch(algorithm, grid) for algorithm, grid in GRIDS.items())
-    return tuple(Member(maker.algorithm, maker, repr(maker)) for maker in makers)
+    return tuple(Member(maker.algorithm, maker, repr(maker), prepared=True) for maker in makers)
 
 
 @dataclass(frozen=True, eq=False)

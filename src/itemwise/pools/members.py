@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from itemwise.datasets import Split
 from itemwise.errors import InputError
 
 MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -30,24 +32,33 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A split as plain arrays: the whole one, or one fold of its training part."""
+    """A split as one member sees it: the whole one, or one fold of its training part.
+
+    Features are a frame with the columns as they are, or an array of numbers for the members that
+    the package prepares them for.
+    """
 
     name: str
     test: NDArray[np.int64]
-    X_train: NDArray[np.float64]
-    X_test: NDArray[np.float64]
+    X_train: Any  # (n_train, n_features)
+    X_test: Any
     y_train: NDArray[np.int64]
     y_test: NDArray[np.int64]
     classes: tuple[str, ...]
 
     @classmethod
-    def of(cls, split: Split | Part) -> Part:
-        """Copy the arrays of any split, and check that they fit together."""
+    def of(cls, split: Any, *, prepared: bool = False) -> Part:
+        """Copy any split, and check that its parts fit together."""
+        train, test = (
+            (np.array(split.X_train, dtype=np.float64), np.array(split.X_test, dtype=np.float64))
+            if prepared
+            else (split.features_train.copy(), split.features_test.copy())
+        )
         part = cls(
             name=str(split.name),
             test=np.array(split.test, dtype=np.int64),
-            X_train=np.array(split.X_train, dtype=np.float64),
-            X_test=np.array(split.X_test, dtype=np.float64),
+            X_train=train,
+            X_test=test,
             y_train=np.array(split.y_train, dtype=np.int64),
             y_test=np.array(split.y_test, dtype=np.int64),
             classes=tuple(map(str, split.classes)),
@@ -81,11 +92,65 @@ class Part:
     def fold(self, learn: NDArray[Any], hold: NDArray[Any]) -> Part:
         """A split of the training part: rows `learn` to learn from, rows `hold` to predict."""
         X, y = self.X_train, self.y_train
-        return Part(self.name, hold, X[learn], X[hold], y[learn], y[hold], self.classes)
+        return Part(
+            self.name, hold, _rows(X, learn), _rows(X, hold), y[learn], y[hold], self.classes
+        )
 
     def copy(self) -> Part:
-        """Arrays that a member may change without affecting the others."""
-        return Part.of(self)
+        """Features and codes that a member may change without affecting the others."""
+        return replace(
+            self,
+            X_train=self.X_train.copy(),
+            X_test=self.X_test.copy(),
+            y_train=self.y_train.copy(),
+            y_test=self.y_test.copy(),
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of everything that a member could see."""
+        found = hashlib.sha256(json.dumps([self.name, self.classes]).encode())
+        for table in (self.test, self.X_train, self.X_test, self.y_train, self.y_test):
+            for content in _contents(table):
+                found.update(content)
+        return found.hexdigest()
+
+    @property
+    def untidy(self) -> bool:
+        """Whether columns hold text, categories or missing values."""
+        from pandas.api.types import is_numeric_dtype
+
+        if not hasattr(self.X_train, "dtypes"):
+            return False
+        tables = (self.X_train, self.X_test)
+        numeric = all(is_numeric_dtype(kind) for table in tables for kind in table.dtypes)
+        return not numeric or any(table.isna().to_numpy().any() for table in tables)
+
+
+def _contents(table: Any) -> Iterator[bytes]:
+    """The bytes of an array; of a frame, the name, the type and the cells of each column."""
+    from pandas import CategoricalDtype
+    from pandas.util import hash_pandas_object
+
+    if not hasattr(table, "dtypes"):
+        yield f"{table.shape} {table.dtype.str}".encode()
+        yield np.ascontiguousarray(table).tobytes()
+        return
+    yield f"{table.shape}".encode()
+    for name, column in table.items():
+        yield f"{name!r} {column.dtype}".encode()
+        if isinstance(column.dtype, CategoricalDtype):
+            yield repr(column.cat.categories.tolist()).encode()
+        try:
+            cells = hash_pandas_object(column, index=False)
+        except TypeError:  # lists and other cells that cannot be hashed
+            cells = hash_pandas_object(column.map(repr), index=False)
+        yield cells.to_numpy().tobytes()
+
+
+def _rows(X: Any, places: NDArray[Any]) -> Any:
+    """Some rows of a frame or an array."""
+    return X.iloc[places].reset_index(drop=True) if hasattr(X, "iloc") else X[places]
 
 
 @dataclass(frozen=True)
@@ -93,12 +158,15 @@ class Member:
     """A name, and a function that makes the predictor for a split and a seed.
 
     An artificial member may use the test labels of the split. `settings` identifies the predictor,
-    so that a stored answer is never mistaken for that of another one.
+    so that a stored answer is never mistaken for that of another one. A member gets the columns as
+    they are, or numbers if it is `prepared`: missing values filled, numbers scaled, categories
+    encoded.
     """
 
     name: str
     make: Callable[[Any, int], Predictor]
     settings: str = ""
+    prepared: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,10 +190,10 @@ class FromEstimator:
         return predictor
 
 
-def member_of(name: str, estimator: Any) -> Member:
-    """Make a member from a scikit-learn classifier."""
+def member_of(name: str, estimator: Any, *, prepared: bool = False) -> Member:
+    """Make a member from a scikit-learn classifier; one of the package's own is `prepared`."""
     _check_classifier(name, estimator)
-    return Member(name, FromEstimator(estimator), _settings(estimator))
+    return Member(name, FromEstimator(estimator), _settings(estimator), prepared)
 
 
 def _check_classifier(name: str, estimator: Any) -> None:

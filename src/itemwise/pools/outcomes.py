@@ -75,11 +75,22 @@ def answer(task: Task) -> Outcome:
         try:
             predictions, said = _asked(task, task.part.copy())
         except (Exception, SystemExit) as error:
-            return Outcome(failure=one_line(error), passing=isinstance(error, MemoryError))
+            reason = f"{one_line(error)}{_advice(task.part)}"
+            return Outcome(failure=reason, passing=isinstance(error, MemoryError))
         fold_accuracies, remarks = _cross_validated(task)
     mean, se = _mean_and_se(fold_accuracies)
     return Outcome(
         tuple(predictions.tolist()), mean, se, remarks=(*said, *remarks, *_warnings_in_words(met))
+    )
+
+
+def _advice(part: Part) -> str:
+    """What to do if a member failed that may not take columns as they are."""
+    if not part.untidy:
+        return ""
+    return (
+        ". It got the columns as they are, with text or missing values; to fill, scale and encode "
+        "them, put itemwise.TablePreparation() before it in a pipeline"
     )
 
 
@@ -201,12 +212,11 @@ class Store:
     """A folder of finished members of one split."""
 
     folder: Path
-    split: str  # digest of the split
 
     @classmethod
-    def at(cls, folder: Any, part: Part) -> Store:
+    def at(cls, folder: Any) -> Store:
         """The store in this folder, which is made if it is missing."""
-        return cls(make_folder(folder), digest_of(part))
+        return cls(make_folder(folder))
 
     def path(self, task: Task) -> Path:
         """The file of a task."""
@@ -250,7 +260,7 @@ class Store:
     def _header(self, task: Task) -> dict[str, Any]:
         return {
             "data_set": task.part.name,
-            "split": self.split,
+            "split": task.part.digest,
             "member": task.member.name,
             "settings": task.member.settings,
             "cv": task.cv,
@@ -262,15 +272,6 @@ class Store:
 @cache
 def _versions() -> dict[str, str]:
     return {name: version(name) for name in VERSIONS_THAT_MATTER}
-
-
-def digest_of(part: Part) -> str:
-    """A fingerprint of everything that a member could see of a split."""
-    found = hashlib.sha256(json.dumps([part.name, part.classes]).encode())
-    for array in (part.test, part.X_train, part.X_test, part.y_train, part.y_test):
-        found.update(f"{array.shape} {array.dtype.str}".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
 
 
 def _digest(content: dict[str, Any]) -> str:

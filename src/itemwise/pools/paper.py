@@ -38,7 +38,9 @@ def perceptrons(count: int = N_PERCEPTRONS) -> tuple[Member, ...]:
     """Multilayer perceptrons, each trained from its own start: 1 pass, then 11, 21, ... 121."""
     makers = {place: Perceptron(1 + STEP * (place // STEP)) for place in range(1, count + 1)}
     return tuple(
-        Member(f"MLP {place} ({counted(maker.passes, 'iteration')})", maker, repr(maker))
+        Member(
+            f"MLP {place} ({counted(maker.passes, 'iteration')})", maker, repr(maker), prepared=True
+        )
         for place, maker in makers.items()
     )
 
@@ -82,7 +84,9 @@ def deep_perceptrons(deepest: int = N_PERCEPTRONS) -> tuple[Member, ...]:
     from sklearn.neural_network import MLPClassifier
 
     return tuple(
-        member_of(f"MLP ({counted(depth, 'layer')})", MLPClassifier((UNITS,) * depth))
+        member_of(
+            f"MLP ({counted(depth, 'layer')})", MLPClassifier((UNITS,) * depth), prepared=True
+        )
         for depth in range(1, deepest + 1)
     )
 
@@ -106,7 +110,9 @@ def real_classifiers() -> tuple[Member, ...]:
         "SVM": SVC(),
         "MLP": MLPClassifier(),
     }
-    return tuple(member_of(name, classifier) for name, classifier in classifiers.items())
+    return tuple(
+        member_of(name, classifier, prepared=True) for name, classifier in classifiers.items()
+    )
 
 
 def artificial_classifiers() -> tuple[Member, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from itemwise.datasets import Split
 from itemwise.errors import InputError
 from itemwise.pools.algorithm_pools import random_classifiers, tuned_classifiers
 from itemwise.pools.members import Member, Predictor, member_of
@@ -32,6 +33,12 @@ class Pool:
     members: tuple[Member, ...]
     calibrating: tuple[str, ...] = ()
     evaluated: tuple[str, ...] = ()
+
+    def preparation(self, split: Split) -> str:
+        """How members get the columns of a split; refused if there is no way to prepare them."""
+        if any(member.prepared for member in self.members):
+            return split.preprocessing
+        return "none: classifiers get the columns as they are"
 
     def __post_init__(self) -> None:
         names = tuple(member.name for member in self.members)

@@ -44,7 +44,10 @@ def run_pool(
 
     `split` comes from `split_dataset`. `pool` is a name in `itemwise.pools.POOLS`, or a list or
     mapping of scikit-learn classifiers. Each member is also cross-validated on the training part
-    with `cv` folds (0: not at all).
+    with `cv` folds (0: not at all). Your own classifiers get the columns as they are, in a frame,
+    and labels as codes 0, 1, ... in the order of `split.classes`. The package's own get numbers,
+    filled, scaled and encoded; `make_pipeline(itemwise.TablePreparation(), ...)` does the same for
+    yours.
 
     With a `folder`, each finished member is stored at once, and an interrupted run resumes.
     `time_limit` is the number of seconds that one member may take in all; with it, each member
@@ -64,10 +67,17 @@ def run_pool(
     >>> found.members, len(found.items)
     (('majority',), 45)
     """
-    chosen, part = find_pool(pool), Part.of(split)
+    chosen = find_pool(pool)
     _check(cv, time_limit, random_state, n_jobs)
-    tasks = [Task(member, part, int(cv), int(random_state)) for member in chosen.members]
-    store = None if folder is None else Store.at(folder, part)
+    parts = {
+        prepared: Part.of(split, prepared=prepared)
+        for prepared in sorted({member.prepared for member in chosen.members})
+    }
+    tasks = [
+        Task(member, parts[member.prepared], int(cv), int(random_state))
+        for member in chosen.members
+    ]
+    store = None if folder is None else Store.at(folder)
     outcomes, notes = _stored(store, tasks, time_limit)
     waiting = [place for place in range(len(tasks)) if place not in outcomes]
     try:

@@ -20,6 +20,7 @@ from itemwise.responses.stored_cells import (
 )
 from itemwise.responses.table_layouts import SEPARATOR
 from itemwise.responses.triples import Triples
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import shown
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def from_predictions(
     """Compare predictions with true labels: right, wrong or missing, one row per model."""
     import pandas as pd
 
-    truth = _labels(y_true, "y_true")
+    truth, predictions = _labels(y_true, "y_true"), as_pandas(predictions)
     if pd.isna(truth).any():
         raise InputError(
             f"y_true has no label at position {int(np.argmax(pd.isna(truth))):,} (counted from 0). "

@@ -41,6 +41,7 @@ from itemwise.responses.stored_cells import (
 from itemwise.responses.table_layouts import facts_of_frame, long_columns
 from itemwise.responses.triples import Triples
 from itemwise.results import printable, table_html
+from itemwise.tables.foreign_frames import as_pandas, with_row_names
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -99,8 +100,9 @@ class Responses:
         """Make a table from a frame: the index names the respondents, the columns name the items.
 
         If columns have several levels, the last names the items, and those above are their facts.
+        A frame of polars has no index: if its first column is text, it names the respondents.
         """
-        wide = frame_conversion.from_wide(frame)
+        wide = frame_conversion.from_wide(with_row_names(frame))
         if wide.compact:
             new = cls.from_codes(wide.values, wide.respondents, wide.items, kind)
         else:
@@ -127,6 +129,7 @@ class Responses:
         same in all rows of an item, such as its task, become facts of items; those that are the
         same in all rows of a respondent become facts of respondents.
         """
+        frame = as_pandas(frame)
         triples = frame_conversion.from_long(frame, respondent, item, response)
         new = cls.from_triples(triples, kind)
         if facts:
@@ -372,14 +375,15 @@ def as_responses(table: Table, kind: str | None = None) -> Responses:
             "Responses are needed, not a sparse matrix, which cannot tell 0 from never asked. "
             "Give matrix.toarray(), with NaN where an item was never asked."
         )
-    frame: Any = table
+    frame: Any = as_pandas(table)
     if hasattr(frame, "columns") and long_columns([str(name) for name in frame.columns], "auto"):
         raise InputError(
             "The frame has one row per response, but a table has one row per respondent and one "
             "column per item. Use Responses.from_long(frame), which takes the names of its columns."
         )
-    found = Responses.from_frame if hasattr(frame, "columns") else Responses
-    return found(frame, kind=kind)
+    if hasattr(frame, "columns"):
+        return Responses.from_frame(with_row_names(table), kind=kind)
+    return Responses(frame, kind=kind)
 
 
 Table: TypeAlias = "Responses | pd.DataFrame | ArrayLike"

@@ -234,7 +234,7 @@ def _grade_type(high: float) -> type[np.signedinteger[Any]]:
 
 def as_table(values: ArrayLike) -> NDArray[Any]:
     """Return any rectangle as a two-dimensional array; a frame is refused."""
-    if hasattr(values, "columns") and hasattr(values, "index"):
+    if hasattr(values, "columns"):
         raise InputError(
             "values is a DataFrame, whose names would be lost. "
             "Use Responses.from_frame(frame), or from_long(frame) for one row per response."

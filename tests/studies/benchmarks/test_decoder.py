@@ -100,7 +100,7 @@ def test_the_result_records_where_data_come_from_and_how_they_were_prepared(deco
     row = decoding.sources.loc["easy"]
     assert row["test"] == 36
     assert row["train"] == 84
-    assert "scaled" in row["preprocessing"]
+    assert row["preprocessing"] == "none: classifiers get the columns as they are"
     assert decoding.metadata.loc["easy", "NumberOfClasses"] == 3
 
 

@@ -30,6 +30,7 @@ from itemwise.studies.algorithms.algorithm_selector import (
 )
 from itemwise.studies.algorithms.performances import Performances, as_performances, checked_penalty
 from itemwise.studies.algorithms.portfolio_gaps import SINGLE, folds_of_problems
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -240,6 +241,7 @@ def _feature_rows(performance: Any, X: Any, table: Performances) -> Any:
             "There are no features, but selectors choose by them. Give one row per problem as X: "
             "evaluate_selectors(performance, X)."
         )
+    X = as_pandas(X)
     given = _names_of_problems(performance)
     wanted = list(table.modelled.index)
     if is_frame(X) and hasattr(getattr(performance, "performance", performance), "iloc"):

@@ -18,6 +18,7 @@ from itemwise.numerics.splines import fit_splines
 from itemwise.responses.names_and_facts import aligned
 from itemwise.studies.algorithms.portfolio_choice import checked_epsilon
 from itemwise.studies.algorithms.portfolios import Portfolio, portfolio
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         self.notes_ += self.regressor_.notes_
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
+        X = as_pandas(X)
         if not is_frame(X):
             return validate_data(
                 self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset
@@ -236,6 +238,7 @@ def _table(X: Any, y: Any) -> tuple[pd.DataFrame, Any]:
             "requires y to be passed, but the target y is None: give a table of performances, one "
             "row per problem and one column per algorithm."
         )
+    y = as_pandas(y)
     named: Any = np.arange(np.shape(y)[1] if np.ndim(y) == 2 else 1)
     if isinstance(y, pd.DataFrame):
         named = np.asarray([str(name) for name in y.columns], dtype=object)

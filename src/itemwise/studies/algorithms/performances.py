@@ -20,6 +20,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, places
 from itemwise.responses import Responses
 from itemwise.results import Result
+from itemwise.tables.foreign_frames import with_row_names
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -258,6 +259,7 @@ def _with_runs(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 def _frame(performance: Any) -> pd.DataFrame:
     import pandas as pd
 
+    performance = with_row_names(performance)
     if isinstance(performance, Responses):
         return pd.DataFrame(
             performance.values, index=performance.respondents, columns=performance.items

@@ -79,7 +79,8 @@ def decode_benchmark(
         "openml-suite:99", or a mapping from names to sources; `target` names their targets.
     pool
         "paper" (120 perceptrons and 12 real classifiers calibrate; the real ones and 7 artificial
-        ones are evaluated), another name in `itemwise.pools.POOLS`, or your own classifiers.
+        ones are evaluated), another name in `itemwise.pools.POOLS`, or your own classifiers, which
+        get the columns as they are: see `run_pool`.
     model
         Response model of right and wrong; the paper uses the 3PL.
     method
@@ -119,11 +120,12 @@ def decode_benchmark(
         )
         for one in loaded
     ]
+    preparations = [chosen.preparation(split) for split in splits]  # fails now, not after hours
     decoder = _Decoder(model, method)
     sources: dict[str, dict[str, Any]] = {}
     with telling(progress, "Running classifiers") as told:
         combined = CombinedProgress(len(chosen.members) * len(loaded), told)
-        for dataset, split in zip(loaded, splits, strict=True):
+        for dataset, split, words in zip(loaded, splits, preparations, strict=True):
             answers = run_pool(
                 split,
                 chosen,
@@ -134,7 +136,7 @@ def decode_benchmark(
                 random_state=random_state,
                 progress=combined.of(split.name, len(chosen.members)),
             )
-            sources[split.name] = _source(dataset, split, answers)
+            sources[split.name] = _source(dataset, split, words, answers)
             decoder.decode_answers(chosen, split, answers)
     return decoder.result(limits, sources, {one.name: metadata(one) for one in loaded})
 
@@ -337,13 +339,13 @@ def _doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def _source(dataset: Dataset, split: Split, answers: Answers) -> dict[str, Any]:
+def _source(dataset: Dataset, split: Split, preparation: str, answers: Answers) -> dict[str, Any]:
     return {
         "source": dataset.source,
         "train": len(split.train),
         "test": len(split.test),
         "classes": len(split.classes),
-        "preprocessing": split.preprocessing,
+        "preprocessing": preparation,
         "failed": len(answers.failures),
     }
 

@@ -19,6 +19,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.numerics.rankings import correlation_interval
 from itemwise.results import Draw, Result
+from itemwise.tables.foreign_frames import with_row_names
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def as_numbers(table: Any, what: str) -> pd.DataFrame:
     """The numeric columns of a table whose index names data sets, each once."""
     import pandas as pd
 
+    table = with_row_names(table)
     if isinstance(table, Mapping):
         table = pd.DataFrame.from_dict(dict(table), orient="index")
     if not isinstance(table, pd.DataFrame):

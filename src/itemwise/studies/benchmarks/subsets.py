@@ -21,6 +21,7 @@ from itemwise.ratings.period_choice import points
 from itemwise.responses import Responses, Table
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result
+from itemwise.tables.foreign_frames import with_row_names
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -218,6 +219,7 @@ def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
     """The columns that data sets are sorted by, in the order of the scores."""
     import pandas as pd
 
+    datasets = with_row_names(datasets)
     if not isinstance(datasets, pd.DataFrame):
         raise InputError(
             f"datasets is a {type(datasets).__name__}, but it should be a frame with one row per "

@@ -29,6 +29,7 @@ from itemwise.results import Draw, Result, picked
 from itemwise.studies.classifiers.confusion_curves import ConfusionCurves, enrich_confusion
 from itemwise.studies.classifiers.measures import MEASURES
 from itemwise.studies.classifiers.predictions import positive_code, read_predictions
+from itemwise.tables.foreign_frames import with_row_names
 from itemwise.tables.table_files import as_name
 from itemwise.words import counted
 
@@ -194,9 +195,9 @@ def compare_classifiers(
         As `load_dataset` takes it; `target` names the column of the class.
     models
         The classifiers to compare: None for ten classifiers tuned by grid search; a list of
-        scikit-learn classifiers, or a mapping from names to them. They are fitted on the training
-        part, unless they are already fitted: then they predict from the columns of the data set as
-        they are, and must not have seen the test part, `split_dataset(load_dataset(...)).test`. Or
+        scikit-learn classifiers, or a mapping from names to them. They get the columns of the data
+        set as they are, and are fitted on the training part, unless they are already fitted: then
+        they must not have seen the test part, `split_dataset(load_dataset(...)).test`. Or
         a frame of predictions with one column per model and one row per test instance, whose index
         is its place in the data set (83, or row_83), or in the order of the test part. A mapping
         may mix classifiers and lists of labels.
@@ -237,10 +238,10 @@ def compare_classifiers(
     positive_code(positive, split.classes)
     if elsewhere:  # refuse wrong tables before training
         read_predictions([row_name(k) for k in split.test], truth, elsewhere, split.classes)
+    pools = [calibrating, *([chosen] if chosen else [])]
+    preparation = "; ".join(dict.fromkeys(one.preparation(split) for one in pools))
     with telling(progress, "Running classifiers") as tell:
-        combined = CombinedProgress(
-            len(calibrating.members) + len(chosen.members if chosen else ()), tell
-        )
+        combined = CombinedProgress(sum(len(one.members) for one in pools), tell)
         runner = _Runner(split, folder, time_limit, n_jobs, random_state, combined)
         told = runner.run(calibrating, "pool")
         found = None if chosen is None else runner.run(chosen, "models")
@@ -260,7 +261,7 @@ def compare_classifiers(
     return ClassifierComparison(
         dataset=loaded.name,
         source=loaded.source,
-        preprocessing=split.preprocessing,
+        preprocessing=preparation,
         curves=curves,
         filtered=filtered,
         ranks=compare_ranks(curves.scores()) if len(curves.models) > 1 else None,
@@ -313,6 +314,7 @@ def _sorted_out(models: Any, dataset: Dataset, split: Split) -> tuple[Pool | Non
         return find_pool(TUNED), {}
     if isinstance(models, str | Pool):
         return find_pool(models), {}
+    models = with_row_names(models)
     if hasattr(models, "columns"):
         frame = _by_place(models, split)
         return None, {str(name): frame.iloc[:, k] for k, name in enumerate(frame.columns)}

@@ -14,6 +14,7 @@ from itemwise.datasets.dataset import in_order
 from itemwise.diagnostics.diagnosis import informative
 from itemwise.errors import InputError
 from itemwise.responses.names_and_facts import is_numbered
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.tables.table_files import as_name
 from itemwise.words import counted, listed, shown
 
@@ -171,6 +172,7 @@ def read_predictions(
 
 def _by_model(predictions: Any) -> dict[str, Any]:
     """Lists of labels by the name of their model."""
+    predictions = as_pandas(predictions)
     if hasattr(predictions, "columns"):
         given = {str(name): predictions.iloc[:, k] for k, name in enumerate(predictions.columns)}
         if len(given) < predictions.shape[1]:

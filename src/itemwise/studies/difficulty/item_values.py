@@ -17,6 +17,7 @@ from itemwise.learning.known_difficulty import DifficultyTargets, difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, edges_by_width, places
 from itemwise.responses.names_and_facts import aligned, is_numbered
+from itemwise.tables.foreign_frames import as_pandas, with_row_names
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ WAYS = {"quantile": edges_by_quantile, "uniform": edges_by_width}
 
 def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
     """Features as a plain frame with its plan, or as an array of numbers; and column names."""
+    X = as_pandas(X)
     if is_frame(X):
         rows = plain_rows(X)
         rows.frame.index = X.index
@@ -85,6 +87,7 @@ def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
     """
     if isinstance(values, DifficultyTargets):
         values = {name: values.difficulty(name, keep_dropped=True) for name in values.methods}
+    values = with_row_names(values)
     if is_frame(values):
         _check_columns(values, what)
     if isinstance(values, Mapping) or is_frame(values):

@@ -15,6 +15,7 @@ from itemwise.models import AUTO, MeasurementModel
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.names_and_facts import as_facts
 from itemwise.studies.evaluation.adaptive_replay import bank_from
+from itemwise.tables.foreign_frames import with_row_names
 from itemwise.words import listed
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def _told(facts: Any) -> Any:
     """Columns of facts, with None for missing values and Python numbers."""
     if isinstance(facts, Responses):
         return facts._item_facts  # noqa: SLF001 - a frame turns whole numbers into floats
+    facts = with_row_names(facts)
     if not hasattr(facts, "columns"):
         raise InputError(
             f"facts is {type(facts).__name__}; give responses with facts of their items, or a "

@@ -1,0 +1,58 @@
+"""Frames of other libraries (polars, pyarrow and whatever speaks Arrow) as frames of pandas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from itemwise.errors import InputError
+
+
+def as_pandas(table: Any) -> Any:
+    """Return a frame or column of another library as one of pandas; anything else as it is.
+
+    polars, pyarrow, cuDF and others offer `to_pandas`; DuckDB and others offer Arrow's stream
+    (`__arrow_c_stream__`). Lazy frames are collected. Text stays text and categories stay
+    categories; a missing value is missing in pandas, too.
+
+    >>> import pyarrow
+    >>> as_pandas(pyarrow.table({"size": [1, 2]})).columns.tolist()
+    ['size']
+    """
+    if isinstance(table, type) or _is_pandas(table):
+        return table
+    if hasattr(table, "collect") and hasattr(table, "lazy"):
+        table = table.collect()
+    try:
+        if callable(getattr(table, "to_pandas", None)):
+            return table.to_pandas()
+        if hasattr(table, "__arrow_c_stream__"):
+            import pyarrow as pa
+
+            return pa.table(table).to_pandas()
+    except Exception as error:  # whatever a foreign library raises
+        raise InputError(
+            f"The {type(table).__name__} could not be turned into a pandas frame: "
+            f"{type(error).__name__}, {(str(error).splitlines() or [''])[0]:.200}. Give one of "
+            "pandas."
+        ) from error
+    return table
+
+
+def with_row_names(table: Any) -> Any:
+    """Return `as_pandas`; a foreign frame has no index, so a first column of text names its rows.
+
+    >>> import pyarrow
+    >>> with_row_names(pyarrow.table({"model": ["a", "b"], "q1": [1, 0]})).index.tolist()
+    ['a', 'b']
+    """
+    frame = as_pandas(table)
+    if frame is table or not hasattr(frame, "columns") or frame.shape[1] < 2:
+        return frame
+    from pandas.api.types import is_numeric_dtype
+
+    first = frame.columns[0]
+    return frame if is_numeric_dtype(frame[first]) else frame.set_index(first)
+
+
+def _is_pandas(table: Any) -> bool:
+    return type(table).__module__.partition(".")[0] == "pandas"
