@@ -6,6 +6,9 @@ DEMO ?= itemwise-demo
 comma := ,
 # ITEMWISE_TORCH=1 tests torch and deep encoders as well; ITEMWISE_TORCH=2.13.0, that version of it.
 DEV := dev$(if $(ITEMWISE_TORCH),$(comma)deep)
+# Two workers: one with the OpenBLAS kernels of this processor, one with those of another, whose last
+# bits differ. Where NumPy has another BLAS, the variable does nothing.
+WORKERS := --dist worksteal --tx popen --tx popen//env:OPENBLAS_CORETYPE=Haswell
 SETUP := @PYTHON="$(PYTHON)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help
@@ -32,10 +35,10 @@ quick: check ## All checks, and the tests next to what changed since main
 	else $(BIN)/python -m pytest -q -n 2 -m "not slow" $$files; fi
 
 test: check ## All checks and the tests that take seconds (ITEMWISE_TORCH=1: those of torch, too)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" -p no:randomly
+	$(BIN)/python -m pytest $(WORKERS) -m "not slow" -p no:randomly
 
 test-all: check ## All checks and all tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal -p no:randomly
+	$(BIN)/python -m pytest $(WORKERS) -p no:randomly
 	@sh scripts/other_processors.sh $(BIN)/python Haswell Prescott
 
 test-processors: ## The numeric tests with the OpenBLAS kernels of other processors

@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "itemwise"
@@ -32,8 +33,9 @@ ROOMS = ("numerics", "models", "scoring", "estimation", "adaptive", "ratings")
 TESTS = (*ROOMS, "calibration", "reference")  # folders of tests that run code of the rooms
 # Operators of Cosmic Ray that are left out: they need arguments, or a float breaks at once.
 LEFT_OUT = ("NoOp", "Variable", "ExceptionReplacer", "_Bit", "Shift", "Invert")
-ENOUGH = 30.0  # seconds of tests for one mutant, by the time they took before
-PATIENCE = 10  # a mutant that takes so many times longer is killed
+ENOUGH = 10.0  # seconds of tests for one mutant, by the time they took before
+PRELOADED = ("numpy", "scipy.optimize", "scipy.stats", "pandas", "pytest")
+PATIENCE = 20  # a mutant that takes so many times longer is killed
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,17 @@ class Mutant:
     code: str  # of the whole file
 
 
+@dataclass(frozen=True)
+class Trial:
+    """The tests of one mutant, under way in a process of their own."""
+
+    number: int
+    mutant: Mutant
+    home: Path  # the copy of the package that holds the mutant
+    process: int
+    deadline: float
+
+
 def main() -> int:
     """Sample, try and count."""
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -54,27 +67,26 @@ def main() -> int:
     arguments.add_argument("--random-state", type=int, default=0)
     arguments.add_argument("--workers", type=int, default=2)
     arguments.add_argument("--out", type=Path, default=Path("mutation.json"))
+    arguments.add_argument("--covered", type=Path, help="keep which test runs which line here")
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        covered = tests_of_lines(Path(place))
-        mutants = sampled(given.rooms, given.sample, random.Random(given.random_state))  # noqa: S311
-        verdicts = tried(mutants, covered, given.workers)
+        covered = tests_of_lines(given.covered or Path(place))
+    mutants = sampled(given.rooms, given.sample, random.Random(given.random_state))  # noqa: S311
+    unchanged = [replace(mutant, code=mutant.path.read_text("utf-8")) for mutant in mutants[:2]]
+    if "killed" in tried(unchanged, covered, given.workers):
+        raise SystemExit("Tests fail without any change: nothing can be counted.")
+    verdicts = tried(mutants, covered, given.workers)
     report(mutants, verdicts, given.out)
     return 0
 
 
 def tests_of_lines(place: Path) -> dict[tuple[str, int], list[tuple[float, str]]]:
-    """The tests that run each line, with their seconds."""
+    """The tests that run each line, with their seconds, measured unless they lie in `place`."""
     import coverage
 
     data, times = place / "coverage", place / "times.xml"
-    folders = [str(ROOT / "tests" / name) for name in TESTS]
-    settings = place / "coveragerc"
-    settings.write_text(f"[run]\ndata_file = {data}\nsource = {SOURCE}\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:xdist"]
-    command += [f"--cov={SOURCE}", f"--cov-config={settings}", "--cov-context=test"]
-    command += ["--cov-report=", f"--junitxml={times}", "-o", "junit_family=xunit1", *folders]
-    subprocess.run(command, cwd=ROOT, check=True, env=environment(ROOT / "src"))
+    if not times.exists():
+        measure(data, times)
     seconds: dict[str, float] = defaultdict(float)
     for case in ET.parse(times).iter("testcase"):  # noqa: S314  # written a moment ago
         name = case.get("name", "").partition("[")[0]
@@ -91,6 +103,18 @@ def tests_of_lines(place: Path) -> dict[tuple[str, int], list[tuple[float, str]]
             if not found.get((path, line)):  # runs when the module is imported
                 found[path, line] = sorted(everywhere)
     return found
+
+
+def measure(data: Path, times: Path) -> None:
+    """Run the tests once, and note the lines that each of them runs."""
+    folders = [str(ROOT / "tests" / name) for name in TESTS]
+    data.parent.mkdir(parents=True, exist_ok=True)
+    settings = data.parent / "coveragerc"
+    settings.write_text(f"[run]\ndata_file = {data}\nsource = {SOURCE}\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:xdist"]
+    command += [f"--cov={SOURCE}", f"--cov-config={settings}", "--cov-context=test"]
+    command += ["--cov-report=", f"--junitxml={times}", "-o", "junit_family=xunit1", *folders]
+    subprocess.run(command, cwd=ROOT, check=True, env=environment(ROOT / "src"))
 
 
 def sampled(rooms: list[str], count: int, chance: random.Random) -> list[Mutant]:
@@ -145,34 +169,42 @@ def meaning(code: str) -> str:
 def tried(
     mutants: list[Mutant], covered: dict[tuple[str, int], list[tuple[float, str]]], workers: int
 ) -> list[str]:
-    """Whether each mutant was killed, survived, or is not covered."""
-    homes: SimpleQueue[Path] = SimpleQueue()
+    """Whether each mutant was killed, survived, or is not covered.
+
+    Each is tried in a fork of this process, which has loaded what every test needs already.
+    """
+    for name in PRELOADED:
+        importlib.import_module(name)
+    verdicts: dict[int, str] = {}
+    waiting = list(enumerate(mutants))[::-1]
+    running: dict[int, Trial] = {}
     with tempfile.TemporaryDirectory() as place:
-        for k in range(workers):
-            home = Path(place) / str(k)
+        homes = [Path(place) / str(k) for k in range(workers)]
+        for home in homes:
             shutil.copytree(ROOT / "src", home, ignore=shutil.ignore_patterns("__pycache__"))
-            homes.put(home)
+        while waiting or running:
+            while waiting and homes:
+                number, mutant = waiting.pop()
+                tests = covered.get((str(mutant.path), mutant.line), [])
+                if tests:
+                    trial = begun(number, mutant, tests, homes.pop())
+                    running[trial.process] = trial
+                else:
+                    verdicts[number] = "not covered"
+            time.sleep(0.02)
+            for trial in list(running.values()):
+                said = verdict(trial)
+                if said is not None:
+                    del running[trial.process]
+                    homes.append(trial.home)
+                    verdicts[trial.number] = said
+                    where = trial.mutant.path.relative_to(SOURCE)
+                    print(len(verdicts), said, where, trial.mutant.line, flush=True)
+    return [verdicts[number] for number in range(len(mutants))]
 
-        def verdict(mutant: Mutant) -> str:
-            tests = covered.get((str(mutant.path), mutant.line), [])
-            if not tests:
-                return "not covered"
-            home = homes.get()
-            try:
-                return outcome(mutant, tests, home)
-            finally:
-                homes.put(home)
 
-        with ThreadPoolExecutor(workers) as pool:
-            found = []
-            for mutant, said in zip(mutants, pool.map(verdict, mutants), strict=True):
-                found.append(said)
-                print(len(found), said, mutant.path.relative_to(SOURCE), mutant.line, flush=True)
-            return found
-
-
-def outcome(mutant: Mutant, tests: list[tuple[float, str]], home: Path) -> str:
-    """Run the tests of a mutant, fastest first."""
+def begun(number: int, mutant: Mutant, tests: list[tuple[float, str]], home: Path) -> Trial:
+    """Start the tests of a mutant, fastest first."""
     chosen, total = [], 0.0
     for seconds, test in tests:
         total += seconds
@@ -180,33 +212,45 @@ def outcome(mutant: Mutant, tests: list[tuple[float, str]], home: Path) -> str:
             break
         chosen.append(test)
     path = home / mutant.path.relative_to(ROOT / "src")
-    before = path.read_text(encoding="utf-8")
     path.write_text(mutant.code, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:cacheprovider",
-    ]
+    process = os.fork()
+    if process == 0:
+        _run_tests(chosen, home)
+    deadline = time.monotonic() + PATIENCE * (ENOUGH / 3 + total)
+    return Trial(number, mutant, home, process, deadline)
+
+
+def _run_tests(tests: list[str], home: Path) -> None:
+    """In a process of its own, which ends with the verdict of the tests."""
+    os.setsid()
+    silent = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(silent, stream)
+    os.chdir(ROOT)
+    os.environ.update(environment(home))
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(home))
+    code = 1
     try:
-        done = subprocess.run(
-            [*command, "-p", "no:xdist", "-p", "no:randomly", "-m", "not slow", *chosen],
-            cwd=ROOT,
-            env=environment(home),
-            capture_output=True,
-            timeout=PATIENCE * (ENOUGH / 3 + total),
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "killed"
+        import pytest
+
+        options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
+        options += ["-p", "no:xdist", "-p", "no:randomly"]
+        code = int(pytest.main([*options, *tests]))
     finally:
-        path.write_text(before, encoding="utf-8")
-    return "killed" if done.returncode else "survived"
+        os._exit(code)
+
+
+def verdict(trial: Trial) -> str | None:
+    """What became of a trial; None while it runs."""
+    ended, status = os.waitpid(trial.process, os.WNOHANG)
+    if not ended:
+        if time.monotonic() < trial.deadline:
+            return None
+        os.killpg(trial.process, signal.SIGKILL)
+        os.waitpid(trial.process, 0)
+    shutil.copy(trial.mutant.path, trial.home / trial.mutant.path.relative_to(ROOT / "src"))
+    return "survived" if ended and status == 0 else "killed"
 
 
 def environment(source: Path) -> dict[str, str]:
