@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itemwise.numerics.robust import cluster_limits, robust_limits
+from itemwise.numerics.robust import cluster_limits, padded, robust_limits
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60).map(np.array)
 
@@ -30,3 +30,10 @@ def test_one_or_two_far_values_stretch_nothing_and_a_group_does():
     values = np.concatenate([near, np.full(3, 1e9)])
     assert cluster_limits(values) == (0.0, 1e9)
     assert cluster_limits(-values) == (-1e9, 0.0)
+
+
+def test_limits_get_a_twenty_fifth_of_room_at_both_ends_and_a_point_gets_some_too():
+    assert padded((10.0, 20.0)) == pytest.approx((9.6, 20.4))
+    assert padded((10.0, 20.0), share=0.5) == pytest.approx((5.0, 25.0))
+    assert padded((0.0, 0.0)) == (-1.0, 1.0)
+    assert padded((-50.0, -50.0)) == (-55.0, -45.0)

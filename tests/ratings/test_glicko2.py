@@ -310,7 +310,8 @@ def test_a_season_is_one_period_after_the_other():
     for period, row in enumerate(SCORES):
         ratings = rate_period(ratings, round_robin(row), 0.3)
         np.testing.assert_array_equal(season.rating[period], ratings.rating)
-    np.testing.assert_array_equal(season.final.deviation, ratings.deviation)
+    for name in ("rating", "deviation", "volatility"):
+        np.testing.assert_array_equal(getattr(season.final, name), getattr(ratings, name))
     assert season.won.tolist() == [[2, 1, 0], [0, 0, 2], [1, 0, 0]]
     assert season.drawn.tolist() == [[0, 0, 0], [1, 1, 0], [0, 0, 0]]
     assert season.lost.tolist() == [[0, 1, 2], [1, 1, 0], [0, 0, 1]]
