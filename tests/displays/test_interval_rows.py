@@ -134,6 +134,16 @@ def test_who_overlaps_the_leader_has_its_colour():
     )
 
 
+def test_who_is_known_to_be_level_has_the_colour_of_the_leader_whatever_the_ranges():
+    frame = ratings_some([1700, 1610, 1590]).assign(level=[False, False, True])
+    ax = RatingsDisplay(frame).plot().ax_
+    colours = [to_hex(c).upper() for c in ax.collections[-1].get_facecolor()]
+    assert colours == [STYLE.positive, STYLE.neutral, STYLE.positive]
+    assert "the leader and 1 other that is not significantly behind" in ratings_texts(ax)
+    alone = RatingsDisplay(frame.assign(level=False)).plot().ax_
+    assert "all others are significantly behind" in ratings_texts(alone)
+
+
 def test_what_is_not_drawn_is_said():
     ax = RatingsDisplay(ratings_some(np.arange(100.0))).plot().ax_
     assert len(names(ax)) == 60

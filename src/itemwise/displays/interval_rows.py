@@ -190,10 +190,11 @@ def _rank_ticks(count: int) -> list[int]:
 
 
 class RatingsDisplay(Rows):
-    """Ratings, best on top; a bar is the 95 % range, blue where it overlaps that of the leader.
+    """Ratings, best on top; a bar is the 95 % range, blue for the leader and who is level with it.
 
-    The frame has one row per respondent, which is its index: `rating`, `low` and `high`. At most
-    60 rows are drawn, the best ones.
+    The frame has one row per respondent, which is its index: `rating`, `low` and `high`, and if
+    known, whether it is `level` with the leader; else those are whose range overlaps the leader's.
+    At most 60 rows are drawn, the best ones.
     """
 
     numbers = ("rating", "low", "high")
@@ -204,16 +205,29 @@ class RatingsDisplay(Rows):
 
     def _draw_rows(self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats) -> list[str]:
         rating, low, high = (rows[name].to_numpy() for name in self.numbers)
-        colours = np.where(high >= low[0], style.positive, style.neutral)
+        known, level = "level" in self.frame.columns, self._level()
+        colours = np.where(level[: len(rows)], style.positive, style.neutral)
         ax.axvspan(low[0], high[0], color=style.positive, alpha=0.07, linewidth=0, zorder=0)
         ax.hlines(height, low, high, color=colours, linewidth=1.6, alpha=0.5, zorder=2)
         ax.scatter(rating, height, s=22, color=colours, zorder=3)
         if len(self._rows) == 1:
             return []
-        alike = int((self._rows["high"] >= self._rows["low"].iloc[0]).sum()) - 1
-        return remark("blue: the leader and {} whose range overlaps its own", alike, "other") or [
-            "no range overlaps that of the leader"
+        said = "that {} not significantly behind" if known else "whose range overlaps its own"
+        count = int(level.sum()) - 1
+        said = said.format("is" if count == 1 else "are")
+        return remark(f"blue: the leader and {{}} {said}", count, "other") or [
+            "all others are significantly behind"
+            if known
+            else "no range overlaps that of the leader"
         ]
+
+    def _level(self) -> np.ndarray:
+        """Which rows are blue; the leader always is."""
+        if "level" not in self.frame.columns:
+            return np.asarray(self._rows["high"] >= self._rows["low"].iloc[0])
+        found = flags(self._rows, "level").copy()
+        found[0] = True
+        return found
 
 
 class LeaderboardDisplay(Rows):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,6 +107,57 @@ def test_the_meaning_names_the_hardest_data_set_and_the_best_classifier(decoding
     assert f"{best} has the highest true score" in decoding.meaning
     assert decoding.meaning in repr(decoding)
     assert decoding.meaning in decoding._repr_html_()
+
+
+@pytest.mark.parametrize("n_datasets", [2, 4, 7, 20, 60])
+def test_of_ten_equal_classifiers_none_is_called_lower(decoding, n_datasets):
+    """Beyond 1.96 standard errors of the best, some were in most tables: it was chosen as best."""
+    random = np.random.default_rng(n_datasets)
+    names = [f"d{k}" for k in range(n_datasets)]
+    claims = 0
+    for _ in range(40):
+        chance = random.beta(8, 2, n_datasets)
+        share = random.binomial(200, np.tile(chance, 10)) / 200
+        frame = pd.DataFrame(
+            {
+                "dataset": np.tile(names, 10),
+                "respondent": np.repeat([f"c{k}" for k in range(10)], n_datasets),
+                "true_score_positive_mean": share,
+                "accuracy": share,
+            }
+        )
+        equal = replace(decoding, classifiers=frame, calibrations=dict.fromkeys(names))
+        best = int(np.argmax(equal.scores("accuracy").mean(axis=1)))
+        level = equal._level_with(best, equal.scores("true_score_positive_mean"))
+        claims += level.sum() < 9
+    assert claims <= 5  # 40 tables at 5 %: 2, and two standard deviations
+
+
+def test_on_one_data_set_equal_classifiers_are_compared_by_their_answers():
+    claims = 0
+    for seed in range(4):
+        table = simulate("1pl", n_items=40, abilities=np.zeros(8), random_state=seed).responses
+        found = decode_responses({"one": table}, model="1pl")
+        claims += "7 others" not in found.meaning
+    assert claims <= 1
+    clear = simulate("2pl", n_items=200, abilities=[-2.0, -1.9, 3.0], random_state=0).responses
+    assert "not significantly lower" not in decode_responses({"one": clear}, model="1pl").meaning
+
+
+def test_true_scores_are_said_with_what_they_leave_out_and_with_accuracy():
+    items = {"discrimination": np.r_[np.full(40, 1.5), np.full(20, -1.5)], "difficulty": [0.0] * 60}
+    ability = np.linspace(-2, 2, 60)
+    table = simulate("2pl", abilities=ability, items=items, random_state=1).responses
+    found = decode_responses({"one": table}, model="2pl")
+    negative = int((found.items["discrimination"] < 0).sum())
+    assert negative > 10
+    said = f"without the {negative} instances of negative discrimination, and an accuracy of "
+    assert said in found.meaning
+    row = found.classifiers.set_index("respondent")
+    best = row["true_score_positive_mean"].idxmax()
+    assert f"{said}{row.loc[best, 'accuracy']:.1%}" in found.meaning
+    first = row["accuracy"].idxmax()
+    assert f"{first} has the highest accuracy, {row['accuracy'].max():.1%}." in found.meaning
 
 
 def test_a_data_set_that_all_solve_has_no_difficulty_but_its_share():

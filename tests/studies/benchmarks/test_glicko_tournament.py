@@ -144,10 +144,21 @@ def test_the_meaning_names_the_leader_and_who_is_level_with_it():
     far = tournament(table(4, 60, noise=0.3))
     assert far.meaning.startswith("After 60 periods, model 0 leads with a rating of ")
     assert far.level_with_leader == ()
-    assert "clear of all 3 others" in far.meaning
+    assert "in points significantly ahead of all 3 others" in far.meaning
+    assert not far.to_frame()["level"].any()
     near = tournament(table(4, 2, noise=0.0))
     assert near.level_with_leader[0] == "model 1"
-    assert "so the lead is uncertain" in near.meaning
+    assert "not significantly behind, so the lead is uncertain" in near.meaning
+
+
+@pytest.mark.parametrize("n_items", [2, 4, 7, 20, 60])
+def test_of_ten_equal_respondents_none_is_called_behind(n_items):
+    """Ranges of Glicko-2 take games on one item as independent and separate equal ones."""
+    random = np.random.default_rng(n_items)
+    claims = sum(
+        len(tournament(random.normal(size=(10, n_items))).level_with_leader) < 9 for _ in range(20)
+    )
+    assert claims <= 3
 
 
 def test_the_start_can_be_chosen():

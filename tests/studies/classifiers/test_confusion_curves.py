@@ -56,6 +56,17 @@ def test_every_item_lies_in_one_cell_of_each_model(curves, truth, guesses):
         assert sorted(named) == sorted(curves.calibration.item_names)
 
 
+def test_of_ten_equal_models_none_is_called_lower(calibration, truth):
+    """By the range of its rank alone, one of them was in half of the tables."""
+    random, claims = np.random.default_rng(5), 0
+    for _ in range(12):
+        right = random.random((10, N_ITEMS)) < 0.75
+        equal = {f"m{k}": np.where(row, truth, 1 - truth) for k, row in enumerate(right)}
+        found = enrich_confusion(calibration, truth, equal, n_resamples=100)
+        claims += found._level(MEASURES.index("accuracy")).sum() < 9
+    assert claims <= 2
+
+
 def test_figures_of_a_cell_are_those_of_its_items(curves):
     row = curves.cells.set_index(["model", "name"]).loc[("fair", "TP")]
     items = curves.items.loc[row["items"]]

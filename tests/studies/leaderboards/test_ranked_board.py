@@ -10,6 +10,7 @@ from scipy.stats import binomtest, false_discovery_control, kendalltau, ttest_re
 
 import itemwise as iw
 from itemwise.errors import InputError
+from itemwise.numerics.multiplicity import holm
 from itemwise.studies import Leaderboard
 from itemwise.studies.leaderboards.ranked_board import TIED
 
@@ -86,7 +87,9 @@ def test_pairs_are_tested_exactly_on_right_and_wrong(board, table):
         assert pair.se == pytest.approx(difference.std(ddof=1) / np.sqrt(300))
         assert pair.low < pair.difference < pair.high
     adjusted = false_discovery_control(board.pairs["p"])
-    np.testing.assert_allclose(board.pairs["p_adjusted"], adjusted)
+    found = iw.leaderboard(table, correction="bh")
+    np.testing.assert_allclose(found.pairs["p_adjusted"], adjusted)
+    np.testing.assert_allclose(board.pairs["p_adjusted"], holm(board.pairs["p"].to_numpy()))
     told = np.where(adjusted <= 0.05, "better", TIED)
     assert board.pairs["verdict"].tolist() == told.tolist()
 

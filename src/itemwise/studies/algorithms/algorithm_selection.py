@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from itemwise.errors import InputError
 from itemwise.learning.feature_columns import is_frame
 from itemwise.learning.regressor import FEWEST
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.differing import differences_by_errors
 from itemwise.numerics.intervals import reach_of_parts
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.results import Result
@@ -133,14 +135,20 @@ class SelectorEvaluation(Result):
         )
         if np.isnan(error):
             text += ", but all of the gap lies in one fold, so the uncertainty is unknown"
-        elif gap <= reach * error:
+        level = self._level_with(str(best), [*rows.index, SINGLE])
+        if not np.isnan(error) and level[-1]:
             text += ": not a significant gain over always running the single best"
         if len(rows) == 1:
             return f"{text}."
-        second = rows.index[1]
-        more, more_error = self.difference(best, second)
-        apart = "" if more > reach * more_error else ", not significantly less"
-        return f"{text}; next is '{second}' with {rows['closed_gap'].iloc[1]:.0%}{apart}."
+        apart = ", not significantly less" if level[1] else ""
+        return f"{text}; next is '{rows.index[1]}' with {rows['closed_gap'].iloc[1]:.0%}{apart}."
+
+    def _level_with(self, best: str, names: list[str]) -> NDArray[np.bool_]:
+        """Which of `names`, of which `best` was chosen, close not significantly less of the gap."""
+        pairs = [self.difference(one, other) for one, other in combinations(names, 2)]
+        apart, error = np.array(pairs, dtype=float).T
+        tested = differences_by_errors(len(names), apart, error, self.folds.nunique() - 1.0)
+        return tested.level_with(names.index(best))
 
     def plot(self, **kw: Any) -> Display:
         """Closed gap of each selector, between the single best (0) and the virtual best (1)."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.differing import differences_over_units
 from itemwise.numerics.intervals import reach_of_parts
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.results import Result
@@ -134,7 +135,7 @@ class PortfolioComparison(Result):
             f"{first['gap']:.3g} ± {self._reach * first['gap_se']:.2g} to the virtual best, in the "
             f"unit of the measure; the single best algorithm leaves {alone:.3g}"
         )
-        near = [name for name in there["method"] if not self._apart(name, first["method"], size)]
+        near = self._level_with_first(list(there["method"]), int(size))
         if len(near) > 1:
             return f"{text}. At this size, {joined(near)} do not differ significantly."
         return f"{text}."
@@ -148,13 +149,12 @@ class PortfolioComparison(Result):
     def _folds_of_a_pass(self) -> int:
         return int(self.folds["fold"].nunique()) // self.passes
 
-    def _apart(self, one: str, other: str, size: int) -> bool:
-        """Whether the gaps of two methods differ significantly, paired by fold."""
+    def _level_with_first(self, methods: list[str], size: int) -> list[str]:
+        """The first of `methods`, and those not significantly behind it, paired by fold."""
         rows = self.folds[(self.folds["size"] == size) & (self.folds["definition"] == BEST_MEMBER)]
-        gaps = {name: rows.loc[rows["method"] == name, "gap"].to_numpy() for name in (one, other)}
-        more = gaps[one] - gaps[other]
-        error = more.std(ddof=1) / np.sqrt(self._folds_of_a_pass)
-        return bool(abs(more.mean()) > self._reach * error)
+        lost = [-rows.loc[rows["method"] == name, "gap"].to_numpy(dtype=float) for name in methods]
+        level = differences_over_units(np.stack(lost), self._folds_of_a_pass).level_with(0)
+        return [name for k, name in enumerate(methods) if k == 0 or level[k]]
 
     def to_frame(self) -> pd.DataFrame:
         """One row per method, size and definition."""

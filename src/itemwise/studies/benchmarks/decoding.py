@@ -11,9 +11,15 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics import LabelTrouble, label_trouble
-from itemwise.diagnostics.diagnosis import alike, informative
+from itemwise.diagnostics.diagnosis import alike, informative, upright_items
 from itemwise.errors import InputError
+from itemwise.numerics.differing import (
+    differences_of_answers,
+    differences_of_estimates,
+    differences_over_units,
+)
 from itemwise.pools.paper import OPTIMAL
+from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Draw, Result, picked
 from itemwise.words import counted, listed
 
@@ -281,33 +287,53 @@ class BenchmarkDecoding(Result):
 
     def _hardest(self) -> str:
         frame = self.to_frame()
-        first, reach = frame.iloc[0], 1.96 * frame["chance_se"]
-        where = f"{float(first['chance']):.0%} ± {float(reach.iloc[0]):.0%} of its instances right"
+        first, reach = frame.iloc[0], 1.96 * float(frame["chance_se"].iloc[0])
+        where = f"{float(first['chance']):.0%} ± {reach:.0%} of its instances right"
         average = f"the average classifier of the pool gets {where}"
         if len(frame) == 1:
             return f"On {frame.index[0]}, {average}."
-        near = frame.index[1:][(frame["chance"] - reach <= first["chance"] + reach.iloc[0])[1:]]
-        also = f"; {listed(list(near), 'other')} may be as hard" if len(near) else ""
+        chance, error = (frame[name].to_numpy(dtype=float) for name in ("chance", "chance_se"))
+        level = differences_of_estimates(
+            -chance, error**2, freedom=float(frame["items"].min()) - 1
+        ).level_with(0)
+        near = list(frame.index[level])
+        also = f"; {listed(near, 'other')} may be as hard" if near else ""
         total = counted(len(frame), "data set")
         return f"Of {total}, {frame.index[0]} is the hardest: {average}{also}."
 
     def _strongest(self) -> str:
-        """Who has the highest mean true score, and who does not differ significantly."""
+        """Who has the highest mean true score, of which instances, and who may be as good."""
         share = self.scores(f"{SCORE}_mean").dropna().drop(index=OPTIMAL, errors="ignore")
         if share.empty:
             return ""
-        best = str(share.mean(axis=1).idxmax())
-        behind = share.loc[best] - share.drop(index=best)
-        apart = behind.mean(axis=1)
+        place = int(np.argmax(share.mean(axis=1)))
+        best, near = str(share.index[place]), list(share.index[self._level_with(place, share)])
+        accuracy = self.scores("accuracy").loc[share.index].mean(axis=1)
+        also = f"; not significantly lower: {listed(near, 'other')}" if near else ""
+        text = (
+            f"{best} has the highest true score, {share.mean(axis=1).max():.1%} on average"
+            f"{self._left_out()}, and an accuracy of {accuracy.loc[best]:.1%}{also}."
+        )
+        first = str(accuracy.idxmax())
+        if accuracy.loc[first] > accuracy.loc[best]:
+            text += f" {first} has the highest accuracy, {accuracy.loc[first]:.1%}."
+        return text
+
+    def _left_out(self) -> str:
+        """Which instances do not count in true scores."""
+        out = int(sum((~upright_items(each)).sum() for each in self.calibrations.values()))
+        if not out:
+            return ""
+        return f" without the {counted(out, 'instance')} of negative discrimination"
+
+    def _level_with(self, best: int, share: pd.DataFrame) -> NDArray[np.bool_]:
+        """Who is not significantly lower than `best`: over data sets, or over the items of one."""
         if share.shape[1] > 1:
-            noise = behind.std(axis=1, ddof=1) / np.sqrt(share.shape[1])
-        else:
-            errors = self.scores(f"{SCORE}_mean_se").loc[share.index].iloc[:, 0]
-            noise = np.sqrt(errors.drop(index=best) ** 2 + errors.loc[best] ** 2)
-        near = apart.index[apart <= 1.96 * noise]
-        where = f"{share.mean(axis=1).max():.1%} on average"
-        also = f"; not significantly lower: {listed(list(near), 'other')}" if len(near) else ""
-        return f"{best} has the highest true score, {where}{also}."
+            return differences_over_units(share.to_numpy(dtype=float)).level_with(best)
+        calibration = self.calibrations[str(share.columns[0])]
+        table = self.responses[str(share.columns[0])].select(respondents=list(share.index))
+        cells = as_floats(calibration.placed(table))[:, upright_items(calibration)]
+        return differences_of_answers(cells).level_with(best)
 
     def _known(self, dataset: str | None) -> str:
         if dataset is None and len(self.calibrations) == 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.differing import differences_over_units
 from itemwise.ratings import Ratings, best_first, new_players, play, ranks
 from itemwise.ratings.glicko2 import (
     FINEST,
@@ -79,14 +80,23 @@ class Tournament(Result):
 
     @property
     def level_with_leader(self) -> tuple[str, ...]:
-        """The respondents whose 95 % range overlaps that of the leader, best first."""
-        final, order = self.final, best_first(self.rating[-1])
-        reach = final.low[order[0]]
-        return tuple(self.respondents[k] for k in order[1:] if final.high[k] >= reach)
+        """The respondents that are not significantly behind the leader, best first."""
+        level = self._level
+        return tuple(self.respondents[k] for k in best_first(self.rating[-1]) if level[k])
+
+    @cached_property
+    def _level(self) -> NDArray[np.bool_]:
+        """Who is not significantly behind the leader in points over the periods.
+
+        Games on one item are correlated, so that the ranges of Glicko-2 are too narrow to tell.
+        """
+        games = self.won + self.drawn + self.lost
+        points = np.where(games > 0, (self.won + self.drawn / 2) / np.maximum(games, 1), np.nan)
+        return differences_over_units(points.T).level_with(int(best_first(self.rating[-1])[0]))
 
     @property
     def meaning(self) -> str:
-        """Who leads, and whose ranges overlap that of the leader."""
+        """Who leads, and who is not significantly behind."""
         final, first = self.final, best_first(self.rating[-1])[0]
         played = f"After {counted(len(self.items), 'period')}"
         if np.ptp(np.round(final.rating, FINEST)) == 0:
@@ -97,14 +107,16 @@ class Tournament(Result):
         )
         level = self.level_with_leader
         if not level:
-            return f"{text}, clear of all {counted(len(self.respondents) - 1, 'other')}."
+            others = counted(len(self.respondents) - 1, "other")
+            return f"{text}, in points significantly ahead of all {others}."
         return (
-            f"{text}; the {'range' if len(level) == 1 else 'ranges'} of {listed(level, 'other')} "
-            f"{'overlaps' if len(level) == 1 else 'overlap'} with it, so the lead is uncertain."
+            f"{text}; in points, {listed(level, 'other')} "
+            f"{'is' if len(level) == 1 else 'are'} not significantly behind, so the lead is "
+            "uncertain."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent, the best first."""
+        """One row per respondent, the best first; who is `level` is not significantly behind it."""
         import pandas as pd
 
         final = self.final
@@ -118,6 +130,7 @@ class Tournament(Result):
             "won": self.won.sum(axis=0),
             "drawn": self.drawn.sum(axis=0),
             "lost": self.lost.sum(axis=0),
+            "level": self._level,
         }
         frame = pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
         return frame.iloc[best_first(final.rating)]
@@ -181,7 +194,7 @@ def tournament(
     All start with the same `rating`, `deviation` and `volatility`.
 
     The method is Glicko-2 (Glickman, 2012). The frame has one row per respondent, the best first:
-    rank, rating, deviation, volatility, low, high, won, drawn, lost.
+    rank, rating, deviation, volatility, low, high, won, drawn, lost, level.
 
     >>> import itemwise as iw
     >>> import numpy as np

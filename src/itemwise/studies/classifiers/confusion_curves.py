@@ -18,6 +18,7 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.differing import differences_of_estimates
 from itemwise.numerics.rankings import kendall
 from itemwise.responses import Responses
 from itemwise.results import Draw, Result, picked
@@ -293,7 +294,7 @@ class ConfusionCurves(Result):
 
     @property
     def meaning(self) -> str:
-        """Who leads by accuracy and by total score, and how many others might."""
+        """Who leads by accuracy and by total score, and how many others may be as good."""
         items = counted(len(self.predictions.items), "item")
         return (
             f"On {items}, by accuracy {self._leaders('accuracy')}; by total score "
@@ -301,18 +302,23 @@ class ConfusionCurves(Result):
         )
 
     def _leaders(self, name: str) -> str:
-        """Who ranks first, and how many others have rank 1 within their 95 % range."""
+        """Who ranks first, and how many others are not significantly lower on other items."""
         k = MEASURES.index(name)
-        first = [m for m, r in zip(self.models, self.measured.rank[k], strict=True) if r == 1]
-        near = [
-            m
-            for m, r in zip(self.models, self.measured.rank_low[k], strict=True)
-            if r == 1 and m not in first
-        ]
-        value = float(np.nanmax(self.measured.value[k]))
+        rank, value = self.measured.rank[k], self.measured.value[k]
+        first = [m for m, r in zip(self.models, rank, strict=True) if r == 1]
         lead = f"{first[0]} leads" if len(first) == 1 else f"{listed(first, 'model')} lead"
-        others = f"; {counted(len(near), 'other')} could lead on resampled items" if near else ""
-        return f"{lead} ({value:.3f}{others})"
+        near = int((self._level(k) & (rank != 1)).sum())
+        others = f"; {counted(near, 'other')} not significantly lower" if near else ""
+        return f"{lead} ({float(np.nanmax(value)):.3f}{others})"
+
+    def _level(self, k: int) -> NDArray[np.bool_]:
+        """Who is not significantly lower than the first by a measure, over resampled items."""
+        value, drawn = self.measured.value[k], self.measured.drawn[:, k]
+        covariance = np.cov(drawn, rowvar=False).reshape(value.size, value.size)
+        freedom = max(len(self.predictions.items) - 1.0, 1.0)
+        tested = differences_of_estimates(value, covariance, freedom)
+        level: NDArray[np.bool_] = tested.level_with(int(np.nanargmax(value))) & ~np.isnan(value)
+        return level
 
 
 def enrich_confusion(

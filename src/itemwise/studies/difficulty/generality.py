@@ -16,6 +16,7 @@ from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.differing import differences_of_estimates
 from itemwise.numerics.success_curves import logistic_curves
 from itemwise.responses import Table, as_responses
 from itemwise.results import Result
@@ -87,9 +88,10 @@ class Generality(Result):
         if order.size < 2:
             return f"{text}."
         last = order[-1]
-        apart = self.generality[best] - self.generality[last]
-        reach = 1.96 * math.hypot(self.generality_se[best], self.generality_se[last])
-        sure = "" if apart > reach else "; the difference is not significant"
+        # Of all pairs, the two farthest apart were picked.
+        tested = differences_of_estimates(self.generality[known], self.generality_se[known] ** 2)
+        first, final = (int(np.flatnonzero(known == row)[0]) for row in (best, last))
+        sure = "" if tested.behind(first)[final] else "; the difference is not significant"
         return (
             f"{text}; the least general, {self.respondents[last]} "
             f"({self.generality[last]:.2f}), fails easy items and solves hard ones more "

@@ -16,7 +16,8 @@ from itemwise.errors import InputError
 from itemwise.learning.known_difficulty import DifficultyTargets, difficulty_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import sums_by_bin
-from itemwise.numerics.intervals import mcnemar, paired_difference, wilson
+from itemwise.numerics.differing import differences_of_answers
+from itemwise.numerics.intervals import paired_difference, wilson
 from itemwise.responses import Table, as_responses
 from itemwise.results import Result
 from itemwise.studies.difficulty.item_values import (
@@ -238,21 +239,16 @@ def _tied(
     confidence: float,
     respondents: tuple[str, ...],
 ) -> tuple[tuple[str, ...], ...]:
-    """For each bin, models not significantly behind its best, on items that both were asked."""
+    """For each bin, models not significantly behind its best, on items that both were asked.
+
+    The best was chosen on the same items, so that p-values allow for all pairs of the bin.
+    """
     tied = []
     for k, leader in enumerate(best):
         part = cells[:, found.place == k]
-        both = ~np.isnan(part) & ~np.isnan(part[leader])
-        ahead = (both & (part[leader] > part)).sum(axis=1).astype(np.float64)
-        behind = (both & (part[leader] < part)).sum(axis=1).astype(np.float64)
-        alike = mcnemar(ahead, behind) >= 1 - confidence
-        tied.append(
-            tuple(
-                name
-                for row, name in enumerate(respondents)
-                if alike[row] and row != leader and both[row].any()
-            )
-        )
+        met = (~np.isnan(part) & ~np.isnan(part[leader])).any(axis=1)
+        level = differences_of_answers(part).level_with(int(leader), 1 - confidence) & met
+        tied.append(tuple(name for name, near in zip(respondents, level, strict=True) if near))
     return tuple(tied)
 
 

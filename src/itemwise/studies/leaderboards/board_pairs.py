@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, Means, clustered_means, t_test
+from itemwise.numerics.differing import Differences, answers_alone
 from itemwise.numerics.intervals import mcnemar, paired_difference, t_reach
-from itemwise.numerics.multiplicity import CORRECTIONS, holm
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,29 +37,23 @@ def compare_pairs(
     correction: str,
 ) -> Pairs:
     """Test every pair of rows; `exact` for right or wrong responses to unrelated items."""
-    seen = ~np.isnan(values)
-    upper = np.triu_indices(len(values), 1)
-    shared = (seen.astype(float) @ seen.T.astype(float))[upper]
+    better, worse, shared = answers_alone(values)
     if exact:
-        found = _exact(values, seen, upper, shared, confidence)
+        found = _exact(better, worse, shared, confidence)
     else:
         found = _by_clusters(values, grouping, confidence, bounded=bounded)
-    p = found[-1]
-    adjusted = CORRECTIONS[correction](p)
-    return Pairs(*found, adjusted, holm(p), shared.round().astype(np.intp))
+    difference, p = found[0], found[-1]
+    tested, family = (
+        Differences.of_tests(len(values), difference, p, name) for name in (correction, "holm")
+    )
+    count = shared.round().astype(np.intp)
+    return Pairs(*found, tested.p_adjusted, family.p_adjusted, count)
 
 
 def _exact(
-    values: Floats,
-    seen: NDArray[np.bool_],
-    upper: tuple[NDArray[np.intp], NDArray[np.intp]],
-    shared: Floats,
-    confidence: float,
+    better: Floats, worse: Floats, shared: Floats, confidence: float
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """McNemar's exact test, from the items on which only one of the two is right."""
-    right = np.where(seen, values, 0.0)
-    alone = right @ (seen - right).T  # (i, j): items that i has right and j wrong
-    better, worse = alone[upper], alone.T[upper]
     with np.errstate(divide="ignore", invalid="ignore"):
         difference = (better - worse) / shared
         spread = (better + worse) / shared - difference**2

@@ -265,7 +265,7 @@ def leaderboard(
     model: str | MeasurementModel = AUTO,
     confidence: float = 0.95,
     alpha: float = 0.05,
-    correction: Correction = "bh",
+    correction: Correction = "holm",
 ) -> Leaderboard:
     """Rank respondents by accuracy, and test which differences are significant.
 
@@ -291,13 +291,14 @@ def leaderboard(
         fewer than 100 respondents, "auto" is "1pl": too few to estimate discriminations.
     confidence
         Confidence level of all intervals. Rank intervals hold simultaneously for all respondents,
-        and so are wider than `tied_with` and `verdict` suggest.
+        and so may be wider than `tied_with` and `verdict` suggest.
     alpha
-        Largest expected share of false discoveries among the pairs that differ; with "holm", the
-        largest chance of any false discovery.
+        Largest chance of any false discovery among all pairs; with "bh" or "by", the largest
+        expected share of false discoveries among the pairs that differ.
     correction
-        Correction for multiple tests: "bh" (Benjamini and Hochberg), "by" (Benjamini and
-        Yekutieli) under any dependence of the tests, or "holm".
+        Correction for multiple tests: "holm", under which leaders are named with at most that
+        chance of a wrong claim; or, to find more pairs, "bh" (Benjamini and Hochberg) or "by"
+        (Benjamini and Yekutieli, under any dependence of the tests).
 
     Examples
     --------

@@ -1,0 +1,108 @@
+"""The rule for "differs": by hand, beside SciPy, and over rivals that are truly equal."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, ttest_rel
+from scipy.stats import t as student
+
+from itemwise.numerics.differing import (
+    Differences,
+    differences_of_answers,
+    differences_of_estimates,
+    differences_over_units,
+)
+from itemwise.numerics.multiplicity import holm
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(0)
+
+
+def pairs(n):
+    return list(zip(*np.triu_indices(n, 1), strict=True))
+
+
+def test_over_units_it_is_the_paired_t_test_adjusted_for_all_pairs(random):
+    values = random.normal(size=(5, 9))
+    values[0, :2] = np.nan
+    found = differences_over_units(values)
+    theirs = [ttest_rel(values[i], values[j], nan_policy="omit") for i, j in pairs(5)]
+    np.testing.assert_allclose(found.p, [test.pvalue for test in theirs])
+    expected = [np.nanmean(values[i] - values[j]) for i, j in pairs(5)]
+    np.testing.assert_allclose(found.difference, expected)
+    np.testing.assert_array_equal(found.p_adjusted, holm(found.p))
+
+
+def test_over_answers_it_is_the_exact_sign_test_of_who_is_right_alone(random):
+    right = (random.random((4, 30)) < 0.6).astype(float)
+    right[1, :4] = np.nan
+    found = differences_of_answers(right)
+    for p, (i, j) in zip(found.p, pairs(4), strict=True):
+        better, worse = int((right[i] > right[j]).sum()), int((right[i] < right[j]).sum())
+        assert p == pytest.approx(binomtest(better, better + worse).pvalue)
+
+
+def test_estimates_that_share_their_error_differ_by_what_they_do_not_share():
+    shared = np.full((2, 2), 4.0) + 0.01 * np.eye(2)
+    estimate = np.array([0.0, 1.0])
+    assert differences_of_estimates(estimate, shared).behind(1)[0]
+    assert not differences_of_estimates(estimate, np.diag(shared)).behind(1)[0]
+
+
+def test_few_degrees_of_freedom_ask_for_more():
+    estimate, variance = np.array([0.0, 1.0]), np.full(2, 0.08)
+    assert differences_of_estimates(estimate, variance).behind(1)[0]
+    assert not differences_of_estimates(estimate, variance, freedom=2).behind(1)[0]
+
+
+def test_only_who_is_lower_is_behind():
+    tests = Differences.of_tests(3, np.array([1.0, -1.0, -2.0]), np.array([0.001, 0.001, 0.001]))
+    assert tests.behind(0).tolist() == [False, True, False]
+    assert tests.level_with(0).tolist() == [False, False, True]
+    assert tests.behind(2).tolist() == [True, True, False]
+
+
+def test_what_cannot_be_compared_is_not_claimed_to_differ(subtests):
+    once = np.array([[0.9], [0.1]])
+    apart = np.array([[0.9, 0.8, np.nan, np.nan], [np.nan, np.nan, 0.1, 0.2]])
+    constant = np.array([[0.9, 0.9], [0.1, 0.1]])
+    same = np.array([[0.9, 0.9], [0.9, 0.9]])
+    for name, values in {"one unit": once, "none shared": apart, "no spread": constant}.items():
+        with subtests.test(name):
+            assert differences_over_units(values).level_with(0).tolist() == [False, True]
+    assert differences_over_units(same).p.tolist() == [1.0]
+    assert np.isnan(differences_over_units(apart).p).all()
+    unknown = differences_of_estimates(np.array([1.0, 0.0]), np.array([0.1, np.nan]))
+    assert unknown.level_with(0).tolist() == [False, True]
+    assert differences_over_units(np.ones((1, 4))).level_with(0).tolist() == [False]
+
+
+def test_units_that_agree_to_the_digit_count_by_a_sign_test():
+    values = np.array([np.full(12, 0.5), np.full(12, 0.25)])
+    assert differences_over_units(values).p[0] == pytest.approx(2.0**-11)
+
+
+def test_units_that_are_not_independent_can_count_as_fewer(random):
+    values = np.repeat(random.normal(size=(2, 5)), 10, axis=1)
+    found = differences_over_units(values, n_units=5)
+    away = values[0] - values[1]
+    t = away.mean() / (away.std(ddof=1) / np.sqrt(5))
+    assert found.p[0] == pytest.approx(2 * student.sf(abs(t), df=4))
+
+
+@pytest.mark.parametrize("n_units", [2, 4, 7, 20, 60])
+def test_ten_equal_rivals_are_separated_in_at_most_one_of_twenty_tables(n_units, random):
+    """1.96 standard errors of the difference from the best separate some of them in most tables."""
+    wrong = 0
+    for _ in range(200):
+        sizes, chance = random.integers(30, 500, n_units), random.beta(8, 2, n_units)
+        values = random.binomial(sizes, chance, size=(10, n_units)) / sizes
+        best = int(np.argmax(values.mean(axis=1)))
+        wrong += differences_over_units(values).behind(best).any()
+    assert wrong <= 18  # 200 tables at 5 %: 10, and 2.6 standard deviations
+
+
+def test_rivals_that_differ_are_separated(random):
+    values = np.linspace(0.5, 0.9, 5)[:, None] + 0.03 * random.normal(size=(5, 20))
+    assert differences_over_units(values).behind(4).tolist() == [True, True, True, True, False]
