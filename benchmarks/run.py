@@ -35,16 +35,18 @@ SCRIPTS = [
     "many_tasks.py",
     "report.py",
     "coverage.py",
+    "populations.py",
     "choices.py",
     "labels.py",
     "witnesses.py",
 ]
+REPEATED = ("coverage.py", "populations.py")  # which take a number of replications
 
 
 def main() -> None:
     here = Path(__file__).parent
     for script in SCRIPTS:
-        arguments = ["20"] if "--quick" in sys.argv and script == "coverage.py" else []
+        arguments = ["20"] if "--quick" in sys.argv and script in REPEATED else []
         subprocess.run([sys.executable, str(here / script), *arguments], check=True)
 
 

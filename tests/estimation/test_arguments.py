@@ -30,7 +30,7 @@ def test_bad_arguments_are_named(subtests):
         ({"max_iterations": "9"}, r"max_iterations is '9'; give a whole number from 1"),
         ({"tolerance": "1"}, r"tolerance is '1'; give a number above 0"),
         ({"n_jobs": "2"}, r"n_jobs is '2'; give 1 or more"),
-        ({"population": "gamma"}, r"population is 'gamma'; give 'normal', or 'histogram'"),
+        ({"population": "gamma"}, r"population is 'gamma'; give 'normal', 'histogram'"),
         ({"engine": "joint", "population": "histogram"}, r"no argument 'population'.*joint"),
         ({"preset": "mirt"}, r"no preset 'mirt'. Presets are: airt"),
         ({"preset": 3}, r"no preset 3. Presets are: airt"),

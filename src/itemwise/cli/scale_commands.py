@@ -62,7 +62,7 @@ def calibrate(
     engine: Engine = "em",
     population: Annotated[
         str | None,
-        typer.Option(help="normal, or histogram: abilities of any distribution."),
+        typer.Option(help="normal; histogram: any distribution; auto: where normal fails."),
     ] = None,
     priors: Priors = "default",
     tolerance: Annotated[

@@ -23,7 +23,8 @@ from itemwise.estimation.observed_information import (
     observed_covariances,
     with_scale,
 )
-from itemwise.estimation.population_shape import Density
+from itemwise.estimation.population_shape import Density, with_unknown_shape
+from itemwise.estimation.shape_test import ShapeTest
 from itemwise.estimation.starting_values import factor_start, start
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like, workers
@@ -41,9 +42,8 @@ UPSIDE_DOWN = (
     "Higher ability goes with lower scores: the model fits these responses better that way round. "
     "Read the scale from its other end, or use the continuous model."
 )
-SHAPED = (
-    "The shape of the population was fitted, too: AIC, BIC and standard errors take it as known."
-)
+SHAPED = "The shape of the population was fitted, too: AIC and BIC do not count it as parameters."
+POPULATIONS = ("normal", "histogram", "auto")
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,10 @@ class EM:
     """Settings of the EM engine; nothing is stored while it runs.
 
     It stops when the Newton decrement, the log-likelihood still to be gained in nats, is at
-    most `tolerance`. `population` is "normal", or "histogram" for a distribution of abilities
-    of any shape. `device` is None for NumPy, or a torch device such as "cuda". `n_jobs` threads
-    share the rows; the result does not depend on their number.
+    most `tolerance`. `population` is "normal", "histogram" for a distribution of abilities of any
+    shape, or "auto" for a histogram where a test refutes the normal shape. `device` is None for
+    NumPy, or a torch device such as "cuda". `n_jobs` threads share the rows; the result does not
+    depend on their number.
 
     Marginal maximum likelihood (Bock and Aitkin, 1981).
 
@@ -67,16 +68,16 @@ class EM:
 
     tolerance: float = 1e-6
     max_iterations: int = 200
-    population: Literal["normal", "histogram"] = "normal"
+    population: Literal["normal", "histogram", "auto"] = "normal"
     device: str | None = None
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         check_settings(self.tolerance, self.max_iterations)
-        if self.population not in ("normal", "histogram"):
+        if self.population not in POPULATIONS:
             raise InputError(
-                f"population is {self.population!r}; give 'normal', or 'histogram' for a "
-                "distribution of any shape."
+                f"population is {self.population!r}; give 'normal', 'histogram' for a "
+                "distribution of any shape, or 'auto' for one where the normal does not fit."
             )
 
     def fit(
@@ -91,21 +92,21 @@ class EM:
 
         Items that are `held` stay where a bank has them and give the scale.
         """
-        by_moments = model.normal and self.population == "normal"
+        by_moments = model.normal and self.population != "histogram"
         data = encode(cells, model, weights, self.device, lazy=by_moments)
         counted = np.ones(len(cells)) if weights is None else weights
         with workers(self.n_jobs) as run:
             base = log_base(cells, model, counted, run)
             if by_moments:
                 data = with_moments(data, run)
-            task = Task(data, model, run, progress, held=held)
+            task, said = Task(data, model, run, progress, held=held), ""
             found = self.climb(task)
             if held is not None:
                 return self._on_bank(data, model, found, base, held)
             found = self._upright(task, found)
-            if self.population == "histogram":
-                found = self._shape(task, found)
-        return self._expressed(data, model, found, base)
+            if self.population != "normal":
+                task, found, said = self._shaped(task, found)
+        return self._expressed(task.data, model, found, base, said)
 
     def climb(self, task: Task) -> Ascent:
         """Go up from the first principal component, or from the maximum itself where it is known.
@@ -175,21 +176,28 @@ class EM:
         turned = self._ascend(task, task.model.rescale(found.coords, 0.0, -1.0), found.iterations)
         return turned if turned.expectation.alignment >= 0 else found
 
+    def _shaped(self, task: Task, found: Ascent) -> tuple[Task, Ascent, str]:
+        """The fit with a shape of its own, if it is asked for or needed, and why it is needed."""
+        general = found
+        if found.expectation.mass is None:
+            mass = expect_generally(task.data, task.model, found.coords, found.nodes, task.run)
+            general = replace(found, expectation=mass)
+        test = ShapeTest.of(general.nodes, general.expectation)
+        if self.population == "auto" and not test.refutes:
+            return task, found, ""
+        task = replace(task, data=replace(task.data, moments=None))  # enough for a normal one only
+        return task, self._shape(task, general), test.said if self.population == "auto" else ""
+
     def _shape(self, task: Task, found: Ascent) -> Ascent:
         """Fit the population to the posterior mass and the items to the population, in turn."""
-        if found.expectation.mass is None:
-            general = expect_generally(task.data, task.model, found.coords, found.nodes, task.run)
-            found = replace(found, expectation=general)
-        density, mixing, height = Density.of(task.population), Anderson(), -np.inf
+        density = Density.of(task.population, standard=task.model.affine)
+        mixing, height = Anderson(), -np.inf
         while found.iterations < self.max_iterations:
-            density, shift, scale = density.fitted(
-                found.nodes, found.expectation, mixing, standard=task.model.affine
-            )
+            density = density.fitted(found.nodes, found.expectation, mixing)
             task = replace(task, population=density.population)
-            begin = task.model.rescale(found.coords, shift, scale)
             count = found.iterations
             left = self.max_iterations - count
-            found = ascend(task.after(count), begin, tolerance=SETTLED, most=left)
+            found = ascend(task.after(count), found.coords, tolerance=SETTLED, most=left)
             found = replace(found, iterations=count + found.iterations)
             last, height = height, found.expectation.log_likelihood - density.roughness
             if height < last - SETTLED:
@@ -200,7 +208,9 @@ class EM:
                 return self._ascend(task, found.coords, found.iterations)
         return replace(found, converged=False)
 
-    def _expressed(self, data: Encoded, model: MeasurementModel, found: Ascent, base: float) -> Fit:
+    def _expressed(
+        self, data: Encoded, model: MeasurementModel, found: Ascent, base: float, said: str
+    ) -> Fit:
         """The fit on the scale on which the model reports its items."""
         coords, unit = model.reported(as_numpy(found.coords))
 
@@ -216,6 +226,7 @@ class EM:
             iterations=found.iterations,
             converged=found.converged,
             notes=(
+                *([said] if said else []),
                 *([SHAPED] if isinstance(found.population, HistogramPopulation) else []),
                 *([] if model.affine or found.expectation.alignment >= 0 else [UPSIDE_DOWN]),
                 *([] if found.converged else [_unfinished(model, found)]),
@@ -247,19 +258,17 @@ class EM:
         self, data: Encoded, model: MeasurementModel, found: Ascent, held: Held | None = None
     ) -> KnownCovariances:
         """Covariances on the scale on which the engine worked."""
+        coords, nodes, seen = found.coords, found.nodes, found.expectation
         if found.information is not None:
-            known = found.information.covariances(found.coords.shape[0])
-            return with_scale(model, found.coords, found.expectation, known, held)
-        return observed_covariances(
-            data,
-            model,
-            found.coords,
-            found.nodes,
-            self.n_jobs,
-            found.expectation,
-            found.population,
-            held,
-        )
+            known = found.information.covariances(coords.shape[0])
+            errors = with_scale(model, coords, seen, known, held)
+        else:
+            errors = observed_covariances(
+                data, model, coords, nodes, self.n_jobs, seen, found.population, held
+            )
+        if model.affine and isinstance(found.population, HistogramPopulation):
+            return with_unknown_shape(errors, data, model, coords, nodes, seen)
+        return errors
 
 
 def _worth(found: Ascent, model: MeasurementModel) -> float:

@@ -2,106 +2,235 @@
 
 The log-density is penalised for its third derivative, so that the smoothest shape of all is a
 normal distribution, and bumps must be earned by the responses.
+
+Mean 0 and standard deviation 1 are held while the shape is found, not restored afterwards: a
+wider histogram is smoother, so that a shape that is free to grow, and then shrunk, and items that
+follow it chase each other without end.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from itemwise.calibration import KnownCovariances
 from itemwise.estimation.fits import Expectation
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.newton import Anderson
-from itemwise.scoring.posterior import HistogramPopulation, Nodes, Population
+from itemwise.estimation.maximization import tangents
+from itemwise.models.measurement import MeasurementModel
+from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, fold, like
+from itemwise.numerics.newton import Anderson, positive_inverse
+from itemwise.responses.encoding import Encoded
+from itemwise.scoring.posterior import HistogramPopulation, Nodes, Population, Posterior
 
 POINTS = 49
 REACH = 6.0
 SMOOTHING = 0.02  # nats for a squared third derivative of one, over one unit of ability
 # The same for a second derivative that differs by one from that of the normal: where responses
-# tell nothing, the density falls as the normal does.
-PULLING = 0.1
+# tell nothing, the density falls as the normal does. It grows outwards, where respondents are few:
+# a tail and the one respondent who stands in it would carry each other ever farther out.
+PULLING = 0.2
+FAR = 1.5  # distance from the middle at which pulling is twice as strong
 MOST_TURNS = 50
+ENOUGH = 1e-8  # nats that another turn promises, at which a shape is found
+LEAST_MASS = 1e-250
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """A population as a histogram, and what its roughness costs in nats."""
+    """A population as a histogram, and what its roughness costs in nats.
+
+    Where it is `standard`, its mean is 0 and its standard deviation 1.
+    """
 
     population: HistogramPopulation
-    roughness: float
+    standard: bool
 
     @classmethod
-    def of(cls, population: Population) -> Self:
+    def of(cls, population: Population, *, standard: bool) -> Self:
         """A histogram of that shape."""
         points = np.linspace(*population.reach(REACH), POINTS)
-        log_mass = population.log_density(points)
-        return cls(*_histogram(points, log_mass))
+        return cls(_histogram(points, population.log_density(points)), standard)
 
-    def fitted(
-        self, nodes: Nodes, found: Expectation, mixing: Anderson, *, standard: bool = True
-    ) -> tuple[Density, float, float]:
-        """The shape that posterior masses ask for, made `standard`: mean 0 and sd 1.
+    @cached_property
+    def roughness(self) -> float:
+        """What the penalty takes from the log-likelihood."""
+        return _Climb(self.population.points, standard=self.standard).cost(
+            np.log(self.population.mass)
+        )
 
-        Also the shift and scale by which abilities move to bring that about. EM creeps; `mixing`
-        makes longer steps of some short ones.
+    def fitted(self, nodes: Nodes, found: Expectation, mixing: Anderson) -> Density:
+        """The shape that posterior masses ask for.
+
+        EM creeps; `mixing` makes longer steps of some short ones.
         """
         assert found.mass is not None  # noqa: S101 - only the normal way has none
-        points = self.population.points
+        here = self._wide_enough(nodes)
+        if here.population.points.size > self.population.points.size:
+            mixing.forget()
+        points = here.population.points
         inside = (nodes.fine >= points[0]) & (nodes.fine <= points[-1])
         basis = _basis(points, nodes.fine[inside])
-        before = np.log(self.population.mass)
-        ahead = _climb(before, basis, found.mass[inside], points)
-        ahead += float(self.population.mass @ (before - ahead))
-        log_mass = mixing.advance(before, ahead - before, self.population.mass)
-        shaped, roughness = _histogram(points, log_mass)
-        if not standard:
-            return Density(shaped, roughness), 0.0, 1.0
-        moved = shaped.moved(shaped.mean, shaped.sd)
-        even = np.linspace(-REACH, REACH, POINTS)
-        return Density(*_histogram(even, moved.log_density(even))), shaped.mean, shaped.sd
+        before = np.log(here.population.mass)
+        climb = _Climb(points, standard=self.standard)
+        ahead = climb.to_top(before, basis, found.mass[inside])
+        ahead += float(here.population.mass @ (before - ahead))
+        log_mass = mixing.advance(before, ahead - before, here.population.mass)
+        return Density(_histogram(points, climb.standing(log_mass)), self.standard)
+
+    def _wide_enough(self, nodes: Nodes) -> Density:
+        """The same shape with points wherever respondents may stand."""
+        points = self.population.points
+        step = points[1] - points[0]
+        more = [
+            max(0, int(np.ceil((points[0] - nodes.fine[0]) / step - 1e-6))),
+            max(0, int(np.ceil((nodes.fine[-1] - points[-1]) / step - 1e-6))),
+        ]
+        if not any(more):
+            return self
+        wider = points[0] + step * np.arange(-more[0], points.size + more[1])
+        return Density(_histogram(wider, self.population.log_density(wider)), self.standard)
 
 
-def _histogram(points: Floats, log_mass: Floats) -> tuple[HistogramPopulation, float]:
+def with_unknown_shape(
+    errors: KnownCovariances,
+    data: Encoded,
+    model: MeasurementModel,
+    coords: Array,
+    nodes: Nodes,
+    known: Expectation,
+) -> KnownCovariances:
+    """The errors of items, and what a shape adds to them that was found, not known.
+
+    With a shape that is known, every respondent near an edge of it tells where the scale lies.
+    With one that is found, origin and unit are mean and standard deviation of respondents alone.
+    """
+    terms = model.log_terms(coords, like(nodes.coarse, coords))
+    found = covariance_of_moments(data, Posterior(terms, nodes), nodes)
+    values, vectors = np.linalg.eigh(found - positive_inverse(known.scale))
+    ways = as_numpy(tangents(model, coords))
+    added = np.einsum("lk,lni->kni", vectors * np.sqrt(np.maximum(values, 0.0)), ways)
+    return KnownCovariances(
+        errors.covariances + np.einsum("kni,knj->nij", added, added),
+        np.concatenate([errors.shared, added]),
+    )
+
+
+def covariance_of_moments(data: Encoded, posterior_of: Posterior, nodes: Nodes) -> Floats:
+    """Covariance of the mean and the log standard deviation of abilities, (2, 2).
+
+    A density tilted by ability and its square changes both; how surely the tilt is known follows
+    from what each respondent's responses tell of ability and its square.
+    """
+    xp = array_namespace(posterior_of.abilities)
+    points = posterior_of.abilities
+    moments = xp.stack([points, 0.5 * (points**2 - 1)], axis=1)
+
+    def pass_over(rows: slice) -> tuple[Array, Array, Array]:
+        posterior, _ = posterior_of(data.block(rows))
+        weights = data.weights[rows]
+        seen, mass = posterior @ moments, weights @ posterior
+        return (seen.T * weights) @ seen, (moments.T * mass) @ moments, mass @ moments
+
+    told, spread, mean = map(as_numpy, fold(map, data.blocks(nodes.fine.size), pass_over))
+    n = float(xp.sum(data.weights))
+    centre = np.outer(mean, mean) / n
+    change = (spread - centre) / n  # of mean and log unit, by a unit of the tilt
+    found: Floats = change @ positive_inverse(told - centre) @ change
+    return found
+
+
+def _histogram(points: Floats, log_mass: Floats) -> HistogramPopulation:
     mass = np.exp(np.maximum(log_mass - log_mass.max(), -600.0))
-    mass = np.maximum(mass / mass.sum(), 1e-250)
-    bend, pull = _roughness(points)
-    x = np.log(mass)
-    cost = 0.5 * float(x @ bend @ x) - float(pull @ x)
-    return HistogramPopulation(points, mass / mass.sum()), cost
+    mass = np.maximum(mass / mass.sum(), LEAST_MASS)
+    return HistogramPopulation(points, mass / mass.sum())
 
 
-def _climb(log_mass: Floats, basis: Floats, seen: Floats, points: Floats) -> Floats:
-    """Newton on Σ seen x log-density less the roughness; it has one maximum."""
-    total, (bend, pull) = float(seen.sum()), _roughness(points)
+class _Climb:
+    """The way to the best log-masses at `points`, on which posterior masses are expected."""
 
-    def value(x: Floats) -> float:
-        height = basis @ x
-        top = height.max()
-        norm = top + np.log(np.exp(height - top).sum())
-        rough = 0.5 * float(x @ bend @ x) - float(pull @ x)
-        return float(seen @ height) - total * float(norm) - rough
+    def __init__(self, points: Floats, *, standard: bool) -> None:
+        self._points, self._standard = points, standard
+        self._moments = np.stack([points, points**2])
+        self._bend, self._pull = _roughness(points)
 
-    here = value(log_mass)
-    for _ in range(MOST_TURNS):
-        height = basis @ log_mass
-        prob = np.exp(height - height.max())
-        prob /= prob.sum()
-        gradient = basis.T @ (seen - total * prob) - bend @ log_mass + pull
-        mean = basis.T @ prob
-        information = total * ((basis.T * prob) @ basis - np.outer(mean, mean)) + bend
-        ridge = 1e-9 * np.trace(information) / len(log_mass)
-        step = np.linalg.solve(information + ridge * np.eye(len(log_mass)), gradient)
-        length = 1.0
-        while value(log_mass + length * step) < here and length > 1e-4:
-            length /= 2
-        log_mass = log_mass + length * step
-        here = value(log_mass)
-        if 0.5 * gradient @ step < 1e-8:
-            break
-    settled: Floats = log_mass - log_mass.max()
-    return settled
+    def cost(self, x: Floats) -> float:
+        """What the roughness of log-masses costs."""
+        return 0.5 * float(x @ self._bend @ x) - float(self._pull @ x)
+
+    def standing(self, x: Floats) -> Floats:
+        """Log-masses tilted to mean 0 and standard deviation 1, where they shall have them."""
+        if not self._standard:
+            return x
+        for _ in range(MOST_TURNS):
+            mass = _shares(x)
+            off = self._moments @ mass - (0.0, 1.0)
+            if np.abs(off).max() < 1e-12:
+                break
+            spread = (self._moments * mass) @ self._moments.T - np.outer(
+                self._moments @ mass, self._moments @ mass
+            )
+            tilt = np.linalg.solve(spread, off)
+            x = x - np.clip(tilt, -0.5, 0.5) @ self._moments
+        return x
+
+    def to_top(self, x: Floats, basis: Floats, seen: Floats) -> Floats:
+        """Newton on Σ seen x log-density less the roughness, from log-masses `x`."""
+        total = float(seen.sum())
+
+        def value(x: Floats) -> float:
+            height = basis @ x
+            top = height.max()
+            norm = top + np.log(np.exp(height - top).sum())
+            return float(seen @ height) - total * float(norm) - self.cost(x)
+
+        x = self.standing(x)
+        here = value(x)
+        for _ in range(MOST_TURNS):
+            prob = _shares(basis @ x)
+            gradient = basis.T @ (seen - total * prob) - self._bend @ x + self._pull
+            mean = basis.T @ prob
+            information = total * ((basis.T * prob) @ basis - np.outer(mean, mean)) + self._bend
+            step = self._step(x, gradient, information)
+            length, promise = 1.0, 0.5 * float(gradient @ step)
+            ahead = self.standing(x + step)
+            while (reached := value(ahead)) < here and length > 1e-4:
+                length /= 2
+                ahead = self.standing(x + length * step)
+            if reached < here:
+                break
+            x, here = ahead, reached
+            if promise < ENOUGH:
+                break
+        return x
+
+    def _step(self, x: Floats, gradient: Floats, information: Floats) -> Floats:
+        """A Newton step that leaves mean and standard deviation as they are, where it shall."""
+        n = x.size
+        # Masses do not change when a constant is added to all log-masses.
+        known = information + 1e-9 * np.trace(information) / n * np.eye(n)
+        solved = np.linalg.solve(known, np.column_stack([gradient, self._normals(x).T]))
+        step, ways = solved[:, 0], solved[:, 1:]
+        if self._standard:
+            normals = self._normals(x)
+            step = step - ways @ np.linalg.solve(normals @ ways, normals @ step)
+        found: Floats = step
+        return found
+
+    def _normals(self, x: Floats) -> Floats:
+        """How mean and mean square change with the log-masses, (2, n_points)."""
+        mass = _shares(x)
+        found: Floats = (self._moments - (self._moments @ mass)[:, None]) * mass
+        return found
+
+
+def _shares(log_mass: Floats) -> Floats:
+    """Masses that sum to one."""
+    mass = np.exp(log_mass - log_mass.max())
+    found: Floats = mass / mass.sum()
+    return found
 
 
 def _basis(points: Floats, places: Floats) -> Floats:
@@ -117,5 +246,6 @@ def _roughness(points: Floats) -> tuple[Floats, Floats]:
     step = points[1] - points[0]
     third = np.diff(np.eye(points.size), 3, axis=0) / step**3
     second = np.diff(np.eye(points.size), 2, axis=0) / step**2
-    form = step * (SMOOTHING * third.T @ third + PULLING * second.T @ second)
-    return form, -step * PULLING * second.sum(axis=0)
+    stiff = PULLING * (1 + (points[1:-1] / FAR) ** 4)
+    form = step * (SMOOTHING * third.T @ third + (second.T * stiff) @ second)
+    return form, -step * stiff @ second
