@@ -366,3 +366,20 @@ def test_scores_have_no_category_curves():
     cal = calibrate(np.random.default_rng(0).uniform(size=(40, 3)))
     with pytest.raises(InputError, match=r"scores, not grades.*curves\('item_1'\)"):
         cal.category_curves("item_1")
+
+
+def test_of_equal_respondents_nobody_is_said_to_stand_out():
+    """With items as known and each pair alone, most tables had one that did."""
+    wrong = 0
+    for seed in range(6):
+        table = simulate("2pl", n_items=100, abilities=np.zeros(12), random_state=seed).responses
+        wrong += "11 others cannot be distinguished" not in calibrate(table, "1pl").meaning
+    assert wrong <= 1
+
+
+def test_differences_and_abilities_can_be_asked_for_in_any_order():
+    table = simulate("2pl", 20, 10, random_state=0).responses
+    cal, other = calibrate(table, "2pl"), calibrate(table, "2pl")
+    covariance, first = cal.ability_covariance(), other.abilities()
+    np.testing.assert_allclose(cal.abilities()["se"], covariance.se)
+    np.testing.assert_allclose(first["se"], other.ability_covariance().se)

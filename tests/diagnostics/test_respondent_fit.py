@@ -108,7 +108,7 @@ def test_abilities_are_those_of_the_method_asked_for(many, subtests):
     for method in ["eap", "map", "ml", "wle"]:
         with subtests.test(method):
             fit = respondent_fit(many, method=method)
-            scored = many.abilities(method, items_known=True)
+            scored = many.abilities(method)
             np.testing.assert_array_equal(fit.ability, scored["ability"])
             np.testing.assert_array_equal(fit.se, scored["se"])
             np.testing.assert_array_equal(np.isnan(fit.zh), scored["at_bound"])

@@ -8,10 +8,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share, one_of
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.differing import ALPHA, differences_of_estimates
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.multiplicity import CORRECTIONS
 from itemwise.results import Result
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from itemwise.scoring.ability_covariance import AbilityCovariance
 
 MOST_PAIRS = 1_000_000
+MOST_RIVALS = 500  # of whom all pairs are tested to say who stands out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,6 +118,26 @@ def compare_abilities(
         scale=scale,
         notes=(scale,),
     )
+
+
+def level_with_strongest(covariance: AbilityCovariance) -> tuple[int, NDArray[np.bool_]]:
+    """Who has the highest ability, and which others are not significantly below.
+
+    The strongest was chosen among all, so all pairs count; of very many respondents, each pair with
+    the strongest by itself, which takes no more memory than the respondents do.
+    """
+    from scipy.special import ndtri
+
+    n, best = covariance.ability.size, int(np.argmax(covariance.ability))
+    if n <= MOST_RIVALS:
+        tested = differences_of_estimates(covariance.ability, covariance.dense())
+        return best, tested.level_with(best)
+    others = np.arange(n)
+    se = covariance.difference_se(np.array([best]), others)
+    z = (covariance.ability[best] - covariance.ability) / np.maximum(se, 1e-300)
+    level = z < -ndtri(ALPHA / (n * (n - 1)))  # Bonferroni, two-sided
+    level[best] = False
+    return best, level
 
 
 def _pairs(

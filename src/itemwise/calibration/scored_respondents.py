@@ -270,7 +270,7 @@ class ScoredRespondents:
         own = table is self.responses and method == "eap" and not items_known
         kept: dict[bool, AbilityCovariance] = self.__dict__.setdefault("_own_covariances", {})
         if own and (joint in kept or True in kept):
-            return kept.get(True, kept[joint])
+            return kept[True] if True in kept else kept[joint]
         found = ability_covariance(
             self._encode(table),
             self.model,

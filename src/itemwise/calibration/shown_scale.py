@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.calibration.compared_abilities import level_with_strongest
 from itemwise.errors import InputError
 from itemwise.models import Categorical
 from itemwise.numerics.arrays import Floats
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from itemwise.calibration.scored_respondents import ScoredRespondents
     from itemwise.displays import Display
     from itemwise.responses import Responses
+    from itemwise.scoring.ability_covariance import AbilityCovariance
     from itemwise.scoring.expected_scores import ScoreSums
 
 FARTHEST = 1e6  # an ability beyond is none
@@ -242,17 +244,17 @@ def said_of_scale(calibration: Calibration) -> str:
         )
     if calibration.responses is None or len(calibration.responses.respondents) < 2:
         return said
-    return f"{_strongest(calibration.abilities())} {said}"
+    return f"{_strongest(calibration.ability_covariance())} {said}"
 
 
-def _strongest(abilities: pd.DataFrame) -> str:
+def _strongest(found: AbilityCovariance) -> str:
     """Say who has the highest ability, and how many cannot be distinguished from it."""
-    first = abilities.sort_values("ability", ascending=False, kind="stable").iloc[0]
-    others = abilities.drop(index=str(first.name))
-    noise = (others["se"] ** 2 + first["se"] ** 2) ** 0.5
-    near = int((first["ability"] - others["ability"] <= 1.96 * noise).sum())
-    reach = 1.96 * float(first["se"])
-    where = f"{first.name} is strongest (ability {float(first['ability']):.2f} ± {reach:.2f})"
+    best, level = level_with_strongest(found)
+    reach, near = 1.96 * float(found.se[best]), int(level.sum())
+    where = (
+        f"{found.respondents[best]} is strongest (ability {float(found.ability[best]):.2f} ± "
+        f"{reach:.2f})"
+    )
     if not near:
         return f"{where}."
     return f"{where}; {counted(near, 'other')} cannot be distinguished from it."

@@ -250,11 +250,19 @@ def _cube_root(mean_square: Floats, variance: Floats) -> Floats:
 
 
 def material_of(
-    calibration: Calibration, responses: Table | None, asker: str, method: str = "eap"
+    calibration: Calibration,
+    responses: Table | None,
+    asker: str,
+    method: str = "eap",
+    *,
+    items_known: bool = True,
 ) -> tuple[Material, Responses, Floats, np.ndarray]:
-    """What fit is judged on; the responses, and standard error and bound of each ability."""
+    """What fit is judged on; the responses, and standard error and bound of each ability.
+
+    Where the error is not shown, it is not worth its cost: then items count as known.
+    """
     table, weights = own_or_given(calibration, responses, asker)
-    scored = calibration.score(table, method, items_known=True)
+    scored = calibration.score(table, method, items_known=items_known)
     categorical = isinstance(calibration.model, Categorical)
     cells = calibration.cells(table) if categorical else calibration.placed(table)
     material = Material(

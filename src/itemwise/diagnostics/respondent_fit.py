@@ -112,7 +112,9 @@ def respondent_fit(
     >>> iw.respondent_fit(found).to_frame().shape
     (200, 9)
     """
-    material, table, se, at_bound = material_of(calibration, responses, "respondent_fit", method)
+    material, table, se, at_bound = material_of(
+        calibration, responses, "respondent_fit", method, items_known=False
+    )
     fit = material.by_respondent()
     judged = Fit(np.where(at_bound, np.nan, fit.sums))
     zh = judged.zh

@@ -34,6 +34,7 @@ class Scale:
     asked: np.ndarray  # (n_rows,), bool: who answered anything
     mean: float = 0.0  # of the population, to begin with
     sd: float = 1.0
+    blur: Floats | None = None  # (n_rows,), variance that the likelihood does not know of
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +114,16 @@ def refined(scales: Sequence[Scale], mean: Floats, covariance: Floats, bells: Be
         # What all other scales say of this ability.
         known = np.maximum(1 / variance[:, k] - bells.precision[:, k], least)
         pull = ability[:, k] / variance[:, k] - bells.shift[:, k]
-        centre, width = tilted(scale.nodes, scale.log_likelihood, pull / known, 1 / known)
+        blur = np.zeros(len(known)) if scale.blur is None else scale.blur
+        room = 1 / known + blur  # the likelihood tells of an ability that is off by the blur
+        centre, width = tilted(scale.nodes, scale.log_likelihood, pull / known, room)
         # Where the others leave less room than there is between two nodes, the last curve stays.
         narrowest = FINEST * (scale.nodes[1] - scale.nodes[0]) ** 2
         seen = scale.asked & ((width > narrowest) | (bells.precision[:, k] == 0))
-        new = np.maximum(1 / np.maximum(width, narrowest) - known, least)
-        precision[seen, k] = new[seen]
-        shift[seen, k] = (centre * (new + known) - pull)[seen]
+        new = np.maximum(1 / np.maximum(width, narrowest) - 1 / room, least)
+        told = centre * (new + 1 / room) - pull / known / room
+        precision[seen, k] = (new / (1 + new * blur))[seen]
+        shift[seen, k] = (told / (1 + new * blur))[seen]
     return Bells(precision, shift)
 
 

@@ -161,17 +161,24 @@ class Board:
             )
         return found
 
-    def abilities(self) -> tuple[Floats, Floats]:
-        """Abilities and standard errors; NaN without a scale, or for a respondent linked to nobody.
+    def abilities(self) -> tuple[Floats, Floats, Floats]:
+        """Abilities, standard errors, and those of differences of all pairs that are compared.
 
-        How hard the items are that nobody else answered is known from the prior only.
+        They count the items, which respondents share. NaN without a scale, or for a respondent
+        linked to nobody: how hard the items are that nobody else answered is known from the prior
+        only.
         """
+        first, second = np.triu_indices(self.n_compared, 1)
         if self.scale is None:
-            return np.full(self.order.size, np.nan), np.full(self.order.size, np.nan)
-        found = self.scale.abilities().iloc[self.order]
+            nothing = np.full(self.order.size, np.nan)
+            return nothing, nothing, np.full(first.size, np.nan)
+        found = self.scale.ability_covariance().of(self.order)
         alone = np.bincount(self.part)[self.part] == 1
-        ability, se = (np.where(alone, np.nan, found[name]) for name in ("ability", "se"))
-        return ability, se
+        ability, se = (np.where(alone, np.nan, x) for x in (found.ability, found.se))
+        joint = found.of(np.arange(self.n_compared)).dense()
+        own = np.diag(joint)
+        apart = np.sqrt(np.maximum(own[first] + own[second] - 2 * joint[first, second], 0.0))
+        return ability, se, np.where(alone[first] | alone[second], np.nan, apart)
 
     @property
     def observed(self) -> Floats:

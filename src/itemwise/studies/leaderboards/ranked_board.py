@@ -55,6 +55,7 @@ class Leaderboard(Result):
     observed: Floats  # (n_respondents,); mean response to what was asked
     ability: Floats  # (n_respondents,); NaN without a scale
     ability_se: Floats
+    ability_difference_se: Floats  # of all pairs that are compared, as in `tests`
     tests: Pairs  # of the first n_compared respondents
     n_compared: int  # all, unless they are more than 2,000
     by_task: dict[str, Reached]
@@ -195,7 +196,7 @@ class Leaderboard(Result):
             "verdict": np.where(tests.shared == 0, APART, verdict),
             "n_shared": tests.shared,
             "ability_difference": self.ability[first] - self.ability[second],
-            "ability_difference_se": np.hypot(self.ability_se[first], self.ability_se[second]),
+            "ability_difference_se": self.ability_difference_se,
         }
         return pd.DataFrame(columns)
 
@@ -327,7 +328,7 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
     tests = board.pairs(correction)
     rank = board.ranks()
     low, high = board.rank_intervals(tests)
-    ability, ability_se = board.abilities()
+    ability, ability_se, apart_se = board.abilities()
     return Leaderboard(
         respondents=board.table.respondents,
         rank=rank,
@@ -338,6 +339,7 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
         observed=board.observed,
         ability=ability,
         ability_se=ability_se,
+        ability_difference_se=apart_se,
         tests=tests,
         n_compared=board.n_compared,
         by_task=board.by_task(),

@@ -15,6 +15,7 @@ from itemwise.diagnostics import reliability
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import AUTO, MeasurementModel, Normal, Prior
+from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.joint_normal import (
     Correlations,
@@ -45,6 +46,7 @@ CONFIDENCE = 0.95  # of the intervals of correlations
 SAME, SURELY_SAME = 0.95, 0.9  # a correlation, and the lower end of its interval
 APART = 0.9  # upper end of the interval of a task's highest correlation
 UNRELIABLE = 0.5
+LEAST_TOLD = 0.05  # of an ability by responses; of less, shrinkage cannot be undone
 # With fewer respondents, discriminations are overestimated, so tests look more reliable and
 # correlations lower than they are, unless a prior holds the slopes.
 FEW = 500
@@ -168,8 +170,8 @@ def task_scales(
 
     Notes
     -----
-    Items are calibrated by task and then treated as known. The correlations are maximum likelihood
-    estimates under a joint normal distribution of the abilities, so they are free of attenuation
+    Items are calibrated by task; their errors count as further noise of the abilities. The
+    correlations are maximum likelihood estimates under a joint normal distribution of the abilities, so they are free of attenuation
     by measurement error, unlike the correlation of two ability estimates. Means and standard
     deviations are estimated as well. Intervals use Fisher's transformation.
 
@@ -256,7 +258,26 @@ def scale_of(calibration: Calibration, part: Responses) -> Scale:
     data = encode(calibration.placed(part), calibration.model, collapsing=False)
     population = calibration.population
     nodes, likelihood = likelihood_on_nodes(data, calibration.model, calibration.coords, population)
-    return Scale(nodes, likelihood, _met(part), population.mean, population.sd)
+    met = _met(part)
+    blur = np.zeros(len(met))
+    blur[met] = _error_of_items(calibration)
+    return Scale(nodes, likelihood, met, population.mean, population.sd, blur)
+
+
+def _error_of_items(calibration: Calibration) -> Floats:
+    """Variance that errors of items add to each ability, on the scale of its own responses.
+
+    Origin and unit of the scale do not matter to a correlation, so what moves all abilities along
+    a line is left out. A posterior mean moves less than the responses tell, by what the population
+    adds: that shrinkage is undone.
+    """
+    found = calibration.ability_covariance()
+    line = np.stack([np.ones_like(found.ability), found.ability], axis=1)
+    basis, _ = np.linalg.qr(line)
+    apart = found.shared - basis @ (basis.T @ found.shared)
+    told = np.clip(1 - found.own / calibration.population.sd**2, LEAST_TOLD, 1.0)
+    variance: Floats = (apart**2).sum(axis=1) / told**2
+    return variance
 
 
 def _pairs(told: Correlations, tasks: list[str]) -> pd.DataFrame:
