@@ -171,9 +171,10 @@ def task_scales(
     Notes
     -----
     Items are calibrated by task; their errors count as further noise of the abilities. The
-    correlations are maximum likelihood estimates under a joint normal distribution of the abilities, so they are free of attenuation
-    by measurement error, unlike the correlation of two ability estimates. Means and standard
-    deviations are estimated as well. Intervals use Fisher's transformation.
+    correlations are maximum likelihood estimates under a joint normal distribution of the
+    abilities, so they are free of attenuation by measurement error, unlike the correlation of two
+    ability estimates. Means and standard deviations are estimated as well. Intervals use Fisher's
+    transformation.
 
     Examples
     --------
