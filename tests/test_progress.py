@@ -164,3 +164,34 @@ def test_a_long_call_is_silent_when_asked(long_call, table, notebook, at_once):
     call, _ = long_call
     call(table, progress=False)
     assert notebook.shown == []
+
+
+def test_the_time_left_counts_the_steps_that_are_left(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    pace = progress.Pace()
+    now[0] += 5.0  # 40 of 60 are stored, and reading them took 5 seconds
+    pace.resumed(40)
+    assert pace.describe(40, 60, "") == "40 of 60"
+    now[0] += 30.0
+    assert pace.describe(41, 60, "") == "41 of 60, about 10 min left"  # 19 times 30 s
+    pace.resumed(10)  # a second run, of which 10 are stored
+    now[0] += 30.0
+    assert pace.describe(52, 60, "") == "52 of 60, about 4 min left"
+
+
+def test_a_resumed_run_tells_the_bar_what_was_stored(tmp_path):
+    told = []
+
+    class Bar:
+        def __call__(self, done, total, message):
+            told.append((done, total))
+
+        def resumed(self, steps):
+            told.append(steps)
+
+    split = iw.split_dataset(iw.load_dataset("sklearn:iris"))
+    pool = {"bayes": GaussianNB(), "smooth": GaussianNB(var_smoothing=0.1)}
+    iw.run_pool(split, {"bayes": GaussianNB()}, cv=0, folder=tmp_path, progress=False)
+    iw.run_pool(split, pool, cv=0, folder=tmp_path, progress=Bar())
+    assert told == [1, (1, 2), (2, 2)]

@@ -13,7 +13,8 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from numbers import Real
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -91,6 +92,23 @@ def make_folder(path: PathLike) -> Path:
             f"The directory '{folder}' cannot be made: {error.strerror}. Name another."
         ) from error
     return folder
+
+
+@contextmanager
+def tidy_folder(path: PathLike) -> Iterator[Path]:
+    """Make a directory to write to; what was made for it and is still empty is removed at the end.
+
+    So an error leaves no empty directory behind.
+    """
+    wanted = Path(path)
+    missing = [each for each in (wanted, *wanted.parents) if not each.exists()]
+    folder = make_folder(path)
+    try:
+        yield folder
+    finally:
+        for each in missing:
+            with suppress(OSError):  # it holds something
+                each.rmdir()
 
 
 def write_json(path: PathLike, kind: str, version: int, payload: Mapping[str, Any]) -> None:

@@ -88,18 +88,30 @@ def _is_worker() -> bool:
 
 @contextmanager
 def _after_a_while(bar: Bar, title: str) -> Iterator[Progress]:
-    begin = time.monotonic()
-    shown: Progress | None = None
     with ExitStack() as stack:
+        yield _Patient(stack, bar, title)
 
-        def report(done: int, total: int | None, message: str) -> None:
-            nonlocal shown
-            if shown is None and time.monotonic() - begin >= PATIENCE:
-                shown = stack.enter_context(bar(title))
-            if shown is not None:
-                shown(done, total, message)
 
-        yield report
+@dataclass
+class _Patient:
+    """Reports nothing until the work has lasted `PATIENCE`."""
+
+    stack: ExitStack
+    bar: Bar
+    title: str
+    begin: float = field(default_factory=time.monotonic)
+    shown: Progress | None = None
+
+    def __call__(self, done: int, total: int | None, message: str) -> None:
+        if self.shown is None and time.monotonic() - self.begin >= PATIENCE:
+            self.shown = self.stack.enter_context(self.bar(self.title))
+        if self.shown is not None:
+            self.shown(done, total, message)
+
+    def resumed(self, steps: int) -> None:
+        """Pass it on; what was done before the bar appears does not count anyway."""
+        if self.shown is not None:
+            resumed(self.shown, steps)
 
 
 @contextmanager
@@ -119,8 +131,9 @@ def terminal_bar(title: str) -> Iterator[Progress]:
     pace = Pace()
     with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None, message="")
-        yield lambda done, total, message: bar.update(
-            task, completed=done, message=pace.describe(done, total, message), total=total
+        yield Paced(
+            pace,
+            lambda done, total, said: bar.update(task, completed=done, message=said, total=total),
         )
 
 
@@ -129,14 +142,20 @@ def lines(title: str) -> Progress:
     print(f"{title} ...", file=sys.stderr)  # noqa: T201
     last, pace = time.monotonic(), Pace()
 
-    def report(done: int, total: int | None, message: str) -> None:
+    def report(_done: int, _total: int | None, said: str) -> None:
         nonlocal last
-        said = pace.describe(done, total, message)
         if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = time.monotonic()
             print(f"{title}: {said}", file=sys.stderr)  # noqa: T201
 
-    return report
+    return Paced(pace, report)
+
+
+def resumed(progress: Progress, steps: int) -> None:
+    """Say that so many steps were done by an earlier run: the time left does not count them."""
+    tell = getattr(progress, "resumed", None)
+    if callable(tell):
+        tell(steps)
 
 
 def silent(done: int, total: int | None, message: str) -> None:
@@ -148,13 +167,23 @@ def silent(done: int, total: int | None, message: str) -> None:
 class Pace:
     """Describes progress in words, with an estimate of the time left.
 
-    Steps that took no time were done by an earlier run that is being resumed: they do not count.
+    Steps that an earlier run did, or that took no time, do not count: the time left is that of the
+    steps that are left.
     """
 
     begin: float = field(default_factory=time.monotonic)
     last: float = field(default_factory=time.monotonic)
     done: int = 0
     free: int = 0
+
+    def resumed(self, steps: int) -> None:
+        """Leave out steps that an earlier run did."""
+        now = time.monotonic()
+        if self.done == self.free:  # nothing was made yet: what was stored has been read so far
+            self.begin = now
+        self.free += steps
+        self.done += steps
+        self.last = now
 
     def describe(self, done: int, total: int | None, message: str) -> str:
         """Steps done, message and time left, as far as they are known."""
@@ -169,6 +198,22 @@ class Pace:
         left = (now - self.begin) / made * (total - done) if made > 0 and done < total else None
         parts = (f"{done} of {total}", message, time_left(left))
         return ", ".join(part for part in parts if part)
+
+
+@dataclass
+class Paced:
+    """Shows progress with the time left."""
+
+    pace: Pace
+    show: Progress
+
+    def __call__(self, done: int, total: int | None, message: str) -> None:
+        """Show the message with steps done and time left."""
+        self.show(done, total, self.pace.describe(done, total, message))
+
+    def resumed(self, steps: int) -> None:
+        """Leave out steps that an earlier run did."""
+        self.pace.resumed(steps)
 
 
 def time_left(seconds: float | None) -> str:
@@ -189,9 +234,8 @@ def _notebook_bar(title: str) -> Iterator[Progress]:
     last, pace = 0.0, Pace()
     shown: Any = None
 
-    def report(done: int, total: int | None, message: str) -> None:
+    def report(done: int, total: int | None, said: str) -> None:
         nonlocal shown, last
-        said = pace.describe(done, total, message)
         now = time.monotonic()
         if shown is not None and now - last < SECONDS_BETWEEN_BARS:
             return
@@ -203,7 +247,7 @@ def _notebook_bar(title: str) -> Iterator[Progress]:
             shown.update(page)
 
     try:
-        yield report
+        yield Paced(pace, report)
     finally:
         if shown is not None:
             shown.update(HTML(""))

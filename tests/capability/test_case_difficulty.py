@@ -17,6 +17,30 @@ def test_the_contract_of_scikit_learn_holds():
     check_estimator(CaseDifficulty(), on_skip=None)
 
 
+def test_columns_of_transform_have_names_and_set_output_works():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    y = np.where(X["a"] > 0, "ill", "well")
+    scale = CaseDifficulty().fit(X, y)
+    assert scale.get_feature_names_out().tolist() == ["cdi_ill", "cdi_well"]
+    plain = scale.transform(X)
+    framed = CaseDifficulty().set_output(transform="pandas").fit(X, y)
+    found = framed.transform(X)
+    assert list(found.columns) == ["cdi_ill", "cdi_well"]
+    assert found.index.equals(X.index)
+    np.testing.assert_array_equal(found.to_numpy(), plain)
+    np.testing.assert_array_equal(framed.difficulty(X, y), scale.difficulty(X, y))
+    polars = pytest.importorskip("polars")
+    there = framed.set_output(transform="polars").transform(polars.from_pandas(X))
+    assert there.columns == ["cdi_ill", "cdi_well"]
+
+
+def test_a_target_of_many_numbers_is_doubted_at_once():
+    X = np.random.default_rng(0).normal(size=(750, 2))
+    # Tests turn warnings into errors, so that nothing is fitted here.
+    with pytest.raises(UserWarning, match=r"250 distinct numbers.*regression"):
+        CaseDifficulty().fit(X, np.arange(750) % 250)
+
+
 @pytest.fixture(scope="module")
 def fitted(two_classes):
     return CaseDifficulty().fit(*two_classes)

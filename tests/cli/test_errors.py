@@ -168,3 +168,43 @@ def test_a_missing_source_is_said_before_a_folder_is_made(run, tmp_path):
         done = run(command, "absent.csv", "--out", "folder")
         assert (done.exit_code, "no file 'absent.csv'" in done.stderr) == (3, True), command
     assert not (tmp_path / "folder").exists()
+
+
+def test_hints_are_written_in_the_syntax_of_the_command_line(subtests, run, scores, tmp_path):
+    (tmp_path / "d.csv").write_text("x,kind\n1,a\n2,b\n3,a\n4,b\n")
+    cases = [
+        (("tasks", "scores.csv"), "--items (columns item, task), or use --by-prefix", "described("),
+        (("decode", "d.csv", "--out", "new/o"), "for example --target kind.", "target="),
+        (
+            ("decode", "d.csv#kind", "--max-test-size", "1", "--out", "new/o"),
+            "--max-test-size is 1, but it should be 2 or more, or leave it out.",
+            "max_test_size",
+        ),
+        (("confusion", "d.csv", "--out", "new/o"), "for example --target kind.", "target="),
+        (("calibrate", "scores.csv", "--kind", "odd"), "--kind is 'odd'", "Error: kind"),
+    ]
+    for words, said, unsaid in cases:
+        with subtests.test(words=words):
+            done = run(*words)
+            assert done.exit_code == 3
+            assert said in done.stderr
+            assert unsaid not in done.stderr
+
+
+def test_no_empty_folder_stays_after_an_error(subtests, run, scores, tmp_path):
+    (tmp_path / "d.csv").write_text("x,kind\n1,a\n2,b\n3,a\n4,b\n")
+    for words in (
+        ("decode", "d.csv", "--out", "new/deep"),
+        ("confusion", "d.csv", "--out", "new/deep"),
+        ("diagnose", "scores.csv", "--kind", "odd", "--out", "new/deep"),
+        ("tasks", "scores.csv", "--out", "new/deep"),
+    ):
+        with subtests.test(command=words[0]):
+            assert run(*words).exit_code == 3
+            assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_that_was_there_stays_after_an_error(run, scores, tmp_path):
+    (tmp_path / "mine").mkdir()
+    assert run("tasks", "scores.csv", "--out", "mine").exit_code == 3
+    assert (tmp_path / "mine").is_dir()

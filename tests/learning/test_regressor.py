@@ -299,3 +299,17 @@ def test_difficulties_of_other_items_are_refused():
     other = pd.Series(y, index=[f"item_{k}" for k in range(len(y))])
     with pytest.raises(InputError, match="y names the item 'item_0'"):
         DifficultyRegressor("stepwise").fit(pd.DataFrame(X).add_prefix("x"), other)
+
+
+@pytest.mark.parametrize("prepare", [True, False])
+def test_columns_of_another_kind_of_frame_may_come_in_another_order(prepare):
+    polars = pytest.importorskip("polars")
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=list("abc"))
+    y = X["a"] - 2 * X["b"]
+    other = polars.from_pandas(X[["c", "b", "a"]])
+    one = DifficultyRegressor("knn", cv=2, prepare=prepare).fit(X, y)
+    np.testing.assert_array_equal(one.predict(X), one.predict(other))
+    two = DifficultyRegressor("knn", cv=2, prepare=prepare).fit(other, polars.Series(y.tolist()))
+    np.testing.assert_array_equal(two.predict(X), two.predict(other))
+    with pytest.raises(InputError, match=r"lack 1 column \(a\)"):
+        two.predict(X[["b", "c"]])

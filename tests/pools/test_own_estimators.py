@@ -1,7 +1,5 @@
 """Classifiers of a user get the columns as they are: names, categories, text and gaps."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.svm import SVC
 
 import itemwise as iw
 from itemwise.pools import Member, Pool
@@ -177,8 +174,17 @@ def test_free_text_alone_stops_the_pools_of_the_package_before_they_train():
         )
 
 
-def test_a_folder_of_own_answers_can_be_read_as_json(tmp_path):
-    split = iw.split_dataset(iw.load_dataset(letters(), target="label"))
-    iw.run_pool(split, {"s": SVC()}, cv=0, folder=tmp_path, progress=False)
-    (file,) = tmp_path.iterdir()
-    assert "TablePreparation" in json.loads(file.read_text())["outcome"]["failure"]
+def test_an_interrupted_run_without_answers_leaves_no_empty_folder(tmp_path):
+    split = iw.split_dataset(iw.load_dataset("sklearn:iris"))
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        iw.run_pool(
+            split, {"bayes": GaussianNB()}, cv=0, folder=tmp_path / "a" / "b", progress=stop
+        )
+    data = iw.load_dataset("sklearn:iris")
+    with pytest.raises(KeyboardInterrupt):
+        iw.dataset_responses(data, {"bayes": GaussianNB()}, folder=tmp_path / "c", progress=stop)
+    assert not list(tmp_path.iterdir())

@@ -100,8 +100,12 @@ def test_who_fails_in_a_fold_is_not_asked_there_and_who_fails_in_all_is_left_out
     answers = dataset_answers(data, {**POOL, **pool}, cv=3)
     assert "never" in answers.failures
     assert "failed in fold" in answers.remarks["sometimes"]
-    found = dataset_responses(data, {**POOL, **pool}, cv=3)
+    with pytest.warns(UserWarning, match=r"never failed in every fold .*and 1 more; see .notes"):
+        found = dataset_responses(data, {**POOL, **pool}, cv=3)
     assert found.respondents == ("bayes", "tree", "sometimes")
+    never, sometimes = found.notes
+    assert never.startswith("never failed in every fold and was left out: ValueError")
+    assert sometimes.startswith("sometimes is partly missing: failed in fold")
     missing = found.cells[2] == -1
     assert 0 < missing.sum() < 61
 

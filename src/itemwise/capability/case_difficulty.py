@@ -6,6 +6,7 @@ that scale says which class it looks like.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MODELS = ("auto", "2pl", "graded", "gpcm")
+MANY_NUMBERS = 50  # distinct ones in a target; more may well be a measurement
 MAX_LEVELS = 20  # of a feature; finer grades would hold too few cases
 VERSION = 1
 SCHEMA = "itemwise/case_difficulty"
@@ -110,6 +112,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"All cases are of one class, {self.classes_.tolist()[0]!r}: with 1 class "
                 "there is nothing to compare. Give cases of at least two classes."
             )
+        _warn_of_numbers(self.classes_)
         self.notes_: list[str] = []
         grades = self._code_training(features)
         several = len(self.classes_) > 2
@@ -123,15 +126,23 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Floats:
-        """The index of each case for each class, (n_cases, n_classes), as in `classes_`."""
+        """The index of each case for each class, (n_cases, n_classes), as in `classes_`.
+
+        After `set_output(transform="pandas")` it is a frame with the columns cdi_<class>.
+        """
         return self.place(X).cdi
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
+        """Name the columns of `transform`: cdi_<class>; `input_features` is not used."""
+        check_is_fitted(self)
+        return np.array([f"cdi_{label}" for label in self.classes_.tolist()], dtype=object)
 
     def difficulty(self, X: Any, labels: Any) -> Floats:
         """Difficulty of each case in its class of `labels`: minus its index, (n_cases,).
 
         A case is hard if it looks like another class.
         """
-        cdi = self.transform(X)
+        cdi = self.place(X).cdi
         found: Floats = -cdi[np.arange(len(cdi)), self.codes(labels, len(cdi))]
         return found
 
@@ -318,6 +329,17 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if not all(one.converged for one in self.calibrations_):
             self.notes_.append("The calibration of the features did not converge.")
+
+
+def _warn_of_numbers(classes: NDArray[Any]) -> None:
+    """Warn of a target that looks like a measurement: each of its values would be a class."""
+    if classes.dtype.kind in "iuf" and len(classes) > MANY_NUMBERS:
+        warnings.warn(
+            f"y holds {len(classes):,} distinct numbers, and each counts as a class: is it a "
+            "measurement (regression)? Cut it into classes (pandas.qcut), or give text if these "
+            "numbers are classes.",
+            stacklevel=3,
+        )
 
 
 def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:

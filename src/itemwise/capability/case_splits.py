@@ -91,7 +91,7 @@ class Cases:
     @classmethod
     def of(cls, scale: CaseDifficulty, X: Any, y: Any) -> Cases:
         """All that were given."""
-        cdi = scale.transform(X)
+        cdi = scale.place(X).cdi
         names = index_of(X)
         return cls(
             X, y, np.arange(len(cdi)) if names is None else names, scale.codes(y, len(cdi)), cdi

@@ -319,7 +319,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         held = held[known] if known.any() else held
         rows = rows_at(X, held)
         predicted = self._predicted(rows)
-        cdi = scale.transform(rows)
+        cdi = scale.place(rows).cdi
         right = predicted == codes[held]
         difficulty = -cdi[np.arange(len(held)), predicted]
         learning = Cases.of(scale, rows_at(X, train), rows_at(y, train))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.console import Console, typed
+from itemwise.cli.console import Console, at_the_end, typed
 from itemwise.errors import FileError, InputError
-from itemwise.files import check_present, check_writable, make_folder, write_bytes
+from itemwise.files import check_present, check_writable, make_folder, tidy_folder, write_bytes
 from itemwise.models import AUTO, MODELS
 from itemwise.responses.stored_cells import KINDS
 from itemwise.responses.table_layouts import LAYOUTS
@@ -185,6 +185,12 @@ def check_sources(*sources: Path | None) -> None:
             check_present(source)
 
 
+def out_folder(out: Path) -> Path:
+    """Return the folder that was asked for, made if missing; if it stays empty, it is removed."""
+    running = at_the_end.get()
+    return make_folder(out) if running is None else running.enter_context(tidy_folder(out))
+
+
 def report_folder(out: Path, source: Path, *, present: bool = True) -> Path:
     """Return the folder of a report, checked to be writable and not that of the input."""
     if out.resolve() in (source.resolve(), source.resolve().parent):
@@ -199,7 +205,7 @@ def report_folder(out: Path, source: Path, *, present: bool = True) -> Path:
         check_sources(source)
     from itemwise.report.folder import SUMMARY
 
-    folder = make_folder(out)
+    folder = out_folder(out)
     check_writable(folder / SUMMARY)
     return folder
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -15,7 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from itemwise import __version__
-from itemwise.cli.console import tell
+from itemwise.cli.command_syntax import in_command_words
+from itemwise.cli.console import at_the_end, tell
 from itemwise.errors import ItemwiseError
 from itemwise.progress import hushed
 from itemwise.studies import STUDIES
@@ -145,7 +146,7 @@ def loaded(name: str) -> Any:
 BAD_INPUT = 3
 INTERRUPTED = 130
 DEBUG = "--debug"
-_LAYOUT = re.compile(r"(?:pass )?layout='(\w+)'")  # as written in Python
+CALLED = {"n_jobs": "jobs", "n_respondents": "respondents", "n_items": "items"}  # in Python
 
 
 class Commands(Contents):
@@ -161,15 +162,37 @@ class Commands(Contents):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
-        with explained(debug=ctx.meta[DEBUG]):
+        with (
+            explained(debug=ctx.meta[DEBUG], options=partial(_options_of, ctx)),
+            ExitStack() as end,
+        ):
+            before = at_the_end.set(end)
+            end.callback(at_the_end.reset, before)
             return super().invoke(ctx)
 
 
+def _options_of(ctx: Any) -> dict[str, str]:
+    """Return the flag of each parameter of the command that was asked for, as Python calls it."""
+    name = ctx.invoked_subcommand
+    command = None if name is None else loaded(name)
+    every = [command, *getattr(command, "commands", {}).values()]
+    found = {
+        parameter.name: max(parameter.opts, key=len)
+        for each in every
+        for parameter in getattr(each, "params", ())
+        if parameter.param_type_name == "option"
+    }
+    return found | {long: found[short] for long, short in CALLED.items() if short in found}
+
+
 @contextmanager
-def explained(*, debug: bool = False) -> Iterator[None]:
+def explained(
+    *, debug: bool = False, options: Callable[[], Mapping[str, str]] = dict
+) -> Iterator[None]:
     """Turn expected errors into a message and an exit code; bugs keep their traceback.
 
-    With `debug`, errors keep theirs as well.
+    With `debug`, errors keep theirs as well. `options` returns the flags of the command, by which
+    messages call its arguments.
     """
     try:
         yield
@@ -180,7 +203,7 @@ def explained(*, debug: bool = False) -> Iterator[None]:
     except (ItemwiseError, OSError) as error:
         if debug:
             traceback.print_exc()
-        raise _stop(str(error), BAD_INPUT) from None
+        raise _stop(in_command_words(error, options()), BAD_INPUT) from None
     except MemoryError:
         raise _stop(
             "There is not enough memory. Close other programs, or give fewer respondents or items.",
@@ -203,7 +226,7 @@ def resumable(*, kept: bool = True) -> Iterator[None]:
 
 
 def _stop(message: str, code: int) -> typer.Exit:
-    tell("Error: " + _LAYOUT.sub(r"use --layout \1", message), err=True)
+    tell(f"Error: {message}", err=True)
     return typer.Exit(code)
 
 

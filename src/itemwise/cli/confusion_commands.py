@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.command_arguments import NOT_CONVERGED, Jobs, Json, Quiet, RandomState, write_page
+from itemwise.cli.command_arguments import (
+    NOT_CONVERGED,
+    Jobs,
+    Json,
+    Quiet,
+    RandomState,
+    out_folder,
+    write_page,
+)
 from itemwise.cli.command_table import resumable
 from itemwise.cli.console import Console
 from itemwise.cli.decode_commands import Binary, Pool, Target, TestSize, TimeLimit
-from itemwise.files import make_folder
 from itemwise.pools.pool import POOLS
 
 if TYPE_CHECKING:
@@ -59,7 +66,7 @@ def confusion(
     A pool of random classifiers calibrates the test instances. Each finished classifier is kept in
     the folder: the same command resumes an interrupted run.
     """
-    folder = make_folder(out)
+    folder = out_folder(out)
     from itemwise.datasets import load_dataset
     from itemwise.report import write_folder
     from itemwise.studies import compare_classifiers

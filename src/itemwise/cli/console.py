@@ -7,14 +7,15 @@ import math
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from itemwise.progress import Progress, lines, silent, terminal_bar
+from itemwise.progress import Progress, lines, resumed, silent, terminal_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from itemwise.results import Result
 
 WIDEST_NAME = 40
+# What is done when the command that runs ends, however it ends.
+at_the_end: ContextVar[ExitStack | None] = ContextVar("at_the_end", default=None)
 
 
 @dataclass(frozen=True)
@@ -95,9 +98,22 @@ class Console:
             yield silent
         elif sys.stderr.isatty():
             with terminal_bar(harmless(title)) as report:
-                yield lambda done, total, message: report(done, total, harmless(message))
+                yield _Harmless(report)
         else:
             yield lines(title)
+
+
+@dataclass(frozen=True)
+class _Harmless:
+    """Reports progress without control codes."""
+
+    report: Progress
+
+    def __call__(self, done: int, total: int | None, message: str) -> None:
+        self.report(done, total, harmless(message))
+
+    def resumed(self, steps: int) -> None:
+        resumed(self.report, steps)
 
 
 def tell(text: str, *, err: bool = False, nl: bool = True) -> None:

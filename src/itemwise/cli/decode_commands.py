@@ -14,13 +14,13 @@ from itemwise.cli.command_arguments import (
     Quiet,
     RandomState,
     choice,
+    out_folder,
     page_of,
     write_page,
 )
 from itemwise.cli.command_table import resumable
 from itemwise.cli.console import Console
 from itemwise.errors import InputError
-from itemwise.files import make_folder
 from itemwise.models import MODELS
 from itemwise.pools.pool import POOLS
 from itemwise.scoring import METHODS
@@ -139,7 +139,7 @@ def decode(
     A pool of classifiers answers the test part of each data set. Each finished classifier is kept
     in the folder: the same command resumes an interrupted run.
     """
-    wanted, folder = _count_or_share(size), make_folder(out)
+    wanted, folder = _count_or_share(size), out_folder(out)
     from itemwise.report import read_benchmark, write_folder
     from itemwise.studies import Limits, decode_benchmark
 
@@ -277,7 +277,7 @@ def demo(
     difficulty, capability. Writes tables, figures, item banks and one page that shows it all.
     Takes a minute or two and needs no network.
     """
-    folder = make_folder(out)
+    folder = out_folder(out)
     from itemwise.demo import demonstrate
     from itemwise.report import read_benchmark, write_folder
 

@@ -25,13 +25,13 @@ from itemwise.cli.command_arguments import (
     check_sources,
     check_targets,
     choice,
+    out_folder,
     read_bank,
     write_page,
     write_table,
 )
 from itemwise.cli.console import Console
 from itemwise.estimation import ENGINES
-from itemwise.files import make_folder
 from itemwise.models import AUTO
 from itemwise.scoring import METHODS
 
@@ -193,7 +193,7 @@ def diagnose(
     respondents, local dependence, labels that look wrong.
     """
     check_sources(responses)
-    folder = None if out is None else make_folder(out)
+    folder = None if out is None else out_folder(out)
     import itemwise as iw
     from itemwise.diagnostics import diagnose as look
 

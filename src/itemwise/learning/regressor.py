@@ -190,6 +190,8 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not self.prepare:
             y = _target(y)
             check_consistent_length(X, y)
+            if is_frame(X):
+                validate_data(self, X, skip_check_array=True)
         elif is_frame(X):
             y = _target(y)
             check_consistent_length(X, y)
@@ -211,9 +213,10 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return X, y
 
     def _new_rows(self, X: Any) -> Any:
-        if not self.prepare:
-            return X
         X = as_pandas(X)
+        if not self.prepare:
+            named = getattr(self, "feature_names_in_", None)
+            return X if named is None or not is_frame(X) else known_columns(X, named)
         if self.numbers_ is None:
             return validate_data(self, X, **_ARRAY, reset=False)
         if is_frame(X):

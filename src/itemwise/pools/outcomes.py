@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import FileError, InputError
-from itemwise.files import make_folder, read_json, write_json
+from itemwise.files import read_json, write_json
 from itemwise.pools.members import Member, Part, same_everywhere
 from itemwise.words import counted
 
@@ -212,11 +212,6 @@ class Store:
     """A folder of finished members of one split."""
 
     folder: Path
-
-    @classmethod
-    def at(cls, folder: Any) -> Store:
-        """The store in this folder, which is made if it is missing."""
-        return cls(make_folder(folder))
 
     def path(self, task: Task) -> Path:
         """The file of a task."""

@@ -6,7 +6,7 @@ import threading
 import warnings
 from collections.abc import Generator
 from concurrent.futures import BrokenExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -16,13 +16,13 @@ import numpy as np
 from itemwise.arguments import as_number, whole_number
 from itemwise.datasets import Split
 from itemwise.errors import FileError, InputError
-from itemwise.files import PathLike
+from itemwise.files import PathLike, tidy_folder
 from itemwise.pools import workers
 from itemwise.pools.answers import NO_ANSWER, Answers
 from itemwise.pools.members import Part
 from itemwise.pools.outcomes import Outcome, Store, Task
 from itemwise.pools.pool import find_pool
-from itemwise.progress import Progress, telling
+from itemwise.progress import Progress, Wanted, resumed, telling
 from itemwise.responses.names_and_facts import row_name
 from itemwise.words import counted, listed
 
@@ -77,7 +77,19 @@ def run_pool(
         Task(member, parts[member.prepared], int(cv), int(random_state))
         for member in chosen.members
     ]
-    store = None if folder is None else Store.at(folder)
+    with ExitStack() as stack:
+        store = None if folder is None else Store(stack.enter_context(tidy_folder(folder)))
+        return _run(tasks, store, time_limit, n_jobs, progress)
+
+
+def _run(
+    tasks: list[Task],
+    store: Store | None,
+    time_limit: float | None,
+    n_jobs: int | None,
+    progress: Wanted,
+) -> Answers:
+    """Read what is stored, and let all other members answer."""
     outcomes, notes = _stored(store, tasks, time_limit)
     waiting = [place for place in range(len(tasks)) if place not in outcomes]
     try:
@@ -85,6 +97,7 @@ def run_pool(
             telling(progress, "Running classifiers") as told,
             closing(_answered_by_all(tasks, waiting, time_limit, n_jobs)) as answered,
         ):
+            resumed(told, len(outcomes))
             watch = _Watch(tasks, outcomes, n_jobs, told)
             watch.report()
             for place, outcome in answered:
@@ -271,8 +284,21 @@ class CombinedProgress:
         """The callable to pass to `run_pool` for one of the runs."""
         before = self.done
         self.done += members
+        return _OneRun(self, name, before)
 
-        def report(done: int, _total: int | None, running: str) -> None:
-            self.progress(before + done, self.total, f"{name}: {running}" if running else name)
 
-        return report
+@dataclass
+class _OneRun:
+    """One of several runs: it counts from where the runs before it end."""
+
+    combined: CombinedProgress
+    name: str
+    before: int
+
+    def __call__(self, done: int, _total: int | None, running: str) -> None:
+        message = f"{self.name}: {running}" if running else self.name
+        self.combined.progress(self.before + done, self.combined.total, message)
+
+    def resumed(self, steps: int) -> None:
+        """Pass on how many members are from an earlier run."""
+        resumed(self.combined.progress, steps)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ from itemwise.arguments import whole_number
 from itemwise.datasets import Dataset, split_dataset
 from itemwise.datasets.dataset import coded
 from itemwise.errors import InputError
+from itemwise.files import tidy_folder
 from itemwise.pools.answers import NO_ANSWER, Answers
 from itemwise.pools.outcomes import fold_rows
 from itemwise.pools.pool import find_pool
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from itemwise.responses import Responses
 
     Positions = NDArray[np.intp]
+
+
+FAILED, NEVER = "failed in fold", "Never asked"
 
 
 def dataset_responses(
@@ -45,8 +51,8 @@ def dataset_responses(
 
     The `dataset` is divided into `cv` folds, and the `pool` predicts each fold after learning from
     the others. `folder`, `time_limit`, `n_jobs`, `random_state` and `progress` are those of
-    `run_pool`. `members` selects some of the pool, such as those that calibrate. `dataset_answers`
-    also reports what went wrong.
+    `run_pool`. `members` selects some of the pool, such as those that calibrate. Members that
+    failed are left out, with a warning; the notes of the table say why.
 
     >>> import itemwise as iw
     >>> from sklearn.dummy import DummyClassifier
@@ -64,7 +70,25 @@ def dataset_responses(
         random_state=random_state,
         progress=progress,
     )
-    return answers.responses(coded(dataset.target)[0], members)
+    table = answers.responses(coded(dataset.target)[0], members)
+    return table.described(notes=_said(answers))
+
+
+def _said(answers: Answers) -> list[str]:
+    """Notes on what is missing in the table, and why; members that failed are warned of."""
+    notes = [
+        f"{name} failed in every fold and was left out: {reason}"
+        for name, reason in answers.failures.items()
+    ]
+    notes += [
+        f"{name} is partly missing: {remark}"
+        for name, remark in answers.remarks.items()
+        if FAILED in remark and name not in answers.failures
+    ]
+    if notes:
+        first = f"{notes[0]} (and {len(notes) - 1} more; see .notes)" if notes[1:] else notes[0]
+        warnings.warn(first, stacklevel=3)
+    return [*notes, *(note for note in answers.notes if note.startswith(NEVER))]
 
 
 def dataset_answers(
@@ -94,13 +118,16 @@ def dataset_answers(
     codes, _ = coded(dataset.target)
     tests = _tests(dataset.name, codes, cv, random_state)
     parts = []
-    with telling(progress, "Running classifiers") as told:
+    with (
+        telling(progress, "Running classifiers") as told,
+        nullcontext() if folder is None else tidy_folder(folder),
+    ):
         combined = CombinedProgress(len(tests) * len(chosen.members), told)
         for k, test in enumerate(tests):
             answers = run_pool(
                 split_dataset(replace(dataset, test=test)),
                 chosen,
-                folder=None if folder is None else _fold_folder(folder, k),
+                folder=None if folder is None else Path(folder) / f"fold_{k + 1}",
                 cv=0,
                 time_limit=time_limit,
                 n_jobs=n_jobs,
@@ -109,12 +136,6 @@ def dataset_answers(
             )
             parts.append((test, answers))
     return _joined(parts, codes)
-
-
-def _fold_folder(folder: PathLike, k: int) -> Path:
-    from itemwise.files import make_folder
-
-    return Path(make_folder(folder)) / f"fold_{k + 1}"
 
 
 def _tests(name: str, codes: NDArray[np.int64], cv: int, random_state: int) -> list[Positions]:
@@ -172,7 +193,7 @@ def _remarks(parts: list[tuple[Positions, Answers]]) -> dict[str, str]:
     for name in parts[0][1].members:
         said = [answers.remarks.get(name, "") for _, answers in parts]
         said += [
-            f"failed in fold {k + 1}: {answers.failures[name]}"
+            f"{FAILED} {k + 1}: {answers.failures[name]}"
             for k, (_, answers) in enumerate(parts)
             if name in answers.failures
         ]
@@ -188,5 +209,5 @@ def _notes(parts: list[tuple[Positions, Answers]], predictions: NDArray[np.int64
     asked = np.zeros(predictions.shape[1], dtype=bool)
     asked[np.concatenate([test for test, _ in parts])] = True
     if lonely := [row_name(k) for k in np.flatnonzero(~asked)]:
-        notes.append(f"Never asked (only member of its class): {listed(lonely, 'item')}.")
+        notes.append(f"{NEVER} (only member of its class): {listed(lonely, 'item')}.")
     return notes

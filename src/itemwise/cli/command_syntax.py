@@ -1,0 +1,61 @@
+"""Messages of the library in the words of the command line.
+
+The library says target='species'; a person at a terminal types --target species.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from itemwise.errors import ItemwiseError
+
+# What a message suggests in Python, and how the same is done with files and options.
+_DESCRIBED = r"responses\.described\(items=\{'(\w+)': \[\.\.\.\]\}\)"
+_TABLE = r"Give a table of them with --items (columns item, \1)"
+REMEDIES = {
+    rf"Give a mapping from item to group, or add it: {_DESCRIBED}": f"{_TABLE}, or use --by-prefix",
+    _DESCRIBED: r"--items FILE, a table with the columns item and \1",
+    r"responses\.select\(items=\[\.\.\.\]\)": "a file without their columns",
+    r"responses\.select\(respondents=\[\.\.\.\]\)": "a file without their rows",
+    r" \(pandas\.qcut\)": "",
+    r", or None\.": ", or leave it out.",
+    r" \(table\.set_index\('problem'\)\)": " (the first column)",
+    r"itemwise\.calibrate\(\w+, '(\w+)'\)": r"itemwise calibrate FILE --model \1",
+}
+_KEYWORD = re.compile(
+    r"(?:(?:pass|use|Use|Give|give) )?\b([a-z][a-z_]*)=('[^']*'|\[\.\.\.\]|[\w+-]+(?:\.\d+)?)"
+)
+# The subject of a sentence, or a name that is no English word.
+_SUBJECT = re.compile(
+    r"(?:(?<![^.:] )\b([a-z]+)|(?<![\w'-])([a-z]+(?:_[a-z]+)+))"
+    r"(?= (?:is|are|should|allows|names|lacks) )"
+)
+_PLAIN = re.compile(r"[\w.:+/-]+")
+
+
+def in_command_words(error: ItemwiseError | OSError, options: Mapping[str, str]) -> str:
+    """Return the message of an error with `options`, from parameters to flags, for arguments.
+
+    >>> from itemwise.errors import InputError
+    >>> error = InputError("Which column? Name one, for example target='kind'.")
+    >>> in_command_words(error, {"target": "--target"})
+    'Which column? Name one, for example --target kind.'
+    """
+    text = str(error)
+    for pattern, words in REMEDIES.items():
+        text = re.sub(pattern, words, text)
+
+    def keyword(found: re.Match[str]) -> str:
+        flag = options.get(found[1])
+        if flag is None:
+            return found[0]
+        verb = found[0][: found.start(1) - found.start(0)].replace("pass", "use")
+        value = found[2].strip("'")
+        if value in ("True", "False"):
+            return verb + (flag if value == "True" else f"--no-{flag.lstrip('-')}")
+        quoted = value if _PLAIN.fullmatch(value) else f"'{value}'"
+        return f"{verb}{flag} {'...' if value == '[...]' else quoted}"
+
+    text = _KEYWORD.sub(keyword, text)
+    return _SUBJECT.sub(lambda found: options.get(found[0], found[0]), text)

@@ -1,0 +1,29 @@
+import pytest
+
+from itemwise.cli.command_syntax import in_command_words
+from itemwise.errors import InputError
+
+OPTIONS = {
+    "target": "--target",
+    "keep_negative": "--keep-negative",
+    "layout": "--layout",
+    "engine": "--engine",
+    "n_jobs": "--jobs",
+}
+
+
+@pytest.mark.parametrize(
+    ("python", "command"),
+    [
+        ("Name one: target='a b'.", "Name one: --target 'a b'."),
+        ("Use engine='em'.", "Use --engine em."),
+        ("Rename them, or pass layout='wide'.", "Rename them, or use --layout wide."),
+        ("Use keep_negative=True.", "Use --keep-negative."),
+        ("Use keep_negative=False.", "Use --no-keep-negative."),
+        ("n_jobs is 0, but it should not be.", "--jobs is 0, but it should not be."),
+        ("Name the others: classes=[...].", "Name the others: classes=[...]."),
+        ("The target is missing in 2 rows.", "The target is missing in 2 rows."),
+    ],
+)
+def test_arguments_become_options_where_the_command_has_them(python, command):
+    assert in_command_words(InputError(python), OPTIONS) == command
