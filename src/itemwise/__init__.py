@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from itemwise.models import TwoPL as TwoPL
     from itemwise.pools import dataset_responses as dataset_responses
     from itemwise.pools import run_pool as run_pool
+    from itemwise.report import model_card as model_card
     from itemwise.report import write_report as write_report
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_logs as read_logs
@@ -95,6 +96,7 @@ _HOMES = {
     "load_datasets": "datasets",
     "local_dependence": "diagnostics",
     "measure_capability": "capability",
+    "model_card": "report",
     "model_fit": "diagnostics",
     "Normal": "models",
     "OnePL": "models",

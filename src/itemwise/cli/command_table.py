@@ -146,7 +146,12 @@ def loaded(name: str) -> Any:
 BAD_INPUT = 3
 INTERRUPTED = 130
 DEBUG = "--debug"
-CALLED = {"n_jobs": "jobs", "n_respondents": "respondents", "n_items": "items"}  # in Python
+CALLED = {  # words of Python that the command line shortens or calls otherwise
+    "n_jobs": "jobs",
+    "n_respondents": "respondents",
+    "n_items": "items",
+    "metric": "measure",
+}
 
 
 class Commands(Contents):

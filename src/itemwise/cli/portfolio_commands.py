@@ -298,8 +298,11 @@ def _bounds(low: float | None, high: float | None) -> tuple[float, float] | None
 
 def _read(runs: Path, measure: str | None, layout: str) -> pd.DataFrame | AslibScenario:
     from itemwise.datasets import read_aslib, read_runs
+    from itemwise.datasets.mlflow_runs import is_mlflow
 
-    return read_aslib(runs, measure) if runs.is_dir() else read_runs(runs, layout=layout)
+    if runs.is_dir() and not is_mlflow(runs):
+        return read_aslib(runs, measure)
+    return read_runs(runs, layout=layout, metric=measure)
 
 
 def _told(

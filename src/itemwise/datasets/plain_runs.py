@@ -1,12 +1,19 @@
-"""Plain tables of runs, wide or long, as problems × algorithms."""
+"""Tables of runs, of whatever origin, as problems × algorithms; plain ones are read here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from itemwise.datasets.mlflow_runs import is_mlflow, read_mlflow
+from itemwise.datasets.result_frames import known_results, leaderboards
+from itemwise.datasets.run_tables import ALGORITHM, PROBLEM
 from itemwise.errors import InputError
 from itemwise.files import PathLike, size_for_people
+from itemwise.responses.names_and_facts import is_numbered
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.tables.table_files import MAX_BYTES, as_name, read_table
 from itemwise.words import listed, shown
 
@@ -14,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LAYOUTS = ("auto", "wide", "long")
-PROBLEM, ALGORITHM = "problem", "algorithm"
 _PROBLEMS = ("problem", "problem_id", "instance", "instance_id", "dataset", "task", "task_id")
 _ALGORITHMS = ("algorithm", "algorithm_id", "solver", "solver_id", "flow", "flow_id")
 _VALUES = ("value", "performance", "score", "runtime", "time", "accuracy")
@@ -28,22 +34,48 @@ class _LongColumns(NamedTuple):
     value: str
 
 
-def read_runs(path: PathLike, *, layout: str = "auto", max_bytes: int = MAX_BYTES) -> pd.DataFrame:
-    """Read the performance of algorithms on problems from the table at `path`, for `portfolio`.
+def read_runs(
+    source: Any,
+    *,
+    layout: str = "auto",
+    metric: str | None = None,
+    problem: str | None = None,
+    algorithm: str | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> pd.DataFrame:
+    """Read the performance of algorithms on problems, for `portfolio` and `tournament`.
 
-    The file is `.csv`, `.tsv` (also with `.gz`), `.parquet` or `.arff`. A *long* table has the
-    columns problem (or instance, dataset, task, also with _id), algorithm (or solver, flow) and
-    value (or performance, score, runtime, time, accuracy, or the only further column). Every other
-    table is *wide*: one row per problem, one column per algorithm; its first column names the
-    problems if its heading is one of the above, name, id or empty, or if it holds text. Set
-    `layout` to "wide" or "long" if the column names are misleading. An empty cell means no run.
+    The frame has one row per problem and one column per algorithm. `frame.attrs` holds the
+    `measure`, which direction is `better`, and `notes`, where they are known; `portfolio` uses
+    them. `tournament`, in which the higher score wins, takes `frame.T`, or `-frame.T` of errors.
 
-    If the values of a long table are called runtime, time or accuracy, `frame.attrs` holds this
-    `measure` and which direction is `better`, and `portfolio` uses them.
+    Parameters
+    ----------
+    source
+        - A table: `.csv`, `.tsv` (also with `.gz`), `.parquet`, `.arff`, or a frame. *Long* tables
+          have the columns problem (or instance, dataset, task, also with _id), algorithm (or
+          solver, flow) and value (or performance, score, runtime, time, accuracy, or the only
+          further column). All others are *wide*: one row per problem, one column per algorithm;
+          the first column names the problems if its heading is one of the above, name, id or
+          empty, or if it holds text. An empty cell means no run.
+        - A result table of TabArena (TabRepo), of the AutoML benchmark, or of OpenML's
+          `list_evaluations`; folds and repeats become their mean.
+        - Leaderboards of AutoGluon: a mapping from data sets to frames.
+        - Runs that MLflow tracked: the folder `mlruns`, or the file `mlflow.db`. The last value of
+          the metric counts.
+    layout
+        "wide" or "long" if the column names of a plain table are misleading.
+    metric
+        Which metric, where there are several.
+    problem, algorithm
+        The parameter or tag of MLflow that names the data set, and the one that names the model.
+        By default, such as "dataset" and "model" where every run has them, else the experiment and
+        the name of the run.
+    max_bytes
+        No file may unpack to more than this.
 
-    The frame has one row per problem and one column per algorithm. No file may unpack to more than
-    `max_bytes`.
-
+    Examples
+    --------
     >>> import itemwise as iw
     >>> from pathlib import Path
     >>> _ = Path("runs.csv").write_text('''problem,solver,runtime
@@ -57,7 +89,28 @@ def read_runs(path: PathLike, *, layout: str = "auto", max_bytes: int = MAX_BYTE
     """
     if layout not in LAYOUTS:
         raise InputError(f"layout is {shown(layout)}, but it should be 'auto', 'wide' or 'long'.")
-    frame = read_table(path, max_bytes)
+    if isinstance(source, Mapping):
+        return leaderboards(source, metric)
+    given = as_pandas(source)
+    if not hasattr(given, "columns"):
+        if isinstance(source, str | os.PathLike) and is_mlflow(Path(source)):
+            return read_mlflow(Path(source), metric, problem, algorithm, max_bytes)
+        frame, path = read_table(source, max_bytes), source
+    else:
+        frame, path = _without_index(given), "the frame"
+    known = known_results(frame, metric) if layout == "auto" else None
+    return _plain(frame, path, layout, max_bytes) if known is None else known
+
+
+def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose index, if it says something, is its first column."""
+    if frame.index.nlevels > 1:
+        return frame.reset_index()
+    plain = frame.index.name is None and is_numbered(frame.index)
+    return frame if plain else frame.rename_axis(str(frame.index.name or PROBLEM)).reset_index()
+
+
+def _plain(frame: pd.DataFrame, path: PathLike, layout: str, max_bytes: int) -> pd.DataFrame:
     columns = None if layout == "wide" else _long_columns(path, frame, layout)
     table = _wide(path, frame) if columns is None else _pivoted(path, frame, columns, max_bytes)
     table = table.rename_axis(index=PROBLEM, columns=ALGORITHM)

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from itemwise.report.chapters import read_benchmark as read_benchmark
     from itemwise.report.folder import Contents as Contents
     from itemwise.report.folder import write_folder as write_folder
+    from itemwise.report.model_card import model_card as model_card
     from itemwise.report.page import write_report as write_report
 
 _HOMES = {
     "Chapters": "chapters",
     "Contents": "folder",
+    "model_card": "model_card",
     "read_benchmark": "chapters",
     "write_folder": "folder",
     "write_report": "page",
