@@ -1,10 +1,13 @@
 """Joint normal abilities: against the double integral, closed forms and simulated truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.stats import t as student
 
 from itemwise.numerics.joint_normal import (
     Bells,
@@ -81,10 +84,38 @@ def test_without_error_the_standard_error_is_the_one_of_a_plain_correlation():
     pair, _ = drawn(300, 0.5, seed=3)
     found = fit_joint_normal([normal_scale(pair[:, k], 0.11) for k in range(2)])
     r = found.correlation[0, 1]
-    told = correlations(found, 1.96)
+    told = correlations(found, 0.95)
     assert told.se[0, 1] == pytest.approx((1 - r**2) / np.sqrt(297), rel=0.05)
     low = np.tanh(np.arctanh(r) - 1.96 / np.sqrt(297))
     assert told.low[0, 1] == pytest.approx(low, abs=0.01)
+
+
+def test_an_end_lies_as_far_as_its_own_standard_error_says():
+    """Classically: z(r) ± t / √(n - 3) has the same reach from wherever one looks."""
+    pair, random = drawn(60, 0.9, seed=4)
+    seen = pair + random.normal(0, 0.4, pair.shape)
+    found = fit_joint_normal([normal_scale(seen[:, k], 0.4) for k in range(2)])
+    told = correlations(found, 0.95)
+    low, r = told.low[0, 1], found.correlation[0, 1]
+    there = found.covariance.copy()
+    there[0, 1] = there[1, 0] = low * np.sqrt(there[0, 0] * there[1, 1])
+    error = correlations(replace(found, covariance=there), 0.95).se[0, 1]
+    share = np.prod(np.sqrt(1 / (1 + 0.16 / np.diag(found.covariance))))
+    apart = (np.arctanh(share * r) - np.arctanh(share * low)) * (1 - (share * low) ** 2) / share
+    assert apart / error == pytest.approx(student.ppf(0.975, 57), rel=0.02)
+    assert r - low > student.ppf(0.975, 57) * told.se[0, 1]  # the error of the estimate is less
+
+
+def test_a_blur_is_an_error_that_the_likelihood_does_not_know_of():
+    pair, random = drawn(200, 0.8, seed=9)
+    seen = pair + random.normal(0, 0.5, pair.shape)
+    plain = fit_joint_normal([normal_scale(seen[:, k], 0.5) for k in range(2)])
+    blurred = fit_joint_normal(
+        [replace(normal_scale(seen[:, k], 0.3), blur=np.full(200, 0.16)) for k in range(2)]
+    )
+    np.testing.assert_allclose(blurred.covariance, plain.covariance, atol=3e-3)
+    np.testing.assert_allclose(blurred.ability, plain.ability, atol=0.02)
+    np.testing.assert_allclose(blurred.se, plain.se, rtol=0.02)
 
 
 def test_posteriors_are_those_of_plain_algebra():
@@ -109,13 +140,13 @@ def test_who_missed_a_scale_stands_where_the_other_predicts():
     predicted = found.mean[1] + slope * (found.ability[~asked, 0] - found.mean[0])
     np.testing.assert_allclose(found.ability[~asked, 1], predicted, atol=1e-6)
     assert found.se[~asked, 1].min() > found.se[asked, 1].max()
-    assert correlations(found, 1.96).rows[0, 1] == asked.sum()
+    assert correlations(found, 0.95).rows[0, 1] == asked.sum()
 
 
 def test_a_scale_that_says_nothing_has_no_known_correlation():
     pair, _ = drawn(50, 0.8, seed=6)
     silent = Scale(NODES, np.zeros((50, len(NODES))), np.ones(50, dtype=bool))
-    told = correlations(fit_joint_normal([normal_scale(pair[:, 0], 0.3), silent]), 1.96)
+    told = correlations(fit_joint_normal([normal_scale(pair[:, 0], 0.3), silent]), 0.95)
     assert (told.low[0, 1], told.high[0, 1]) == (-1.0, 1.0)
 
 
@@ -124,7 +155,7 @@ def test_the_same_ability_twice_correlates_one_and_ends_there():
     same = pair[:, 0]
     noisy = [same + random.normal(0, 0.6, 500) for _ in range(2)]
     found = fit_joint_normal([normal_scale(seen, 0.6) for seen in noisy])
-    told = correlations(found, 1.96)
+    told = correlations(found, 0.95)
     assert told.high[0, 1] == 1.0
     assert 0.9 < told.low[0, 1] <= found.correlation[0, 1] <= 1.0
 
@@ -135,7 +166,7 @@ def test_intervals_hold_their_correlation_and_stay_within_one(n, width, seed):
     random = np.random.default_rng(seed)
     seen = random.normal(size=(n, width)) + random.normal(size=(n, 1))
     found = fit_joint_normal([normal_scale(seen[:, k], 0.5) for k in range(width)])
-    told = correlations(found, 1.96)
+    told = correlations(found, 0.95)
     off = ~np.eye(width, dtype=bool)
     assert (np.linalg.eigvalsh(found.covariance) > -1e-9).all()
     assert (told.low[off] >= -1).all()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.intervals import t_reach
 from itemwise.numerics.newton import Anderson
 
 MOST_ROUNDS, MOST_STEPS = 40, 400
@@ -22,6 +23,7 @@ SETTLED_ROUND, SETTLED_STEP = 3e-4, 1e-6  # of standardized covariances
 LEAST_GAIN, IDLE_STEPS = 1e-4, 3  # of log-likelihood, and how often in a row it may be missed
 LEAST_PRECISION = 1e-3  # of a bell curve, in units of the population: less says nothing
 FINEST = 0.5  # the smallest variance that nodes a unit apart still show
+MOST_TURNS, SETTLED_END = 30, 1e-4  # of the search for an end of an interval
 SMALL_SAMPLE = 3  # Fisher's correction of the standard error of a transformed correlation
 
 
@@ -199,33 +201,60 @@ class Correlations:
     rows: np.ndarray  # how many tell of each
 
 
-def correlations(found: JointNormal, deviations: float) -> Correlations:
-    """Correlations and intervals that reach so many standard errors each way.
+def correlations(found: JointNormal, confidence: float) -> Correlations:
+    """Correlations and their intervals.
 
     Standard errors rest on the expected information of the two scales alone, on two variances
-    and a covariance. Intervals are Fisher's, of the correlation that is seen, then freed of
-    measurement error: so they neither pass 1 nor degenerate there.
+    and a covariance. An interval holds the correlations that are not too many of their own
+    standard errors away (Student's t, of the respondents that tell of both), by Fisher's
+    transformation of the correlation that is seen, then freed of measurement error: so it neither
+    passes 1 nor degenerates there. With the standard error of the estimate instead, correlations
+    that are too high by chance would seem the surest.
     """
     n, value = len(found.mean), found.correlation
     se, rows = np.full((n, n), np.inf), np.zeros((n, n), dtype=int)
+    low, high = np.full((n, n), -1.0), np.full((n, n), 1.0)
     told = found.bells.precision * np.diag(found.covariance)
-    share = np.zeros((n, n))
     for i in range(n):
         for j in range(i):
             pair = [i, j]
             both = (told[:, pair] > 0).all(axis=1)
-            bells = Bells(found.bells.precision[both][:, pair], found.bells.shift[both][:, pair])
-            error = _error_of_pair(bells, found.covariance[np.ix_(pair, pair)])
-            se[i, j] = se[j, i] = error
             rows[i, j] = rows[j, i] = both.sum()
-            reliable = (told[both][:, pair] / (1 + told[both][:, pair])).sum(axis=0)
-            share[i, j] = share[j, i] = np.sqrt(reliable.prod()) / max(both.sum(), 1)
-    share = np.clip(share, 1e-6, 1 - 1e-6)
-    seen = value * share
-    reach = deviations * np.where(np.isfinite(se), se, 0.0) * share / (1 - seen**2)
-    low, high = (np.tanh(np.arctanh(seen) + side * reach) / share for side in (-1, 1))
-    low, high = np.where(np.isfinite(se), np.maximum(low, -1.0), -1.0), np.minimum(high, 1.0)
-    return Correlations(value, se, low, np.where(np.isfinite(se), high, 1.0), rows)
+            bells = Bells(found.bells.precision[both][:, pair], found.bells.shift[both][:, pair])
+            covariance = found.covariance[np.ix_(pair, pair)]
+            error = _error_of_pair(bells, covariance)
+            if not np.isfinite(error):
+                continue
+            se[i, j] = se[j, i] = error
+            reliable = (told[both][:, pair] / (1 + told[both][:, pair])).mean(axis=0)
+            share = float(np.clip(np.sqrt(reliable.prod()), 1e-6, 1 - 1e-6))
+            deviations = float(t_reach(np.array(both.sum() - SMALL_SAMPLE), confidence))
+            ends = [_end(bells, covariance, share, side * deviations) for side in (-1, 1)]
+            low[i, j], high[i, j] = low[j, i], high[j, i] = ends
+    return Correlations(value, se, low, high, rows)
+
+
+def _end(bells: Bells, covariance: Floats, share: float, deviations: float) -> float:
+    """The correlation that lies so many of its own standard errors away, within -1 and 1.
+
+    `share` of a correlation is seen, the rest is lost to measurement error.
+    """
+    root = np.sqrt(np.diag(covariance))
+    unit = np.outer(root, root)
+    value = float(np.clip(covariance[0, 1] / unit[0, 1], -1.0, 1.0))
+    end = moved = value
+    for _ in range(MOST_TURNS):
+        there = np.where(np.eye(2) > 0, covariance, end * unit)
+        error = _error_of_pair(bells, there)
+        if not np.isfinite(error):
+            return float(np.sign(deviations))
+        reach = deviations * error * share / (1 - (share * end) ** 2)
+        moved = float(np.clip(np.tanh(np.arctanh(share * value) + reach) / share, -1.0, 1.0))
+        # Half of the way: the error changes as fast as the end where correlations are high.
+        end, last = (end + moved) / 2, end
+        if abs(end - last) < SETTLED_END:
+            break
+    return moved
 
 
 def _error_of_pair(bells: Bells, covariance: Floats) -> float:

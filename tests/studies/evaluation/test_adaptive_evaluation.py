@@ -50,7 +50,12 @@ def test_it_is_a_session_step_by_step(bank, answers):
     while (item := session.next_item()) is not None:
         session.answer(item, answers[item])
     assert found.items == session.answered
-    assert (found.ability, found.ability_se) == (session.ability, session.se)
+    assert found.ability == session.ability
+    assert found.trace["ability_se"].iloc[-1] == session.se
+    asked = iw.Responses([[answers[item] for item in found.items]], items=found.items)
+    whole, alone = (bank.score(asked, items_known=given)["se"].iloc[0] for given in (False, True))
+    assert found.ability_se**2 - session.se**2 == pytest.approx(whole**2 - alone**2)
+    assert found.ability_se > session.se  # errors of the bank remain
     assert found.reason == session.reason == "budget spent"
     assert found.saved == 28
 
@@ -91,7 +96,7 @@ def test_intervals_hold_the_score_and_only_what_is_possible(bank, step, seed):
 def test_it_stops_at_a_standard_error(bank, answers):
     found = iw.evaluate_adaptively(bank, answers.get, budget=40, max_se=0.5, selector="information")
     assert found.reason == "standard error reached"
-    assert found.ability_se <= 0.5 < found.trace["ability_se"].iloc[-2]
+    assert found.trace["ability_se"].iloc[-1] <= 0.5 < found.trace["ability_se"].iloc[-2]
 
 
 def test_a_list_and_a_mapping_are_the_same_answers(bank, answers):

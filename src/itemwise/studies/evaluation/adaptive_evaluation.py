@@ -33,9 +33,10 @@ class AdaptiveEvaluation(Result):
     """Ability of a model from a few items, and its predicted accuracy on all of them.
 
     `accuracy` is the mean response over all items of the bank, also for grades and scores.
-    `trace` has one row per response: step, item, response, and the estimates after it: `ability`
-    with `ability_se`, and `accuracy` with `accuracy_se` and its interval from `accuracy_low` to
-    `accuracy_high`.
+    `ability_se` counts the responses and the errors of the bank. `trace` has one row per response:
+    step, item, response, and the estimates after it: `ability` with `ability_se`, and `accuracy`
+    with `accuracy_se` and its interval from `accuracy_low` to `accuracy_high`. There, `ability_se`
+    counts the responses alone, as stopping rules do: asking more does not improve the bank.
     """
 
     respondent: str
@@ -117,7 +118,7 @@ def evaluation_of(course: Course) -> AdaptiveEvaluation:
         respondent=course.respondent,
         trace=trace.assign(**{str(name): steps[name] for name in steps}),
         ability=session.ability,
-        ability_se=session.se,
+        ability_se=_with_items(course, session.se),
         **last,
         confidence=course.confidence,
         skipped=session.skipped,
@@ -126,6 +127,19 @@ def evaluation_of(course: Course) -> AdaptiveEvaluation:
         word="accuracy" if bank.model.kind == "binary" else "mean response",
         notes=_notes(course),
     )
+
+
+def _with_items(course: Course, se: float) -> float:
+    """The error of the ability with what is not known of the bank: asking does not reduce that."""
+    bank, trace = course.calibration, course.session.trace
+    if trace.empty:
+        return se
+    responses = trace["response"].to_numpy(dtype=float)[None]
+    known = Responses(responses, items=list(trace["item"]), kind=bank.model.kind)
+    whole, alone = (
+        float(bank.score(known, items_known=given)["se"].iloc[0]) for given in (False, True)
+    )
+    return float(np.sqrt(se**2 + max(whole**2 - alone**2, 0.0)))
 
 
 def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
@@ -138,7 +152,7 @@ def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
     asked = list(trace["item"]) or [bank.item_names[0]]
     values = np.where(seen, given, np.nan) if count else np.full((1, 1), np.nan)
     known = Responses(values, items=asked, kind=bank.model.kind)
-    found = bank.completed_scores(known, items_known=True)
+    found = bank.completed_scores(known)
     mean, error = found["score"].to_numpy(), found["score_se"].to_numpy()
     reach = np.full(count + 1, normal_reach(course.confidence))
     if course.error is not None:

@@ -315,7 +315,7 @@ def _completed(part: _Part, asked: Ints) -> tuple[Floats, Floats]:
     values = np.full((len(asked), len(part.bank.item_names)), np.nan)
     np.put_along_axis(values, asked, _answers(part, asked), axis=1)
     known = Responses(values, items=part.bank.item_names, kind=part.bank.model.kind)
-    found = part.bank.completed_scores(known, items_known=True)
+    found = part.bank.completed_scores(known)
     return found["score"].to_numpy(), found["score_se"].to_numpy()
 
 

@@ -149,7 +149,9 @@ def expectation_of(scale: Calibration, table: Responses) -> Expectation | None:
     """What the model expects of the respondents of a table; None if the table is complete."""
     if table.complete:
         return None
-    scored = scale.abilities()
+    # Items stand on the same scale, so that its error cancels; what errors of single items add to
+    # predictions is measured by masking.
+    scored = scale.abilities(items_known=True)
     return expected_at(scale, scored["ability"].to_numpy(), scored["se"].to_numpy())
 
 
@@ -258,7 +260,7 @@ def _masked_error(
     """Root mean square error for the respondents `rows`, seen on the items of a mask only."""
     items = np.flatnonzero(mask)
     asked = table.select(respondents=rows, items=items)
-    scored = scale.of_items([table.items[k] for k in items]).score(asked)
+    scored = scale.of_items([table.items[k] for k in items]).score(asked, items_known=True)
     expectation = expected_at(scale, scored["ability"].to_numpy(), scored["se"].to_numpy())
     values = np.where(mask, table.values[rows], np.nan)
     off = estimate(values, expectation) - truth[rows]

@@ -16,7 +16,6 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import AUTO, MeasurementModel, Normal, Prior
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.joint_normal import (
     Correlations,
     JointNormal,
@@ -199,7 +198,7 @@ def task_scales(
                 priors=_priors(part, int(asked.sum()), priors),
             )
     found = fit_joint_normal([scale_of(calibrations[task], part) for task, part in parts.items()])
-    told = correlations(found, normal_reach(CONFIDENCE))
+    told = correlations(found, CONFIDENCE)
     pairs = _pairs(told, list(parts))
     tasks = _tasks(calibrations)
     notes += _remarks(calibrations, tasks, pairs, found)
