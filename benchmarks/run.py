@@ -36,11 +36,16 @@ SCRIPTS = [
     "report.py",
     "coverage.py",
     "populations.py",
+    "robust_errors.py",
     "choices.py",
     "labels.py",
     "witnesses.py",
 ]
-REPEATED = ("coverage.py", "populations.py")  # which take a number of replications
+REPEATED = (
+    "coverage.py",
+    "populations.py",
+    "robust_errors.py",
+)  # which take a number of replications
 
 
 def main() -> None:

@@ -64,6 +64,10 @@ def calibrate(
         str | None,
         typer.Option(help="normal; histogram: any distribution; auto: where normal fails."),
     ] = None,
+    se: Annotated[
+        str | None,
+        typer.Option(help="Standard errors: model, or robust where the model may be wrong."),
+    ] = None,
     priors: Priors = "default",
     tolerance: Annotated[
         float | None, typer.Option(help="Stop when the log-likelihood can gain less than this.")
@@ -91,6 +95,7 @@ def calibrate(
     given: dict[str, Any] = {
         "preset": preset,
         "population": population,
+        "se": se,
         "tolerance": tolerance,
         "max_iterations": max_iterations,
         "n_jobs": None if jobs == -1 else jobs,

@@ -37,6 +37,11 @@ STRIP = 512  # items at a time
 STRIP_CELLS = 1 << 20
 LEAST_COMMON = 3  # respondents who answered both; two points always lie on a line
 NUDGE = 1e-4
+REMEDY = (
+    "Their discriminations lean, and standard errors, above all those of abilities, are too small: "
+    "keep one of each pair, or add the items that belong together up to one graded item. "
+    'calibrate(..., se="robust") mends the errors of items, not their estimates.'
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,7 +135,8 @@ class LocalDependence(Diagnosis):
         verb = "depends" if self.n_dependent == 1 else "depend"
         return (
             f"{self.n_dependent:,} of {pairs} of items {verb} on each other beyond the ability: "
-            f"{', '.join(names)}{more}; such items count the same information twice{said}."
+            f"{', '.join(names)}{more}; such items count the same information twice{said}. "
+            f"{REMEDY}"
         )
 
     def plot(self, **kw: Any) -> Display:

@@ -85,7 +85,8 @@ def calibrate(
     engine
         "em" for marginal maximum likelihood, "joint" for Birnbaum's alternation, "shojima" for
         the published EM of the continuous model, or an engine with its settings, such as
-        `EM(tolerance=1e-8)`. `settings` go to an engine named here: population="histogram".
+        `EM(tolerance=1e-8)`. `settings` go to an engine named here: population="auto" for abilities
+        that may not be normal, se="robust" for standard errors that do not take the model as true.
     priors
         "default" keeps every item finite: discrimination ~ N(0, 3), intercept ~ N(0, 5), both
         too wide to matter for an ordinary item; guessing ~ Beta(5, 17), slip ~ Beta(2, 20), each

@@ -13,17 +13,19 @@ from itemwise.estimation.ascent import Ascent, Task, ascend
 from itemwise.estimation.expectation import expect_generally
 from itemwise.estimation.fits import Fit, check_settings, log_base
 from itemwise.estimation.held_items import Held
+from itemwise.estimation.inverse_information import Inverse
 from itemwise.estimation.maximization import keep_inside, log_penalty
 from itemwise.estimation.normal_responses import with_moments
 from itemwise.estimation.observed_information import (
     MOST_EXACT,
+    MOST_ROWS,
     DeferredCovariances,
     WholeInformation,
     in_unit,
-    observed_covariances,
-    with_scale,
+    observed_inverse,
 )
 from itemwise.estimation.population_shape import Density, with_unknown_shape
+from itemwise.estimation.sandwich import sandwich
 from itemwise.estimation.shape_test import ShapeTest
 from itemwise.estimation.starting_values import factor_start, start
 from itemwise.models.measurement import MeasurementModel
@@ -43,6 +45,11 @@ UPSIDE_DOWN = (
     "Read the scale from its other end, or use the continuous model."
 )
 SHAPED = "The shape of the population was fitted, too: AIC and BIC do not count it as parameters."
+ROBUST = (
+    "Standard errors are robust (sandwich, by respondent): they also hold where responses of one "
+    "respondent depend on each other beyond ability. Estimates are what they would be without."
+)
+ERRORS = ("model", "robust")
 POPULATIONS = ("normal", "histogram", "auto")
 
 
@@ -54,7 +61,8 @@ class EM:
     most `tolerance`. `population` is "normal", "histogram" for a distribution of abilities of any
     shape, or "auto" for a histogram where a test refutes the normal shape. `device` is None for
     NumPy, or a torch device such as "cuda". `n_jobs` threads share the rows; the result does not
-    depend on their number.
+    depend on their number. `se` is "model" for standard errors from the information, which take
+    the model as true, or "robust" for the sandwich (White, 1982), which does not.
 
     Marginal maximum likelihood (Bock and Aitkin, 1981).
 
@@ -69,6 +77,7 @@ class EM:
     tolerance: float = 1e-6
     max_iterations: int = 200
     population: Literal["normal", "histogram", "auto"] = "normal"
+    se: Literal["model", "robust"] = "model"
     device: str | None = None
     n_jobs: int | None = None
 
@@ -78,6 +87,11 @@ class EM:
             raise InputError(
                 f"population is {self.population!r}; give 'normal', 'histogram' for a "
                 "distribution of any shape, or 'auto' for one where the normal does not fit."
+            )
+        if self.se not in ERRORS:
+            raise InputError(
+                f"se is {self.se!r}; give 'model' for standard errors that take the model as "
+                "true, or 'robust' for ones that do not."
             )
 
     def fit(
@@ -227,6 +241,7 @@ class EM:
             converged=found.converged,
             notes=(
                 *([said] if said else []),
+                *self._remarks(),
                 *([SHAPED] if isinstance(found.population, HistogramPopulation) else []),
                 *([] if model.affine or found.expectation.alignment >= 0 else [UPSIDE_DOWN]),
                 *([] if found.converged else [_unfinished(model, found)]),
@@ -251,21 +266,33 @@ class EM:
             log_likelihood=found.expectation.log_likelihood + base,
             iterations=found.iterations,
             converged=found.converged,
-            notes=() if found.converged else (_unfinished(model, found),),
+            notes=(
+                *self._remarks(),
+                *([] if found.converged else [_unfinished(model, found)]),
+            ),
         )
+
+    def _remarks(self) -> tuple[str, ...]:
+        """What a reader of standard errors should know."""
+        return (ROBUST,) if self.se == "robust" else ()
 
     def _covariances(
         self, data: Encoded, model: MeasurementModel, found: Ascent, held: Held | None = None
     ) -> KnownCovariances:
         """Covariances on the scale on which the engine worked."""
         coords, nodes, seen = found.coords, found.nodes, found.expectation
-        if found.information is not None:
-            known = found.information.covariances(coords.shape[0])
-            errors = with_scale(model, coords, seen, known, held)
-        else:
-            errors = observed_covariances(
-                data, model, coords, nodes, self.n_jobs, seen, found.population, held
-            )
+        with workers(self.n_jobs) as run:
+            if found.information is not None:
+                inverse: Inverse = found.information.inverse(model, coords, seen, held)
+            else:
+                inverse = observed_inverse(
+                    data, model, coords, nodes, seen, found.population, held, run
+                )
+            if self.se == "robust":
+                thinned = data.thinned(MOST_ROWS)
+                errors = sandwich(inverse, thinned, model, coords, nodes, held, run)
+            else:
+                errors = inverse.errors()
         if model.affine and isinstance(found.population, HistogramPopulation):
             return with_unknown_shape(errors, data, model, coords, nodes, seen)
         return errors

@@ -23,6 +23,13 @@ from itemwise.calibration import KnownCovariances
 from itemwise.estimation.expectation import expect
 from itemwise.estimation.fits import Expectation
 from itemwise.estimation.held_items import Held
+from itemwise.estimation.inverse_information import (
+    Inverse,
+    WholeInverse,
+    alone,
+    beside,
+    structured,
+)
 from itemwise.estimation.maximization import (
     add_diagonal,
     penalty_slopes,
@@ -40,9 +47,8 @@ from itemwise.numerics.arrays import (
     fold,
     like,
     row_blocks,
-    workers,
 )
-from itemwise.numerics.newton import positive_inverse, root_of, symmetric
+from itemwise.numerics.newton import positive_inverse, symmetric
 from itemwise.responses.encoding import Block, Encoded
 from itemwise.scoring.item_errors import averaged_scores
 from itemwise.scoring.posterior import STANDARD, Nodes, Population, Posterior
@@ -57,59 +63,41 @@ BENT_UP = 1e-3  # an eigenvalue of the scaled information that is negative beyon
 BLOCK_CELLS = 1 << 17
 
 
-def observed_covariances(
+def observed_inverse(
     data: Encoded,
     model: MeasurementModel,
     coords: Array,
     nodes: Nodes,
-    n_jobs: int | None = None,
-    found: Expectation | None = None,
+    found: Expectation,
     population: Population = STANDARD,
     held: Held | None = None,
-) -> KnownCovariances:
-    """Covariance of each item's coordinates, and what all items' errors have in common.
+    run: Run = map,
+) -> Inverse:
+    """The inverse of the observed information on all items.
 
-    `found` is the E-step at `coords` where it is known already. Where items are `held`, those of
-    the others include what is not known of the population; held ones have none.
+    `found` is the E-step at `coords`. Where items are `held`, errors of the others include what is
+    not known of the population; held ones have none.
     """
-    if _by_moments(data, model) and coords.shape[0] * model.width <= MOST_BY_MOMENTS:
-        found = found or expect_normally(data, model, coords)
+    n_numbers = coords.shape[0] * model.width
+    if _by_moments(data, model) and n_numbers <= MOST_BY_MOMENTS:
         whole = WholeInformation.at(data, model, coords, nodes, found, held=held)
-        return with_scale(model, coords, found, whole.covariances(coords.shape[0]), held)
+        return whole.inverse(model, coords, found, held)
     thinned = data.thinned(MOST_ROWS)
-    with workers(n_jobs) as run:
-        if found is None or thinned is not data:
-            found = expect(thinned, model, coords, nodes, run, population)
-        data = thinned
-        if coords.shape[0] * model.width <= MOST_EXACT:
-            whole = WholeInformation.at(data, model, coords, nodes, found, run, held)
-            return with_scale(model, coords, found, whole.covariances(coords.shape[0]), held)
-        complete = add_diagonal(found.observed, _stiffness(model, coords, held))
-        scores = _Scores(data.in_single(), model, coords, nodes)
-        own = as_numpy(complete - scores.missing_of_each(run))
-        free = ~as_numpy(model.at_bound(coords))
+    if thinned is not data:
+        found = expect(thinned, model, coords, nodes, run, population)
+    if n_numbers <= MOST_EXACT:
+        whole = WholeInformation.at(thinned, model, coords, nodes, found, run, held)
+        return whole.inverse(model, coords, found, held)
+    complete = add_diagonal(found.observed, stiffness(model, coords, held))
+    scores = _Scores(thinned.in_single(), model, coords, nodes)
+    own = as_numpy(complete - scores.missing_of_each(run))
+    free = ~as_numpy(model.at_bound(coords))
     if not model.affine:
-        return KnownCovariances(_invert_alone(model, own, free))
+        return alone(model, own, free)
     directions = as_numpy(tangents(model, coords))
     if held is not None:
-        return _invert_beside(own, directions, free, held.free(model), held.mask)
-    return _invert_structured(model, own, directions, found.scale, free)
-
-
-def with_scale(
-    model: MeasurementModel,
-    coords: Array,
-    found: Expectation,
-    covariances: Floats,
-    held: Held | None = None,
-) -> KnownCovariances:
-    """Covariances of the whole information, and the part of them that is the scale's."""
-    if not model.affine or held is not None:
-        return KnownCovariances(covariances)
-    directions = as_numpy(tangents(model, coords))
-    prior = prior_information(model, tangents(model, coords), penalty_slopes(model, coords)[1])
-    root = root_of(positive_inverse(found.scale + prior))
-    return KnownCovariances(covariances, np.einsum("mk,mni->kni", root, directions))
+        return beside(own, directions, free, held.free(model), held.mask)
+    return structured(model, own, directions, found.scale, free)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,11 +120,11 @@ class WholeInformation:
         held: Held | None = None,
     ) -> WholeInformation:
         """The information at `coords`, where the E-step gave `found`."""
-        stiffness = _stiffness(model, coords, held)
-        complete = as_numpy(add_diagonal(found.observed, stiffness))
+        opinion = stiffness(model, coords, held)
+        complete = as_numpy(add_diagonal(found.observed, opinion))
         if _by_moments(data, model):
             matrix = _of_moments(data, model, coords)
-            complete = as_numpy(add_diagonal(0 * found.observed, stiffness))
+            complete = as_numpy(add_diagonal(0 * found.observed, opinion))
         else:
             matrix = -as_numpy(_Scores(data, model, coords, nodes).missing_of_all(run))
         width = model.width
@@ -154,12 +142,16 @@ class WholeInformation:
             shown = np.concatenate([0 * together, shown], axis=1)
         return cls(spread.T @ matrix @ spread, spread, shown)
 
-    def covariances(self, n_items: int) -> Floats:
-        """Blocks of the inverse, (n_items, width, width)."""
-        inverse = self.shown @ positive_inverse(self.matrix) @ self.shown.T
-        width = self.spread.shape[0] // n_items
-        cube = inverse.reshape(n_items, width, n_items, width)
-        return _symmetrised(np.stack([cube[k, :, k, :] for k in range(n_items)]))
+    def inverse(
+        self, model: MeasurementModel, coords: Array, found: Expectation, held: Held | None = None
+    ) -> WholeInverse:
+        """The inverse, and the part of it that is the scale's."""
+        ways, scale = np.zeros((0, *coords.shape)), np.zeros((0, 0))
+        if model.affine and held is None:
+            directions = tangents(model, coords)
+            prior = prior_information(model, directions, penalty_slopes(model, coords)[1])
+            ways, scale = as_numpy(directions), positive_inverse(found.scale + prior)
+        return WholeInverse(positive_inverse(self.matrix), self.spread, self.shown, ways, scale)
 
     def way_up(self) -> Floats | None:
         """A direction (n_items x width,) in which the likelihood bends upwards; None at a top.
@@ -174,7 +166,7 @@ class WholeInformation:
         return way
 
 
-def _stiffness(model: MeasurementModel, coords: Array, held: Held | None) -> Array:
+def stiffness(model: MeasurementModel, coords: Array, held: Held | None) -> Array:
     """What priors tell of each coordinate; nothing of those that are held."""
     found = penalty_slopes(model, coords) if held is None else held.penalty_slopes(model, coords)
     return found[1]
@@ -351,55 +343,6 @@ def _spread_out(model: MeasurementModel, free: np.ndarray) -> Floats:
     own = free & ~model.shared
     columns.append(np.eye(n_items * width)[:, own.reshape(-1)])
     return np.concatenate(columns, axis=1)
-
-
-def _invert_alone(model: MeasurementModel, own: Floats, free: np.ndarray) -> Floats:
-    """Each item's own inverse."""
-    alone = free & ~model.shared
-    mask = alone[:, :, None] & alone[:, None, :]
-    return _symmetrised(positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask)
-
-
-def _invert_structured(
-    model: MeasurementModel, own: Floats, directions: Floats, population: Floats, free: np.ndarray
-) -> KnownCovariances:
-    """Each item's own inverse, plus what the shared origin and unit of the scale add."""
-    alone = free & ~model.shared
-    mask = alone[:, :, None] & alone[:, None, :]
-    inverse = _invert_alone(model, own, free)
-    flat = directions.reshape(2, -1)
-    own_alone = np.where(mask, own, 0.0)
-    known = flat @ np.einsum("nij,knj->kni", own_alone, directions).reshape(2, -1).T
-    extra = np.linalg.inv(population) - np.linalg.pinv(known)
-    shift = np.einsum("kni,kl,lnj->nij", directions, extra, directions)
-    shared = np.einsum("lk,lni->kni", root_of(extra), directions)
-    return KnownCovariances(_symmetrised(inverse + shift), shared)
-
-
-def _invert_beside(
-    own: Floats, directions: Floats, free: np.ndarray, found: np.ndarray, held: np.ndarray
-) -> KnownCovariances:
-    """Each found item's own inverse, plus what held items leave unknown of the population.
-
-    With the structure of `_invert_structured` for all items, and the held ones known, this is
-    exactly what is left.
-    """
-    alone = free & found
-    mask = alone[:, :, None] & alone[:, None, :]
-    inverse = positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask
-    ways = directions[:, held] * free[held]
-    known = np.einsum("kni,nij,lnj->kl", ways, own[held], ways)
-    together: Floats = np.asarray(directions * alone)
-    left = np.linalg.pinv(known)
-    shift = np.einsum("kni,kl,lnj->nij", together, left, together)
-    shared: Floats = np.einsum("lk,lni->kni", root_of(left), together)
-    return KnownCovariances(_symmetrised(inverse + shift), shared)
-
-
-def _symmetrised(matrices: Floats) -> Floats:
-    """What rounding made unequal, made equal again."""
-    both: Floats = 0.5 * (matrices + np.swapaxes(matrices, 1, 2))
-    return both
 
 
 class DeferredCovariances:

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 __all__ = ["ItemHealth", "item_health"]
 
 ALPHA = 0.05  # share of false discoveries among the items called negative
+COUNTED_TWICE = (
+    "Near-duplicates count the same information twice: with them, discriminations lean upwards and "
+    "standard errors of abilities are too small. Keep one of each pair."
+)
 SAME_Q3 = 0.8  # residual correlation from which grades and scores are near-duplicates
 MOST_PAIRS = 1000  # pairs listed at most
 LEAST_ANSWERS = 5  # needed to say that all or none solve an item
@@ -264,6 +268,7 @@ def item_health(
             *_negative_notes(items, table.n_respondents),
             *_few_answers_notes(items),
             *notes,
+            *([COUNTED_TWICE] if len(duplicates) else []),
             *_few(table),
         ),
     )
