@@ -21,7 +21,7 @@ def test_empirical_reliability_is_the_share_of_true_variance(some):
     _, cal = some
     scored = cal.abilities(items_known=True)
     true, error = scored["ability"].var(ddof=0), (scored["se"] ** 2).mean()
-    assert reliability(cal).empirical == pytest.approx(true / (true + error))
+    assert reliability(cal, items_known=True).empirical == pytest.approx(true / (true + error))
 
 
 @pytest.mark.parametrize("method", ["ml", "wle"])
@@ -29,7 +29,9 @@ def test_estimates_that_do_not_shrink_hold_the_error_in_their_variance(some, met
     scored = some[1].abilities(method, items_known=True)
     scored = scored[~scored["at_bound"]]
     expected = 1 - (scored["se"] ** 2).mean() / scored["ability"].var(ddof=0)
-    assert reliability(some[1], method=method).empirical == pytest.approx(expected)
+    assert reliability(some[1], method=method, items_known=True).empirical == pytest.approx(
+        expected
+    )
 
 
 def test_empirical_reliability_is_the_squared_correlation_with_the_truth(some):
@@ -42,13 +44,37 @@ def test_empirical_reliability_is_the_squared_correlation_with_the_truth(some):
     assert found.marginal == pytest.approx(squared, abs=0.03)
 
 
+def test_errors_of_items_cost_what_they_move_abilities_off_a_line():
+    cal = calibrate(simulate("2pl", 30, 40, random_state=0).responses, "2pl")
+    found, known = cal.ability_covariance(), cal.abilities(items_known=True)
+    line = np.stack([np.ones(30), found.ability], axis=1)
+    off = np.eye(30) - line @ np.linalg.inv(line.T @ line) @ line.T
+    of_items = found.dense() - np.diag(known["se"] ** 2)
+    spread, error = found.ability.var(), (known["se"] ** 2).mean()
+    added = np.trace(off @ of_items @ off) / 30
+    expected = (spread - added) ** 2 / (spread * (spread - added + error))
+    assert reliability(cal).empirical == pytest.approx(expected)
+    assert expected < reliability(cal, items_known=True).empirical
+
+
+def test_few_respondents_are_measured_less_reliably_than_known_items_suggest():
+    apart = {True: [], False: []}
+    for seed in range(8):
+        drawn = simulate("2pl", 50, 60, random_state=seed)
+        cal = calibrate(drawn.responses, "2pl")
+        ability = cal.abilities(items_known=True)["ability"]
+        squared = np.corrcoef(drawn.truth.abilities["ability"], ability)[0, 1] ** 2
+        for known, gaps in apart.items():
+            gaps.append(reliability(cal, items_known=known).empirical - squared)
+    assert 0 < np.mean(apart[False]) < np.mean(apart[True])
+
+
 def test_empirical_reliability_is_that_of_the_abilities_of_mirt(witness, subtests):
     for mirt in witness.at_hand(["LSAT7_2PL", "LSAT7_Rasch", "SAT12_2PL", "SAT12_Rasch"]):
         with subtests.test(mirt.tag):
             theirs = mirt.frame("abilities")
-            found = reliability(
-                mirt.ours(OnePL(discrimination=1) if mirt.model == "Rasch" else None)
-            )
+            ours = mirt.ours(OnePL(discrimination=1) if mirt.model == "Rasch" else None)
+            found = reliability(ours, items_known=True)
             true, error = theirs["EAP"].var(ddof=0), (theirs["se_EAP"] ** 2).mean()
             # Abilities agree to 1e-4, and so does what follows from them.
             assert found.empirical == pytest.approx(true / (true + error), abs=2e-4)
@@ -64,7 +90,7 @@ def test_the_interval_is_that_of_the_bootstrap(some, method):
     drawn = random.integers(0, ability.size, (2000, ability.size))
     true, error = ability[drawn].var(axis=1), square[drawn].mean(axis=1)
     draws = true / (true + error) if method == "eap" else 1 - error / true
-    found = reliability(cal, method=method)
+    found = reliability(cal, method=method, items_known=True)
     low, high = np.quantile(draws, [0.025, 0.975])
     # The interval is some 0.03 wide; a tenth of that is what 2,000 draws and skewness leave.
     assert found.empirical_low == pytest.approx(low, abs=0.003)
@@ -84,7 +110,8 @@ def test_marginal_reliability_is_the_population_mean_of_that_along_the_scale(som
 def test_reliability_does_not_depend_on_the_unit_of_the_scale(some):
     responses = some[0].responses
     one, rasch = (
-        reliability(calibrate(responses, model)) for model in (OnePL(), OnePL(discrimination=1))
+        reliability(calibrate(responses, model), items_known=True)
+        for model in (OnePL(), OnePL(discrimination=1))
     )
     assert rasch.marginal == pytest.approx(one.marginal, abs=1e-6)
     assert rasch.empirical == pytest.approx(one.empirical, abs=1e-6)
@@ -140,7 +167,10 @@ def test_weights_count_as_repeated_rows(some):
     twice = np.where(np.arange(800) < 300, 2, 1)
     cal = replace(some[1], weights=twice.astype(float))
     repeated = Responses(np.repeat(responses.values, twice, axis=0), items=responses.items)
-    found, expected = reliability(cal), reliability(some[1], repeated)
+    found, expected = (
+        reliability(one, table, items_known=True)
+        for one, table in ((cal, None), (some[1], repeated))
+    )
     for name in ("empirical", "empirical_low", "empirical_high", "n_respondents"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name))
 

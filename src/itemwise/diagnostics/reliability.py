@@ -3,7 +3,11 @@
 The empirical reliability is the share of true variance in the estimates of the respondents at
 hand. With EAP or MAP, which shrink towards the mean, it is V / (V + E), where V is the variance
 of the estimates and E the mean of their squared standard errors; with ML or WLE, whose variance
-includes the error, it is 1 - E / V (Thissen and Wainer, 2001). The reliability at an ability is
+includes the error, it is 1 - E / V (Thissen and Wainer, 2001). That takes the items as known. Their
+errors add noise to the estimates that no shrinkage knows of: if its variance is I, the squared
+correlation of EAP or MAP with the truth is (V - I)² / (V (V - I + E)), and that of ML or WLE
+1 - (E + I) / V. What moves all abilities along a line, as origin and unit of the scale do, costs no
+reliability and is left out of I. The reliability at an ability is
 I / (I + 1 / σ²), with the test information I there and the variance σ² of the population
 (Nicewander, 2018); its mean over the population is the marginal reliability, in the spirit of
 Green, Bock, Humphreys, Linn and Reckase (1984), but finite where items carry no information.
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+    from itemwise.scoring.ability_covariance import AbilityCovariance
 
 SHRUNKEN = ("eap", "map")
 NORMAL_95 = 1.959964
@@ -97,7 +102,11 @@ class Reliability(Diagnosis):
 
 
 def reliability(
-    calibration: Calibration, responses: Table | None = None, method: str = "eap"
+    calibration: Calibration,
+    responses: Table | None = None,
+    method: str = "eap",
+    *,
+    items_known: bool = False,
 ) -> Reliability:
     """Measure how reliably a calibration places respondents.
 
@@ -114,11 +123,14 @@ def reliability(
         are left out, and those without a finite estimate by `method`.
     method
         "eap", "map", "ml" or "wle".
+    items_known
+        True leaves the errors of the items out, as is usual for large banks; few respondents then
+        seem to be measured better than they are.
 
     Notes
     -----
-    The interval is asymptotic, from the influence of each respondent on log(V / E); the items
-    count as known.
+    The interval is asymptotic, from the influence of each respondent on log(V / E); the variance
+    that errors of items add counts as known.
 
     Examples
     --------
@@ -131,7 +143,7 @@ def reliability(
     if not isinstance(method, str) or method.lower() not in METHODS:
         raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}.")
     method = method.lower()
-    empirical, low, high, count = _empirical(calibration, responses, method)
+    empirical, low, high, count = _empirical(calibration, responses, method, items_known)
     marginal, variance = _marginal(calibration)
     curve = calibration.test_information()
     best_low, best_high = _best(curve.abilities, curve.information)
@@ -163,7 +175,10 @@ def _marginal(calibration: Calibration) -> tuple[float, float]:
 
 
 def _empirical(
-    calibration: Calibration, responses: Table | None, method: str
+    calibration: Calibration,
+    responses: Table | None,
+    method: str,
+    items_known: bool,  # noqa: FBT001
 ) -> tuple[float, float, float, float]:
     """Empirical reliability, the ends of its interval, and how many respondents it rests on."""
     nothing = float(np.nan)
@@ -179,9 +194,32 @@ def _empirical(
         return nothing, nothing, nothing, total
     log_ratio, error = _log_ratio(ability, se, weights)
     ends = log_ratio + NORMAL_95 * error * np.array([0.0, -1.0, 1.0])
-    shrunken = method in SHRUNKEN
-    found = 1 / (1 + np.exp(-ends)) if shrunken else 1 - np.exp(-ends)
+    lost = 0.0
+    if not items_known:
+        covariance = calibration.ability_covariance(table, method).of(np.flatnonzero(counts))
+        lost = _lost_to_items(covariance, se, weights)
+    ratio = np.exp(-ends)  # of the error to the variance of the estimates
+    if method in SHRUNKEN:
+        left = max(1 - lost, 0.0)
+        found = left**2 / (left + ratio) if left else 0.0 * ratio
+    else:
+        found = 1 - ratio - lost
     return float(found[0]), float(found[1]), float(found[2]), total
+
+
+def _lost_to_items(found: AbilityCovariance, se: Floats, weights: Floats) -> float:
+    """Variance of abilities around a line that errors of items make, as a share of all variance."""
+    share = weights / weights.sum()
+    apart = found.ability - share @ found.ability
+    spread = float(share @ apart**2)
+    if found.ability.size < 3 or spread <= 0:
+        return 0.0
+    root = np.sqrt(share)[:, None]
+    basis, _ = np.linalg.qr(root * np.stack([np.ones_like(apart), apart], axis=1))
+    together = root * found.shared
+    together = together - basis @ (basis.T @ together)
+    alone = share @ np.maximum(found.own - se**2, 0.0)  # where there are too many to be joint
+    return float(((together**2).sum() + alone) / spread)
 
 
 def _log_ratio(ability: Floats, se: Floats, weights: Floats) -> tuple[float, float]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from itemwise.files import PathLike
-    from itemwise.numerics.arrays import Array
+    from itemwise.numerics.arrays import Array, Floats
 
 __all__ = ["BenchmarkDecoding", "Limits", "decode_benchmark", "decode_responses"]
 
@@ -293,16 +293,30 @@ def _standing(
     summed = np.flatnonzero(kept)
     model, coords = calibration.model.of_items(summed), calibration.coords[summed]
     sums = true_scores(model, coords, found.ability, found.se)
+    se, sum_se = found.se, sums.se
+    if method != STAGED:
+        se, sum_se = _errors(calibration, cells, told, method)
     values = (
-        (found.ability, found.se),
-        (sums.total, sums.se),
-        (sums.total / summed.size, sums.se / summed.size),
+        (found.ability, se),
+        (sums.total, sum_se),
+        (sums.total / summed.size, sum_se / summed.size),
     )
     return {
         f"{name}{se}": value
         for name, pair in zip(names, values, strict=True)
         for se, value in zip(("", "_se"), pair, strict=True)
     }
+
+
+def _errors(
+    calibration: Calibration, cells: Array, items: NDArray[np.intp], method: str
+) -> tuple[Floats, Floats]:
+    """Standard errors of abilities and of true scores, which count the errors of the items."""
+    part = calibration.of_items([calibration.item_names[k] for k in items])
+    codes = np.ascontiguousarray(cells[:, items])
+    table = Responses.from_codes(codes, None, part.item_names, part.model.kind)
+    se, sum_se = part.score(table, method)["se"], part.true_scores(table, method)["true_score_se"]
+    return se.to_numpy(), sum_se.to_numpy()
 
 
 def _placed(
