@@ -203,7 +203,7 @@ def agreement(preset: Portfolio, default: Portfolio) -> None:
     """Print whether preset and default agree, and why their figures differ."""
     one, other = preset.algorithms, default.algorithms
     # Only the engine differs: the bounds and the rule for values at a bound are the preset's.
-    best = iw.calibrate(preset.performances.modelled, preset.calibration.model).items
+    best = iw.calibrate(preset.performances.modelled, preset.calibration.model, priors=None).items
     shares = preset.occupancy(0.01)["occupancy"] - default.occupancy(0.01)["occupancy"]
     errors = (f"{found.goodness['mse'].mean():.4f}" for found in (preset, default))
     told = {

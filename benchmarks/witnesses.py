@@ -142,7 +142,7 @@ def portfolio() -> list[Row]:
     """Calibrate the continuous model on the 30 classifiers of the AIRT paper."""
     runs = read_table(SHARED / "data" / "aslib" / "OPENML-WEKA-2017" / "algorithm_runs.arff.gz")
     table = runs.pivot_table(index="instance_id", columns="algorithm", values="predictive_accuracy")
-    published, best = iw.calibrate(table, preset="airt"), iw.calibrate(table, AS_AIRT)
+    published, best = iw.calibrate(table, preset="airt"), iw.calibrate(table, AS_AIRT, priors=None)
     long = iw.calibrate(table, preset="airt", tolerance=1e-6, max_iterations=10_000)
     ratio = (best.items["discrimination"] / published.items["discrimination"]).median()
     exact = pd.read_csv(WITNESSES / "airt_weka_minmax_exactML_factanal.csv", index_col=0)

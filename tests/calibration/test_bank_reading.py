@@ -107,7 +107,7 @@ def test_options_of_grades_and_scores_come_back(tmp_path, subtests):
             "bounds": (SCORES, Continuous(bounds=(-1, 2)), "default"),
             "bounds of items": (SCORES, Continuous(bounds="items"), "default"),
             "at bounds": (SCORES, Continuous(bounds="table", at_bounds=0.01), "default"),
-            "continuous priors": (SCORES, Continuous(), {"loading": Normal(0, 1)}),
+            "continuous priors": (SCORES, Continuous(), {"discrimination": Normal(0, 2)}),
             "beta priors": (CHANCES, BetaResponse(), {"difficulty": None}),
         }.items(),
     ):

@@ -49,7 +49,8 @@ def test_an_item_of_scores_that_nobody_was_asked_survives_the_bank(tmp_path):
     values = iw.simulate("continuous", 60, 4, random_state=2).responses.to_frame()
     values["item_3"] = np.nan
     cal = iw.calibrate(values, "continuous")
-    assert cal.items.loc["item_3", ["discrimination_se", "difficulty_se"]].isna().all()
+    assert cal.items.loc["item_3", "discrimination_se"] == pytest.approx(1.0)  # its prior's
+    assert np.isnan(cal.items.loc["item_3", "difficulty_se"])
     assert iw.load(cal.save(tmp_path / "bank.json")).items.equals(cal.items)
 
 

@@ -31,7 +31,8 @@ def base(cal):
 
 def gaussian(coords, z):
     """Log-likelihood of log-odds: each row is normal, with the covariance of one factor."""
-    loading, intercept, noise = coords.T
+    slope, intercept, noise = coords.T
+    loading = slope * np.exp(noise)
     covariance = np.outer(loading, loading) + np.diag(np.exp(2 * noise))
     total = 0.0
     for row in z:
@@ -42,8 +43,8 @@ def gaussian(coords, z):
     return total
 
 
-def test_it_is_the_factor_analysis_of_scikit_learn(complete):
-    cal = calibrate(complete, tolerance=1e-10)
+def test_without_priors_it_is_the_factor_analysis_of_scikit_learn(complete):
+    cal = calibrate(complete, priors=None, tolerance=1e-10)
     z = logit(complete.values)
     from sklearn.decomposition import FactorAnalysis
 
@@ -66,7 +67,7 @@ def test_its_log_likelihood_is_that_of_normal_log_odds(complete, holed):
 def test_scipy_finds_nothing_better_where_cells_are_missing(holed):
     """200 rows, five items."""
     table = holed.select(range(200), range(5))
-    cal, z = calibrate(table, tolerance=1e-10), logit(table.values)
+    cal, z = calibrate(table, priors=None, tolerance=1e-10), logit(table.values)
     begin = np.stack([np.ones(5), np.nanmean(z, axis=0), np.zeros(5)], axis=1)
     found = minimize(
         lambda x: -gaussian(x.reshape(5, 3), z),
@@ -79,9 +80,9 @@ def test_scipy_finds_nothing_better_where_cells_are_missing(holed):
 
 
 def test_by_rows_is_by_moments_where_nothing_is_missing(monkeypatch, complete):
-    by_moments = calibrate(complete, tolerance=1e-10)
+    by_moments = calibrate(complete, priors=None, tolerance=1e-10)
     monkeypatch.setattr(normal_responses, "MOST_ITEMS", 0)  # too many items for a covariance
-    by_rows = calibrate(complete, tolerance=1e-10)
+    by_rows = calibrate(complete, priors=None, tolerance=1e-10)
     np.testing.assert_allclose(by_rows.coords, by_moments.coords, atol=1e-6)
     assert by_rows.log_likelihood == pytest.approx(by_moments.log_likelihood, abs=1e-6)
     np.testing.assert_allclose(
@@ -93,7 +94,7 @@ def test_by_rows_is_by_moments_where_nothing_is_missing(monkeypatch, complete):
 
 def test_an_empty_row_goes_by_rows_and_changes_nothing(complete):
     empty = np.vstack([complete.values, np.full(7, np.nan)])
-    one, other = (calibrate(given, tolerance=1e-10) for given in (complete, empty))
+    one, other = (calibrate(given, priors=None, tolerance=1e-10) for given in (complete, empty))
     assert not other.responses.complete
     np.testing.assert_allclose(other.coords, one.coords, atol=1e-6)
     assert other.log_likelihood == pytest.approx(one.log_likelihood, abs=1e-6)
@@ -101,7 +102,7 @@ def test_an_empty_row_goes_by_rows_and_changes_nothing(complete):
 
 def test_standard_errors_are_those_of_the_plain_likelihood(holed):
     table = holed.select(range(200), range(4))
-    cal = calibrate(table, tolerance=1e-10)
+    cal = calibrate(table, priors=None, tolerance=1e-10)
     z, nudge, n = logit(table.values), 1e-3, cal.coords.size
 
     def value(i, k, step_i, step_k):
@@ -200,7 +201,7 @@ def test_an_item_that_repeats_another_is_held_at_its_bound_and_said():
     """Two columns that are the same explain each other without noise: a Heywood case."""
     values = simulate("continuous", 200, 4, random_state=2).responses.values
     table = np.column_stack([values, values[:, 0]])
-    cal = calibrate(table)
+    cal = calibrate(table, priors=None)
     assert np.isfinite(cal.items[PARAMETERS]).all(axis=None)
     assert cal.converged or any("Not converged" in note for note in cal.notes)
     held = ["noise at bound" in words for words in cal.flags]
@@ -209,7 +210,7 @@ def test_an_item_that_repeats_another_is_held_at_its_bound_and_said():
 
 
 def test_the_published_engine_climbs_towards_the_maximum(complete):
-    best = calibrate(complete, tolerance=1e-10)
+    best = calibrate(complete, priors=None, tolerance=1e-10)
     early = calibrate(complete, engine="shojima")
     late = calibrate(complete, engine="shojima", tolerance=1e-12, max_iterations=20_000)
     assert early.log_likelihood < late.log_likelihood < best.log_likelihood + 1e-6
@@ -236,3 +237,66 @@ def test_log_odds_far_out_are_no_trouble():
     assert cal.converged
     np.testing.assert_allclose(1 / cal.items["scaling"], 8, rtol=0.2)
     assert np.isfinite(cal.items.drop(columns="flag")).all(axis=None)
+
+
+def test_few_respondents_leave_noise_in_every_item(subtests):
+    """Noise of 10 x 8 was a Heywood case: one item was ability, its error 0.008."""
+    for seed in range(4):
+        with subtests.test(seed=seed):
+            noise = np.random.default_rng(seed).random((10, 8)).round(3)
+            cal, bare = calibrate(noise), calibrate(noise, priors=None)
+            assert cal.converged
+            left = np.exp(2 * cal.coords[:, 2]) / logit(noise).var(axis=0)
+            assert left.min() > 0.05
+            assert (cal.abilities(items_known=True)["se"] > 0.2).all()
+            assert cal.log_likelihood < bare.log_likelihood + 1e-6
+
+
+def test_without_priors_a_heywood_case_is_said():
+    noise = np.random.default_rng(0).random((10, 8)).round(3)
+    cal = calibrate(noise, priors=None)
+    assert any("item_8" in note and "a Heywood case" in note for note in cal.notes)
+    assert cal.flags[7] == ("noise at bound",)
+
+
+def test_with_the_scale_held_the_default_prior_penalises_unique_variances():
+    """Martin and McDonald's penalty, by SciPy; origin and unit of the scale are aligned."""
+    drawn = simulate("continuous", 15, 30, random_state=3).responses
+    z, cal = logit(drawn.values), calibrate(drawn, tolerance=1e-10)
+    covariance, loading = np.cov(z.T, bias=True), cal.model.loadings(cal.coords)
+
+    def loss(x):
+        """Minus the penalised log-likelihood of a row x 15; its weight is alpha squared."""
+        load, noise = x[:30], x[30:]
+        unique = np.exp(2 * noise)
+        inverse = np.diag(1 / unique) - np.outer(load / unique, load / unique) / (
+            1 + load @ (load / unique)
+        )
+        told = inverse @ covariance
+        value = 7.5 * (2 * noise.sum() + np.log1p(load @ (load / unique)) + np.trace(told))
+        slope = 15 * (inverse - told @ inverse)
+        penalty = 0.5 * loading**2 / unique  # s held, less the part that does not depend on it
+        slopes = np.concatenate([slope @ load, np.diag(slope) * unique - 2 * penalty])
+        return value + penalty.sum(), slopes
+
+    begin = np.concatenate([loading, cal.coords[:, 2]])
+    found = minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 5000}).x
+    ratio = found[:30] / loading
+    np.testing.assert_allclose(ratio, ratio.mean(), rtol=2e-3)
+    np.testing.assert_allclose(found[30:], cal.coords[:, 2], atol=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "missing"), [((10, 8), 0.0), ((30, 12), 0.3), ((20, 60), 0.0)])
+def test_intervals_of_abilities_and_of_differences_hold_with_few_respondents(shape, missing):
+    alone, apart = [], []
+    for seed in range(40):
+        drawn, truth = simulate("continuous", *shape, missing=missing, random_state=seed)
+        found, ability = calibrate(drawn).ability_covariance(), truth.abilities["ability"]
+        first, second = np.triu_indices(shape[0], 1)
+        error = found.ability - ability.to_numpy()
+        alone.append(np.abs(error) < 1.96 * found.se)
+        limit = 1.96 * found.difference_se(first, second)
+        apart.append(np.abs(error[first] - error[second]) < limit)
+    assert 0.9 < np.mean(alone) < 0.99
+    assert 0.92 <= np.mean(apart) <= 0.985

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from itemwise import calibrate, simulate
+from itemwise.calibration import KnownCovariances
 from itemwise.estimation import observed_information
 from itemwise.models import MODELS
 
@@ -257,7 +258,8 @@ def test_covariances_in_another_unit_leave_what_is_known_exactly_without_error(s
         with subtests.test(model=model):
             chosen = MODELS[model]()
             before = np.tile(np.eye(chosen.width) + 1.0, (3, 1, 1))
-            found = observed_information.in_unit(before, chosen)
+            errors = KnownCovariances(before)
+            found = observed_information.in_unit(errors, chosen).covariances
             known = chosen.shared
             assert (found[:, known] == 0).all()
             assert (found[:, :, known] == 0).all()

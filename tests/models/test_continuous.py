@@ -21,9 +21,10 @@ def one_item(alpha=1.5, beta=-0.5, gamma=0.8):
     )
 
 
-def test_coordinates_are_loading_intercept_and_logarithm_of_the_noise():
-    np.testing.assert_allclose(one_item(), [[1.25, 0.625, -np.log(1.2)]])
-    np.testing.assert_allclose(one_item(-1.5, -0.5, -0.8), [[-1.25, -0.625, -np.log(1.2)]])
+def test_coordinates_are_discrimination_intercept_and_logarithm_of_the_noise():
+    np.testing.assert_allclose(one_item(), [[1.5, 0.625, -np.log(1.2)]])
+    np.testing.assert_allclose(one_item(-1.5, -0.5, -0.8), [[-1.5, -0.625, -np.log(1.2)]])
+    np.testing.assert_allclose(Continuous().loadings(one_item()), 1.25)
 
 
 signs = st.sampled_from([-1.0, 1.0])
@@ -72,7 +73,7 @@ def test_expected_score_and_variance_are_those_of_a_logistic_normal(subtests):
     model, abilities = Continuous(bounds=(-1.0, 3.0)), np.array([-3.0, 0.0, 1.0, 8.0])
     for noise in [0.1, 0.5, 1.0, 3.0, 8.0]:
         with subtests.test(noise=noise):
-            coords = np.array([[1.0, 0.2, np.log(noise)]])
+            coords = np.array([[1 / noise, 0.2, np.log(noise)]])
             expected = model.expected(coords, abilities)
             variance = model.variance(coords, abilities)
             for k, ability in enumerate(abilities):
@@ -97,13 +98,17 @@ def test_with_known_abilities_the_maximum_is_the_regression_of_log_odds_on_abili
             )
         )
     )  # fmt: skip
-    model, coords = Continuous(), np.array([[slope, intercept, np.log(noise)]])
+    model, coords = Continuous(), np.array([[slope / noise, intercept, np.log(noise)]])
     gradient, expected, observed = model.curvature_of_sums(coords, sums)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-9)
     np.testing.assert_allclose(observed, expected, atol=1e-8)
     errors = np.sqrt(np.diag(np.linalg.inv(expected[0])))
     assert errors[1] == pytest.approx(noise / np.sqrt(200), rel=0.02)
     assert errors[2] == pytest.approx(1 / np.sqrt(400), rel=1e-9)
+    by_loading = model.parameter_jacobian(coords)["scaling"][0] * slope**2
+    error = np.sqrt(by_loading @ np.linalg.inv(expected[0]) @ by_loading)
+    centred = ability - ability.mean()
+    assert error == pytest.approx(noise / np.sqrt(centred @ centred), rel=1e-9)
 
 
 def test_sums_over_respondents_are_sums_over_nodes():
@@ -137,13 +142,20 @@ def test_a_flat_item_is_reported_with_the_least_discrimination():
     assert found["scaling"] == pytest.approx(50.0)
 
 
-def test_by_default_there_is_no_prior():
-    assert [c.prior for c in Continuous().coordinates] == [None, None, None]
+def test_the_default_prior_is_a_penalty_on_unique_variances():
+    """Of weight one, Σ s / ψ / 2 where s = λ² + ψ (Martin and McDonald, 1975; Akaike, 1987)."""
+    model, coords = Continuous(), np.array([[0.7, 0.1, -0.4], [-2.0, 1.0, 0.3]])
+    loading, unique = model.loadings(coords), np.exp(2 * coords[:, 2])
+    penalty = 0.5 * (loading**2 + unique) / unique
+    np.testing.assert_allclose(
+        model.coordinates[0].prior.log_density(coords[:, 0]), 0.5 - penalty, rtol=1e-12
+    )
+    assert [c.prior for c in model.coordinates[1:]] == [None, None]
 
 
 def test_a_start_is_the_mean_and_deviation_of_the_log_odds_parted_by_the_loading():
     z = np.random.default_rng(0).normal(0.7, 2.0, 500)
     means = np.array([[z.mean()], [(z**2).mean()]])
     found = Continuous().start(means, np.array([500.0]), np.array([0.6]))[0]
-    expected = [0.6 * z.std(), z.mean(), np.log(0.8 * z.std())]
+    expected = [0.6 / 0.8, z.mean(), np.log(0.8 * z.std())]
     np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -154,7 +154,7 @@ def scores():
 
 def closed(cal, responses):
     """Information of the asked items, and their weighted sum of what each says of the ability."""
-    loading, intercept, noise = cal.coords.T
+    loading, (_, intercept, noise) = cal.model.loadings(cal.coords), cal.coords.T
     z = np.log(responses.values / (1 - responses.values))
     precision = ~np.isnan(z) * np.exp(-2 * noise) * loading**2
     return precision.sum(axis=1), np.nansum(precision * (z - intercept) / loading, axis=1)

@@ -63,10 +63,11 @@ def test_another_population_is_integrated_over(case):
 def test_an_item_without_noise_decides_alone(case):
     data, model, coords = case
     coords = coords.copy()
-    coords[0, 2] = np.log(1e-4)
+    loading = model.loadings(coords)[0]
+    coords[0, ::2] = loading / 1e-4, np.log(1e-4)
     z, asked = data.values(slice(None))
     seen = np.ones(len(z), bool) if asked is None else asked[:, 0] > 0
-    expected = (z[:, 0] - coords[0, 1]) / coords[0, 0]
+    expected = (z[:, 0] - coords[0, 1]) / loading
     found = score_abilities(data, model, coords)
     np.testing.assert_allclose(found.ability[seen], expected[seen], atol=1e-5)
 
@@ -76,7 +77,7 @@ def test_estimates_far_out_stand_at_the_bound(case, subtests):
         with subtests.test(method):
             data, model, coords = case
             coords = coords.copy()
-            coords[:, 1] -= 100 * coords[:, 0]
+            coords[:, 1] -= 100 * model.loadings(coords)
             found = score_abilities(data, model, coords, method=method)
             told = found.se < LEAST_INFORMATION**-0.5  # not of who was asked nothing
             assert (found.ability[told] == 10.0).all()

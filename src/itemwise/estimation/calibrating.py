@@ -90,7 +90,8 @@ def calibrate(
     priors
         "default" keeps every item finite: discrimination ~ N(0, 3), intercept ~ N(0, 5), both
         too wide to matter for an ordinary item; guessing ~ Beta(5, 17), slip ~ Beta(2, 20), each
-        worth 20 responses, because few responses determine them. The continuous model has none.
+        worth 20 responses, because few responses determine them. The continuous model has
+        discrimination ~ N(0, 1), which keeps noise in every item.
         None gives plain maximum likelihood. A mapping replaces single ones, as in
         {"guessing": Beta(2, 5)}.
     weights

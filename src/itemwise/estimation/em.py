@@ -136,7 +136,7 @@ class EM:
         if task.held is not None:
             begin = task.held.begin(model, begin)
         regular = model.regularised()
-        if model.linear or regular == model:
+        if model.linear or model.normal or regular == model:
             return self._ascend(task, begin)
         past = self._ascend(replace(task, model=regular), begin, tolerance=ROUGH)
         best = replace(past, converged=False)

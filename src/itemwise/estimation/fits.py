@@ -9,6 +9,7 @@ import numpy as np
 
 from itemwise.calibration import Uncertainty
 from itemwise.errors import InputError
+from itemwise.estimation.common_factor import common_factor
 from itemwise.models import Categorical, MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, Run, fold, row_blocks
 from itemwise.progress import Progress, silent
@@ -24,6 +25,7 @@ Flags = tuple[tuple[str, ...], ...]  # of each item; empty where there is nothin
 NEVER_ASKED, ALL_RIGHT, ALL_WRONG = "never asked", "all right", "all wrong"
 CONSTANT, UNSEEN = "constant", "grade never seen"
 NEGATIVE, AT_BOUND = "negative discrimination", "at bound"
+NO_NOISE = f"noise {AT_BOUND}"
 MEANINGS = {
     NEVER_ASKED: (
         "never asked",
@@ -48,6 +50,10 @@ MEANINGS = {
     NEGATIVE: (
         "with negative discrimination",
         "better respondents do worse on them; look at their labels.",
+    ),
+    NO_NOISE: (
+        "without noise, a Heywood case",
+        "ability follows this alone, and its errors mean nothing; default priors prevent that.",
     ),
     AT_BOUND: (
         "with a parameter at its bound",
@@ -141,6 +147,9 @@ def item_flags(
         masks[UNSEEN] = ordinary & _unseen(model, model.read(cells))
     masks[NEGATIVE] = ordinary & (model.parameters(fit.coords)["discrimination"] < 0)
     held = model.at_bound(fit.coords) & ~model.absent(fit.coords)
+    held = (
+        held & (ordinary | (table.kind != "continuous"))[:, None]
+    )  # a constant score has no noise
     for coordinate, column in zip(model.coordinates, held.T, strict=True):
         masks[f"{coordinate.name} {AT_BOUND}"] = column & (not coordinate.shared)
     flags: list[tuple[str, ...]] = [()] * table.n_items
@@ -177,6 +186,9 @@ def _unseen(model: Categorical, values: np.ndarray) -> np.ndarray:
 def table_notes(table: Responses, model: MeasurementModel, weights: Floats | None) -> list[str]:
     """What the table as a whole cannot support."""
     notes = model.remarks(table.cells)
+    if model.kind == "continuous":
+        note = common_factor(table, model, weights).note
+        notes = [*notes, note] if note else notes
     total = table.n_respondents if weights is None else float(weights.sum())
     if total < FEW_RESPONDENTS:
         who = counted(table.n_respondents, "respondent")
@@ -202,7 +214,12 @@ def flag_notes(table: Responses, flags: Flags) -> list[str]:
     flagged = [(name, said) for name, said in zip(table.items, flags, strict=True) if said]
     notes = []
     for key, (words, meaning) in MEANINGS.items():
-        names = [name for name, said in flagged if any(flag.endswith(key) for flag in said)]
+        names = [name for name, said in flagged if any(_is(flag, key) for flag in said)]
         if names:
             notes.append(f"{listed(names, 'item')} {words}: {meaning}")
     return notes
+
+
+def _is(flag: str, key: str) -> bool:
+    """Whether a flag is of that kind; of any coordinate at its bound, but for those with a kind."""
+    return flag == key or (key == AT_BOUND and flag.endswith(key) and flag not in MEANINGS)

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from itemwise.calibration import KnownCovariances
+from itemwise.estimation.shared_errors import directions_of
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.newton import positive_inverse, root_of
@@ -44,13 +45,15 @@ class WholeInverse:
     shown: Floats  # the same, through which items move
     ways: Floats
     scale: Floats  # (n_shared, n_shared): covariance of origin and unit
+    affine: bool = True  # else no two directions are the scale's, and the matrix shows its own
 
     def errors(self) -> KnownCovariances:
         """Blocks of the inverse, and the part of them that is the scale's."""
         n_items, width = self.ways.shape[1:]
         cube = (self.shown @ self.matrix @ self.shown.T).reshape(n_items, width, n_items, width)
         own = symmetrised(np.stack([cube[k, :, k, :] for k in range(n_items)]))
-        return KnownCovariances(own, along(self.scale, self.ways))
+        shared = along(self.scale, self.ways) if self.affine else directions_of(cube)
+        return KnownCovariances(own, shared)
 
     def moves(self, scores: Floats) -> tuple[Floats, Floats]:
         """How scores move the items, and the scale."""

@@ -57,7 +57,8 @@ def _expect_by_moments(data: Encoded, model: MeasurementModel, coords: Array) ->
     assert data.moments is not None  # noqa: S101 - the caller looked
     mean, covariance = data.moments
     n = float(xp.sum(data.weights))
-    loading, apart, precision = coords[:, 0], mean - coords[:, 1], xp.exp(-2 * coords[:, 2])
+    loading, apart = model.loadings(coords), mean - coords[:, 1]
+    precision = xp.exp(-2 * coords[:, 2])
     weights = loading * precision
     left = 1 / (1 + float(weights @ loading))  # variance of ability that responses leave
     pull = covariance @ weights
@@ -89,7 +90,8 @@ def _expect_by_moments(data: Encoded, model: MeasurementModel, coords: Array) ->
 def _expect_by_rows(data: Encoded, model: MeasurementModel, coords: Array, run: Run) -> Expectation:
     """Each respondent's own posterior, over the items that were asked."""
     xp = array_namespace(coords)
-    loading, intercept, precision = coords[:, 0], coords[:, 1], xp.exp(-2 * coords[:, 2])
+    loading, intercept = model.loadings(coords), coords[:, 1]
+    precision = xp.exp(-2 * coords[:, 2])
     weights = loading * precision
     constant = -0.5 * log(2 * pi) - coords[:, 2]
 

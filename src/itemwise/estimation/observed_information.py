@@ -37,6 +37,7 @@ from itemwise.estimation.maximization import (
     tangents,
 )
 from itemwise.estimation.normal_responses import expect_normally
+from itemwise.estimation.shared_errors import priors_once
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import (
     Array,
@@ -85,7 +86,7 @@ def observed_inverse(
     thinned = data.thinned(MOST_ROWS)
     if thinned is not data:
         found = expect(thinned, model, coords, nodes, run, population)
-    if n_numbers <= MOST_EXACT:
+    if n_numbers <= (MOST_EXACT if model.affine else MOST_BY_MOMENTS):
         whole = WholeInformation.at(thinned, model, coords, nodes, found, run, held)
         return whole.inverse(model, coords, found, held)
     complete = add_diagonal(found.observed, stiffness(model, coords, held))
@@ -120,17 +121,15 @@ class WholeInformation:
         held: Held | None = None,
     ) -> WholeInformation:
         """The information at `coords`, where the E-step gave `found`."""
-        opinion = stiffness(model, coords, held)
-        complete = as_numpy(add_diagonal(found.observed, opinion))
         if _by_moments(data, model):
             matrix = _of_moments(data, model, coords)
-            complete = as_numpy(add_diagonal(0 * found.observed, opinion))
         else:
             matrix = -as_numpy(_Scores(data, model, coords, nodes).missing_of_all(run))
-        width = model.width
-        for k, block in enumerate(complete):
-            own = slice(k * width, (k + 1) * width)
-            matrix[own, own] += block
+            width = model.width
+            for k, block in enumerate(as_numpy(found.observed)):
+                own = slice(k * width, (k + 1) * width)
+                matrix[own, own] += block
+        matrix = matrix + _priors(model, coords, found, held)
         free = ~as_numpy(model.at_bound(coords))
         if held is None:
             spread = shown = _spread_out(model, free)
@@ -151,7 +150,8 @@ class WholeInformation:
             directions = tangents(model, coords)
             prior = prior_information(model, directions, penalty_slopes(model, coords)[1])
             ways, scale = as_numpy(directions), positive_inverse(found.scale + prior)
-        return WholeInverse(positive_inverse(self.matrix), self.spread, self.shown, ways, scale)
+        matrix = positive_inverse(self.matrix)
+        return WholeInverse(matrix, self.spread, self.shown, ways, scale, model.affine)
 
     def way_up(self) -> Floats | None:
         """A direction (n_items x width,) in which the likelihood bends upwards; None at a top.
@@ -164,6 +164,18 @@ class WholeInformation:
             return None
         way: Floats = self.spread @ (scale * vectors[:, 0])
         return way
+
+
+def _priors(
+    model: MeasurementModel, coords: Array, found: Expectation, held: Held | None
+) -> Floats:
+    """What priors tell of all coordinates; along the scale they count once."""
+    opinion = stiffness(model, coords, held)
+    if held is not None:
+        return np.diag(as_numpy(opinion).reshape(-1))
+    information = as_numpy(add_diagonal(found.expected, opinion))
+    directions = as_numpy(tangents(model, coords))
+    return priors_once(directions, information, as_numpy(opinion), model.shared)
 
 
 def stiffness(model: MeasurementModel, coords: Array, held: Held | None) -> Array:

@@ -26,6 +26,9 @@ from itemwise.responses.encoding import Encoded
 from itemwise.scoring.posterior import HistogramPopulation, Nodes, Population, Posterior
 
 POINTS = 49
+# Less is never known of the mean and of the log standard deviation, not even where items that tell
+# nothing of abilities leave them open.
+LEAST_KNOWN = np.diag([1 / 5**2, 1.0])
 REACH = 6.0
 SMOOTHING = 0.02  # nats for a squared third derivative of one, over one unit of ability
 # The same for a second derivative that differs by one from that of the normal: where responses
@@ -109,6 +112,7 @@ def with_unknown_shape(
     """
     terms = model.log_terms(coords, like(nodes.coarse, coords))
     found = covariance_of_moments(data, Posterior(terms, nodes), nodes)
+    found = positive_inverse(positive_inverse(found) + LEAST_KNOWN)
     values, vectors = np.linalg.eigh(found - positive_inverse(known.scale))
     ways = as_numpy(tangents(model, coords))
     added = np.einsum("lk,lni->kni", vectors * np.sqrt(np.maximum(values, 0.0)), ways)

@@ -105,7 +105,8 @@ class Shojima:
             coords=coords,
             uncertainty=KnownCovariances(_covariances(model, coords, z)),
             population=STANDARD,
-            log_likelihood=_log_likelihood(coords, z) + log_base(cells, model, np.ones(len(z))),
+            log_likelihood=_log_likelihood(model, coords, z)
+            + log_base(cells, model, np.ones(len(z))),
             iterations=iteration,
             converged=bool(converged),
             notes=said if converged else (*said, STOPPED.format(iteration)),
@@ -121,9 +122,10 @@ def _expected_value(
     return float(size - 0.5 * ((apart**2 + left) @ slope**2).sum())
 
 
-def _log_likelihood(coords: Floats, z: Floats) -> float:
+def _log_likelihood(model: MeasurementModel, coords: Floats, z: Floats) -> float:
     """Marginal log-likelihood of the log-odds."""
-    loading, intercept, precision = coords[:, 0], coords[:, 1], np.exp(-2 * coords[:, 2])
+    loading, intercept = model.loadings(coords), coords[:, 1]
+    precision = np.exp(-2 * coords[:, 2])
     apart, left = z - intercept, 1 / (1 + precision @ loading**2)
     pull = apart @ (loading * precision)
     constant = -0.5 * np.log(2 * np.pi) * z.shape[1] - coords[:, 2].sum() + 0.5 * np.log(left)
@@ -132,8 +134,9 @@ def _log_likelihood(coords: Floats, z: Floats) -> float:
 
 def _covariances(model: MeasurementModel, coords: Floats, z: Floats) -> Floats:
     """Inverse information of each item, abilities taken as known."""
-    weights = coords[:, 0] * np.exp(-2 * coords[:, 2])
-    left = 1 / (1 + weights @ coords[:, 0])
+    loading = model.loadings(coords)
+    weights = loading * np.exp(-2 * coords[:, 2])
+    left = 1 / (1 + weights @ loading)
     ability = left * ((z - coords[:, 1]) @ weights)
     one = np.ones(z.shape[1])
     sums = NormalSums(

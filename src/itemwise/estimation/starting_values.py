@@ -4,13 +4,13 @@
 slopes stops at a saddle when many items discriminate negatively; the component does not care for
 the sign of an item.
 
-`factor_start` is the maximum of the continuous model, a factor analysis with one factor
-(Jöreskog, 1967). Given the noise of each item, the best loadings are the first eigenvector of the
-covariance in units of the noise. So only the noise is searched, which L-BFGS does in some dozen
-steps where EM, on items that measure the same, needs thousands. The search begins at the first
-principal component: what all items share. Where two groups of items measure different things, the
-likelihood has a maximum for each group, too, and one of those may be higher; it describes that
-group, not the table.
+`factor_start` is the maximum of the continuous model without priors, a factor analysis with one
+factor (Jöreskog, 1967); with its default prior it is all but the penalised one. Given the noise of
+each item, the best loadings are the first eigenvector of the covariance in units of the noise. So
+only the noise is searched, which L-BFGS does in some dozen steps where EM, on items that measure
+the same, needs thousands. The search begins at the first principal component: what all items share.
+Where two groups of items measure different things, the likelihood has a maximum for each group,
+too, and one of those may be higher; it describes that group, not the table.
 """
 
 from __future__ import annotations
@@ -83,18 +83,24 @@ def factor_start(data: Encoded, model: MeasurementModel) -> Array | None:
     varied = variance > least
     if varied.sum() < 3:
         return None
-    loading, noise = _maximum(covariance[np.ix_(varied, varied)], least)
+    n = float(as_numpy(data.weights).sum())
+    weight = 0.0 if model.coordinates[0].prior is None else 1 / n
+    loading, noise = _maximum(covariance[np.ix_(varied, varied)], least, weight)
+    slope = loading / np.sqrt(noise)
     coords = np.zeros((len(mean), 3))
     coords[:, 1] = mean
-    coords[varied, 0] = loading if loading.sum() >= 0 else -loading
+    coords[varied, 0] = slope if loading.sum() >= 0 else -slope
     coords[:, 2] = 0.5 * np.log(least)
     coords[varied, 2] = 0.5 * np.log(noise)
     found: Array = like(coords, data.cells)
     return found
 
 
-def _maximum(covariance: Floats, least: float) -> tuple[Floats, Floats]:
-    """Loadings and noise variances at the maximum that is nearest to the first component."""
+def _maximum(covariance: Floats, least: float, weight: float = 0.0) -> tuple[Floats, Floats]:
+    """Loadings and noise variances at the maximum that is nearest to the first component.
+
+    `weight` is that of Martin and McDonald's penalty, in rows.
+    """
     from scipy.optimize import minimize
 
     variance = np.diag(covariance).copy()
@@ -103,7 +109,7 @@ def _maximum(covariance: Floats, least: float) -> tuple[Floats, Floats]:
     found = minimize(
         _misfit,
         np.log(np.clip(alone * variance, least, variance)),
-        args=(covariance,),
+        args=(covariance, weight),
         jac=True,
         method="L-BFGS-B",
         bounds=[(np.log(least), np.log(top)) for top in variance],
@@ -113,8 +119,8 @@ def _maximum(covariance: Floats, least: float) -> tuple[Floats, Floats]:
     return _loading(covariance, noise), noise
 
 
-def _misfit(log_noise: Floats, covariance: Floats) -> tuple[float, Floats]:
-    """Minus twice the log-likelihood of a row, but for a constant, and its slope."""
+def _misfit(log_noise: Floats, covariance: Floats, weight: float = 0.0) -> tuple[float, Floats]:
+    """Minus twice the penalised log-likelihood of a row, but for a constant, and its slope."""
     noise = np.exp(log_noise)
     loading = _loading(covariance, noise)
     pull = loading / noise
@@ -123,7 +129,8 @@ def _misfit(log_noise: Floats, covariance: Floats) -> tuple[float, Floats]:
     told = inverse @ covariance
     value = float(log_noise.sum() + np.log(size) + np.trace(told))
     slope = noise * (np.diag(inverse) - np.einsum("ij,ji->i", told, inverse))
-    return value, slope
+    penalty = weight * np.diag(covariance) / noise
+    return value + float(penalty.sum()), slope - penalty
 
 
 def _loading(covariance: Floats, noise: Floats) -> Floats:

@@ -2,7 +2,13 @@
 
 With z the log-odds of a score between its bounds, P(Z ≥ z) = Φ(α(θ - β - γ z)), where α and γ have
 one sign: z is normal with mean (θ - β) / γ and sd 1 / (αγ). So it is a factor analysis of z
-with one factor. Engines move its loading λ = 1 / γ, its intercept -β / γ and log 1 / |αγ|.
+with one factor, of loading λ = 1 / γ. Engines move α, the loading in units of the noise, the
+intercept -β / γ and log 1 / |αγ|.
+
+The likelihood of a factor analysis grows without end where few respondents make one item look free
+of noise (Heywood, 1931): ability then is that item. The default prior on α is worth one respondent:
+with the scale held, a normal prior of sd 1 is the penalty on unique variances ψ, Σ s / ψ
+/ 2 with s = λ² + ψ, of Martin and McDonald (1975) and Akaike (1987).
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from itemwise.errors import InputError
 from itemwise.models.bounded import Bounded
 from itemwise.models.logistic import FLATTEST
 from itemwise.models.measurement import AbilitySlopes, Coordinate, NormalSums
+from itemwise.models.priors import Normal
 from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.numerics.newton import symmetric
 from itemwise.numerics.special import sigmoid_pair
@@ -24,8 +31,7 @@ from itemwise.numerics.special import sigmoid_pair
 LOG_2PI = float(np.log(2 * np.pi))
 LEAST_NOISE = 0.01  # in log-odds; less is none, and the likelihood has no maximum without a bound
 
-# No priors: the default is the maximum of the likelihood itself.
-LOADING = Coordinate("loading", longest=5.0)
+SLOPE = Coordinate("discrimination", Normal(0, 1), longest=5.0)
 INTERCEPT = Coordinate("intercept", longest=10.0)
 NOISE = Coordinate("noise", low=float(np.log(LEAST_NOISE)), high=7.0, longest=0.7)
 
@@ -53,8 +59,8 @@ class Continuous(Bounded):
         return (1.0, 0.0)
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
-        """Loading, intercept and log standard deviation of the noise."""
-        return LOADING, INTERCEPT, NOISE
+        """Discrimination, intercept and log standard deviation of the noise."""
+        return SLOPE, INTERCEPT, NOISE
 
     def statistics(self, values: Array, dtype: Any) -> list[Array]:
         """The log-odds and its square."""
@@ -75,11 +81,12 @@ class Continuous(Bounded):
         flat = precision + 0 * mean
         of_mean = [-precision * mean, flat, 0 * mean]
         of_noise = [precision * mean**2 - 1, -2 * precision * mean, flat]
+        noise, along = xp.exp(coords[:, 2:3]), _loading(coords) * abilities
         return xp.stack(
             [
-                xp.stack([term * abilities for term in of_mean]),
+                xp.stack([term * noise * abilities for term in of_mean]),
                 xp.stack(of_mean),
-                xp.stack(of_noise),
+                xp.stack([own + along * m for own, m in zip(of_noise, of_mean, strict=True)]),
             ]
         )
 
@@ -101,30 +108,33 @@ class Continuous(Bounded):
     def curvature_of_sums(self, coords: Array, sums: NormalSums) -> tuple[Array, Array, Array]:
         """The same from sums over respondents, abilities averaged over their posterior."""
         xp = array_namespace(coords)
-        loading, intercept, noise = coords[:, 0], coords[:, 1], coords[:, 2]
-        precision, nothing = xp.exp(-2 * noise), 0 * loading
+        slope, intercept, noise = coords[:, 0], coords[:, 1], xp.exp(coords[:, 2])
+        loading = slope * noise
         along = sums.z_ability - intercept * sums.ability - loading * sums.ability_square
         level = sums.z - intercept * sums.asked - loading * sums.ability
         square = sums.z_square - intercept * sums.z - loading * sums.z_ability
-        square = square - intercept * level - loading * along
-        gradient = xp.stack(
-            [precision * along, precision * level, precision * square - sums.asked], axis=1
-        )
-        means = [precision * sums.ability_square, precision * sums.ability]
-        expected = [*means, nothing, precision * sums.asked, nothing, 2 * sums.asked + nothing]
-        observed = list(expected)
-        observed[2], observed[4] = 2 * gradient[:, 0], 2 * gradient[:, 1]
-        observed[5] = 2 * precision * square
+        square = (square - intercept * level - loading * along) / noise**2
+        by_slope, by_level = along / noise, level / noise**2
+        gradient = xp.stack([by_slope, by_level, square + slope * by_slope - sums.asked], axis=1)
+        spread, pull = slope * sums.ability_square, slope * sums.ability / noise
+        each = sums.ability_square + 0 * slope  # where all were asked, sums may be of one for all
+        own = [each, sums.ability / noise, spread, sums.asked / noise**2, pull]
+        expected = [*own, 2 * sums.asked + slope * spread]
+        observed = [*own, 2 * square + 3 * slope * by_slope + slope * spread]
+        observed[2], observed[4] = by_slope + spread, 2 * by_level + pull
         return gradient, symmetric(expected), symmetric(observed)
 
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
         """Derivatives in ability; the information is α² everywhere."""
         xp = array_namespace(coords)
-        mean, precision = _mean(coords, abilities), xp.exp(-2 * coords[:, 2:3])
-        slope = precision * coords[:, :1]
-        information = slope * coords[:, :1] + 0 * mean
-        terms = xp.stack([-slope * mean, slope + 0 * mean, 0 * mean])
-        return AbilitySlopes(terms, information, 0 * mean)
+        mean = _mean(coords, abilities)
+        pull = coords[:, :1] * xp.exp(-coords[:, 2:3])
+        terms = xp.stack([-pull * mean, pull + 0 * mean, 0 * mean])
+        return AbilitySlopes(terms, coords[:, :1] ** 2 + 0 * mean, 0 * mean)
+
+    def loadings(self, coords: Array) -> Array:
+        """How the mean log-odds of each item grows with ability, (n_items,)."""
+        return _loading(coords)[:, 0]
 
     def expected(self, coords: Array, abilities: Array) -> Array:
         """Expected score, (n_items, n_abilities)."""
@@ -153,23 +163,26 @@ class Continuous(Bounded):
         del asked
         loading = xp.clip(loading, -0.95, 0.95)
         spread = xp.sqrt(xp.clip(means[1] - means[0] ** 2, 0.0, None))
-        noise = xp.log(xp.clip(spread * xp.sqrt(1 - loading**2), LEAST_NOISE, None))
+        alone = xp.sqrt(1 - loading**2)
+        noise = xp.log(xp.clip(spread * alone, LEAST_NOISE, None))
+        slope = xp.where(spread > 0, loading / alone, 0 * loading)
         noise = xp.where(spread > 0, noise, 0 * noise)
-        return xp.stack([loading * spread, means[0], noise], axis=1)
+        return xp.stack([slope, means[0], noise], axis=1)
 
     def rescale(self, coords: Array, shift: float, scale: float) -> Array:
         """Move the origin of the scale to `shift` and its unit to `scale`."""
         xp = array_namespace(coords)
-        loading, intercept = coords[:, :1], coords[:, 1:2]
-        return xp.concat([loading * scale, intercept + loading * shift, coords[:, 2:]], axis=1)
+        intercept = coords[:, 1:2] + _loading(coords) * shift
+        return xp.concat([coords[:, :1] * scale, intercept, coords[:, 2:]], axis=1)
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
         """Discrimination α, difficulty β and scaling γ."""
-        loading = self._loading(coords)
+        slope = self._slope(coords)
+        scaling = np.exp(-coords[:, 2]) / slope
         return {
-            "discrimination": loading * np.exp(-coords[:, 2]),
-            "difficulty": -coords[:, 1] / loading,
-            "scaling": 1 / loading,
+            "discrimination": slope,
+            "difficulty": -coords[:, 1] * scaling,
+            "scaling": scaling,
         }
 
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
@@ -183,25 +196,24 @@ class Continuous(Bounded):
                 "discrimination and scaling of an item must have the same sign, and neither may "
                 "be 0: the continuous model has no other curves."
             )
-        return np.stack([1 / gamma, -beta / gamma, -np.log(alpha * gamma)], axis=1)
+        return np.stack([alpha, -beta / gamma, -np.log(alpha * gamma)], axis=1)
 
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
         """Derivatives of the public parameters in the coordinates."""
-        loading, nothing = self._loading(coords), np.zeros(len(coords))
-        flat = loading != coords[:, 0]
-        precision = np.exp(-coords[:, 2])
-        by_loading = np.where(flat, 0.0, coords[:, 1] / loading**2)
+        slope, nothing = self._slope(coords), np.zeros(len(coords))
+        moving = 1.0 * (slope == coords[:, 0])
+        scaling = np.exp(-coords[:, 2]) / slope
+        difficulty = -coords[:, 1] * scaling
         columns = {
-            "discrimination": [precision, nothing, -loading * precision],
-            "difficulty": [by_loading, -1 / loading, nothing],
-            "scaling": [-1 / loading**2, nothing, nothing],
+            "discrimination": [nothing + 1, nothing, nothing],
+            "difficulty": [-moving * difficulty / slope, -scaling, -difficulty],
+            "scaling": [-scaling / slope, nothing, -scaling],
         }
         return {name: np.stack(column, axis=1) for name, column in columns.items()}
 
-    def _loading(self, coords: Floats) -> Floats:
-        """Loadings; one of an item that discriminates nothing is reported as the least."""
-        least = FLATTEST * np.exp(coords[:, 2])
-        return np.where(np.abs(coords[:, 0]) < least, least, coords[:, 0])
+    def _slope(self, coords: Floats) -> Floats:
+        """Discriminations; an item that discriminates nothing is reported with the least."""
+        return np.where(np.abs(coords[:, 0]) < FLATTEST, FLATTEST, coords[:, 0])
 
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
         """Log-normal discrimination and scaling, normal difficulty."""
@@ -233,4 +245,9 @@ def _normal_rule(noise: float) -> tuple[Floats, Floats]:
 
 def _mean(coords: Array, abilities: Array) -> Array:
     """Mean log-odds, (n_items, n_abilities)."""
-    return coords[:, :1] * abilities + coords[:, 1:2]
+    return _loading(coords) * abilities + coords[:, 1:2]
+
+
+def _loading(coords: Array) -> Array:
+    """How the mean log-odds grows with ability, (n_items, 1)."""
+    return coords[:, :1] * array_namespace(coords).exp(coords[:, 2:3])

@@ -184,6 +184,10 @@ class MeasurementModel(ABC):
         """The same from sums over respondents, for a model that is `normal`."""
         raise NotImplementedError
 
+    def loadings(self, coords: Array) -> Array:
+        """How the mean of z grows with ability, (n_items,), for a model that is `normal`."""
+        raise NotImplementedError
+
     @abstractmethod
     def expected(self, coords: Array, abilities: Array) -> Array:
         """Expected response, (n_items, n_abilities)."""

@@ -72,7 +72,7 @@ def score_abilities(
         raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}.")
     width = GRID
     if model.normal and (method in ("ml", "wle") or isinstance(population, NormalPopulation)):
-        work, width = _weighted_mean(data, coords, population, method, farthest), 1
+        work, width = _weighted_mean(data, model, coords, population, method, farthest), 1
     elif method == "eap":
         work = _eap(data, model, coords, population)
     else:
@@ -84,11 +84,16 @@ def score_abilities(
 
 
 def _weighted_mean(
-    data: Encoded, coords: Floats, population: Population, method: str, farthest: float
+    data: Encoded,
+    model: MeasurementModel,
+    coords: Floats,
+    population: Population,
+    method: str,
+    farthest: float,
 ) -> Work:
     """Normal responses: the posterior is normal, so its mean is its mode, and nothing is biased."""
-    loading, intercept, noise = coords.T
-    weights = loading * np.exp(-2 * noise)
+    loading, intercept = model.loadings(coords), coords[:, 1]
+    weights = loading * np.exp(-2 * coords[:, 2])
     alone = method in ("ml", "wle")  # nothing but the responses counts
     prior = 0.0 if alone else population.sd**-2
     low, high = population.reach(farthest)

@@ -294,6 +294,24 @@ def test_two_respondents_have_no_ability_and_it_is_said():
     assert board.pairs["verdict"].tolist() == ["better"]
 
 
+def test_scores_with_nothing_in_common_have_a_board_of_accuracies_alone():
+    """Pure noise had abilities with errors of 0.008."""
+    noise = np.random.default_rng(0).random((10, 8)).round(3)
+    board = iw.leaderboard(noise)
+    assert any(note.startswith("Ability is not identified") for note in board.notes)
+    assert board.to_frame()[["ability", "ability_se"]].isna().all(axis=None)
+    assert board.calibration is None
+    few = iw.leaderboard(iw.simulate("continuous", 6, 8, random_state=0).responses)
+    assert any("fewer than 10 respondents" in note for note in few.notes)
+    assert few.to_frame()["ability"].isna().all()
+
+
+def test_a_board_repeats_every_note_of_its_calibration():
+    board = iw.leaderboard(iw.simulate("continuous", 15, 8, random_state=0).responses)
+    assert len(board.calibration.notes) > 1
+    assert set(board.calibration.notes) <= set(board.notes)
+
+
 def test_who_answered_nothing_is_left_out_and_named():
     board = iw.leaderboard([[1, 0, NAN], [NAN, NAN, NAN], [0, 1, NAN]])
     assert board.respondents == ("respondent_1", "respondent_3")

@@ -18,6 +18,7 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.calibrating import model_of_few
+from itemwise.estimation.common_factor import common_factor
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, Means, clustered_means
@@ -140,9 +141,13 @@ def ability_scale(
         found = calibrate(table, chosen, max_iterations=LONGEST)
     except InputError as reason:
         return None, [f"Abilities are not estimated: {reason}"]
+    if table.kind == "continuous":
+        factor = common_factor(table, found.model)
+        if not factor.found:
+            return None, [factor.note]
     if not found.converged:
         notes.append("The calibration did not converge: treat abilities as approximate.")
-    return found, notes
+    return found, [*notes, *found.notes]
 
 
 def expectation_of(scale: Calibration, table: Responses) -> Expectation | None:
