@@ -435,7 +435,28 @@ def excess_frame(names):
     return pd.DataFrame({"ability": ability, "excess_z": z, "hint": z > 3}, index=list(names))
 
 
+def differential_frame(names):
+    count = len(names)
+    columns = {
+        "share_right": np.linspace(0.1, 0.9, count),
+        "difference": 0.02,
+        "difference_se": 0.03,
+    }
+    frame = pd.DataFrame(columns, index=list(names)).assign(group="tuned")
+    frame.iloc[-1, frame.columns.get_loc("difference")] = 0.3
+    return frame.assign(differs=frame["difference"] > 0.1)
+
+
+def group_curves_frame(names):
+    frame = crossed(item=names, group=["base", "tuned"], ability=GRID)
+    shift = frame["group"].map({"base": 0.5, "tuned": -0.5})
+    expected = 1 / (1 + np.exp(-(frame["ability"] - shift)))
+    return frame.assign(expected=expected, low=0.9 * expected, high=0.1 + 0.9 * expected)
+
+
 FRAMES = {
+    "differential": differential_frame,
+    "group_curves": group_curves_frame,
     "item_health": item_health_frame,
     "saturation": saturation_frame,
     "excess": excess_frame,

@@ -44,10 +44,19 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Folder for tables, figures, item banks and a page."),
 ]
+Groups = Annotated[
+    str,
+    typer.Option(
+        "--groups",
+        help="Fact of the respondents that groups them, or a table with the columns respondent "
+        "and group.",
+    ),
+]
 # Parameters that mean the same in every study, and parameters that are not options.
 KNOWN: dict[str, tuple[Any, Any]] = {
     "by": (By, None),
     "calibration": (CalibrationFile, None),
+    "groups": (Groups, inspect.Parameter.empty),
     "model": (ModelOrAuto, AUTO),
     "n_jobs": (Jobs, -1),
     "priors": (Priors, "default"),
@@ -123,10 +132,12 @@ def _run(
     for word, value in list(arguments.items()):
         if value is None:
             del arguments[word]
-        elif _is_fact(defaults[word]) and value != defaults[word].default:
+        elif word != "groups" and _is_fact(defaults[word]) and value != defaults[word].default:
             check_facts(table, [value], f"--{word.replace('_', '-')}")
     if by is not None:
         arguments["by"] = by
+    if "groups" in arguments:
+        arguments["groups"] = _groups(table, arguments["groups"])
     with console.progress(f"{_title(name)}: {source.name}") as report:
         if "progress" in defaults:
             arguments["progress"] = report
@@ -137,6 +148,21 @@ def _run(
         found = function(table, **arguments)
     settings = {word: given[word] for word in sorted(passed) if given[word] is not None}
     finish(console, found, folder, _title(found.name()), settings)
+
+
+def _groups(table: Any, given: str) -> Any:
+    """Return the fact of the respondents, or the groups that a table gives them."""
+    if given in table.respondent_facts or not Path(given).is_file():
+        return given
+    from itemwise.tables.table_files import read_table
+
+    frame = read_table(Path(given))
+    if not {"respondent", "group"} <= set(frame.columns):
+        raise InputError(
+            f"'{given}' has the columns {', '.join(map(str, frame.columns[:10]))}; --groups needs "
+            "respondent and group."
+        )
+    return dict(zip(frame["respondent"].astype(str), frame["group"], strict=True))
 
 
 def _calibration(bank: Path | None, table: Any, model: str) -> Any:

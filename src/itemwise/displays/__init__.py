@@ -62,6 +62,8 @@ _REGISTRY = {
     "item_health": ("item_planes", "ItemHealthDisplay"),
     "saturation": ("scale_curves", "SaturationDisplay"),
     "excess": ("fit_planes", "ExcessDisplay"),
+    "differential": ("group_plots", "DifferentialDisplay"),
+    "group_curves": ("group_plots", "GroupCurvesDisplay"),
 }
 
 DISPLAYS: LazyClasses[type[Display]] = LazyClasses(__name__, _REGISTRY)

@@ -231,6 +231,10 @@ class Responses:
         """The group of each item, `by` a fact such as "task", a mapping, a function or a list."""
         return grouped(self._item_facts, self.items, by, "item")
 
+    def respondent_groups(self, by: object) -> tuple[str, ...]:
+        """The group of each respondent, `by` a fact, a mapping, a function or a list."""
+        return grouped(self._respondent_facts, self.respondents, by, "respondent")
+
     @property
     def shape(self) -> tuple[int, int]:
         """The number of respondents and of items."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.evaluation.adaptive_replay import *  # noqa: F403
     from itemwise.studies.evaluation.asking import *  # noqa: F403
     from itemwise.studies.evaluation.item_selections import *  # noqa: F403
+    from itemwise.studies.groups.differential import *  # noqa: F403
     from itemwise.studies.health.item_health import *  # noqa: F403
     from itemwise.studies.leaderboards.ranked_board import *  # noqa: F403
     from itemwise.studies.linking.linking import *  # noqa: F403
@@ -77,6 +78,13 @@ STUDIES: dict[str, Study] = {
         ),
     ),
     "decode_responses": Study(".benchmarks.decoder"),
+    "differential": Study(
+        ".groups.differential",
+        ("Differential",),
+        command="differential",
+        panel=LANGUAGE_MODELS,
+        help="Find items that behave differently in groups of respondents at the same ability.",
+    ),
     "difficulty_targets": Study(".difficulty.difficulty_targets", ("DifficultyTargets",)),
     "enrich_confusion": Study(".classifiers.confusion_curves", ("ConfusionCurves",)),
     "evaluate_adaptively": Study(".evaluation.asking", ("AdaptiveEvaluation",)),

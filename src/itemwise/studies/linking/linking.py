@@ -10,6 +10,7 @@ import numpy as np
 
 from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration, join_banks
+from itemwise.diagnostics.group_differences import GroupDifferences
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
@@ -37,6 +38,7 @@ from itemwise.studies.linking.linking_lines import (
     robust_line,
     shared_slope,
 )
+from itemwise.studies.linking.linking_responses import drift_in_responses
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ FIGURES = ("anchors",)
 DRIFT = ("remove", "keep")
 FEW_ANCHORS = 5
 MANY_DRIFTED = 0.3
+WIDE_SCATTER = 0.05  # of the differences of curves, beyond their errors
 DRIFTED = "drifted"
 NAMES = ("difficulty", "discrimination")
 SURE = 1.96  # standard errors, shown after ± in sentences
@@ -160,7 +163,8 @@ def link(
     pair = paired(old, fresh, chosen)
     start = robust_line(pair)
     grid = common_grid(old, fresh, start)
-    line, drifted = _tied(pair, grid, start, method, drift, alpha)
+    told = drift_in_responses(old, fresh, chosen, alpha)
+    line, drifted = _tied(pair, grid, start, method, drift, alpha, told)
     used = ~drifted if drift == "remove" else np.ones(len(chosen), dtype=bool)
     if method == FIXED:
         names = [name for name, keep in zip(chosen, used, strict=True) if keep]
@@ -168,7 +172,8 @@ def link(
         line = _line_of_held(pair.part(used), fresh, linked, line)
     else:
         linked = _moved(fresh, line)
-    frame = _anchor_frame(pair, chosen, compare(pair, grid, line), drifted, line).assign(used=used)
+    compared = _by_responses(compare(pair, grid, line), told)
+    frame = _anchor_frame(pair, chosen, compared, drifted, line).assign(used=used)
     renewed = set(frame.index[frame["drifted"]])
     if anchors is not None:
         renewed |= set(old.item_names) & set(fresh.item_names) - set(anchors)
@@ -182,23 +187,53 @@ def link(
         bank=_bank(old, replace(linked, flags=_flagged(linked, frame)), renewed),
         anchors=frame,
         populations=_population_frame(old, linked, fresh, line),
-        notes=(*notes, *_remarks(old, fresh, frame, method), *_untested(pair)),
+        notes=(
+            *notes,
+            *_remarks(old, fresh, frame, method),
+            *_said_of_drift(pair, compared, by_responses=told is not None),
+        ),
     )
 
 
 def _tied(
-    pair: Anchors, grid: Grid, start: Line, method: str, drift: str, alpha: float
+    pair: Anchors,
+    grid: Grid,
+    start: Line,
+    method: str,
+    drift: str,
+    alpha: float,
+    told: GroupDifferences | None,
 ) -> tuple[Line, np.ndarray]:
     """The line, and which anchors drifted; with fixed items, drift is judged by their curves."""
     search = LINES[CURVES if method == FIXED else method]
+    least = 1 if is_shared(pair.model) else 2
 
     def find(part: Anchors, near: Line) -> Line:
         return search(part, grid, near)
 
+    if told is not None:
+        gone = told.differs[0]
+        if (~gone).sum() < least:
+            gone = np.argsort(np.argsort(told.found[0].p)) < len(gone) - least
+        return find(pair if drift == "keep" else pair.part(~gone), start), gone
     if drift == "keep":
         line = find(pair, start)
         return line, compare(pair, grid, line).p_adjusted < alpha
-    return purified(pair, grid, start, find, alpha, least=1 if is_shared(pair.model) else 2)
+    return purified(pair, grid, start, find, alpha, least)
+
+
+def _by_responses(compared: Comparison, told: GroupDifferences | None) -> Comparison:
+    """The comparison with the tests that the responses gave, if there are any."""
+    if told is None:
+        return compared
+    found = told.found[0]
+    return replace(
+        compared,
+        statistic=found.statistic,
+        p=found.p,
+        p_adjusted=told.p_adjusted[0],
+        scatter=told.scatter,
+    )
 
 
 def _check(old: Calibration, method: str, drift: str, alpha: float) -> None:
@@ -311,9 +346,24 @@ def _remarks(old: Calibration, new: Calibration, frame: pd.DataFrame, method: st
     return notes
 
 
-def _untested(pair: Anchors) -> list[str]:
-    known = pair.old_covariances.any() or pair.new_covariances.any()
-    return [] if known else ["The banks have no standard errors: drift was not tested."]
+def _said_of_drift(pair: Anchors, compared: Comparison, *, by_responses: bool) -> list[str]:
+    """Notes on how drift was judged."""
+    if not by_responses and not (pair.old_covariances.any() or pair.new_covariances.any()):
+        return ["The banks have no standard errors: drift was not tested."]
+    notes = []
+    if not by_responses:
+        notes.append(
+            "Drift was judged by parameters alone, because one of the banks has no responses, too "
+            "few, or scores in an interval: where curves do not fit, anchors may seem to drift if "
+            "the respondents differ in ability."
+        )
+    if compared.scatter > WIDE_SCATTER:
+        notes.append(
+            f"The anchors scatter by ±{100 * compared.scatter:.0f} points more than their errors "
+            "explain, so the data alone cannot tell which ones stayed the same. Inspect them "
+            "before using the line."
+        )
+    return notes
 
 
 def _anchor_frame(

@@ -2,9 +2,11 @@
 
 An anchor drifted if it changed between two versions of a benchmark. Its two curves are compared
 where the respondents are: their mean difference, and the trend of the difference along the scale.
-Both are tested jointly against their standard errors (Wald). Drifted anchors distort the line by
-which all are judged; so the search starts from medians, and is repeated without the drifted
-anchors until nothing changes.
+Both are judged jointly by their standard errors and by the scatter of all anchors: respondents of
+another ability meet another part of a curve that fits only roughly. Where both calibrations have
+their responses, the curves are free of the model (`linking_responses`). Drifted anchors distort
+the line by which all are judged; so the search starts from medians, and is repeated without the
+drifted anchors until nothing changes.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from itemwise.errors import InputError
 from itemwise.estimation.maximization import moved_covariances
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
+from itemwise.numerics.standing_out import stand_out
 from itemwise.studies.linking.linking_lines import (
     POINTS,
     Anchors,
@@ -32,7 +35,6 @@ from itemwise.words import listed
 LEAST_SLOPE = 0.05  # a flatter curve has no well-defined difficulty
 REACH = 4.0  # standard deviations of either population
 MOST_ROUNDS = 20
-FLAT = 1e-9  # share of the largest variance below which a contrast is uninformative
 NOMINAL = (
     "never asked",
     "all right",
@@ -159,12 +161,11 @@ class Comparison:
     statistic: Floats
     p: Floats
     p_adjusted: Floats
+    scatter: float  # of the mean differences, beyond their errors
 
 
 def compare(anchors: Anchors, grid: Grid, line: Line) -> Comparison:
     """Test each anchor by two contrasts of its curves; p-values are adjusted for all anchors."""
-    from scipy.stats import chi2
-
     model, linked = anchors.model, line.moved(anchors.model, anchors.new)
     gap = model.expected(anchors.old, grid.points) - model.expected(linked, grid.points)
     contrasts = _contrasts(grid)
@@ -175,10 +176,10 @@ def compare(anchors: Anchors, grid: Grid, line: Line) -> Comparison:
         variance += np.einsum("ncw,nwv,ndv->ncd", slopes, covariances, slopes)
     ways = np.einsum("mnw,ncw->mnc", line_ways(model, anchors.new, line), slopes)
     variance += np.einsum("mnc,ml,lnd->ncd", ways, line.covariance, ways)
-    statistic, freedom = _wald(gap @ contrasts.T, variance)
-    p = chi2.sf(statistic, freedom)
+    found = stand_out(gap @ contrasts.T, variance, np.zeros((len(gap), 2, 0)))
     distance = np.sqrt(gap**2 @ grid.weights)
-    return Comparison(distance, statistic, p, benjamini_hochberg(p))
+    p_adjusted = benjamini_hochberg(found.p)
+    return Comparison(distance, found.statistic, found.p, p_adjusted, float(found.scatter[0]))
 
 
 def purified(
@@ -215,12 +216,3 @@ def _contrasts(grid: Grid) -> Floats:
     mean = float(grid.weights @ grid.points)
     spread = float(np.sqrt(grid.weights @ (grid.points - mean) ** 2))
     return np.stack([grid.weights, grid.weights * (grid.points - mean) / spread])
-
-
-def _wald(values: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """Wald statistics of `values` (n, 2), and their degrees of freedom."""
-    sizes, ways = np.linalg.eigh(variance)
-    known = sizes > FLAT * np.maximum(sizes[:, -1:], 1e-300)
-    along = np.einsum("ncd,nc->nd", ways, values)
-    statistic = np.where(known, along**2 / np.where(known, sizes, 1.0), 0.0).sum(axis=1)
-    return statistic, np.maximum(known.sum(axis=1), 1)

@@ -1,0 +1,1 @@
+"""Differential item functioning: items that behave differently in groups of respondents."""

@@ -1,0 +1,47 @@
+"""Drift judged by the responses to the anchors themselves, old and new, at the same ability.
+
+Better respondents meet another part of each curve. If curves do not follow the model, as those of
+real benchmarks do not, parameters from two groups of different ability differ although no item
+changed. The responses of both groups together show whether the curve itself changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from itemwise.calibration import Calibration
+from itemwise.diagnostics.group_differences import GroupDifferences, group_differences
+from itemwise.estimation import calibrate
+from itemwise.models.categorical import Categorical
+from itemwise.responses import Responses
+
+FEWEST_ANCHORS = 5  # respondents are matched by the others
+FEWEST_RESPONDENTS = 20  # of either calibration
+MOST_RESPONDENTS = 5_000  # of either; more are sampled evenly
+
+
+def drift_in_responses(
+    old: Calibration, new: Calibration, names: Sequence[str], alpha: float
+) -> GroupDifferences | None:
+    """Compare old and new respondents on the anchors; None where this cannot be done."""
+    if not isinstance(old.model, Categorical) or len(names) < FEWEST_ANCHORS:
+        return None
+    parts = [_values(bank, names) for bank in (old, new)]
+    if any(part is None or len(part) < FEWEST_RESPONDENTS for part in parts):
+        return None
+    values = np.concatenate([part for part in parts if part is not None])
+    groups = np.repeat([0, 1], [len(part) for part in parts if part is not None])
+    bank = calibrate(Responses(values, items=names), old.model.unfitted(), progress=False)
+    return group_differences(values, groups, bank, alpha=alpha)
+
+
+def _values(bank: Calibration, names: Sequence[str]) -> np.ndarray | None:
+    """Responses to the anchors by those who answered any; None if they are not at hand."""
+    if bank.responses is None or bank.weights is not None:
+        return None
+    values: np.ndarray = bank.responses.select(items=list(names)).values
+    values = values[np.isfinite(values).any(axis=1)]
+    step = -(-len(values) // MOST_RESPONDENTS)
+    return values[::step] if step else values
