@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,8 @@ class Answers(Result):
 
     `cv_accuracy_se` treats folds as independent; they share training rows, so it is somewhat too
     small. `remarks` lists the settings that a member chose, the folds that were left out and the
-    warnings it gave; `failures` says why a member has no answers.
+    warnings it gave; `failures` says why a member has no answers. `scores` holds the probabilities
+    of the classes, for members that give them; NaN for items that were never asked.
     """
 
     members: tuple[str, ...]
@@ -39,6 +40,7 @@ class Answers(Result):
     failures: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    scores: Mapping[str, NDArray[np.float16]] = field(default_factory=dict)  # (n_items, n_classes)
 
     def responses(self, y_true: ArrayLike, members: Iterable[str] | None = None) -> Responses:
         """1 where a member predicts the true code, 0 elsewhere; failed members are left out.

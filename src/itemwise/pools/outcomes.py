@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import read_json, write_json
+from itemwise.pools.member_scores import class_scores, packed, unpacked
 from itemwise.pools.members import Member, Part, same_everywhere
 from itemwise.words import counted
 
@@ -44,6 +45,7 @@ class Outcome:
     remarks: tuple[str, ...] = ()
     time_limit: float | None = None  # seconds; set if this limit is why it failed
     passing: bool = False  # a failure that may not occur again, so it is not stored
+    scores: str = ""  # class probabilities, packed; empty if the member gives none
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +75,18 @@ def answer(task: Task) -> Outcome:
         _counted_warnings() as met,
     ):
         try:
-            predictions, said = _asked(task, task.part.copy())
+            predictions, said, scores = _asked(task, task.part.copy(), scored=True)
         except (Exception, SystemExit) as error:
             reason = f"{one_line(error)}{_advice(task.part)}"
             return Outcome(failure=reason, passing=isinstance(error, MemoryError))
         fold_accuracies, remarks = _cross_validated(task)
     mean, se = _mean_and_se(fold_accuracies)
     return Outcome(
-        tuple(predictions.tolist()), mean, se, remarks=(*said, *remarks, *_warnings_in_words(met))
+        tuple(predictions.tolist()),
+        mean,
+        se,
+        remarks=(*said, *remarks, *_warnings_in_words(met)),
+        scores=scores,
     )
 
 
@@ -101,13 +107,21 @@ def one_line(error: BaseException) -> str:
     return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"
 
 
-def _asked(task: Task, part: Part) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """The answers of a member, and the `remarks` it makes, if any."""
+def _asked(
+    task: Task, part: Part, *, scored: bool = False
+) -> tuple[NDArray[np.int64], tuple[str, ...], str]:
+    """The answers of a member, the `remarks` it makes, and if `scored`, its probabilities."""
     predictor = task.member.make(part, task.seed)
     predictor.fit(part.X_train, part.y_train)
     codes = _codes(predictor.predict(part.X_test), len(part.test), len(part.classes))
     remarks = getattr(predictor, "remarks", ())
-    return codes, remarks if isinstance(remarks, tuple) else ()
+    said = remarks if isinstance(remarks, tuple) else ()
+    if not scored or not hasattr(predictor, "predict_proba"):
+        return codes, said, ""
+    try:
+        return codes, said, packed(class_scores(predictor, part))
+    except (Exception, SystemExit) as error:
+        return codes, (*said, f"no probabilities: {one_line(error)}"), ""
 
 
 def _codes(given: Any, n_items: int, n_classes: int) -> NDArray[np.int64]:
@@ -138,7 +152,7 @@ def _cross_validated(task: Task) -> tuple[list[float], list[str]]:
             lacking += 1
             continue
         try:
-            predictions, _ = _asked(task, part)
+            predictions, _, _ = _asked(task, part)
             accuracies.append(float(np.mean(predictions == part.y_test)))
         except (Exception, SystemExit) as error:
             problems.append(one_line(error))
@@ -201,9 +215,9 @@ def _warnings_in_words(met: Counter[str]) -> list[str]:
     return [f"{kind} ({counted(n, 'time')})" for kind, n in sorted(met.items())]
 
 
-KIND, FORMAT = "pool-member", 1
+KIND, FORMAT = "pool-member", 2
 VERSIONS_THAT_MATTER = ("numpy", "scipy", "scikit-learn")
-BYTES_OF_A_CODE = 12
+BYTES_OF_A_CODE, BYTES_OF_A_SCORE = 12, 3
 BYTES_OF_THE_REST = 1 << 20
 
 
@@ -223,7 +237,8 @@ class Store:
         path = self.path(task)
         if not path.exists():
             return None
-        most = BYTES_OF_A_CODE * len(task.part.test) + BYTES_OF_THE_REST
+        of_an_item = BYTES_OF_A_CODE + BYTES_OF_A_SCORE * len(task.part.classes)
+        most = of_an_item * len(task.part.test) + BYTES_OF_THE_REST
         document = read_json(path, KIND, FORMAT, max_bytes=most)
         if document.get("run") != self._header(task):
             raise FileError(f"'{path}' holds a different run than its name says. Delete it.")
@@ -235,6 +250,7 @@ class Store:
             return
         content = {
             "predictions": " ".join(map(str, outcome.predictions)),
+            "scores": outcome.scores,
             "cv_accuracy": outcome.cv_accuracy,
             "cv_accuracy_se": outcome.cv_accuracy_se,
             "failure": outcome.failure,
@@ -286,7 +302,9 @@ def _outcome(path: Path, document: dict[str, Any], task: Task) -> Outcome:
             failure=None if content["failure"] is None else str(content["failure"]),
             remarks=tuple(map(str, content["remarks"])),
             time_limit=_number(content["time_limit"]),
+            scores=str(content["scores"]),
         )
+        unpacked(outcome.scores, len(task.part.test), len(task.part.classes))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileError(f"'{path}' is not a stored member: {error}. Delete it.") from error
     expected = 0 if outcome.failure is not None else len(task.part.test)

@@ -19,6 +19,7 @@ from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, tidy_folder
 from itemwise.pools import workers
 from itemwise.pools.answers import NO_ANSWER, Answers
+from itemwise.pools.member_scores import unpacked
 from itemwise.pools.members import Part
 from itemwise.pools.outcomes import Outcome, Store, Task
 from itemwise.pools.pool import find_pool
@@ -237,7 +238,8 @@ class _Watch:
 
 def _assembled(tasks: list[Task], outcomes: dict[int, Outcome], notes: list[str]) -> Answers:
     ordered = [(task.member.name, outcomes[place]) for place, task in enumerate(tasks)]
-    n_items = len(tasks[0].part.test)
+    n_items, n_classes = len(tasks[0].part.test), len(tasks[0].part.classes)
+    scores = {name: unpacked(outcome.scores, n_items, n_classes) for name, outcome in ordered}
     return Answers(
         members=tuple(name for name, _ in ordered),
         items=tuple(row_name(position) for position in tasks[0].part.test),
@@ -249,6 +251,7 @@ def _assembled(tasks: list[Task], outcomes: dict[int, Outcome], notes: list[str]
         failures={name: o.failure for name, o in ordered if o.failure is not None},
         remarks={name: "; ".join(o.remarks) for name, o in ordered if o.remarks},
         notes=(*notes, *_in_words(ordered)),
+        scores={name: each for name, each in scores.items() if each is not None},
     )
 
 

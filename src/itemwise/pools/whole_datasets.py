@@ -184,7 +184,20 @@ def _joined(parts: list[tuple[Positions, Answers]], codes: NDArray[np.int64]) ->
         },
         remarks=_remarks(parts),
         notes=tuple(_notes(parts, predictions)),
+        scores=_scores(parts, codes.size),
     )
+
+
+def _scores(parts: list[tuple[Positions, Answers]], n_items: int) -> dict[str, NDArray[np.float16]]:
+    """The probabilities of all folds, for members that gave them in each."""
+    found = {}
+    for name in parts[0][1].scores:
+        if all(name in answers.scores for _, answers in parts):
+            n_classes = parts[0][1].scores[name].shape[1]
+            found[name] = np.full((n_items, n_classes), np.nan, dtype=np.float16)
+            for test, answers in parts:
+                found[name][test] = answers.scores[name]
+    return found
 
 
 def _remarks(parts: list[tuple[Positions, Answers]]) -> dict[str, str]:
