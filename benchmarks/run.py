@@ -39,6 +39,7 @@ SCRIPTS = [
     "robust_errors.py",
     "choices.py",
     "labels.py",
+    "label_errors.py",
     "witnesses.py",
 ]
 REPEATED = (

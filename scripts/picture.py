@@ -29,7 +29,8 @@ def main() -> None:
     data, changed = mislabelled(iw.load_dataset(f"sklearn:{MISLABELLED}"), 0)
     decoding = iw.decode_benchmark({MISLABELLED: data}, POOL, cv=0, n_jobs=-1, random_state=0)
     calibration = decoding.calibrations[MISLABELLED]
-    suspects = decoding.suspects.set_index("item")
+    doubts = iw.label_trouble(calibration).to_frame()  # by right and wrong alone
+    suspects = doubts[doubts["suspect"]]
     found = sum(name in suspects.index for name in changed)
     headline = (
         f"{len(changed)} of {len(calibration.item_names)} labels were changed on purpose; "

@@ -409,7 +409,13 @@ def prediction_frame(names):
 
 
 def item_health_frame(names):
-    kinds = ["", "suspected wrong key", "", "negative discrimination", "near-duplicate of x"]
+    kinds = [
+        "",
+        "contradicts good respondents",
+        "",
+        "negative discrimination",
+        "near-duplicate of x",
+    ]
     kinds += ["solved by all", "solved by none"]
     return pd.DataFrame(
         {

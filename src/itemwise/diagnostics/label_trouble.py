@@ -1,42 +1,29 @@
-"""Label trouble: items whose label, or key, is probably wrong.
+"""Label trouble: items whose label, or key, should be checked.
 
-A wrong label turns an item around: whoever would be right is called wrong, and whoever errs is
-called right if the error happens to be that label. So an item j with a right label follows some
-rising curve P(ability), an item with a wrong one follows share × (1 - P(ability)), where `share`
-says how often an error is just that label: 1 with two classes, less with more. How likely each
-is, is weighed over all rising curves, in the proportions in which the items of the table have them
-(empirical Bayes; Efron, 2010), and `evidence` is the probability that the label is wrong.
-
-Three things guard against false alarms. Abilities are those of a model in which all items count
-the same, so that wrong items cannot turn the scale, and the item itself is left out of them.
-Respondents who err together count as fewer: the log-likelihood is multiplied by their effective
-share. And the share of wrong labels is estimated, so that a clean table has no suspects.
+Two kinds of evidence are combined. The probabilities that classifiers give to the classes say how
+likely a label is wrong (`label_noise`). Responses say which items good respondents miss more often
+than weak ones (`turned_items`); where classes overlap, these are not all mislabelled, so responses
+alone give no probability of a wrong label. Together, the log-odds of the first are moved by a share
+of the log Bayes factor of the second: both come from the same classifiers, so that most of what
+responses say is known already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from itemwise.calibration import HELD, Calibration, once
-from itemwise.diagnostics.diagnosis import (
-    Diagnosis,
-    checked_calibration,
-    own_or_given,
-    population_nodes,
-    ratio,
-)
+from itemwise.calibration import Calibration
+from itemwise.diagnostics.class_probabilities import ClassProbabilities, read_probabilities
+from itemwise.diagnostics.diagnosis import Diagnosis, checked_calibration
+from itemwise.diagnostics.label_noise import LabelNoise, label_noise
+from itemwise.diagnostics.turned_items import TurnedItems, turned_items
 from itemwise.errors import InputError
-from itemwise.estimation import calibrate
-from itemwise.models import OnePL
-from itemwise.numerics.arrays import Floats, evenly_spaced, row_blocks
-from itemwise.responses import Responses, Table
-from itemwise.responses.encoding import encode
-from itemwise.scoring.posterior import STANDARD, Posterior
-from itemwise.words import counted
+from itemwise.numerics.arrays import Floats
+from itemwise.responses import Table
+from itemwise.words import counted, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,34 +31,42 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 FALSE_SHARE = 0.10  # of right labels that may be among the suspects, by the evidence itself
-SLOPES = np.array(
-    [0.25, 0.5, 1.0, 1.5, 2.5, 4.0]
-)  # of the curves, per standard deviation of ability
-DIFFICULTIES = np.linspace(-5.0, 5.0, 21)
-SHARES = np.array([1.0, 0.3, 0.1, 0.03])  # of errors that are just the wrong label
-LOWEST, HIGHEST = 0.001, 0.97  # a lucky hit, and a slip, that no curve forbids
-# What is known before: one label in twenty is wrong, as sure as ten items make it; curves are
-# spread widely, as sure as one item makes it.
-WRONG_BEFORE, RIGHT_BEFORE, CURVES_BEFORE = 0.5, 9.5, 1.0
-TURNS = 100
-MOST_LEARNED_FROM = 2000  # items from which curves and shares are learned
-MOST_ROWS, MOST_ITEMS = 2000, 1000  # for the effective number of respondents
-BINS = 121
-CELLS = 1 << 20
-STRONGEST = 1 / 3  # of the respondents are called strong, as many weak
+OF_RESPONSES = 0.2  # how much the log Bayes factor of responses counts beside probabilities,
+FARTHEST = 5.0  # and how large it may be
+SMALLEST = 1e-9  # probability, so that log-odds are finite
+MOST_DRAWN = 30
+OF_PROBABILITIES = ("label", "likely", "self_confidence", "normalized_margin")
+OF_BOTH = ("contradiction",)
+OF_RESPONDENTS = (
+    "share_right",
+    "share_right_strong",
+    "share_right_weak",
+    "discrimination",
+    "discrimination_se",
+    "p_negative",
+    "item_rest",
+    "outfit",
+    "n",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelTrouble(Diagnosis):
-    """Items whose label is probably wrong.
+    """Items whose label should be checked, the most suspicious first.
 
-    One entry per item, the most suspicious first. `evidence` is the probability that the label is
-    wrong; `suspect` marks items for which it is above 0.5, as far down the list as the expected
-    share of right labels among them stays within 10 %. The other columns show why: `p_negative`
-    is the probability that the discrimination is below zero (flat prior), `item_rest` the
-    correlation with the share of the other items that are right, `outfit` the mean squared
-    standardised residual (1 is expected).
-    NaN: items without responses, or without variation where a correlation is asked for.
+    With probabilities of classes (`calibrated`), `evidence` is the probability that the label is
+    wrong. With responses alone it is the probability that the item contradicts good respondents,
+    which cases where classes overlap do, too. `suspect` marks items for which it is above 0.5, as
+    far down the list as the expected share of the others among them stays within 10 %.
+
+    The other columns show why. Of probabilities: the `label`, the class that is most `likely`, and
+    of the mean model `self_confidence`, its probability of the label, and `normalized_margin`, that
+    less the largest of another class, moved to 0 to 1. Of responses: `p_negative` is the
+    probability that the discrimination is below zero (flat prior), `item_rest` the correlation with
+    the share of the other items that are right, `outfit` the mean squared standardised residual (1
+    is expected), and beside probabilities, `contradiction` what responses alone say. Columns that
+    are not known are None. NaN: items without responses or probabilities, or without variation
+    where a correlation is asked for.
     """
 
     leads: ClassVar[bool] = True  # wrong labels are a finding, not only a check
@@ -79,43 +74,45 @@ class LabelTrouble(Diagnosis):
     items: tuple[str, ...]
     evidence: Floats
     suspect: np.ndarray
-    share_right: Floats
-    share_right_strong: Floats  # of the third of the respondents with the highest abilities
-    share_right_weak: Floats
-    discrimination: Floats
-    discrimination_se: Floats
-    p_negative: Floats
-    item_rest: Floats
-    outfit: Floats
-    n: Floats  # respondents who answered
-    share_wrong: float  # of all labels, estimated
-    effective_respondents: float
+    calibrated: bool  # whether evidence is the probability that a label is wrong
+    share_wrong: float  # of all labels, estimated; of all items that contradict, if not calibrated
+    label: np.ndarray | None = None
+    likely: np.ndarray | None = None
+    self_confidence: Floats | None = None
+    normalized_margin: Floats | None = None
+    contradiction: Floats | None = None
+    share_right: Floats | None = None
+    share_right_strong: Floats | None = None  # of the third with the highest abilities
+    share_right_weak: Floats | None = None
+    discrimination: Floats | None = None
+    discrimination_se: Floats | None = None
+    p_negative: Floats | None = None
+    item_rest: Floats | None = None
+    outfit: Floats | None = None
+    n: Floats | None = None  # respondents who answered
+    effective_respondents: float | None = None
+    noise_rates: dict[Any, float] | None = None  # of each class: share of its labels changed
+    weights: dict[str, float] | None = None  # of each model in the evidence
 
     def to_frame(self) -> pd.DataFrame:
         """One row per item, the most suspicious first."""
         import pandas as pd
 
-        names = [
-            "evidence",
-            "suspect",
-            "share_right",
-            "share_right_strong",
-            "share_right_weak",
-            "discrimination",
-            "discrimination_se",
-            "p_negative",
-            "item_rest",
-            "outfit",
-            "n",
-        ]
+        names = ("evidence", "suspect", *OF_PROBABILITIES, *OF_BOTH, *OF_RESPONDENTS)
         columns = {name: getattr(self, name) for name in names}
-        return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
+        known = {name: column for name, column in columns.items() if column is not None}
+        return pd.DataFrame(known, index=pd.Index(self.items, name="item"))
 
     def plot(self, **kw: Any) -> Display:
-        """Strong and weak respondents on the most suspicious items."""
+        """Strong and weak respondents on the most suspicious items, or the evidence alone."""
         from itemwise.displays import DISPLAYS
 
-        return DISPLAYS["suspects"](self.to_frame()).plot(**kw)
+        if self.share_right is not None:
+            return DISPLAYS["suspects"](self.to_frame()).plot(**kw)
+        ranking: Any = DISPLAYS["ranking"]
+        frame = self.to_frame()[["evidence"]].head(MOST_DRAWN)
+        display: Display = ranking(frame.assign(se=0.0), estimate="evidence")
+        return display.plot(**kw)
 
     @property
     def meaning(self) -> str:
@@ -123,32 +120,61 @@ class LabelTrouble(Diagnosis):
         rows = np.flatnonzero(self.suspect)
         total = counted(len(self.items), "item")
         if rows.size == 0:
-            sure = np.nanmax(self.evidence) if np.isfinite(self.evidence).any() else 0.0
+            return f"None of {total} is suspect: {self._largest()}."
+        one = rows.size == 1
+        names = ", ".join(self._named(k) for k in rows[:3]) + (", ..." if rows.size > 3 else "")
+        among = self.evidence[rows]
+        expected = f"{among.sum():.1f} ± {1.96 * np.sqrt((among * (1 - among)).sum()):.1f}"
+        if self.calibrated:
             return (
-                f"None of {total} is suspect: the evidence for a wrong label is at most {sure:.0%}."
+                f"{rows.size:,} of {total} probably {'has' if one else 'have'} a wrong label (by "
+                f"the evidence, {expected} of them are wrong): check {names} first."
             )
-        wrong = float(self.evidence[rows].sum())
-        names = ", ".join(f"{self.items[k]} ({self.evidence[k]:.0%})" for k in rows[:3])
-        more = ", ..." if rows.size > 3 else ""
         return (
-            f"{rows.size:,} of {total} {'looks' if rows.size == 1 else 'look'} mislabelled (by the "
-            f"evidence, {wrong:.1f} expected): check {names}{more} first; strong respondents fail "
-            "there as often as weak ones, or more often."
+            f"{rows.size:,} of {total} {'contradicts' if one else 'contradict'} good respondents "
+            f"(by the evidence, {expected} do): check {names} first; strong respondents fail there "
+            "as often as weak ones, or more often. Where classes overlap, such labels may be "
+            "right; with `scores`, the probabilities of classes, label_trouble says how likely "
+            "each is wrong."
         )
 
+    def _largest(self) -> str:
+        sure = np.nanmax(self.evidence) if np.isfinite(self.evidence).any() else 0.0
+        if self.calibrated:
+            return f"the probability of a wrong label is at most {sure:.0%}"
+        return f"the probability that one contradicts good respondents is at most {sure:.0%}"
 
-def label_trouble(calibration: Calibration, responses: Table | None = None) -> LabelTrouble:
-    """Rank items by the probability that their label is wrong.
+    def _named(self, row: int) -> str:
+        if self.label is None or self.likely is None:
+            return f"{self.items[row]} ({self.evidence[row]:.0%})"
+        instead = f"{shown(self.likely[row])} rather than {shown(self.label[row])}"
+        return f"{self.items[row]} ({self.evidence[row]:.0%}: {instead})"
 
-    Only right and wrong responses are used, no predictions. `responses` are the calibration's own
-    unless given. As benchmarks/labels.py prints, with 200 random classifiers on digits,
-    breast_cancer and wine, and 5 % of the test labels changed on purpose, 40 times each: ranked by
-    evidence, average precision is 0.973 (by accuracy 0.946, by p_negative 0.641); 96 % of the
-    suspects had been changed (82 % on breast_cancer), and 89 % of the changed are suspects. Where
-    items differ much in difficulty, accuracy says nothing.
 
-    The frame has one row per item, the most suspect first: evidence, suspect, share_right (also of
-    strong and of weak respondents), discrimination and its se, p_negative, item_rest, outfit, n.
+def label_trouble(
+    calibration: Calibration | None = None,
+    responses: Table | None = None,
+    *,
+    scores: Any = None,
+    labels: Any = None,
+    classes: Any = None,
+) -> LabelTrouble:
+    """Rank items by how likely their label is wrong, or by how they contradict good respondents.
+
+    Give `scores` where you can: the probabilities of classes for items that a model did not learn
+    from (`predict_proba` on a test part, or out of fold), with the `labels` of the items. They are
+    a frame or array of items × classes, or a mapping of these by model, such as the `scores` of
+    `run_pool`'s answers. Columns are the `classes`, by default those of the frame or the sorted
+    labels. Evidence is then the probability that a label is wrong, also where classes overlap.
+
+    A `calibration` of right and wrong adds what the pattern of `responses` says (its own, unless
+    given). Alone, it finds items that contradict good respondents; not each of them is mislabelled.
+
+    As benchmarks/label_errors.py prints, see the page on benchmarks for how well both rank labels
+    that were changed on purpose beside other packages, and how often they were wrong.
+
+    The frame has one row per item, the most suspect first: evidence and suspect, and what is known
+    beside them; see `LabelTrouble`.
 
     >>> import itemwise as iw
     >>> values = iw.simulate("2pl", 300, 20, random_state=0).responses.values
@@ -156,7 +182,36 @@ def label_trouble(calibration: Calibration, responses: Table | None = None) -> L
     >>> found = iw.label_trouble(iw.calibrate(values, "2pl")).to_frame()
     >>> found.index[found["suspect"]].tolist()
     ['item_5']
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[7] = 2
+    >>> model = LogisticRegression(max_iter=500)
+    >>> scores = cross_val_predict(model, X, y, method="predict_proba")
+    >>> iw.label_trouble(scores=scores, labels=y).items[0]
+    'row_7'
     """
+    if calibration is None and scores is None:
+        raise InputError(
+            "label_trouble needs a calibration or scores. Give "
+            "label_trouble(itemwise.calibrate(responses)) or "
+            "label_trouble(scores=probabilities, labels=labels)."
+        )
+    if scores is None and (labels is not None or classes is not None):
+        raise InputError(
+            "labels were given without scores. Give scores=, the probabilities of the classes."
+        )
+    turned = None if calibration is None else _turned(calibration, responses)
+    if scores is None:
+        assert turned is not None  # noqa: S101 - one of the two was given
+        return _of_responses(turned)
+    names = None if turned is None else turned.items
+    return _of_scores(read_probabilities(scores, labels, classes, names), turned)
+
+
+def _turned(calibration: Calibration, responses: Table | None) -> TurnedItems:
     checked_calibration(calibration, "label_trouble")
     if calibration.model.kind != "binary":
         raise InputError(
@@ -164,245 +219,76 @@ def label_trouble(calibration: Calibration, responses: Table | None = None) -> L
             f"{calibration.model.kind} responses. Make each 1 where it is good enough, else 0; "
             "for items that do not fit their curve, use item_fit."
         )
-    table, weights = _binary(calibration, responses)
-    asked = np.flatnonzero((table.cells >= 0).any(axis=0))
-    if asked.size == 0:
-        raise InputError("No response was observed, so nothing can be said about the labels.")
-    part = table if asked.size == table.n_items else table.select(items=asked)
-    scale = _Scale(part, weights, _plain_scale(calibration, table, part, weights))
-    found, share_wrong = _evidence(scale)
-    return _ranked(calibration, table, asked, scale, found, share_wrong)
+    return turned_items(calibration, responses)
 
 
-def _binary(calibration: Calibration, responses: Table | None) -> tuple[Responses, Floats]:
-    """Responses with the items of the bank, and how many respondents each row stands for."""
-    given, weights = own_or_given(calibration, responses, "label_trouble")
-    if given.items == calibration.item_names:
-        return given, weights
-    cells = calibration.cells(given)
-    table = Responses.from_codes(cells, given.respondents, calibration.item_names, "binary")
-    return table, weights
-
-
-def _plain_scale(
-    calibration: Calibration, table: Responses, part: Responses, weights: Floats
-) -> Calibration:
-    """A 1PL of `part`, the items of `table` that were asked.
-
-    Where a model gives items slopes of their own, wrong labels turn the scale, so that only a 1PL
-    will do: the calibration itself if it is one, else one that is fitted once per calibration.
-    """
-
-    def fitted() -> Calibration:
-        return calibrate(part, OnePL(), weights=weights)
-
-    if table is not calibration.responses:
-        return fitted()
-    itself = (
-        part is table
-        and calibration.model == OnePL()
-        and calibration.population == STANDARD
-        and calibration.engine == "em"
-        and calibration.converged
-        and not any(HELD in words for words in calibration.flags)
+def _of_responses(turned: TurnedItems) -> LabelTrouble:
+    return _ranked(
+        turned.items,
+        turned.log_odds,
+        turned.columns,
+        calibrated=False,
+        share_wrong=turned.share,
+        effective_respondents=turned.effective_respondents,
     )
-    return calibration if itself else once(calibration, "scale for labels", fitted)
 
 
-class _Scale:
-    """Respondents on a scale to which every item contributes the same (1PL)."""
+def _of_scores(given: ClassProbabilities, turned: TurnedItems | None) -> LabelTrouble:
+    """Evidence from probabilities, moved by that of responses, if there are any."""
+    from scipy.special import expit
 
-    def __init__(self, table: Responses, weights: Floats, plain: Calibration) -> None:
-        nodes, mass = population_nodes(plain.model, plain.coords, plain.population)
-        self.table, self.weights = table, weights
-        self._data = encode(table.cells, plain.model, weights, collapsing=False)
-        self._posterior = Posterior(plain.model.log_terms(plain.coords, nodes.coarse), nodes)
-        self.log_prob = OnePL().log_prob(plain.coords, nodes.fine)
-        self.mean = float(mass @ nodes.fine)
-        self.sd = float(np.sqrt(mass @ (nodes.fine - self.mean) ** 2))
-        self.nodes = nodes.fine
-        bins = min(BINS, len(nodes.fine))
-        self.bin_of = np.arange(len(nodes.fine)) * bins // len(nodes.fine)
-        self.bins = np.bincount(self.bin_of, nodes.fine) / np.bincount(self.bin_of)
-        self.ability = np.concatenate([post @ nodes.fine for _, post in self.posteriors()])
-        self.effective = self._effective()
-
-    def posteriors(self) -> Iterator[tuple[slice, Floats]]:
-        """Slices of respondents, each with where they may stand, (n_rows, n_nodes)."""
-        n_rows, n_items = self.table.shape
-        for rows in row_blocks(n_rows, max(16, CELLS // max(n_items, len(self.nodes)))):
-            yield rows, self._posterior(self._data.block(rows))[0]
-
-    def counts(self, response: int) -> Floats:
-        """How many respondents at each ability gave this response, (n_items, n_bins).
-
-        The ability of each is spread over its posterior without the item in question.
-        """
-        n_items, cells = self.table.n_items, self.table.cells
-        found = np.zeros((n_items, len(self.bins)))
-        without = np.exp(np.minimum(-self.log_prob[response], 60.0))
-        starts = np.flatnonzero(np.diff(self.bin_of, prepend=-1))
-        for rows, posterior in self.posteriors():
-            for items in row_blocks(n_items, 1024):
-                chosen = (cells[rows, items] == response) * self.weights[rows][:, None]
-                shares = chosen / np.maximum(posterior @ without[items].T, 1e-300)
-                spread = (shares.T @ posterior) * without[items]
-                found[items] += np.add.reduceat(spread, starts, axis=1)
-        return found
-
-    def _effective(self) -> float:
-        """How many independent respondents these are worth, given how they err together.
-
-        Residuals of independent respondents have no direction in common: the largest eigenvalue
-        of their covariances is the mean one, but for chance.
-        """
-        rows = evenly_spaced(self.table.n_respondents, MOST_ROWS)
-        items = evenly_spaced(self.table.n_items, MOST_ITEMS)
-        cells = self.table.cells[np.ix_(rows, items)]
-        places = np.searchsorted(self.nodes, self.ability[rows]).clip(0, len(self.nodes) - 1)
-        right = np.exp(self.log_prob[1][items])[:, places].T
-        residual = np.where(cells >= 0, cells - right, 0.0)
-        wide = residual.shape[0] <= residual.shape[1]
-        products = residual @ residual.T if wide else residual.T @ residual
-        largest = float(np.linalg.eigvalsh(products)[-1])
-        if largest <= 0:
-            return float(len(rows))
-        # Chance alone makes the largest (1 + √(rows / items))² times the mean, and the typical one,
-        # weighted by its size, (1 + rows / items) times; the lesser allowance is the careful one.
-        worth = np.trace(products) / largest * (1 + len(rows) / len(items))
-        return float(min(worth, len(rows)))
+    asked = ~np.isnan(given.scores[0, :, 0])
+    noise = label_noise(given.scores[:, asked], given.labels[asked])
+    log_odds = np.full(len(given.items), np.nan)
+    wrong = noise.wrong.clip(SMALLEST, 1 - SMALLEST)
+    log_odds[asked] = np.log(wrong) - np.log1p(-wrong)
+    columns = _beside(given, noise, asked)
+    if turned is not None:
+        columns |= turned.columns | {"contradiction": expit(turned.log_odds)}
+        log_odds += OF_RESPONSES * turned.log_bayes_factor.clip(-FARTHEST, FARTHEST)
+    names = [given.models[k] if k >= 0 else "mean of all" for k in noise.members]
+    return _ranked(
+        given.items,
+        log_odds,
+        columns,
+        calibrated=True,
+        share_wrong=float(np.nanmean(expit(log_odds))),
+        effective_respondents=None if turned is None else turned.effective_respondents,
+        noise_rates=dict(zip(given.classes, map(float, noise.rates), strict=True)),
+        weights=dict(zip(names, map(float, noise.weights), strict=True)),
+    )
 
 
-def _evidence(scale: _Scale) -> tuple[Floats, float]:
-    """Log-odds that each label is wrong, and the share of labels that are."""
-    slope, difficulty = (grid.ravel() for grid in np.meshgrid(SLOPES, DIFFICULTIES, indexing="ij"))
-    place = (scale.bins - scale.mean) / scale.sd
-    rising = 1 / (1 + np.exp(-slope[:, None] * (place - difficulty[:, None])))
-    before = np.exp(-0.5 * (np.log(slope) ** 2 + (difficulty / 2.5) ** 2))
-    right, wrong = scale.counts(1), scale.counts(0)
-    temper = scale.effective / scale.table.n_respondents
-
-    def fit(items: Any) -> tuple[Floats, Floats]:
-        """Likelihood of right labels, (n, curves), and wrong ones, (shares, n, curves)."""
-        curves = [rising, *(share * (1 - rising) for share in SHARES)]
-        found = []
-        for curve in curves:
-            chance = LOWEST + (HIGHEST - LOWEST) * curve
-            found.append(right[items] @ np.log(chance).T + wrong[items] @ np.log1p(-chance).T)
-        logs = temper * np.stack(found)
-        logs -= logs.max(axis=(0, 2), keepdims=True)
-        return np.exp(logs[0]), np.exp(logs[1:])
-
-    learned = fit(evenly_spaced(len(right), MOST_LEARNED_FROM))
-    curves, shares, share_wrong = _learned(*learned, before / before.sum())
-    odds = [
-        _log_odds(*fit(items), curves, shares, share_wrong)
-        for items in row_blocks(len(right), 1024)
-    ]
-    return np.concatenate(odds), share_wrong
-
-
-def _learned(as_right: Floats, as_wrong: Floats, before: Floats) -> tuple[Floats, Floats, float]:
-    """Proportions of the curves and of `SHARES`, and the share of wrong labels, by EM."""
-    curves, shares = before, np.full(len(SHARES), 1 / len(SHARES))
-    wrong = WRONG_BEFORE / (WRONG_BEFORE + RIGHT_BEFORE)
-    for _ in range(TURNS):
-        one, other = (1 - wrong) * as_right * curves, wrong * as_wrong * curves
-        other *= shares[:, None, None]
-        total = one.sum(axis=1) + other.sum(axis=(0, 2))
-        one, other = one / total[:, None], other / total[:, None]
-        curves = one.sum(axis=0) + other.sum(axis=(0, 1)) + CURVES_BEFORE * before
-        shares = other.sum(axis=(1, 2)) + 1 / len(SHARES)
-        doubtful = other.sum() + WRONG_BEFORE
-        wrong = float(doubtful / (len(as_right) + WRONG_BEFORE + RIGHT_BEFORE))
-        curves, shares = curves / curves.sum(), shares / shares.sum()
-    return curves, shares, wrong
-
-
-def _log_odds(
-    as_right: Floats, as_wrong: Floats, curves: Floats, shares: Floats, wrong: float
-) -> Floats:
-    against = np.maximum(shares @ (as_wrong @ curves), 1e-300)
-    odds: Floats = np.log(against) - np.log(np.maximum(as_right @ curves, 1e-300))
-    odds += np.log(wrong / (1 - wrong))
-    return odds
+def _beside(given: ClassProbabilities, noise: LabelNoise, asked: np.ndarray) -> dict[str, Any]:
+    """Label, most likely class, and what the mean model says of the label."""
+    mean = given.scores.mean(axis=0)
+    own = (np.arange(len(mean)), given.labels)
+    others = mean.copy()
+    others[own] = -np.inf
+    likely = np.full(len(mean), None, dtype=object)
+    likely[asked] = [given.classes[code] for code in noise.likely]
+    return {
+        "label": np.array([given.classes[code] for code in given.labels], dtype=object),
+        "likely": likely,
+        "self_confidence": mean[own],
+        "normalized_margin": (mean[own] - others.max(axis=1) + 1) / 2,
+    }
 
 
 def _ranked(
-    calibration: Calibration,
-    table: Responses,
-    asked: np.ndarray,
-    scale: _Scale,
-    log_odds: Floats,
-    share_wrong: float,
+    items: tuple[str, ...], log_odds: Floats, columns: dict[str, Any], **found: Any
 ) -> LabelTrouble:
-    """Everything about each item, the most suspicious first."""
-    from scipy.special import expit, ndtr
+    """Everything about each item, the most suspicious first; those without evidence last."""
+    from scipy.special import expit
 
-    found = {name: np.full(table.n_items, np.nan) for name in _COLUMNS}
-    found["n"][:] = 0.0
-    odds = np.full(table.n_items, -np.inf)
-    odds[asked] = log_odds
-    ability = calibration.score(table, items_known=True)["ability"].to_numpy()
-    for name, column in _described(calibration, asked, scale, ability).items():
-        found[name][asked] = column
-    found["evidence"][asked] = expit(log_odds)
-    order = np.argsort(-odds, kind="stable")
-    sorted_evidence = np.nan_to_num(found["evidence"][order])
-    false_share = np.cumsum(1 - sorted_evidence) / np.arange(1, len(order) + 1)
-    items = calibration.items
-    slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
-    found["p_negative"] = ndtr(-slope / np.where(se > 0, se, np.nan))
-    found |= {"discrimination": slope, "discrimination_se": se}
+    order = np.argsort(-np.where(np.isnan(log_odds), -np.inf, log_odds), kind="stable")
+    evidence = expit(log_odds[order])
+    sure = np.nan_to_num(evidence)
+    false_share = np.cumsum(1 - sure) / np.arange(1, len(order) + 1)
     return LabelTrouble(
-        items=tuple(table.items[k] for k in order),
-        suspect=(false_share <= FALSE_SHARE) & (sorted_evidence > 0.5),
-        share_wrong=share_wrong,
-        effective_respondents=scale.effective,
-        **{name: column[order] for name, column in found.items()},
+        items=tuple(items[k] for k in order),
+        evidence=evidence,
+        suspect=(false_share <= FALSE_SHARE) & (sure > 0.5),
+        **{name: column[order] for name, column in columns.items()},
+        **found,
     )
-
-
-_COLUMNS = (
-    "evidence",
-    "share_right",
-    "share_right_strong",
-    "share_right_weak",
-    "item_rest",
-    "outfit",
-    "n",
-)
-
-
-def _described(
-    calibration: Calibration, asked: np.ndarray, scale: _Scale, ability: Floats
-) -> dict[str, Floats]:
-    """Shares right, item-rest correlation and outfit of the items that were asked."""
-    table, n_rows = scale.table, scale.table.n_respondents
-    rank = np.argsort(np.argsort(scale.ability, kind="stable"), kind="stable")
-    edge = int(np.ceil(STRONGEST * n_rows))
-    coords: Floats = calibration.coords[asked]
-    sums = np.zeros((10, table.n_items))
-    for rows in row_blocks(n_rows, max(16, CELLS // table.n_items)):
-        cells = table.cells[rows]
-        weight = scale.weights[rows][:, None] * (cells >= 0)
-        x = np.where(cells > 0, 1.0, 0.0)
-        others = np.maximum((cells >= 0).sum(axis=1, keepdims=True) - 1, 1)
-        rest = (x.sum(axis=1, keepdims=True) - x) / others
-        strong = weight * (rank[rows] >= n_rows - edge)[:, None]
-        weak = weight * (rank[rows] < edge)[:, None]
-        log_odds = calibration.model.log_terms(coords, ability[rows])[1].T
-        surprise = np.exp(np.where(x > 0, -log_odds, log_odds))
-        terms = [weight, weight * x, weight * rest, weight * rest**2, weight * x * rest]
-        terms += [strong, strong * x, weak, weak * x, weight * surprise]
-        sums += [term.sum(axis=0) for term in terms]
-    n, hits, rest, rest2, both, strong, strong_hits, weak, weak_hits, surprise = sums
-    spread = np.maximum(hits - hits**2 / n, 0.0) * np.maximum(rest2 - rest**2 / n, 0.0)
-    return {
-        "n": n,
-        "share_right": hits / n,
-        "share_right_strong": ratio(strong_hits, strong),
-        "share_right_weak": ratio(weak_hits, weak),
-        "item_rest": ratio(both - hits * rest / n, np.sqrt(np.where(spread > 1e-12, spread, 0))),
-        "outfit": surprise / n,
-    }

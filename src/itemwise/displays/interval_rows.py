@@ -381,11 +381,12 @@ class ModelComparisonDisplay(AllRows):
 
 
 class SuspectsDisplay(Rows):
-    """Strong and weak respondents on the items most likely to have a wrong label.
+    """Strong and weak respondents on the items whose labels should be checked first.
 
-    The frame has one row per item, which is its index: `evidence`, the probability that its label
-    is wrong, `share_right_strong`, `share_right_weak`, and if known, `suspect`. Suspects come
-    first, at most 30 rows in all. On an item with a right label, strong respondents do better.
+    The frame has one row per item, which is its index: `evidence`, how likely its label is wrong or
+    contradicts good respondents, `share_right_strong`, `share_right_weak`, and if known, `suspect`.
+    Suspects come first, at most 30 rows in all. On an item with a right label, strong respondents
+    do better.
     """
 
     numbers = ("evidence", "share_right_weak", "share_right_strong")
@@ -421,4 +422,4 @@ class SuspectsDisplay(Rows):
         texts = ["weak third", "strong third", "suspect"]
         legend_beside(style, ax, handles, texts, left=1.12)  # beside the probabilities
         suspects = counted(self._suspects, "suspect")
-        return [f"on the right: probability that the label is wrong; {suspects}"]
+        return [f"on the right: evidence against the label; {suspects}"]

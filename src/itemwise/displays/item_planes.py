@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # The gravest first: an item with several problems has the mark of the first.
 MARKS = {
-    "suspected wrong key": "X",
+    "contradicts good respondents": "X",
     "negative discrimination": "v",
     "near-duplicate": "D",
     "solved by none": "^",

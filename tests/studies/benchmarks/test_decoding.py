@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import Responses, decode_responses, simulate
+from itemwise import Responses, decode_benchmark, decode_responses, simulate
+from itemwise.datasets import Dataset
 from itemwise.displays import Display
 from itemwise.errors import InputError
 from itemwise.studies import Limits
@@ -66,6 +67,35 @@ def test_a_turned_instance_is_among_the_suspects():
     assert found.suspects["item"].tolist() == ["item_7"]
     assert found.suspects["dataset"].tolist() == ["one"]
     assert found.datasets.loc["one", "share_negative"] == 1 / 60
+
+
+def test_responses_alone_do_not_call_a_label_wrong():
+    table = simulate("2pl", 100, 20, random_state=4).responses
+    found = decode_responses({"one": table}, model="2pl")
+    assert "contradict good classifiers so clearly that their labels should be checked" in (
+        found.meaning
+    )
+
+
+def test_probabilities_of_the_pool_say_which_labels_are_wrong():
+    """Overlapping classes, and one label that was changed."""
+    from sklearn.datasets import make_blobs
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
+
+    X, y = make_blobs(300, centers=3, cluster_std=2.0, random_state=2)
+    y[0] = (y[0] + 1) % 3
+    data = Dataset("blobs", pd.DataFrame(X), pd.Series(y), "made", test=np.arange(120))
+    pool = {f"knn {k}": KNeighborsClassifier(k) for k in (1, 5, 25)}
+    pool |= {"lr": LogisticRegression(), "nb": GaussianNB()}
+    found = decode_benchmark({"blobs": data}, pool, model="1pl", cv=0, progress=False)
+    trouble = found.label_troubles["blobs"]
+    assert trouble.calibrated
+    assert trouble.items[0] == "row_0"
+    assert trouble.label[0] == str(y[0])
+    assert "probably" in found.meaning
+    assert {"label", "likely", "contradiction", "share_right"} <= set(found.suspects.columns)
 
 
 def test_every_kind_of_figure_is_drawn(subtests, decoding):

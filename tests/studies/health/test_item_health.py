@@ -43,7 +43,7 @@ def test_planted_problems_are_found_and_said(health):
     assert items["suspect_key"].iloc[WRONG]
     assert items["duplicate_of"].iloc[OF] == items.index[COPY]
     assert (items["duplicate_of"] != "").sum() == 1
-    assert items["problems"].iloc[WRONG] == "negative discrimination; suspected wrong key"
+    assert items["problems"].iloc[WRONG] == "negative discrimination; contradicts good respondents"
     assert items["problems"].iloc[OF] == f"near-duplicate of {items.index[COPY]}"
     assert set(health.troubled) == {items.index[k] for k in (WRONG, OF, EASY, HARD)}
     assert "4 of 40 items need a look: 1 solved by all, 1 solved by none" in health.meaning

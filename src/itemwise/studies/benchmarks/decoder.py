@@ -190,6 +190,7 @@ class _Decoder:
     failures: dict[str, str] = field(default_factory=dict)
     failed: dict[str, Mapping[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    probabilities: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def decode_answers(self, pool: Pool, split: Split, answers: Answers) -> None:
         """Decode the answers of a pool; if that fails, leave the data set out with a note."""
@@ -205,11 +206,23 @@ class _Decoder:
                 cv_accuracy=answers.cv_accuracy[rows],
                 cv_accuracy_se=answers.cv_accuracy_se[rows],
             )
+            self._keep_probabilities(pool, split, answers)
         except ItemwiseError as error:
             self.failures[split.name] = str(error)
             self.notes.append(f"{split.name}: left out. {error}")
         self.notes += [f"{split.name}: {note}" for note in (*split.notes, *answers.notes)]
         self.failed |= {split.name: answers.failures} if answers.failures else {}
+
+    def _keep_probabilities(self, pool: Pool, split: Split, answers: Answers) -> None:
+        """Keep what `label_trouble` needs: class probabilities of members that calibrate."""
+        wanted = set(pool.calibrating)
+        if scores := {name: each for name, each in answers.scores.items() if name in wanted}:
+            labels = [split.classes[code] for code in split.y_test]
+            self.probabilities[split.name] = {
+                "scores": scores,
+                "labels": labels,
+                "classes": split.classes,
+            }
 
     def decode(self, name: str, told: Responses, judged: Responses, **columns: Any) -> None:
         """Calibrate the items on `told`, and score the respondents of `judged`."""
@@ -250,6 +263,7 @@ class _Decoder:
             failures=self.failures,
             failed=self.failed,
             notes=tuple(self.notes),
+            probabilities=self.probabilities,
         )
 
 

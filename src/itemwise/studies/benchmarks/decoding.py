@@ -74,7 +74,8 @@ class BenchmarkDecoding(Result):
     score over all items and over those that do not discriminate negatively, and accuracy. `sources`
     says where each data set comes from and how it was prepared, `metadata` what is known about it
     beforehand, `failures` why a data set is missing, and `failed` which classifiers failed on one
-    and why; all four are empty if responses were given.
+    and why; all four are empty if responses were given. So is `probabilities`: the class
+    probabilities of the pool, with the labels, from which `label_trouble` says which are wrong.
     """
 
     calibrations: Mapping[str, Calibration]
@@ -87,6 +88,7 @@ class BenchmarkDecoding(Result):
     failures: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    probabilities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def items(self) -> pd.DataFrame:
@@ -125,8 +127,11 @@ class BenchmarkDecoding(Result):
 
     @cached_property
     def label_troubles(self) -> dict[str, LabelTrouble]:
-        """How likely each label is wrong, by data set."""
-        return {name: label_trouble(each) for name, each in self.calibrations.items()}
+        """How likely each label is wrong or contradicts good classifiers, by data set."""
+        return {
+            name: label_trouble(each, **self.probabilities.get(name, {}))
+            for name, each in self.calibrations.items()
+        }
 
     @cached_property
     def suspects(self) -> pd.DataFrame:
@@ -275,14 +280,22 @@ class BenchmarkDecoding(Result):
         """Which data set is hardest, how many instances are doubtful, and who scores best."""
         frame = self.datasets
         negative = round(float((frame["share_negative"] * frame["items"]).sum()))
-        doubtful = len(self.suspects)
         return (
-            f"{self._hardest()} Of {counted(len(self.items), 'instance')}, {doubtful:,} "
-            f"{'contradicts' if doubtful == 1 else 'contradict'} good classifiers so clearly that "
-            f"{'its label' if doubtful == 1 else 'their labels'} should be checked, and "
+            f"{self._hardest()} Of {counted(len(self.items), 'instance')}, {self._doubtful()}, and "
             f"{negative:,} {'discriminates' if negative == 1 else 'discriminate'} negatively: good "
             f"classifiers get {'it' if negative == 1 else 'them'} wrong more often than bad ones. "
             f"{self._strongest()}"
+        )
+
+    def _doubtful(self) -> str:
+        """How many labels to check; they are called wrong only if probabilities say so."""
+        doubtful = len(self.suspects)
+        one = doubtful == 1
+        if all(trouble.calibrated for trouble in self.label_troubles.values()):
+            return f"{doubtful:,} probably {'has' if one else 'have'} a wrong label"
+        return (
+            f"{doubtful:,} {'contradicts' if one else 'contradict'} good classifiers so clearly "
+            f"that {'its label' if one else 'their labels'} should be checked"
         )
 
     def _hardest(self) -> str:

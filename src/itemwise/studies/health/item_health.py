@@ -102,7 +102,7 @@ class ItemHealth(Result):
             "solved by all": (items["solved_by"] == "all").sum(),
             "solved by none": (items["solved_by"] == "none").sum(),
             "with negative discrimination": items["negative"].sum(),
-            "with a suspected wrong key": items["suspect_key"].sum(),
+            "with a key that contradicts good respondents": items["suspect_key"].sum(),
             "answered like another": (items["duplicate_of"] != "").sum(),
             "never asked": (items["n_respondents"] == 0).sum(),
         }
@@ -221,9 +221,9 @@ def item_health(
     Notes
     -----
     Reported are items that nobody or everybody solves, that discriminate significantly negatively
-    (5 % false discoveries), whose key looks wrong (`label_trouble`), or that are answered like
-    another item, more so than abilities explain. `benchmarks/health.py` prints how often each is
-    found.
+    (5 % false discoveries), whose key contradicts good respondents (`label_trouble`), or that are
+    answered like another item, more so than abilities explain. `benchmarks/health.py` prints how
+    often each is found.
 
     Examples
     --------
@@ -401,7 +401,7 @@ def _problems(items: pd.DataFrame) -> dict[str, pd.Series[bool]]:
         "solved by all": items["solved_by"] == "all",
         "solved by none": items["solved_by"] == "none",
         "negative discrimination": items["negative"],
-        "suspected wrong key": items["suspect_key"],
+        "contradicts good respondents": items["suspect_key"],
     }
 
 

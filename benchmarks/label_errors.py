@@ -1,0 +1,245 @@
+"""Labels changed on purpose: how well they are found, beside cleanlab and measures of hardness.
+
+python benchmarks/label_errors.py [folder for the probabilities of the classifiers]
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+import itemwise as iw
+from common import machine, print_table
+from label_sets import Case, cases
+
+NOISES = ("uniform", "by class", "by features", "test part only", "none")
+BINS = (0.0, 0.05, 0.2, 0.5, 0.8, 0.9, 1.0)
+OURS, BEST = "itemwise", "best of LR and RF"
+Ranking = Callable[[Case], np.ndarray]  # from a case to one number per item: larger is worse
+
+
+def ours(case: Case) -> np.ndarray:
+    """Return the probability that each label is wrong, from both classifiers."""
+    return in_order(iw.label_trouble(scores=case.scores, labels=case.labels)).evidence
+
+
+def in_order(trouble: Any) -> Any:
+    """The frame of a result in the order of the rows."""
+    frame = trouble.to_frame()
+    return frame.loc[[f"row_{k}" for k in range(len(frame))]]
+
+
+def cleanlab(model: str, method: str) -> Ranking:
+    from cleanlab.rank import get_label_quality_scores
+
+    return lambda case: -get_label_quality_scores(case.labels, case.scores[model], method=method)
+
+
+def cleanlab_ensemble(case: Case) -> np.ndarray:
+    from cleanlab.rank import get_label_quality_ensemble_scores
+
+    scores = list(case.scores.values())
+    return -np.asarray(get_label_quality_ensemble_scores(case.labels, scores, verbose=False))
+
+
+def rankings() -> dict[str, Ranking]:
+    """Itemwise, cleanlab where it is installed, and measures of instance hardness."""
+    found: dict[str, Ranking] = {OURS: ours}
+    try:
+        for model in ("LR", "RF"):
+            for method in ("self_confidence", "normalized_margin"):
+                found[f"cleanlab {model}, {method}"] = cleanlab(model, method)
+        found["cleanlab ensemble"] = cleanlab_ensemble
+    except ImportError:
+        print("\ncleanlab is not installed, so it is left out.")
+    return found | {f"hardness: {name}": measure for name, measure in HARDNESS.items()}
+
+
+def neighbours(case: Case, k: int) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.neighbors import NearestNeighbors
+
+    distances, rows = NearestNeighbors(n_neighbors=k + 1).fit(case.X).kneighbors(case.X)
+    return distances[:, 1:], rows[:, 1:]
+
+
+def disagreeing(case: Case) -> np.ndarray:
+    """kDN: share of the five nearest neighbours with another label."""
+    return np.mean(case.labels[neighbours(case, 5)[1]] != case.labels[:, None], axis=1)
+
+
+def nearest_enemy(case: Case) -> np.ndarray:
+    """N2: distance to the nearest neighbour of the same class, relative to another class."""
+    from sklearn.metrics import pairwise_distances
+
+    far = pairwise_distances(case.X)
+    np.fill_diagonal(far, np.inf)
+    same = case.labels == case.labels[:, None]
+    inside = np.where(same, far, np.inf).min(axis=1)
+    outside = np.where(same, np.inf, far).min(axis=1)
+    return inside / np.maximum(inside + outside, 1e-12)
+
+
+def tree(case: Case, *, pruned: bool) -> Any:
+    from sklearn.tree import DecisionTreeClassifier
+
+    alpha = 0.005 if pruned else 0.0
+    return DecisionTreeClassifier(ccp_alpha=alpha, random_state=0).fit(case.X, case.labels)
+
+
+def disjunct(case: Case) -> np.ndarray:
+    """DCP: share of another class in the leaf of a pruned tree."""
+    found = tree(case, pruned=True).predict_proba(case.X)
+    return 1 - found[np.arange(len(case.labels)), case.labels]
+
+
+def depth(case: Case, *, pruned: bool) -> np.ndarray:
+    """TD: depth of the leaf in a tree."""
+    return np.asarray(tree(case, pruned=pruned).decision_path(case.X).sum(axis=1)).ravel()
+
+
+def likelihood(case: Case, *, difference: bool) -> np.ndarray:
+    """CL and CLD: likelihood of the class by naive Bayes, less the largest of another class."""
+    from sklearn.naive_bayes import GaussianNB
+
+    model = GaussianNB(var_smoothing=1e-3).fit(case.X, case.labels)
+    found = model.predict_joint_log_proba(case.X) - np.log(model.class_prior_)
+    own = (np.arange(len(case.labels)), case.labels)
+    others = found.copy()
+    others[own] = -np.inf
+    return -(found[own] - (others.max(axis=1) if difference else 0.0))
+
+
+HARDNESS: dict[str, Ranking] = {
+    "kDN": disagreeing,
+    "N2": nearest_enemy,
+    "DCP": disjunct,
+    "TD pruned": lambda case: depth(case, pruned=True),
+    "TD unpruned": lambda case: depth(case, pruned=False),
+    "CL": lambda case: likelihood(case, difference=False),
+    "CLD": lambda case: likelihood(case, difference=True),
+}
+
+
+def measure(folder: Path | None) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Return average precision and time by case and ranking, and evidence with the truth."""
+    from sklearn.metrics import average_precision_score
+
+    rows, found = [], []
+    known = rankings()
+    for case in cases(NOISES, folder):
+        trouble = iw.label_trouble(scores=case.scores, labels=case.labels)
+        frame = in_order(trouble)
+        found.append((case, frame["evidence"].to_numpy(), frame["suspect"].to_numpy()))
+        if not case.wrong.any():
+            continue
+        row: dict[str, Any] = {"set": case.name, "noise": case.noise, "fits": sum_of(case)}
+        for name, ranking in known.items():
+            begin = process_time()
+            score = ranking(case)
+            row[f"{name}, s"] = process_time() - begin
+            row[name] = float(average_precision_score(case.wrong, score))
+        rows.append(row)
+    return rows, found
+
+
+def sum_of(case: Case) -> float:
+    return sum(case.seconds.values())
+
+
+def print_precision(rows: list[dict[str, Any]]) -> None:
+    """Print mean average precision by kind of noise, and how often itemwise ranks better."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows)
+    plain = [f"cleanlab {m}, self_confidence" for m in ("LR", "RF")]
+    if plain[0] in frame:
+        frame[f"cleanlab, {BEST} on each set"] = frame[plain].max(axis=1)
+    frame["hardness: best on each set"] = frame[[f"hardness: {n}" for n in HARDNESS]].max(axis=1)
+    names = [n for n in frame if n == OURS or n.startswith(("cleanlab", "hardness"))]
+    names = [n for n in names if not n.endswith(", s")]
+    kinds = [n for n in NOISES if n != "none"]
+    table = []
+    for name in names:
+        means = [frame.loc[frame["noise"] == kind, name].mean() for kind in kinds]
+        behind = frame[OURS] - frame[name]
+        by_set = behind.groupby(frame["set"]).mean()
+        ahead = f"{behind.mean():+.3f} ± {1.96 * by_set.sem():.3f}" if name != OURS else ""
+        better = f"{(by_set > 0).sum()} of {len(by_set)}" if name != OURS else ""
+        cells = [f"{m:.3f}" for m in (*means, frame[name].mean())]
+        table.append((name, *cells, ahead, better))
+    print_table(
+        f"Mean average precision over {frame['set'].nunique()} sets, by kind of noise",
+        ("ranking", *kinds, "all", "itemwise is ahead by", "sets on which it is ahead"),
+        table,
+    )
+    times = [(n, f"{frame[f'{n}, s'].mean():.3f}") for n in names if f"{n}, s" in frame]
+    fits = frame["fits"].mean()
+    ratio = [(n, s, f"{(fits + float(s)) / fits:.2f}") for n, s in times]
+    print_table(
+        f"Processor time per set, s; the fits of both classifiers take {fits:.2f}",
+        ("ranking", "s", "with the fits, relative to the fits"),
+        ratio,
+    )
+
+
+def print_sets(rows: list[dict[str, Any]]) -> None:
+    """Print each set: its average precision over kinds of noise."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows)
+    shown = [OURS, *(f"cleanlab {m}, self_confidence" for m in ("LR", "RF"))]
+    shown = [n for n in (*shown, "hardness: kDN", "hardness: CLD") if n in frame]
+    means = frame.groupby("set", sort=False)[shown].mean()
+    table = [(name, *(f"{each:.3f}" for each in row)) for name, *row in means.itertuples()]
+    print_table("Average precision by set, mean over kinds of noise", ("set", *shown), table)
+
+
+def print_calibration(found: list[Any]) -> None:
+    """Print how many labels are wrong among those with a given evidence, and the suspects."""
+    table, suspects = [], []
+    for kind in (*NOISES, "all but none"):
+        chosen = [f for f in found if f[0].noise == kind or (kind[:3] == "all" != f[0].noise)]
+        chosen = [f for f in chosen if kind == "none" or f[0].noise != "none"]
+        evidence, wrong, suspect = (
+            np.concatenate(parts)
+            for parts in zip(*((e, case.wrong, s) for case, e, s in chosen), strict=True)
+        )
+        cells = []
+        for low, high in itertools.pairwise(BINS):
+            inside = (evidence >= low) & (evidence < high)
+            cells.append(f"{wrong[inside].mean():.3f} of {inside.sum()}" if inside.any() else "")
+        table.append((kind, *cells))
+        hit = wrong[suspect]
+        precision = f"{hit.mean():.2f}" if suspect.any() and kind != "none" else ""
+        claimed = f"{evidence[suspect].mean():.2f}" if suspect.any() else ""
+        recall = f"{suspect[wrong].mean():.2f}" if wrong.any() else ""
+        suspects.append((kind, len(wrong), wrong.sum(), suspect.sum(), claimed, precision, recall))
+    bins = [f"{low:g} to {high:g}" for low, high in itertools.pairwise(BINS)]
+    print_table("Share of wrong labels by evidence", ("noise", *bins), table)
+    print_table(
+        "Suspects",
+        *(("noise", "labels", "wrong", "suspects", "mean evidence", "precision", "recall"),),
+        suspects,
+    )
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    rows, found = measure(folder)
+    print(
+        f"\n## Label errors\n\n{machine()}. Logistic regression (LR) and a random forest (RF), "
+        "five folds; the same probabilities for all."
+    )
+    print_precision(rows)
+    print_calibration(found)
+    print_sets(rows)
+
+
+if __name__ == "__main__":
+    main()

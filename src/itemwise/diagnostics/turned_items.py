@@ -1,0 +1,282 @@
+"""Items that contradict good respondents: a label, or key, that seems to be turned around.
+
+A wrong label turns an item around: whoever would be right is called wrong, and whoever errs is
+called right if the error happens to be that label. So an item j with a right label follows some
+rising curve P(ability), an item with a wrong one follows share × (1 - P(ability)), where `share`
+says how often an error is just that label: 1 with two classes, less with more. How likely each
+is, is weighed over all rising curves, in the proportions in which the items of the table have them
+(empirical Bayes; Efron, 2010).
+
+Three things guard against false alarms. Abilities are those of a model in which all items count
+the same, so that wrong items cannot turn the scale, and the item itself is left out of them.
+Respondents who err together count as fewer: the log-likelihood is multiplied by their effective
+share. And the share of turned items is estimated, so that a clean table has none.
+
+Where classes overlap, good classifiers contradict many right labels as well. Responses alone cannot
+tell these from wrong ones: that takes the probabilities of `label_noise`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from itemwise.calibration import HELD, Calibration, once
+from itemwise.diagnostics.diagnosis import own_or_given, population_nodes, ratio
+from itemwise.errors import InputError
+from itemwise.estimation import calibrate
+from itemwise.models import OnePL
+from itemwise.numerics.arrays import Floats, evenly_spaced, row_blocks
+from itemwise.responses import Responses, Table
+from itemwise.responses.encoding import encode
+from itemwise.scoring.posterior import STANDARD, Posterior
+
+SLOPES = np.array(
+    [0.25, 0.5, 1.0, 1.5, 2.5, 4.0]
+)  # of the curves, per standard deviation of ability
+DIFFICULTIES = np.linspace(-5.0, 5.0, 21)
+SHARES = np.array([1.0, 0.3, 0.1, 0.03])  # of errors that are just the wrong label
+LOWEST, HIGHEST = 0.001, 0.97  # a lucky hit, and a slip, that no curve forbids
+# What is known before: one label in twenty is wrong, as sure as ten items make it; curves are
+# spread widely, as sure as one item makes it.
+WRONG_BEFORE, RIGHT_BEFORE, CURVES_BEFORE = 0.5, 9.5, 1.0
+TURNS = 100
+MOST_LEARNED_FROM = 2000  # items from which curves and shares are learned
+MOST_ROWS, MOST_ITEMS = 2000, 1000  # for the effective number of respondents
+BINS = 121
+CELLS = 1 << 20
+STRONGEST = 1 / 3  # of the respondents are called strong, as many weak
+
+
+@dataclass(frozen=True, eq=False)
+class TurnedItems:
+    """How likely each item is turned around, and what stands beside it; NaN: no responses."""
+
+    items: tuple[str, ...]
+    log_odds: Floats  # (n_items,)
+    share: float  # of all items, estimated
+    effective_respondents: float
+    columns: dict[str, Floats]  # (n_items,) each
+
+    @property
+    def log_bayes_factor(self) -> Floats:
+        """What the responses add to whatever was known before; 0 where there are none."""
+        before = np.log(self.share / (1 - self.share))
+        found: Floats = np.nan_to_num(self.log_odds - before)
+        return found
+
+
+def turned_items(calibration: Calibration, responses: Table | None) -> TurnedItems:
+    """Items of a binary calibration that better respondents miss more often."""
+    from scipy.special import ndtr
+
+    table, weights = _binary(calibration, responses)
+    asked = np.flatnonzero((table.cells >= 0).any(axis=0))
+    if asked.size == 0:
+        raise InputError("No response was observed, so nothing can be said about the labels.")
+    part = table if asked.size == table.n_items else table.select(items=asked)
+    scale = Scale(part, weights, _plain_scale(calibration, table, part, weights))
+    odds, share = turned_log_odds(scale)
+    ability = calibration.score(table, items_known=True)["ability"].to_numpy()
+    columns = {}
+    for name, column in _described(calibration, asked, scale, ability).items():
+        columns[name] = np.full(table.n_items, 0.0 if name == "n" else np.nan)
+        columns[name][asked] = column
+    items = calibration.items
+    slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
+    columns |= {"discrimination": slope, "discrimination_se": se}
+    columns["p_negative"] = ndtr(-slope / np.where(se > 0, se, np.nan))
+    log_odds = np.full(table.n_items, np.nan)
+    log_odds[asked] = odds
+    return TurnedItems(table.items, log_odds, share, scale.effective, columns)
+
+
+def _binary(calibration: Calibration, responses: Table | None) -> tuple[Responses, Floats]:
+    """Responses with the items of the bank, and how many respondents each row stands for."""
+    given, weights = own_or_given(calibration, responses, "label_trouble")
+    if given.items == calibration.item_names:
+        return given, weights
+    cells = calibration.cells(given)
+    table = Responses.from_codes(cells, given.respondents, calibration.item_names, "binary")
+    return table, weights
+
+
+def _plain_scale(
+    calibration: Calibration, table: Responses, part: Responses, weights: Floats
+) -> Calibration:
+    """A 1PL of `part`, the items of `table` that were asked.
+
+    Where a model gives items slopes of their own, wrong labels turn the scale, so that only a 1PL
+    will do: the calibration itself if it is one, else one that is fitted once per calibration.
+    """
+
+    def fitted() -> Calibration:
+        return calibrate(part, OnePL(), weights=weights)
+
+    if table is not calibration.responses:
+        return fitted()
+    itself = (
+        part is table
+        and calibration.model == OnePL()
+        and calibration.population == STANDARD
+        and calibration.engine == "em"
+        and calibration.converged
+        and not any(HELD in words for words in calibration.flags)
+    )
+    return calibration if itself else once(calibration, "scale for labels", fitted)
+
+
+class Scale:
+    """Respondents on a scale to which every item contributes the same (1PL)."""
+
+    def __init__(self, table: Responses, weights: Floats, plain: Calibration) -> None:
+        nodes, mass = population_nodes(plain.model, plain.coords, plain.population)
+        self.table, self.weights = table, weights
+        self._data = encode(table.cells, plain.model, weights, collapsing=False)
+        self._posterior = Posterior(plain.model.log_terms(plain.coords, nodes.coarse), nodes)
+        self.log_prob = OnePL().log_prob(plain.coords, nodes.fine)
+        self.mean = float(mass @ nodes.fine)
+        self.sd = float(np.sqrt(mass @ (nodes.fine - self.mean) ** 2))
+        self.nodes = nodes.fine
+        bins = min(BINS, len(nodes.fine))
+        self.bin_of = np.arange(len(nodes.fine)) * bins // len(nodes.fine)
+        self.bins = np.bincount(self.bin_of, nodes.fine) / np.bincount(self.bin_of)
+        self.ability = np.concatenate([post @ nodes.fine for _, post in self.posteriors()])
+        self.effective = self._effective()
+
+    def posteriors(self) -> Iterator[tuple[slice, Floats]]:
+        """Slices of respondents, each with where they may stand, (n_rows, n_nodes)."""
+        n_rows, n_items = self.table.shape
+        for rows in row_blocks(n_rows, max(16, CELLS // max(n_items, len(self.nodes)))):
+            yield rows, self._posterior(self._data.block(rows))[0]
+
+    def counts(self, response: int) -> Floats:
+        """How many respondents at each ability gave this response, (n_items, n_bins).
+
+        The ability of each is spread over its posterior without the item in question.
+        """
+        n_items, cells = self.table.n_items, self.table.cells
+        found = np.zeros((n_items, len(self.bins)))
+        without = np.exp(np.minimum(-self.log_prob[response], 60.0))
+        starts = np.flatnonzero(np.diff(self.bin_of, prepend=-1))
+        for rows, posterior in self.posteriors():
+            for items in row_blocks(n_items, 1024):
+                chosen = (cells[rows, items] == response) * self.weights[rows][:, None]
+                shares = chosen / np.maximum(posterior @ without[items].T, 1e-300)
+                spread = (shares.T @ posterior) * without[items]
+                found[items] += np.add.reduceat(spread, starts, axis=1)
+        return found
+
+    def _effective(self) -> float:
+        """How many independent respondents these are worth, given how they err together.
+
+        Residuals of independent respondents have no direction in common: the largest eigenvalue
+        of their covariances is the mean one, but for chance.
+        """
+        rows = evenly_spaced(self.table.n_respondents, MOST_ROWS)
+        items = evenly_spaced(self.table.n_items, MOST_ITEMS)
+        cells = self.table.cells[np.ix_(rows, items)]
+        places = np.searchsorted(self.nodes, self.ability[rows]).clip(0, len(self.nodes) - 1)
+        right = np.exp(self.log_prob[1][items])[:, places].T
+        residual = np.where(cells >= 0, cells - right, 0.0)
+        wide = residual.shape[0] <= residual.shape[1]
+        products = residual @ residual.T if wide else residual.T @ residual
+        largest = float(np.linalg.eigvalsh(products)[-1])
+        if largest <= 0:
+            return float(len(rows))
+        # Chance alone makes the largest (1 + √(rows / items))² times the mean, and the typical one,
+        # weighted by its size, (1 + rows / items) times; the lesser allowance is the careful one.
+        worth = np.trace(products) / largest * (1 + len(rows) / len(items))
+        return float(min(worth, len(rows)))
+
+
+def turned_log_odds(scale: Scale) -> tuple[Floats, float]:
+    """Log-odds that each label is wrong, and the share of labels that are."""
+    slope, difficulty = (grid.ravel() for grid in np.meshgrid(SLOPES, DIFFICULTIES, indexing="ij"))
+    place = (scale.bins - scale.mean) / scale.sd
+    rising = 1 / (1 + np.exp(-slope[:, None] * (place - difficulty[:, None])))
+    before = np.exp(-0.5 * (np.log(slope) ** 2 + (difficulty / 2.5) ** 2))
+    right, wrong = scale.counts(1), scale.counts(0)
+    temper = scale.effective / scale.table.n_respondents
+
+    def fit(items: Any) -> tuple[Floats, Floats]:
+        """Likelihood of right labels, (n, curves), and wrong ones, (shares, n, curves)."""
+        curves = [rising, *(share * (1 - rising) for share in SHARES)]
+        found = []
+        for curve in curves:
+            chance = LOWEST + (HIGHEST - LOWEST) * curve
+            found.append(right[items] @ np.log(chance).T + wrong[items] @ np.log1p(-chance).T)
+        logs = temper * np.stack(found)
+        logs -= logs.max(axis=(0, 2), keepdims=True)
+        return np.exp(logs[0]), np.exp(logs[1:])
+
+    learned = fit(evenly_spaced(len(right), MOST_LEARNED_FROM))
+    curves, shares, share_wrong = _learned(*learned, before / before.sum())
+    odds = [
+        _log_odds(*fit(items), curves, shares, share_wrong)
+        for items in row_blocks(len(right), 1024)
+    ]
+    return np.concatenate(odds), share_wrong
+
+
+def _learned(as_right: Floats, as_wrong: Floats, before: Floats) -> tuple[Floats, Floats, float]:
+    """Proportions of the curves and of `SHARES`, and the share of wrong labels, by EM."""
+    curves, shares = before, np.full(len(SHARES), 1 / len(SHARES))
+    wrong = WRONG_BEFORE / (WRONG_BEFORE + RIGHT_BEFORE)
+    for _ in range(TURNS):
+        one, other = (1 - wrong) * as_right * curves, wrong * as_wrong * curves
+        other *= shares[:, None, None]
+        total = one.sum(axis=1) + other.sum(axis=(0, 2))
+        one, other = one / total[:, None], other / total[:, None]
+        curves = one.sum(axis=0) + other.sum(axis=(0, 1)) + CURVES_BEFORE * before
+        shares = other.sum(axis=(1, 2)) + 1 / len(SHARES)
+        doubtful = other.sum() + WRONG_BEFORE
+        wrong = float(doubtful / (len(as_right) + WRONG_BEFORE + RIGHT_BEFORE))
+        curves, shares = curves / curves.sum(), shares / shares.sum()
+    return curves, shares, wrong
+
+
+def _log_odds(
+    as_right: Floats, as_wrong: Floats, curves: Floats, shares: Floats, wrong: float
+) -> Floats:
+    against = np.maximum(shares @ (as_wrong @ curves), 1e-300)
+    odds: Floats = np.log(against) - np.log(np.maximum(as_right @ curves, 1e-300))
+    odds += np.log(wrong / (1 - wrong))
+    return odds
+
+
+def _described(
+    calibration: Calibration, asked: np.ndarray, scale: Scale, ability: Floats
+) -> dict[str, Floats]:
+    """Shares right, item-rest correlation and outfit of the items that were asked."""
+    table, n_rows = scale.table, scale.table.n_respondents
+    rank = np.argsort(np.argsort(scale.ability, kind="stable"), kind="stable")
+    edge = int(np.ceil(STRONGEST * n_rows))
+    coords: Floats = calibration.coords[asked]
+    sums = np.zeros((10, table.n_items))
+    for rows in row_blocks(n_rows, max(16, CELLS // table.n_items)):
+        cells = table.cells[rows]
+        weight = scale.weights[rows][:, None] * (cells >= 0)
+        x = np.where(cells > 0, 1.0, 0.0)
+        others = np.maximum((cells >= 0).sum(axis=1, keepdims=True) - 1, 1)
+        rest = (x.sum(axis=1, keepdims=True) - x) / others
+        strong = weight * (rank[rows] >= n_rows - edge)[:, None]
+        weak = weight * (rank[rows] < edge)[:, None]
+        log_odds = calibration.model.log_terms(coords, ability[rows])[1].T
+        surprise = np.exp(np.where(x > 0, -log_odds, log_odds))
+        terms = [weight, weight * x, weight * rest, weight * rest**2, weight * x * rest]
+        terms += [strong, strong * x, weak, weak * x, weight * surprise]
+        sums += [term.sum(axis=0) for term in terms]
+    n, hits, rest, rest2, both, strong, strong_hits, weak, weak_hits, surprise = sums
+    spread = np.maximum(hits - hits**2 / n, 0.0) * np.maximum(rest2 - rest**2 / n, 0.0)
+    return {
+        "n": n,
+        "share_right": hits / n,
+        "share_right_strong": ratio(strong_hits, strong),
+        "share_right_weak": ratio(weak_hits, weak),
+        "item_rest": ratio(both - hits * rest / n, np.sqrt(np.where(spread > 1e-12, spread, 0))),
+        "outfit": surprise / n,
+    }
