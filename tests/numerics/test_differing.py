@@ -9,6 +9,7 @@ from itemwise.numerics.differing import (
     Differences,
     differences_of_answers,
     differences_of_estimates,
+    differences_of_games,
     differences_over_units,
 )
 from itemwise.numerics.multiplicity import holm
@@ -41,6 +42,29 @@ def test_over_answers_it_is_the_exact_sign_test_of_who_is_right_alone(random):
     for p, (i, j) in zip(found.p, pairs(4), strict=True):
         better, worse = int((right[i] > right[j]).sum()), int((right[i] < right[j]).sum())
         assert p == pytest.approx(binomtest(better, better + worse).pvalue)
+
+
+def test_over_games_it_is_the_sign_test_and_draws_say_nothing(random):
+    scores = random.integers(0, 4, size=(3, 15)).astype(float)
+    scores[2, 0] = np.nan
+    found = differences_of_games(scores, tolerance=1.0)
+    for p, (i, j) in zip(found.p, pairs(3), strict=True):
+        won, lost = ((side > 1).sum() for side in (scores[i] - scores[j], scores[j] - scores[i]))
+        assert p == pytest.approx(binomtest(int(won), int(won + lost)).pvalue)
+    never = differences_of_games(np.array([[1.0, np.nan], [np.nan, 1.0]]))
+    assert np.isnan(never.p).all()
+
+
+@pytest.mark.parametrize("rivals", [3, 10])
+def test_few_equal_rivals_are_not_separated_by_few_games(rivals, random):
+    """Student's t of points separates three equal ones in a quarter of tables of four games."""
+    for n_games in (2, 4, 7, 20):
+        wrong = 0
+        for _ in range(100):
+            scores = random.random((rivals, n_games))
+            best = int(np.argmax(scores.mean(axis=1)))
+            wrong += differences_of_games(scores).behind(best).any()
+        assert wrong <= 11  # 5 and 2.6 standard deviations
 
 
 def test_estimates_that_share_their_error_differ_by_what_they_do_not_share():

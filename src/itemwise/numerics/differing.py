@@ -2,9 +2,9 @@
 
 The best of several equal ones looks best by chance, so a test of the best against another is one
 of all pairs, not one alone. Rivals are compared on what both have done: over data sets or folds by
-Student's t of the differences, over right and wrong responses by McNemar's exact test, and
-estimates by their joint covariance. P-values are then adjusted for all pairs; with Holm's method,
-the chance to separate any two equal ones is at most alpha.
+Student's t of the differences, over right and wrong responses by McNemar's exact test, over games
+by who won more of them, and estimates by their joint covariance. P-values are then adjusted for
+all pairs; with Holm's method, the chance to separate any two equal ones is at most alpha.
 """
 
 from __future__ import annotations
@@ -103,6 +103,29 @@ def differences_of_answers(right: Floats, correction: str = "holm") -> Differenc
         difference = (better - worse) / shared
     p = np.where(shared > 0, mcnemar(better, worse), np.nan)
     return Differences.of_tests(len(right), difference, p, correction)
+
+
+def differences_of_games(
+    scores: Floats, tolerance: float = 0.0, correction: str = "holm"
+) -> Differences:
+    """Sign tests of all pairs: `scores` are rivals × games, and the higher score wins a game.
+
+    Scores at most `tolerance` apart are a draw, which says nothing. Who wins is all that counts, so
+    nothing is assumed about the scores; a few games cannot separate many rivals.
+
+    >>> won = differences_of_games(np.array([np.ones(9), np.zeros(9), np.zeros(9)]))
+    >>> won.level_with(0).tolist(), won.p.tolist()[2]
+    ([False, False, False], 1.0)
+    """
+    parts = []
+    for k in range(len(scores) - 1):
+        away = scores[k] - scores[k + 1 :]
+        better, worse = ((side > tolerance).sum(axis=1).astype(float) for side in (away, -away))
+        met = ~np.isnan(away).all(axis=1)
+        share = np.divide(better - worse, better + worse, out=0 * better, where=better + worse > 0)
+        parts.append(np.where(met, np.stack([share, mcnemar(better, worse)]), np.nan))
+    difference, p = np.concatenate([np.empty((2, 0)), *parts], axis=1)
+    return Differences.of_tests(len(scores), difference, p, correction)
 
 
 def answers_alone(right: Floats) -> tuple[Floats, Floats, Floats]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.differing import differences_over_units
+from itemwise.numerics.differing import differences_of_games
 from itemwise.ratings import Ratings, best_first, new_players, play, ranks
 from itemwise.ratings.glicko2 import (
     FINEST,
@@ -86,13 +86,12 @@ class Tournament(Result):
 
     @cached_property
     def _level(self) -> NDArray[np.bool_]:
-        """Who is not significantly behind the leader in points over the periods.
+        """Who is not significantly behind the leader by the games of the two.
 
         Games on one item are correlated, so that the ranges of Glicko-2 are too narrow to tell.
         """
-        games = self.won + self.drawn + self.lost
-        points = np.where(games > 0, (self.won + self.drawn / 2) / np.maximum(games, 1), np.nan)
-        return differences_over_units(points.T).level_with(int(best_first(self.rating[-1])[0]))
+        tested = differences_of_games(self.scores.T, self.tolerance)
+        return tested.level_with(int(best_first(self.rating[-1])[0]))
 
     @property
     def meaning(self) -> str:
@@ -108,9 +107,9 @@ class Tournament(Result):
         level = self.level_with_leader
         if not level:
             others = counted(len(self.respondents) - 1, "other")
-            return f"{text}, in points significantly ahead of all {others}."
+            return f"{text}, and won significantly more of its games against each of {others}."
         return (
-            f"{text}; in points, {listed(level, 'other')} "
+            f"{text}; by their games against it, {listed(level, 'other')} "
             f"{'is' if len(level) == 1 else 'are'} not significantly behind, so the lead is "
             "uncertain."
         )
