@@ -35,6 +35,7 @@ SCRIPTS = [
     "many_tasks.py",
     "report.py",
     "coverage.py",
+    "claims.py",
     "populations.py",
     "robust_errors.py",
     "choices.py",
@@ -42,8 +43,9 @@ SCRIPTS = [
     "label_errors.py",
     "witnesses.py",
 ]
-REPEATED = (
+REPEATED = ("claims.py", 
     "coverage.py",
+    "claims.py",
     "populations.py",
     "robust_errors.py",
 )  # which take a number of replications

@@ -1,4 +1,4 @@
-"""What benchmarks/claims.py prints, with few replications: wrong claims are rare, intervals hold."""
+"""What benchmarks/claims.py prints, with few replications: claims are right, intervals hold."""
 
 from pathlib import Path
 from runpy import run_path
