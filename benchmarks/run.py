@@ -43,7 +43,7 @@ SCRIPTS = [
     "label_errors.py",
     "witnesses.py",
 ]
-REPEATED = ("claims.py", 
+REPEATED = (
     "coverage.py",
     "claims.py",
     "populations.py",
