@@ -7,7 +7,13 @@ from itemwise.calibration.bank_reading import is_bank
 from itemwise.calibration.bank_writing import BANK_ENDINGS
 from itemwise.calibration.calibration import HELD, Calibration, once
 from itemwise.calibration.shown_scale import CategoryCurves, Curves, TestInformation
-from itemwise.calibration.uncertainty import KnownCovariances, Uncertainty
+from itemwise.calibration.uncertainty import (
+    KnownCovariances,
+    PooledItems,
+    Uncertainty,
+    known,
+    pooled_items,
+)
 
 __all__ = [
     "BANK_ENDINGS",
@@ -16,10 +22,13 @@ __all__ = [
     "CategoryCurves",
     "Curves",
     "KnownCovariances",
+    "PooledItems",
     "TestInformation",
     "Uncertainty",
     "is_bank",
     "join_banks",
+    "known",
     "known_items",
     "once",
+    "pooled_items",
 ]

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from itemwise.calibration.calibration import Calibration
-from itemwise.calibration.uncertainty import KnownCovariances, errors_of_items
+from itemwise.calibration.uncertainty import (
+    KnownCovariances,
+    PooledItems,
+    Uncertainty,
+    errors_of_items,
+    pooled_items,
+)
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.scoring.posterior import STANDARD
@@ -62,10 +68,26 @@ def join_banks(first: Calibration, second: Calibration) -> Calibration:
         item_names=(*first.item_names, *(second.item_names[k] for k in added)),
         coords=np.concatenate([model.widened(part) for part in coords]),
         uncertainty=KnownCovariances(
-            np.concatenate(covariances), _beside(*(model.widened_shared(e.shared) for e in errors))
+            np.concatenate(covariances),
+            _beside(*(model.widened_shared(part.shared) for part in errors)),
+            _pooled(model, errors, coords),
         ),
         converged=first.converged and second.converged,
         flags=(*first.flags, *(second.flags[k] for k in added)),
+    )
+
+
+def _pooled(
+    model: MeasurementModel, errors: Sequence[Uncertainty], coords: Sequence[Floats]
+) -> PooledItems | None:
+    """What both banks know of their items, given what those of each have in common."""
+    if all(part.pooled is None for part in errors):
+        return None
+    parts = [pooled_items(part, own) for part, own in zip(errors, coords, strict=True)]
+    return PooledItems(
+        np.concatenate([model.widened(part.coords) for part in parts]),
+        np.concatenate([model.widened_covariances(part.covariances) for part in parts]),
+        _beside(*(model.widened_shared(part.shared) for part in parts)),
     )
 
 

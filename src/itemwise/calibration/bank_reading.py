@@ -13,7 +13,7 @@ import numpy as np
 
 from itemwise.calibration.bank_writing import HEAD_KEY, KIND, PRIORS, VERSION
 from itemwise.calibration.calibration import Calibration
-from itemwise.calibration.uncertainty import KnownCovariances
+from itemwise.calibration.uncertainty import KnownCovariances, PooledItems
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
     DAMAGED,
@@ -107,6 +107,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         uncertainty=KnownCovariances(
             _covariances(items["covariance"], *coords.shape),
             _shared(items.get("shared"), *coords.shape),
+            _pooled(items, *coords.shape),
         ),
         population=_population(document["population"]),
         log_likelihood=math.nan if told is None else written_number(told, "log_likelihood"),
@@ -128,6 +129,22 @@ def _covariances(rows: Any, n_items: int, width: int) -> Floats:
     if not symmetric or (np.einsum("nii->ni", found) < 0).any():
         raise ValueError("a covariance is not symmetric, or a variance is negative.")
     return found
+
+
+def _pooled(items: Mapping[str, Any], n_items: int, width: int) -> PooledItems | None:
+    if items.get("pooled") is None:
+        return None
+    rows = items["pooled"]
+    if not isinstance(rows, list) or len(rows) != n_items:
+        raise ValueError("the columns of items have different lengths.")
+    coords = np.array([_numbers(row, "pooled", width) for row in rows])
+    if np.abs(coords).max(initial=0.0) > FARTHEST:
+        raise ValueError("pooled items lie too far out.")
+    return PooledItems(
+        coords,
+        _covariances(items["pooled_covariance"], n_items, width),
+        _shared(items["pooled_shared"], n_items, width),
+    )
 
 
 def _shared(rows: Any, n_items: int, width: int) -> Floats:

@@ -18,6 +18,7 @@ import numpy as np
 from itemwise.errors import InputError
 from itemwise.files import write_atomically, write_json
 from itemwise.models.priors import Beta, Normal, Prior
+from itemwise.numerics.arrays import Floats
 from itemwise.scoring import HistogramPopulation, Population
 
 if TYPE_CHECKING:
@@ -77,12 +78,21 @@ def _columns(calibration: Calibration) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {"item": list(calibration.item_names)}
     for k, coordinate in enumerate(calibration.model.coordinates):
         columns[coordinate.name] = calibration.coords[:, k].tolist()
-    covariances = calibration.uncertainty.covariances
-    columns["covariance"] = covariances.reshape(len(covariances), -1).tolist()
-    shared = np.moveaxis(calibration.uncertainty.shared, 0, 1)
-    columns["shared"] = shared.reshape(len(covariances), -1).tolist()
+    known = calibration.uncertainty
+    columns["covariance"] = _by_item(known.covariances)
+    columns["shared"] = _by_item(np.moveaxis(known.shared, 0, 1))
+    if known.pooled is not None:
+        columns["pooled"] = _by_item(known.pooled.coords)
+        columns["pooled_covariance"] = _by_item(known.pooled.covariances)
+        columns["pooled_shared"] = _by_item(np.moveaxis(known.pooled.shared, 0, 1))
     columns["flags"] = [list(words) for words in calibration.flags]
     return columns
+
+
+def _by_item(values: Floats) -> list[Any]:
+    """One list of numbers for each item, which comes first in `values`."""
+    found: list[Any] = values.reshape(len(values), values[0].size).tolist()
+    return found
 
 
 def _named_population(population: Population) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from itemwise.arguments import whole_number
 from itemwise.calibration.compared_abilities import AbilityComparison, compare_abilities
 from itemwise.calibration.shown_scale import said_of_errors, sums_frame
-from itemwise.calibration.uncertainty import Uncertainty
+from itemwise.calibration.uncertainty import Uncertainty, pooled_items
 from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
@@ -27,8 +27,10 @@ from itemwise.scoring import Abilities, Population, score_abilities
 from itemwise.scoring.ability_covariance import AbilityCovariance, ability_covariance
 from itemwise.scoring.expected_scores import (
     ScoreSums,
+    completed_errors,
     completed_means,
-    sum_variances,
+    expected_sums,
+    sum_errors,
     total_scores,
     true_scores,
 )
@@ -85,7 +87,7 @@ class ScoredRespondents:
 
         table = as_responses(responses, self.model.kind)
         found = self._scored(table, method)
-        se = found.se if items_known else self._covariance(table, method, joint=False).se
+        se = found.se if items_known else self._covariance(table, method).se
         columns = {"ability": found.ability.copy(), "se": se.copy(), "at_bound": found.at_bound}
         frame = pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
         frame.attrs["scale"] = said_of_errors(self, items_known=items_known)
@@ -222,12 +224,13 @@ class ScoredRespondents:
         import pandas as pd
 
         table = self._table(responses)
+        data, placed = self._encode(table), self.placed(table)
         errors = None if items_known else self._item_errors
-        placed = self.placed(table)
-        found = completed_means(
-            self._encode(table), placed, self.model, self.coords, self.population, errors
-        )
-        columns = {"score": found.mean, "score_se": found.se, "asked": found.asked.astype(int)}
+        found = completed_means(data, placed, self.model, self.coords, self.population)
+        se = found.se
+        if errors is not None:
+            se = completed_errors(data, placed, self.model, self.population, found.mean, errors)
+        columns = {"score": found.mean, "score_se": se, "asked": found.asked.astype(int)}
         return pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
 
     def _table(self, responses: Table | None) -> Responses:
@@ -258,51 +261,47 @@ class ScoredRespondents:
     @cached_property
     def _item_errors(self) -> ItemErrors | None:
         """None where items are known exactly."""
-        known = self.uncertainty
-        if not known.covariances.any():
+        items = pooled_items(self.uncertainty, self.coords)
+        if not items.covariances.any():
             return None
-        return ItemErrors.of(known.covariances, known.shared)
+        return ItemErrors.of(items.coords, items.covariances, items.shared)
 
     def _covariance(
-        self, table: Responses, method: str, *, items_known: bool = False, joint: bool = True
+        self, table: Responses, method: str, *, items_known: bool = False
     ) -> AbilityCovariance:
         """Joint covariance of abilities; that of the own respondents by EAP is kept."""
-        own = table is self.responses and method == "eap" and not items_known
-        kept: dict[bool, AbilityCovariance] = self.__dict__.setdefault("_own_covariances", {})
-        if own and (joint in kept or True in kept):
-            return kept[True] if True in kept else kept[joint]
-        found = ability_covariance(
+        if table is self.responses and method == "eap" and not items_known:
+            return self._own_covariance
+        errors = None if items_known else self._item_errors
+        return self._covariance_with(errors, table, method)
+
+    @cached_property
+    def _own_covariance(self) -> AbilityCovariance:
+        return self._covariance_with(self._item_errors, self._own_responses(), "eap")
+
+    def _covariance_with(
+        self, errors: ItemErrors | None, table: Responses, method: str
+    ) -> AbilityCovariance:
+        return ability_covariance(
             self._encode(table),
             self.model,
-            self.coords,
             self.population,
             method,
             self._scored(table, method),
-            None if items_known else self._item_errors,
+            errors,
             table.respondents,
-            joint=joint,
         )
-        if own:
-            kept[joint] = found
-        return found
 
     def _with_items(
         self, sums: ScoreSums, table: Responses, method: str, counted: Floats
     ) -> ScoreSums:
-        """Sums with errors that count the items."""
+        """Sums of `counted` items, with errors that count the items."""
         if self._item_errors is None:
             return sums
-        added = sum_variances(
-            self._encode(table),
-            self.model,
-            self.coords,
-            self.population,
-            method,
-            self._scored(table, method),
-            self._item_errors,
-            counted,
-        )
-        return ScoreSums(sums.total, np.sqrt(sums.se**2 + added), sums.n_items)
+        here = expected_sums(self.model, self.coords, self._scored(table, method), counted)
+        data = self._encode(table)
+        se = sum_errors(data, self.model, self.population, method, here, self._item_errors, counted)
+        return ScoreSums(sums.total, se, sums.n_items)
 
     def _encode(self, responses: Responses) -> Encoded:
         """Responses as engines read them; the own ones are encoded once, unless they are huge."""

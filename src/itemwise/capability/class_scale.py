@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.calibration import Calibration
+from itemwise.calibration import Calibration, known
 from itemwise.calibration.bank_reading import calibration_from
 from itemwise.calibration.bank_writing import document_of
-from itemwise.calibration.uncertainty import KnownCovariances
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.numerics.arrays import Floats
@@ -109,8 +108,8 @@ def learn_scale(
     chosen = ("2pl" if kind == "binary" else "graded") if model == "auto" else model
     calibration = calibrate(Responses(cells, items=names, kind=kind), chosen)
     # Without the training cases, so that a scale can be copied and sent.
-    known = KnownCovariances(calibration.uncertainty.covariances, calibration.uncertainty.shared)
-    scale = Scale(replace(calibration, uncertainty=known, responses=None), turns)
+    errors = known(calibration.uncertainty)
+    scale = Scale(replace(calibration, uncertainty=errors, responses=None), turns)
     ability, _ = scale.place(grades)
     unit = float(ability.std())
     if unit < MIN_UNIT:

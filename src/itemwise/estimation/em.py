@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from itemwise.calibration import KnownCovariances
+from itemwise.calibration import KnownCovariances, PooledItems
 from itemwise.errors import InputError
 from itemwise.estimation.ascent import Ascent, Task, ascend
 from itemwise.estimation.expectation import expect_generally
@@ -24,6 +24,7 @@ from itemwise.estimation.observed_information import (
     in_unit,
     observed_inverse,
 )
+from itemwise.estimation.pooled_items import pool, poolable
 from itemwise.estimation.population_shape import Density, with_unknown_shape
 from itemwise.estimation.sandwich import sandwich
 from itemwise.estimation.shape_test import ShapeTest
@@ -232,9 +233,14 @@ class EM:
             known = self._covariances(data, model, found)
             return known if unit == 1.0 else in_unit(known, model)
 
+        def pooled() -> PooledItems | None:
+            return pool(task, found)
+
+        task = Task(data, model, population=found.population)
+        vague = poolable(task) and self.se != "robust"
         return Fit(
             coords=coords,
-            uncertainty=DeferredCovariances(covariances),
+            uncertainty=DeferredCovariances(covariances, pooled if vague else None),
             population=found.population.moved(0.0, 1 / unit),
             log_likelihood=found.expectation.log_likelihood + base,
             iterations=found.iterations,

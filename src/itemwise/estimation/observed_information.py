@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
-from itemwise.calibration import KnownCovariances
+from itemwise.calibration import KnownCovariances, PooledItems
 from itemwise.estimation.expectation import expect
 from itemwise.estimation.fits import Expectation
 from itemwise.estimation.held_items import Held
@@ -73,13 +74,16 @@ def observed_inverse(
     population: Population = STANDARD,
     held: Held | None = None,
     run: Run = map,
+    *,
+    by_item: bool = False,
 ) -> Inverse:
     """The inverse of the observed information on all items.
 
+    With `by_item`, items have nothing but their scale in common, however few they are.
     `found` is the E-step at `coords`. Where items are `held`, errors of the others include what is
     not known of the population; held ones have none.
     """
-    n_numbers = coords.shape[0] * model.width
+    n_numbers = inf if by_item and model.affine else coords.shape[0] * model.width
     if _by_moments(data, model) and n_numbers <= MOST_BY_MOMENTS:
         whole = WholeInformation.at(data, model, coords, nodes, found, held=held)
         return whole.inverse(model, coords, found, held)
@@ -360,9 +364,15 @@ def _spread_out(model: MeasurementModel, free: np.ndarray) -> Floats:
 class DeferredCovariances:
     """Covariances computed when first asked for; what they come from is then let go."""
 
-    def __init__(self, compute: Callable[[], KnownCovariances]) -> None:
+    def __init__(
+        self,
+        compute: Callable[[], KnownCovariances],
+        pool: Callable[[], PooledItems | None] | None = None,
+    ) -> None:
         self._compute: Callable[[], KnownCovariances] | None = compute
         self._found: KnownCovariances | None = None
+        self._pool = pool
+        self._pooled: PooledItems | None = None
 
     @property
     def covariances(self) -> Floats:
@@ -373,6 +383,13 @@ class DeferredCovariances:
     def shared(self) -> Floats:
         """(n_shared, n_items, width)."""
         return self._known().shared
+
+    @property
+    def pooled(self) -> PooledItems | None:
+        """Items given what they have in common, where few respondents leave them vague."""
+        if self._pool is not None:
+            self._pooled, self._pool = self._pool(), None
+        return self._pooled
 
     def _known(self) -> KnownCovariances:
         if self._found is None and self._compute is not None:

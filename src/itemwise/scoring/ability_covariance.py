@@ -12,20 +12,21 @@ from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.newton import root_of
 from itemwise.responses.encoding import Encoded
-from itemwise.scoring.abilities import Abilities
+from itemwise.scoring.abilities import Abilities, score_abilities
 from itemwise.scoring.item_errors import ItemErrors, ability_derivatives
 from itemwise.scoring.posterior import Population
 
-MOST_JOINT = 1_000  # respondents; errors of single items hardly matter where there are more
+MOST_JOINT = 500  # respondents; errors of single items hardly matter where there are more
 MOST_DENSE = 20_000  # respondents whose whole matrix is 3 GB
 
 
 @dataclass(frozen=True, eq=False)
 class AbilityCovariance:
-    """Covariance of abilities, diag(own) + shared @ shared.T, without the matrix itself.
+    """Mean square error of abilities, diag(own) + shared @ shared.T, without the matrix itself.
 
     `shared` holds what the items that all answered, and the origin and unit of their scale, do
-    to all abilities at once: it cancels, in part, from differences.
+    to all abilities at once: it cancels, in part, from differences. Its first column is `offset`,
+    how far the truth is expected from the reported abilities.
     """
 
     respondents: tuple[str, ...]
@@ -34,8 +35,13 @@ class AbilityCovariance:
     shared: Floats  # (n_respondents, n_shared)
 
     @property
+    def offset(self) -> Floats:
+        """How far, and to which side, the truth is expected from the reported ability."""
+        return self.shared[:, 0]
+
+    @property
     def variance(self) -> Floats:
-        """Variance of each ability."""
+        """Mean square error of each ability."""
         found: Floats = self.own + (self.shared**2).sum(axis=1)
         return found
 
@@ -47,8 +53,13 @@ class AbilityCovariance:
     def difference_se(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
         """Standard error of ability[first] - ability[second], by position; 0 with oneself."""
         first, second = np.broadcast_arrays(first, second)
-        apart = self.shared[first] - self.shared[second]
-        variance = self.own[first] + self.own[second] + (apart**2).sum(axis=-1)
+        if first.size > len(self.own) and len(self.own) <= MOST_JOINT:
+            both = self.shared @ self.shared.T  # smaller than one row per pair
+            size = np.diag(both)
+            apart = np.maximum(size[first] + size[second] - 2 * both[first, second], 0.0)
+        else:
+            apart = ((self.shared[first] - self.shared[second]) ** 2).sum(axis=-1)
+        variance = self.own[first] + self.own[second] + apart
         return np.where(first == second, 0.0, np.sqrt(variance))
 
     def of(self, positions: NDArray[np.intp]) -> AbilityCovariance:
@@ -71,46 +82,49 @@ class AbilityCovariance:
         return found
 
     def draw(self, n: int, random: np.random.Generator) -> Floats:
-        """`n` draws of all abilities together, (n_respondents, n)."""
+        """`n` draws of where all respondents may stand, (n_respondents, n)."""
         alone = np.sqrt(self.own)[:, None] * random.standard_normal((len(self.own), n))
-        together = self.shared @ random.standard_normal((self.shared.shape[1], n))
-        return self.ability[:, None] + alone + together
+        sure = self.shared[:, 1:]
+        together = sure @ random.standard_normal((sure.shape[1], n))
+        found: Floats = (self.ability + self.offset)[:, None] + alone + together
+        return found
 
 
 def ability_covariance(
     data: Encoded,
     model: MeasurementModel,
-    coords: Floats,
     population: Population,
     method: str,
     found: Abilities,
     errors: ItemErrors | None,
     respondents: tuple[str, ...],
-    *,
-    joint: bool = True,
 ) -> AbilityCovariance:
     """The covariance of the abilities `found` by `method`; without `errors`, items are known.
 
-    Where there are very many respondents, or not `joint`, what single items do to several of them
-    counts as each one's own.
+    Where there are many respondents, what single items do to several of them counts as each one's
+    own.
     """
-    own = found.se**2
     if errors is None:
-        return AbilityCovariance(respondents, found.ability, own, np.zeros((own.size, 0)))
-    joint = joint and own.size <= MOST_JOINT
+        nothing = np.zeros((found.se.size, 1))
+        return AbilityCovariance(respondents, found.ability, found.se**2, nothing)
+    expected = score_abilities(data, model, errors.coords, population, method)
+    fixed = found.at_bound | expected.at_bound
+    own = np.where(fixed, found.se, expected.se) ** 2
+    offset = np.where(fixed, 0.0, expected.ability - found.ability)[:, None]
+    joint = own.size <= MOST_JOINT
     alone, together, added = [], [], []
-    for _, slopes in ability_derivatives(data, model, coords, population, method, found):
+    for _, slopes in ability_derivatives(data, model, errors.coords, population, method, expected):
         through = errors.alone(slopes)
         together.append(errors.together(slopes))
         if joint:
             alone.append(through)
         else:
             added.append((through**2).sum(axis=1))
-    scale = np.concatenate(together)
-    if not joint:
-        return AbilityCovariance(respondents, found.ability, own + np.concatenate(added), scale)
-    items = np.concatenate(alone)
-    if items.shape[1] > own.size:  # a smaller root of the same matrix
-        items = root_of(items @ items.T)
-    shared = np.concatenate([scale, items], axis=1)
-    return AbilityCovariance(respondents, found.ability, own, shared)
+    shared = [offset, np.concatenate(together)]
+    if joint:
+        items = np.concatenate(alone)
+        # A smaller root of the same matrix, where there are more items than respondents.
+        shared.append(items if items.shape[1] <= own.size else root_of(items @ items.T))
+    else:
+        own = own + np.concatenate(added)
+    return AbilityCovariance(respondents, found.ability, own, np.concatenate(shared, axis=1))

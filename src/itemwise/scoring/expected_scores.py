@@ -10,7 +10,7 @@ from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, row_blocks
 from itemwise.responses.encoding import Encoded
 from itemwise.responses.stored_cells import as_floats
-from itemwise.scoring.abilities import FARTHEST, Abilities
+from itemwise.scoring.abilities import FARTHEST, Abilities, score_abilities
 from itemwise.scoring.item_errors import ItemErrors, PosteriorSlopes, ability_derivatives
 from itemwise.scoring.posterior import Population, plan_nodes
 
@@ -63,31 +63,47 @@ def total_scores(
     return ScoreSums(np.concatenate(total), se, np.concatenate(asked))
 
 
-def sum_variances(
+def expected_sums(
+    model: MeasurementModel, coords: Floats, found: Abilities, counted: Floats
+) -> Floats:
+    """Σ counted x expected response of each respondent, (n_rows,).
+
+    `counted` is (n_items,), or (n_rows, n_items) where it differs.
+    """
+    shape = found.ability.size, len(coords)
+    parts = [
+        (np.broadcast_to(counted, shape)[rows] * model.expected(coords, found.ability[rows]).T)
+        for rows in row_blocks(found.ability.size, ROWS)
+    ]
+    return np.concatenate([part.sum(axis=1) for part in parts])
+
+
+def sum_errors(
     data: Encoded,
     model: MeasurementModel,
-    coords: Floats,
     population: Population,
     method: str,
-    found: Abilities,
+    reported: Floats,
     errors: ItemErrors,
     counted: Floats,
 ) -> Floats:
-    """What errors of items add to the variance of Σ counted x expected response, (n_rows,).
+    """Root of the mean square error of the `reported` expected sums, (n_rows,).
 
-    `counted` is (n_items,), or (n_rows, n_items) where it differs. A sum moves with the ability,
-    which moves with the items, and with the items' own curves. Where both move along the scale,
-    they cancel.
+    A sum moves with the ability, which moves with the items, and with the items' own curves. Where
+    both move along the scale, they cancel.
     """
+    coords = errors.coords
+    found = score_abilities(data, model, coords, population, method)
+    away = expected_sums(model, coords, found, counted) - reported
     parts = []
     for rows, slopes in ability_derivatives(data, model, coords, population, method, found):
-        weights = np.broadcast_to(counted, data.shape)[rows]
-        ability = found.ability[rows]
-        _, change = _expected(model, coords, ability)
-        along = (weights * change.T).sum(axis=1)
+        weights, ability = np.broadcast_to(counted, data.shape)[rows], found.ability[rows]
+        along = (weights * _expected(model, coords, ability)[1].T).sum(axis=1)
         direct = np.transpose(model.expected_slopes(coords, ability), (2, 1, 0))
-        parts.append(errors.variance(along[:, None, None] * slopes + weights[..., None] * direct))
-    return np.concatenate(parts)
+        moved = errors.variance(along[:, None, None] * slopes + weights[..., None] * direct)
+        parts.append((along * found.se[rows]) ** 2 + moved)
+    error: Floats = np.sqrt(np.concatenate(parts) + away**2)
+    return error
 
 
 def _expected(model: MeasurementModel, coords: Floats, ability: Floats) -> tuple[Floats, Floats]:
@@ -111,15 +127,38 @@ def completed_means(
     model: MeasurementModel,
     coords: Floats,
     population: Population,
-    errors: ItemErrors | None = None,
 ) -> Completion:
     """Mean response over all items, given some of them; `cells` are the responses as stored.
 
-    What was never asked is expected from the posterior of ability. The standard error holds all
-    parts of what is not known: where the respondent stands, how single responses will fall, and
-    where the items stand, unless there are no `errors` of them. A test that was asked whole has
-    none.
+    What was never asked is expected from the posterior of ability. The standard error holds both
+    parts of what is not known: where the respondent stands, and how single responses will fall.
+    A test that was asked whole has none.
     """
+    return _completed(data, cells, model, coords, population, None)
+
+
+def completed_errors(
+    data: Encoded,
+    cells: Array,
+    model: MeasurementModel,
+    population: Population,
+    reported: Floats,
+    errors: ItemErrors,
+) -> Floats:
+    """Root of the mean square error of `reported` completed means, with that of the items."""
+    found = _completed(data, cells, model, errors.coords, population, errors)
+    error: Floats = np.hypot(found.se, found.mean - reported)
+    return error
+
+
+def _completed(
+    data: Encoded,
+    cells: Array,
+    model: MeasurementModel,
+    coords: Floats,
+    population: Population,
+    errors: ItemErrors | None,
+) -> Completion:
     # Only items that somebody was asked can make a posterior narrow.
     there = np.flatnonzero(~np.isnan(as_floats(cells)).all(axis=0))
     asked_of = there if there.size else np.arange(len(coords))

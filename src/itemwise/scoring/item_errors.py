@@ -31,14 +31,16 @@ LEAST_VARIANCE = 1e-12
 class ItemErrors:
     """Errors of coordinates: each item's own, and what moves all of them together."""
 
+    coords: Floats  # (n_items, width): where items are expected, which need not be their estimate
     own: Floats  # (n_items, width, width): roots of each item's own covariance
     shared: Floats  # (n_shared, n_items, width): one standard error each, independent
 
     @classmethod
-    def of(cls, covariances: Floats, shared: Floats) -> ItemErrors:
+    def of(cls, coords: Floats, covariances: Floats, shared: Floats) -> ItemErrors:
         """From the whole covariance of each item, of which `shared` directions are a part."""
         own = covariances - np.einsum("kni,knj->nij", shared, shared)
-        return cls(root_of(own), shared)
+        # In one order, whether they were just computed or read from a file: sums stay the same.
+        return cls(coords, root_of(own), np.ascontiguousarray(shared))
 
     def alone(self, derivatives: Floats) -> Floats:
         """Errors through single items, (n_rows, n_items x width), each of variance one."""

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from itemwise.calibration import KnownCovariances, Uncertainty
+from itemwise.calibration import KnownCovariances, PooledItems, Uncertainty
 from itemwise.errors import InputError
 from itemwise.estimation.maximization import moved_covariances, moved_directions
 from itemwise.models import MeasurementModel
@@ -81,12 +81,24 @@ class Line:
         self, model: MeasurementModel, coords: Floats, known: Uncertainty
     ) -> KnownCovariances:
         """Errors of items on the old scale; all of them err together where the line does."""
-        moved = moved_directions(model, coords, known.shared, self.shift, self.scale)
-        ways = line_ways(model, coords, self)
-        of_line = np.einsum("mk,mni->kni", root_of(self.covariance), ways)
+        pooled = known.pooled
+        if pooled is not None:
+            pooled = PooledItems(
+                self.moved(model, pooled.coords),
+                self.covariances(model, pooled.coords, pooled.covariances),
+                self._together(model, pooled.coords, pooled.shared),
+            )
         return KnownCovariances(
-            self.covariances(model, coords, known.covariances), np.concatenate([moved, of_line])
+            self.covariances(model, coords, known.covariances),
+            self._together(model, coords, known.shared),
+            pooled,
         )
+
+    def _together(self, model: MeasurementModel, coords: Floats, shared: Floats) -> Floats:
+        """Directions in which all items err together on the old scale."""
+        moved = moved_directions(model, coords, shared, self.shift, self.scale)
+        ways = line_ways(model, coords, self)
+        return np.concatenate([moved, np.einsum("mk,mni->kni", root_of(self.covariance), ways)])
 
 
 @dataclass(frozen=True, eq=False)

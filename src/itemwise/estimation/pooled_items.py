@@ -1,0 +1,101 @@
+"""Items of one test are alike: what all of them show tells of each (partial pooling).
+
+Few respondents leave every item vague, and its most likely parameters are too good to be true:
+discriminations lie higher and farther apart than those of the items do, so that responses seem to
+tell more of respondents than they can. How far items really lie apart is learnt from all of them
+together, as the mean and the spread of each coordinate (empirical Bayes; Mislevy, 1986), and is
+the prior under which the items are found once more. The errors of respondents are computed from
+these items; those that the calibration reports keep the priors that were asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from itemwise.calibration import KnownCovariances, PooledItems
+from itemwise.estimation.ascent import Ascent, Task, ascend
+from itemwise.estimation.observed_information import observed_inverse
+from itemwise.estimation.population_shape import with_unknown_shape
+from itemwise.models import MeasurementModel
+from itemwise.models.priors import Normal
+from itemwise.numerics.arrays import Floats, as_numpy
+from itemwise.scoring import HistogramPopulation
+
+FEW = 150  # respondents; where there are more, items are known well enough by themselves
+LEAST_ITEMS = 10  # that tell how far items lie apart
+TURNS = 4
+ROUGH = 1e-3  # nats that are left to gain when the items are found once more
+MOST_ITERATIONS = 50
+LEAST_SPREAD = 0.05  # of a coordinate over the items
+LEAST_SHARE = 0.05  # of the variance over items that is never called noise
+LEAST_NOISE = 1e-6
+
+
+def poolable(task: Task) -> bool:
+    """Whether items are vague, and many enough to learn from each other."""
+    return (
+        float(task.data.weights.sum()) < FEW
+        and task.data.shape[1] >= LEAST_ITEMS
+        and task.held is None
+        and not task.model.shared.any()
+    )
+
+
+def pool(task: Task, found: Ascent) -> PooledItems | None:
+    """Items given what they have in common; None where they cannot be found."""
+    errors, learnt = _errors(task, found), False
+    for _ in range(TURNS):
+        model = _with_common_priors(task.model, as_numpy(found.coords), errors, learnt=learnt)
+        task, learnt = replace(task, model=model), True
+        found = ascend(task, found.coords, tolerance=ROUGH, most=MOST_ITERATIONS)
+        errors = _errors(task, found)
+    coords = as_numpy(found.coords)
+    sound = all(np.isfinite(part).all() for part in (coords, errors.covariances, errors.shared))
+    return PooledItems(coords, errors.covariances, errors.shared) if sound else None
+
+
+def _errors(task: Task, found: Ascent) -> KnownCovariances:
+    """Item by item, and of the scale: the common priors move with it, and tell nothing of it."""
+    data, model, coords = task.data, task.model, found.coords
+    nodes, seen, population = found.nodes, found.expectation, found.population
+    inverse = observed_inverse(data, model, coords, nodes, seen, population, by_item=True)
+    errors = inverse.errors()
+    if model.affine and isinstance(population, HistogramPopulation):
+        return with_unknown_shape(errors, data, model, coords, nodes, seen)
+    return errors
+
+
+def _with_common_priors(
+    model: MeasurementModel, coords: Floats, errors: KnownCovariances, *, learnt: bool
+) -> MeasurementModel:
+    """The model with the items' own mean and spread as the prior of each coordinate."""
+    own = errors.covariances - np.einsum("kni,knj->nij", errors.shared, errors.shared)
+    there = ~model.absent(coords)
+    coordinates = []
+    for k, coordinate in enumerate(model.coordinates):
+        prior, some = coordinate.prior, there[:, k]
+        if prior is None or isinstance(prior, Normal):
+            values, noise = coords[some, k], np.maximum(own[some, k, k], LEAST_NOISE)
+            if prior is not None and learnt:
+                mean, square = _next(values, noise, prior.sd)
+            else:
+                mean, square = _first(values, noise)
+            spread = max(float(np.sqrt(square)), LEAST_SPREAD)
+            coordinate = replace(coordinate, prior=Normal(float(mean), spread))
+        coordinates.append(coordinate)
+    return model.with_coordinates(tuple(coordinates))
+
+
+def _first(values: Floats, noise: Floats) -> tuple[float, float]:
+    """Mean and squared spread of items, of which `values` are known with variance `noise`."""
+    mean = np.average(values, weights=1 / noise)
+    beyond = np.average((values - mean) ** 2 - noise, weights=1 / noise)
+    return mean, max(float(beyond), LEAST_SHARE * float(np.var(values)))
+
+
+def _next(values: Floats, noise: Floats, spread: float) -> tuple[float, float]:
+    """The same, one step of EM on: `values` and `noise` are the items given the last `spread`."""
+    mean = values.mean()
+    return mean, float(((values - mean) ** 2 + np.minimum(noise, spread**2)).mean())
