@@ -40,7 +40,9 @@ def test_what_is_neither_a_fact_nor_a_table_is_refused(run, tables, tmp_path):
     scores, _ = tables
     done = run("differential", scores, "--groups", "nowhere")
     assert done.exit_code == 3
-    assert "There is no fact 'nowhere' of respondents" in " ".join(done.stderr.split())
+    assert "--groups is 'nowhere', which is neither a file nor a fact" in " ".join(
+        done.stderr.split()
+    )
     (tmp_path / "odd.csv").write_text("model,kind\na,b\n")
     done = run("differential", scores, "--groups", tmp_path / "odd.csv")
     assert "--groups needs respondent and group" in " ".join(done.stderr.split())

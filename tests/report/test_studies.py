@@ -84,6 +84,7 @@ def language_models():
         iw.evaluate_adaptively(bank, lambda item: int(item < "item_3"), budget=5),
         iw.link(bank, iw.calibrate(iw.simulate("2pl", 200, 40, random_state=0).responses, "2pl")),
         iw.task_scales(table),
+        iw.differential(table, ["small", "large"] * 30),
     ]
 
 

@@ -152,8 +152,14 @@ def _run(
 
 def _groups(table: Any, given: str) -> Any:
     """Return the fact of the respondents, or the groups that a table gives them."""
-    if given in table.respondent_facts or not Path(given).is_file():
+    if given in (known := list(table.respondent_facts)):
         return given
+    if not Path(given).is_file():
+        raise InputError(
+            f"--groups is '{given}', which is neither a file nor a fact of the respondents; known "
+            f"facts: {', '.join(known) or 'none'}. Give a table with the columns respondent and "
+            "group."
+        )
     from itemwise.tables.table_files import read_table
 
     frame = read_table(Path(given))

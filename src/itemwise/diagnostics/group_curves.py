@@ -83,21 +83,15 @@ class GroupCurves:
         """Chance of being right, or the mean share of the highest grade, by item and node."""
         return _sigmoid(self.log_odds(group))
 
-    def slopes(self, group: int) -> Floats:
-        """Derivatives of `expected` in the coefficients, (n_items, n_nodes, n_coefs)."""
+    def log_odds_se(self, group: int) -> Floats:
+        """Standard errors of `log_odds`."""
         basis, width = self.matching.basis, self.matching.basis.shape[1]
-        each = np.zeros((len(basis), self.coefs.shape[1]))
-        each[:, :width] = basis
+        ways = np.zeros((len(basis), self.coefs.shape[1]))
+        ways[:, :width] = basis
         if group:
-            each[:, width + 2 * (group - 1) : width + 2 * group] = basis[:, :2]
-        share = self.expected(group)
-        found: Floats = (share * (1 - share))[:, :, None] * each
-        return found
-
-    def spread(self, influence: Floats) -> Floats:
-        """Covariance of what follows by `influence`, (n_items, c, n_coefs), from coefficients."""
-        found: Floats = np.einsum("ncp,npq,ndq->ncd", influence, self.covariances, influence)
-        return found
+            ways[:, width + 2 * (group - 1) : width + 2 * group] = basis[:, :2]
+        variance = np.einsum("kp,npq,kq->nk", ways, self.covariances, ways)
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)), dtype=float)
 
 
 @dataclass(frozen=True, eq=False)

@@ -364,16 +364,14 @@ def _curves(found: GroupDifferences, names: Sequence[str], split: RespondentGrou
         below = matching.densities[g].cumsum()
         here = np.flatnonzero((below >= 0.01) & (below <= 0.99))
         here = here if here.size > 1 else np.argsort(-matching.densities[g])[:2]
-        log_odds = found.curves.log_odds(g)[:, here]
-        share = found.curves.expected(g)
-        slopes = found.curves.slopes(g)[:, here] / (share * (1 - share))[:, here, None]
-        error = np.sqrt(np.einsum("nkp,npq,nkq->nk", slopes, found.curves.covariances, slopes))
-        low, high = (1 / (1 + np.exp(-(log_odds + s * REACH * error))) for s in (-1, 1))
+        log_odds, error = found.curves.log_odds(g)[:, here], found.curves.log_odds_se(g)[:, here]
+        ends = np.clip(log_odds + REACH * error * np.array([0, -1, 1])[:, None, None], -40, 40)
+        share, low, high = 1 / (1 + np.exp(-ends))
         columns = {
             "item": np.repeat(np.array(names, dtype=object), here.size),
             "group": group,
             "ability": np.tile(matching.nodes[here], len(names)),
-            "expected": share[:, here].ravel(),
+            "expected": share.ravel(),
             "low": low.ravel(),
             "high": high.ravel(),
         }
