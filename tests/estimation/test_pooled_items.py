@@ -1,0 +1,70 @@
+"""Items of few respondents, given what all items have in common."""
+
+import numpy as np
+import pytest
+
+import itemwise as iw
+
+
+@pytest.fixture(scope="module")
+def few():
+    responses, truth = iw.simulate("2pl", 20, 150, random_state=1)
+    return iw.calibrate(responses, "2pl", progress=False), truth
+
+
+def slopes(coords):
+    return coords[:, 0] / coords[:, 0].mean()  # their unit depends on the respondents drawn
+
+
+def test_pooled_items_lie_nearer_to_the_truth(few):
+    cal, truth = few
+    true = slopes(truth.model.from_parameters(truth.items))
+    alone, pooled = (
+        np.mean((slopes(coords) - true) ** 2)
+        for coords in (cal.coords, cal.uncertainty.pooled.coords)
+    )
+    assert pooled < 0.5 * alone
+
+
+def test_they_lie_as_far_apart_as_the_items_do(few):
+    cal, truth = few
+    pooled, true = cal.uncertainty.pooled, slopes(truth.model.from_parameters(truth.items))
+    own = pooled.covariances - np.einsum("kni,knj->nij", pooled.shared, pooled.shared)
+    unit = pooled.coords[:, 0].mean()
+    spread = np.sqrt(np.var(pooled.coords[:, 0]) + own[:, 0, 0].mean()) / unit
+    assert spread == pytest.approx(true.std(), rel=0.5)
+    assert slopes(cal.coords).std() > 1.5 * true.std()  # what they are pooled for
+
+
+def test_reported_items_stay_as_they_are(few):
+    cal, _ = few
+    assert not np.allclose(cal.uncertainty.pooled.coords, cal.coords)
+    np.testing.assert_array_equal(
+        cal.items["discrimination"], cal.model.parameters(cal.coords)["discrimination"]
+    )
+
+
+def test_many_respondents_need_no_pooling():
+    cal = iw.calibrate(iw.simulate("2pl", 200, 12, random_state=0).responses, "2pl")
+    assert cal.uncertainty.pooled is None
+
+
+def test_few_items_have_too_little_in_common():
+    cal = iw.calibrate(iw.simulate("2pl", 50, 5, random_state=0).responses, "2pl")
+    assert cal.uncertainty.pooled is None
+
+
+def test_degenerate_tables_have_finite_errors(subtests):
+    random = np.random.default_rng(0)
+    guttman = (np.arange(20)[:, None] > np.arange(20)).astype(float)
+    constant = np.concatenate([np.ones((8, 6)), np.zeros((8, 6))], axis=1)
+    for name, values in {
+        "noise": (random.random((12, 40)) < 0.5).astype(float),
+        "guttman": guttman,
+        "constant": constant,
+        "two respondents": random.integers(0, 2, (2, 30)).astype(float),
+    }.items():
+        with subtests.test(table=name):
+            scored = iw.calibrate(values, "2pl", progress=False).abilities()
+            assert np.isfinite(scored[["ability", "se"]]).all(axis=None)
+            assert (scored["se"] < 20).all()

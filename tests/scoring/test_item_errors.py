@@ -1,0 +1,80 @@
+"""Errors of abilities through the items, against differences, hand computations and draws."""
+
+import numpy as np
+import pytest
+
+from itemwise import calibrate, simulate
+from itemwise.responses.encoding import encode
+from itemwise.scoring import score_abilities
+from itemwise.scoring.item_errors import ItemErrors, ability_derivatives
+
+STEP = 1e-5
+MODELS = ["2pl", "3pl", "4pl", "graded", "gpcm", "continuous", "beta"]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    found = {}
+    for name in MODELS:
+        responses = simulate(name, 30, 6, missing=0.2, random_state=3).responses
+        cal = calibrate(responses, name, progress=False)
+        found[name] = cal, encode(cal.placed(responses), cal.model, collapsing=False)
+    return found
+
+
+def derivative(cal, data, method, item, coordinate):
+    """How all abilities change with one number of one item, by differences."""
+    ends = []
+    for sign in (1, -1):
+        coords = cal.coords.copy()
+        coords[item, coordinate] += sign * STEP
+        scored = score_abilities(data, cal.model, coords, cal.population, method)
+        ends.append(scored.ability)
+    return (ends[0] - ends[1]) / (2 * STEP)
+
+
+@pytest.mark.parametrize("method", ["eap", "map", "ml"])
+def test_derivatives_of_abilities_are_those_of_differences(fitted, method, subtests):
+    for name, (cal, data) in fitted.items():
+        with subtests.test(model=name):
+            found = score_abilities(data, cal.model, cal.coords, cal.population, method)
+            parts = ability_derivatives(data, cal.model, cal.coords, cal.population, method, found)
+            slopes = np.concatenate([part for _, part in parts])
+            inner = ~found.at_bound & (np.abs(found.ability) < 4)
+            for item, coordinate in ((0, 0), (3, 1)):
+                if cal.model.at_bound(cal.coords)[item, coordinate]:
+                    continue
+                expected = derivative(cal, data, method, item, coordinate)
+                np.testing.assert_allclose(
+                    slopes[inner, item, coordinate], expected[inner], atol=2e-3, rtol=2e-2
+                )
+
+
+def test_variance_is_that_of_the_whole_covariance_of_all_items():
+    random = np.random.default_rng(0)
+    n_items, width = 5, 2
+    roots = random.normal(size=(n_items, width, width))
+    own = roots @ np.swapaxes(roots, 1, 2)
+    shared = random.normal(size=(2, n_items, width))
+    whole = np.zeros((n_items * width, n_items * width))
+    for k in range(n_items):
+        part = slice(k * width, (k + 1) * width)
+        whole[part, part] = own[k]
+    flat = shared.reshape(2, -1)
+    whole += flat.T @ flat
+    blocks = own + np.einsum("kni,knj->nij", shared, shared)
+    errors = ItemErrors.of(np.zeros((n_items, width)), blocks, shared)
+    slopes = random.normal(size=(7, n_items, width))
+    rows = slopes.reshape(7, -1)
+    expected = np.einsum("ri,ij,rj->r", rows, whole, rows)
+    np.testing.assert_allclose(errors.variance(slopes), expected)
+
+
+def test_a_shift_of_the_whole_scale_moves_a_likelihood_estimate_by_as_much(fitted):
+    cal, data = fitted["2pl"]
+    found = score_abilities(data, cal.model, cal.coords, cal.population, "ml")
+    parts = ability_derivatives(data, cal.model, cal.coords, cal.population, "ml", found)
+    slopes = np.concatenate([part for _, part in parts])
+    shift = cal.model.rescale(cal.coords, 1.0, 1.0) - cal.coords
+    moved = np.einsum("rni,ni->r", slopes, shift)
+    np.testing.assert_allclose(moved[~found.at_bound], -1.0, rtol=1e-4)
