@@ -231,3 +231,33 @@ def test_wrong_arguments_are_explained(gappy):
         local_dependence(gappy, max_pairs=0)
     with pytest.raises(InputError, match="choose one of eap"):
         local_dependence(gappy, method="mean")
+
+
+def test_dependent_items_say_what_they_do_and_what_helps(copied):
+    assert "Standard errors of abilities are then too small" in copied.meaning
+    assert "keep one of each pair" in copied.meaning
+    clean = local_dependence(calibrate(drawn(300, 10, random_state=0), "2pl"))
+    assert "keep one" not in clean.meaning
+
+
+@pytest.mark.slow
+def test_one_of_each_pair_brings_the_coverage_of_discriminations_back():
+    random = np.random.default_rng(0)
+    slope, place = np.exp(random.normal(0, 0.3, 40)), random.normal(size=40)
+    again, before, after = np.arange(1, 40, 4), [], []
+    for _ in range(12):
+        chance = 1 / (1 + np.exp(-slope * (random.normal(size=(1000, 1)) - place)))
+        values = (random.random(chance.shape) < chance).astype(float)
+        same = random.random((1000, again.size)) < 0.5
+        values[:, again] = np.where(same, values[:, again - 1], values[:, again])
+        cal = calibrate(values, "2pl")
+        pairs = local_dependence(cal).to_frame()
+        kept = ~np.isin(cal.item_names, pairs.loc[pairs["dependent"], "other"])
+        for found, items, true in (
+            (before, cal.items, slope),
+            (after, calibrate(values[:, kept], "2pl").items, slope[kept]),
+        ):
+            off = (items["discrimination"] - true).abs()
+            found.append((off < 1.96 * items["discrimination_se"]).mean())
+    assert np.mean(before) < 0.88
+    assert np.mean(after) > 0.92

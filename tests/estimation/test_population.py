@@ -170,6 +170,14 @@ def test_a_skewed_pool_is_seen_and_said():
     assert found.population.mass @ found.population.points**3 > 0.5
 
 
+def test_a_normal_fit_of_a_skewed_pool_says_what_would_fit():
+    """From 200 respondents on: fewer do not bring discriminations nearer to the truth."""
+    many, few = (calibrate(skewed(n, 30, 1)[0], "2pl") for n in (500, 150))
+    assert many.population == few.population == NormalPopulation()
+    assert any("population='auto' fits the shape" in note for note in many.notes)
+    assert not any("normal distribution" in note for note in few.notes)
+
+
 @pytest.mark.parametrize("model", ["1pl", "2pl", "graded", "continuous"])
 def test_a_normal_pool_is_left_as_it_is(model):
     responses = simulate(model, 300, 20, missing=0.1, random_state=4).responses

@@ -200,3 +200,26 @@ def test_errors_are_the_spread_of_estimates_where_items_depend_on_each_other():
         for _ in range(100)
     ]
     assert np.median(found / np.std(again, axis=0)) == pytest.approx(1, abs=0.12)
+
+
+@pytest.mark.slow
+def test_robust_intervals_cover_what_the_model_finds_in_many_respondents():
+    """One response in ten is a coin's: the true value is out of reach of any standard error."""
+    slope, place = np.random.default_rng(0).normal([[1.2], [0]], [[0.2], [1]], (2, 30))
+
+    def contaminated(n, seed):
+        random = np.random.default_rng(seed)
+        chance = expit(slope * (random.normal(size=(n, 1)) - place))
+        which = random.random(chance.shape) < 0.1
+        return (random.random(chance.shape) < np.where(which, 0.5, chance)).astype(float)
+
+    nearest = calibrate(contaminated(100_000, 0), "2pl").items["discrimination"]
+    assert (nearest / slope).mean() < 0.85
+    covered = {"true": [], "nearest": []}
+    for seed in range(1, 16):
+        found = calibrate(contaminated(1000, seed), "2pl", se="robust").items
+        for name, value in {"true": slope, "nearest": nearest}.items():
+            off = (found["discrimination"] - value).abs()
+            covered[name].append((off < 1.96 * found["discrimination_se"]).mean())
+    assert np.mean(covered["nearest"]) > 0.92
+    assert np.mean(covered["true"]) < 0.8

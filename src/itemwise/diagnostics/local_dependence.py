@@ -38,9 +38,9 @@ STRIP_CELLS = 1 << 20
 LEAST_COMMON = 3  # respondents who answered both; two points always lie on a line
 NUDGE = 1e-4
 REMEDY = (
-    "Their discriminations lean, and standard errors, above all those of abilities, are too small: "
-    "keep one of each pair, or add the items that belong together up to one graded item. "
-    'calibrate(..., se="robust") mends the errors of items, not their estimates.'
+    "Standard errors of abilities are then too small, and discriminations are biased, which no "
+    'standard error covers, se="robust" included: keep one of each pair, or add the items that '
+    "belong together up to one graded item."
 )
 
 

@@ -121,6 +121,8 @@ class EM:
             found = self._upright(task, found)
             if self.population != "normal":
                 task, found, said = self._shaped(task, found)
+            elif model.affine and found.converged and found.expectation.mass is not None:
+                said = ShapeTest.of(found.nodes, found.expectation).advice
         return self._expressed(task.data, model, found, base, said)
 
     def climb(self, task: Task) -> Ascent:

@@ -20,6 +20,8 @@ LEVEL = 0.01  # how often many normal pools would be called something else
 # far out. The statistic is then larger; by so much at 50 respondents and 500 items of the 2PL that
 # the limit doubles (benchmarks/populations.py).
 FEW = 50.0
+ENOUGH = 200.0  # respondents from which a shape brings discriminations nearer to the truth
+OTHERWISE = "A model that misses something, such as guessing, may look like this, too."
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,24 @@ class ShapeTest:
 
     @property
     def said(self) -> str:
-        """The finding in a sentence."""
-        p = "p < 0.001" if self.p_value < 1e-3 else f"p = {self.p_value:.3f}"
+        """Why a shape was fitted."""
         return (
-            f"A normal distribution of abilities does not fit these respondents (skewness "
-            f"{self.skewness:.1f}, excess kurtosis {self.kurtosis:.1f}; {p}), so its shape was "
-            "fitted with the items, as population='auto' asks. A model that misses something, "
-            "such as guessing, may look like this, too."
+            f"A normal distribution of abilities does not fit these respondents {self._figures}, "
+            f"so its shape was fitted with the items, as population='auto' asks. {OTHERWISE}"
         )
+
+    @property
+    def advice(self) -> str:
+        """What to do after a normal fit; empty where a shape would not bring items nearer."""
+        if not self.refutes or self.n_respondents < ENOUGH:
+            return ""
+        return (
+            f"A normal distribution of abilities does not fit these respondents {self._figures}, "
+            "and discriminations suffer from it: population='auto' fits the shape with the items. "
+            f"{OTHERWISE}"
+        )
+
+    @property
+    def _figures(self) -> str:
+        p = "p < 0.001" if self.p_value < 1e-3 else f"p = {self.p_value:.3f}"
+        return f"(skewness {self.skewness:.1f}, excess kurtosis {self.kurtosis:.1f}; {p})"

@@ -42,8 +42,8 @@ __all__ = ["ItemHealth", "item_health"]
 
 ALPHA = 0.05  # share of false discoveries among the items called negative
 COUNTED_TWICE = (
-    "Near-duplicates count the same information twice: with them, discriminations lean upwards and "
-    "standard errors of abilities are too small. Keep one of each pair."
+    "Near-duplicates count the same information twice: with them, standard errors of abilities are "
+    "too small and discriminations are biased. Keep one of each pair."
 )
 SAME_Q3 = 0.8  # residual correlation from which grades and scores are near-duplicates
 MOST_PAIRS = 1000  # pairs listed at most
