@@ -17,9 +17,9 @@ from itemwise.scoring.posterior import Nodes
 
 LEVEL = 0.01  # how often many normal pools would be called something else
 # Where items are many and respondents few, discriminations follow chance and put single respondents
-# far out. The statistic is then larger; by so much at 50 respondents and 500 items of the 2PL that
-# the limit doubles (benchmarks/populations.py).
-FEW = 50.0
+# far out, which makes the statistic larger: at 100 respondents the limit is twice as high, at 50
+# five times. Few respondents would gain nothing from a shape anyway (benchmarks/populations.py).
+FEW = 100.0
 ENOUGH = 200.0  # respondents from which a shape brings discriminations nearer to the truth
 OTHERWISE = "A model that misses something, such as guessing, may look like this, too."
 
