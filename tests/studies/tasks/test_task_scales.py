@@ -6,6 +6,7 @@ import pytest
 
 import itemwise as iw
 from itemwise.errors import InputError
+from itemwise.studies.tasks.task_scales import scale_of
 
 TRUTH = np.array([[1.0, 0.95, 0.3], [0.95, 1.0, 0.3], [0.3, 0.3, 1.0]])
 NAMES = ("sums", "proofs", "verbs")
@@ -189,3 +190,15 @@ def test_progress_names_each_task(table):
     said = []
     iw.task_scales(table[0], progress=lambda *step: said.append(step))
     assert said == [(0, 3, "sums"), (1, 3, "proofs"), (2, 3, "verbs")]
+
+
+def test_a_scale_can_also_tell_of_respondents_that_were_not_calibrated():
+    drawn = iw.simulate("2pl", 60, 12, random_state=3).responses
+    bank = iw.calibrate(drawn.select(respondents=slice(0, 40)), "2pl")
+    rest = drawn.select(respondents=slice(30, 60))
+    found = scale_of(bank, rest)
+    assert found.log_likelihood.shape[0] == found.blur.size == 30
+    own = scale_of(bank, drawn.select(respondents=slice(0, 40)))
+    # Ten of them are its own; what is left out of the errors, a line, is that of other respondents.
+    np.testing.assert_allclose(found.blur[:10], own.blur[30:], rtol=0.5)
+    assert (own.blur > 0).all()

@@ -389,7 +389,9 @@ def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
     notes += notes_on_calibration(calibration)
     if not calibration.converged and not settings.preset:
         notes.append("The estimation did not converge: read the estimates with caution.")
-    scored = calibration.abilities("ml" if settings.preset else "eap", items_known=True)
+    # The published program takes the algorithms as known; otherwise their errors count.
+    method, published = ("ml", True) if settings.preset else ("eap", False)
+    scored = calibration.abilities(method, items_known=published)
     easiness = scored["ability"].to_numpy(dtype=float)
     error = scored["se"].to_numpy(dtype=float)
     if settings.preset:

@@ -260,18 +260,20 @@ def scale_of(calibration: Calibration, part: Responses) -> Scale:
     nodes, likelihood = likelihood_on_nodes(data, calibration.model, calibration.coords, population)
     met = _met(part)
     blur = np.zeros(len(met))
-    blur[met] = _error_of_items(calibration)
+    blur[met] = _error_of_items(calibration, part.select(respondents=met))
     return Scale(nodes, likelihood, met, population.mean, population.sd, blur)
 
 
-def _error_of_items(calibration: Calibration) -> Floats:
+def _error_of_items(calibration: Calibration, part: Responses) -> Floats:
     """Variance that errors of items add to each ability, on the scale of its own responses.
 
     Origin and unit of the scale do not matter to a correlation, so what moves all abilities along
     a line is left out. A posterior mean moves less than the responses tell, by what the population
     adds: that shrinkage is undone.
     """
-    found = calibration.ability_covariance()
+    own = calibration.responses
+    same = own is not None and own.respondents == part.respondents and own.items == part.items
+    found = calibration.ability_covariance(own if same else part)
     line = np.stack([np.ones_like(found.ability), found.ability], axis=1)
     basis, _ = np.linalg.qr(line)
     apart = found.shared - basis @ (basis.T @ found.shared)
