@@ -179,6 +179,14 @@ def test_items_that_cannot_be_compared_are_left_out_and_named():
     assert "Everybody answered 1 item (item_2) alike: left out." in found.notes
 
 
+def test_items_that_better_respondents_answer_worse_are_left_out_and_named():
+    table = drawn((200, 200), 12)
+    table[:, 3] = 1 - table[:, 3]
+    found = differential(table, groups_of(200, 200), progress=False)
+    assert "item_4" not in found.to_frame().index
+    assert any("1 item (item_4) left out: better respondents" in note for note in found.notes)
+
+
 def test_wrong_groups_are_refused(subtests):
     table = iw.Responses(drawn((10, 10), 6))
     names = table.respondents

@@ -221,7 +221,7 @@ def differential(
             raise InputError(
                 f"The responses are {table.kind}; differential needs right or wrong, or grades."
             )
-        asked = _comparable(table, split, notes)
+        asked = _comparable(table, split, _backward(bank), notes)
         part = bank.of_items([table.items[k] for k in np.flatnonzero(asked)])
         values, names = as_floats(table.cells[:, asked]), part.item_names
         found = group_differences(
@@ -247,7 +247,16 @@ def differential(
     )
 
 
-def _comparable(table: Responses, split: RespondentGroups, notes: list[str]) -> np.ndarray:
+def _backward(bank: Calibration) -> np.ndarray:
+    """Items that better respondents answer worse: they measure something else than ability."""
+    items = bank.items
+    above = items["discrimination"] + REACH * items["discrimination_se"].fillna(0.0)
+    return np.asarray(above.to_numpy() < 0)
+
+
+def _comparable(
+    table: Responses, split: RespondentGroups, backward: np.ndarray, notes: list[str]
+) -> np.ndarray:
     """Items that all groups were asked and on which respondents differ; notes on the others."""
     values = as_floats(table.cells)
     seen = np.isfinite(values)
@@ -262,6 +271,13 @@ def _comparable(table: Responses, split: RespondentGroups, notes: list[str]) -> 
     if alike:
         notes.append(f"Everybody answered {listed(alike, 'item')} alike: left out.")
     use: np.ndarray = asked.all(axis=0) & differ
+    if (use & backward).any():
+        names = [table.items[k] for k in np.flatnonzero(use & backward)]
+        notes.append(
+            f"{listed(names, 'item')} left out: better respondents answer worse there, so that "
+            "any two groups of different ability would differ."
+        )
+        use = use & ~backward
     if use.sum() < FEWEST_ITEMS:
         raise InputError(
             f"{counted(int(use.sum()), 'item')} can be compared, but respondents are matched by "
