@@ -19,6 +19,7 @@ SCRIPTS = [
     "capability.py",
     "gate.py",
     "decoding.py",
+    "regression.py",
     "published.py",
     "batches.py",
     "confusion.py",

@@ -81,7 +81,7 @@ def test_what_a_hurried_person_gets_wrong_is_explained(subtests, run):
         (["absent.csv"], "absent.csv"),
         (["digits"], "Did you mean 'sklearn:digits'?"),
         (["sklearn:iris", "sklearn:iris"], "used more than once"),
-        (["sklearn:iris", "--test-size", "2"], "test_size"),
+        (["sklearn:iris", "--test-size", "2"], "--test-size is 2.0"),
         (["sklearn:iris", "--size", "nan"], "--size is nan"),
         (["sklearn:iris", "--size", "-1"], "--size is -1"),
         (["a/x.csv", "b/x.csv", "--responses"], "Two files are called 'x'"),
@@ -117,3 +117,19 @@ def test_ctrl_c_says_that_nothing_is_lost(run, monkeypatch):
     done = run("decode", "sklearn:iris")
     assert done.exit_code == 130
     assert "the same command resumes from here" in done.stderr
+
+
+def test_regressors_are_decoded_where_the_target_is_a_number(run, tmp_path):
+    random = np.random.default_rng(0)
+    x = random.normal(size=(40, 2))
+    frame = pd.DataFrame(x, columns=["a", "b"]).assign(price=x[:, 0] + random.normal(size=40))
+    frame.to_csv(tmp_path / "prices.csv", index=False)
+    done = run("decode", "prices.csv#price", "--pool", "regressors", "--out", "o", "--jobs", "1")
+    assert done.exit_code == 0, done.stderr
+    assert "On prices, the typical error of the average regressor" in done.stdout
+    assert {"datasets.csv", "regressors.csv", "items.csv", "report.html"} <= {
+        path.name for path in (tmp_path / "o").iterdir()
+    }
+    done = run("decode", "prices.csv#price", "--out", "p")
+    assert done.exit_code == 3
+    assert "--pool regressors" in done.stderr

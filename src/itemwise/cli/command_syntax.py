@@ -19,6 +19,8 @@ REMEDIES = {
     r"responses\.select\(items=\[\.\.\.\]\)": "a file without their columns",
     r"responses\.select\(respondents=\[\.\.\.\]\)": "a file without their rows",
     r" \(pandas\.qcut\)": "",
+    r"use decode_regression\b": "use decode --pool regressors",
+    r"[Uu]se decode_benchmark\b": "use another --pool",
     r", or None\.": ", or leave it out.",
     r" \(table\.set_index\('problem'\)\)": " (the first column)",
     r"itemwise\.calibrate\(\w+, '(\w+)'\)": r"itemwise calibrate FILE --model \1",

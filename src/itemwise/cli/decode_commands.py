@@ -14,6 +14,7 @@ from itemwise.cli.command_arguments import (
     Quiet,
     RandomState,
     choice,
+    finish,
     out_folder,
     page_of,
     write_page,
@@ -144,6 +145,19 @@ def decode(
     from itemwise.studies import Limits, decode_benchmark
 
     console = Console(quiet, json)
+    if pool == "regressors" and not responses:
+        _decode_regression(
+            console,
+            datasets,
+            folder,
+            target=target,
+            test_size=test_size,
+            max_test_size=max_test_size,
+            time_limit=time_limit,
+            n_jobs=jobs,
+            random_state=random_state,
+        )
+        return
     limits = Limits(hard, discriminating, guessable)
     if responses:
         found = _decode_tables(datasets, model, method, limits, console)
@@ -185,6 +199,18 @@ def decode(
     show_decoding(console, chapters, folder)
     console.say(f"Report: {page_of(folder)}")
     finished(console, chapters, folder, files)
+
+
+def _decode_regression(
+    console: Console, datasets: list[str], folder: Path, **settings: Any
+) -> None:
+    """Run regressors on data sets with numbers to predict."""
+    from itemwise.studies import decode_regression
+
+    with console.progress("Running regressors") as report, resumable():
+        found = decode_regression(datasets, folder=folder / "answers", progress=report, **settings)
+    shown = {"pool": "regressors", "random_state": settings["random_state"]}
+    finish(console, found, folder, "Decoded regression", shown)
 
 
 def show_decoding(console: Console, chapters: Chapters, folder: Path) -> None:

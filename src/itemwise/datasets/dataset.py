@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.arguments import one_of
 from itemwise.errors import InputError
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.tables.table_files import as_name
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+CLASSES, NUMBERS = "classes", "numbers"
+KINDS = (CLASSES, NUMBERS)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Features and a class for each instance, and a test part if the user gave one.
+    """Features and a class or a number for each instance, and a test part if the user gave one.
 
-    `features` has one row per instance, `target` its class; `test` holds the positions of the test
-    part. `source` says where the data come from, `task` is the number of the OpenML task.
+    `features` has one row per instance, `target` its class, or with `kind="numbers"` the number to
+    predict (regression); `test` holds the positions of the test part. `source` says where the data
+    come from, `task` is the number of the OpenML task.
 
     >>> import itemwise as iw
     >>> import pandas as pd
@@ -40,6 +46,7 @@ class Dataset:
     source: str  # where the data come from, in words
     test: NDArray[np.intp] | None = None  # positions of a test part that the user gave
     task: int | None = None  # on OpenML
+    kind: str = CLASSES  # of the target: "classes" or "numbers"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -49,7 +56,9 @@ class Dataset:
         _check_features(self)
         for part in ("features", "target"):  # rows are identified by position
             object.__setattr__(self, part, getattr(self, part).reset_index(drop=True))
-        check_labels(self.target, f"The target {shown(self.target.name)} of '{self.name}'")
+        one_of(self.kind, "kind", KINDS)
+        check = check_labels if self.kind == CLASSES else check_numbers
+        check(self.target, f"The target {shown(self.target.name)} of '{self.name}'")
         if self.test is not None:
             object.__setattr__(self, "test", _checked_positions(self))
 
@@ -61,7 +70,12 @@ class Dataset:
         return (
             f"Dataset '{self.name}': {counted(len(self), 'instance')}{given}, "
             f"{counted(self.features.shape[1], 'feature')}, "
-            f"{self.target.nunique():,} classes; {self.source}"
+            + (
+                "a number to predict"
+                if self.kind != CLASSES
+                else f"{self.target.nunique():,} classes"
+            )
+            + f"; {self.source}"
         )
 
 
@@ -140,8 +154,37 @@ def check_labels(target: pd.Series[Any], what: str) -> None:
         raise InputError(
             f"{what} holds {n_values:,} distinct numbers: it looks like a measurement "
             "(regression), but classes are needed. Name another target, cut it into classes "
-            "(pandas.qcut), or turn it into text if these numbers are classes."
+            "(pandas.qcut), or turn it into text if these numbers are classes. For regressors, use "
+            "decode_regression; a confusion matrix needs classes."
         )
+
+
+def require_classes(dataset: Dataset, study: str) -> None:
+    """Refuse numbers to predict where a study needs classes."""
+    if dataset.kind != CLASSES:
+        raise InputError(
+            f"'{dataset.name}' has numbers to predict, but {study} needs classes. Cut them into "
+            "classes (pandas.qcut); for regressors, use decode_regression."
+        )
+
+
+def check_numbers(target: pd.Series[Any], what: str) -> None:
+    """Refuse a target to predict that is missing, constant, or not a finite number."""
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    check_complete(target, what)
+    if not is_numeric_dtype(target) or is_bool_dtype(target):
+        first = shown(target.iloc[0]) if len(target) else "nothing"
+        raise InputError(
+            f"{what} holds {first}, but regressors predict numbers. Name a column of numbers; for "
+            "classes, use decode_benchmark."
+        )
+    numbers = target.to_numpy(dtype=float)
+    if not np.isfinite(numbers).all():
+        row = int(np.flatnonzero(~np.isfinite(numbers))[0]) + 1
+        raise InputError(f"{what} is infinite in row {row:,}. Remove such rows.")
+    if len(numbers) < 2 or (numbers == numbers[0]).all():
+        raise InputError(f"{what} is the same in every row, so there is nothing to predict.")
 
 
 def check_complete(target: pd.Series[Any], what: str) -> None:
@@ -203,6 +246,8 @@ def metadata(dataset: Dataset) -> dict[str, float]:
     As OpenML does, the target counts as a feature, entropy is in bits, and percentages run
     from 0 to 100.
     """
+    if dataset.kind != CLASSES:
+        return _metadata_of_numbers(dataset)
     codes, classes = coded(dataset.target)
     shares = np.bincount(codes, minlength=len(classes)) / len(codes)
     n_features = dataset.features.shape[1] + 1
@@ -216,4 +261,17 @@ def metadata(dataset: Dataset) -> dict[str, float]:
         "PercentageOfInstancesWithMissingValues": float(100 * incomplete.mean()),
         "MajorityClassPercentage": float(100 * shares.max()),
         "MinorityClassPercentage": float(100 * shares.min()),
+    }
+
+
+def _metadata_of_numbers(dataset: Dataset) -> dict[str, float]:
+    """The qualities that a target of numbers has."""
+    n_features = dataset.features.shape[1] + 1
+    incomplete = dataset.features.isna().to_numpy().any(axis=1)
+    return {
+        "NumberOfClasses": 0.0,
+        "NumberOfInstances": float(len(dataset)),
+        "NumberOfFeatures": float(n_features),
+        "Dimensionality": n_features / len(dataset),
+        "PercentageOfInstancesWithMissingValues": float(100 * incomplete.mean()),
     }

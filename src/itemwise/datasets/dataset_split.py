@@ -11,13 +11,13 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.arguments import as_number
-from itemwise.datasets.dataset import Dataset, coded
+from itemwise.datasets.dataset import NUMBERS, Dataset, coded
 from itemwise.errors import InputError
 from itemwise.learning.feature_columns import (
     MOST_CATEGORIES,
@@ -57,16 +57,16 @@ class Split:
     train: Positions  # positions in the data set
     test: Positions
     features: pd.DataFrame  # of the whole data set
-    y_train: NDArray[np.int64]  # codes from 0
-    y_test: NDArray[np.int64]
-    classes: tuple[str, ...]
+    y_train: NDArray[Any]  # codes from 0, or numbers to predict
+    y_test: NDArray[Any]
+    classes: tuple[str, ...]  # none if there are numbers to predict
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (
             f"Split of '{self.name}': {len(self.train):,} training and {len(self.test):,} test "
-            f"instances, {counted(self.features.shape[1], 'feature')}, {len(self.classes):,} "
-            "classes"
+            f"instances, {counted(self.features.shape[1], 'feature')}, "
+            + (f"{len(self.classes):,} classes" if self.classes else "a number to predict")
         )
 
     @cached_property
@@ -121,25 +121,47 @@ def split_dataset(
     >>> iw.split_dataset(iw.load_dataset("sklearn:iris"), test_size=0.2)
     Split of 'iris': 120 training and 30 test instances, 4 features, 3 classes
     """
-    codes, classes = coded(dataset.target)
     _check_arguments(test_size, max_test_size)
     notes: list[str] = []
-    if dataset.test is None:
-        train, test = _drawn(
-            dataset.name, codes, classes, test_size, max_test_size, random_state, notes
-        )
+    classes: tuple[str, ...] = ()
+    if dataset.kind == NUMBERS:
+        y: NDArray[Any] = dataset.target.to_numpy(dtype=np.float64)
+        train, test = _parts_of_numbers(dataset, test_size, max_test_size, random_state)
     else:
-        train, test = _given(dataset, codes, classes)
+        y, classes = coded(dataset.target)
+        train, test = (
+            _drawn(dataset.name, y, classes, test_size, max_test_size, random_state, notes)
+            if dataset.test is None
+            else _given(dataset, y, classes)
+        )
     return Split(
         name=dataset.name,
         train=train,
         test=test,
         features=dataset.features,
-        y_train=codes[train],
-        y_test=codes[test],
+        y_train=y[train],
+        y_test=y[test],
         classes=classes,
         notes=tuple(notes),
     )
+
+
+def _parts_of_numbers(
+    dataset: Dataset, test_size: float, max_test_size: int | None, random_state: int
+) -> tuple[Positions, Positions]:
+    """The user's test part and the rest, or rows drawn at random: numbers have no classes."""
+    from sklearn.model_selection import train_test_split
+
+    rows = np.arange(len(dataset))
+    if dataset.test is not None:
+        return np.setdiff1d(rows, dataset.test), np.asarray(dataset.test)
+    if len(rows) < 4:
+        raise InputError(
+            f"'{dataset.name}' has {counted(len(rows), 'instance')}, too few to split. Give more."
+        )
+    size = _n_test(dataset.name, len(rows), 2, test_size, max_test_size)
+    train, test = train_test_split(rows, test_size=size, random_state=random_state)
+    return train, test
 
 
 def _check_arguments(test_size: float, max_test_size: int | None) -> None:

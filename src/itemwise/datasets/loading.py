@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.datasets.dataset import Dataset, check_complete, target_column
+from itemwise.datasets.dataset import CLASSES, NUMBERS, Dataset, check_complete, target_column
 from itemwise.datasets.openml_datasets import openml_dataset, openml_task, suite_tasks
 from itemwise.datasets.openml_server import Server
 from itemwise.errors import InputError
@@ -31,11 +31,14 @@ def load_dataset(
     source: Any,
     target: str | None = None,
     *,
+    kind: str = CLASSES,
     name: str | None = None,
     cache: PathLike | None = None,
     server: Server | None = None,
 ) -> Dataset:
-    """Load a data set from `source`, whose column `target` holds the class.
+    """Load a data set from `source`, whose column `target` holds the class, or a number.
+
+    With `kind="numbers"`, the target is a number to predict (regression).
 
     `source` is the path of a .csv, .tsv, .parquet or .arff file (text also as .gz); a frame of
     pandas or polars; a pair (training part, test part) of paths or frames; "sklearn:digits";
@@ -61,18 +64,19 @@ def load_dataset(
         return source if name is None else replace(source, name=name)
     source = as_pandas(source)
     if isinstance(source, pd.DataFrame):
-        return _from_frame(source, target, name or "data", "a frame")
+        return _from_frame(source, target, name or "data", "a frame", kind)
     if isinstance(source, tuple):
-        return _from_parts(source, target, name)
+        return _from_parts(source, target, name, kind)
     if not isinstance(source, str | os.PathLike):
         raise InputError(
             f"A data set cannot be made from {type(source).__name__}. Give a path, a frame, a pair "
             "(training part, test part), 'sklearn:iris' or 'openml:61'."
         )
-    loaded = _by_prefix(source, target, cache, server)
+    loaded = _by_prefix(source, target, cache, server, kind)
     if loaded is None:
         path, target = _path_and_target(source, target)
-        return _from_frame(read_table(path), target, name or name_of(path), f"the file '{path}'")
+        origin = f"the file '{path}'"
+        return _from_frame(read_table(path), target, name or name_of(path), origin, kind)
     return loaded if name is None else replace(loaded, name=name)
 
 
@@ -80,13 +84,14 @@ def load_datasets(
     sources: Any,
     target: str | Mapping[str, str] | None = None,
     *,
+    kind: str = CLASSES,
     cache: PathLike | None = None,
     server: Server | None = None,
 ) -> list[Dataset]:
     """Load several data sets: `sources` is a list, or a mapping from names to sources.
 
     "openml-suite:99" means all tasks of a suite. `target` names the target of all, or maps the name
-    of each data set to its target; `cache` and `server` are as in `load_dataset`.
+    of each data set to its target; `kind`, `cache` and `server` are as in `load_dataset`.
 
     >>> import itemwise as iw
     >>> [len(dataset) for dataset in iw.load_datasets(["sklearn:iris", "sklearn:wine"])]
@@ -98,7 +103,8 @@ def load_datasets(
         chosen = target.get(_name(name, source)) if isinstance(target, Mapping) else target
         if isinstance(target, str) and str(source).startswith(_OWN_TARGET):
             chosen = None  # it has its own target
-        datasets.append(load_dataset(source, chosen, name=name, cache=cache, server=server))
+        loaded = load_dataset(source, chosen, kind=kind, name=name, cache=cache, server=server)
+        datasets.append(loaded)
     if not datasets:
         raise InputError("There is no data set in the list. Give at least one.")
     names = [dataset.name for dataset in datasets]
@@ -140,12 +146,16 @@ def _name(name: str | None, source: Any) -> str:
 
 
 def _by_prefix(
-    source: PathLike, target: str | None, cache: PathLike | None, server: Server | None
+    source: PathLike,
+    target: str | None,
+    cache: PathLike | None,
+    server: Server | None,
+    kind: str,
 ) -> Dataset | None:
     """A data set of scikit-learn or OpenML; None for a path."""
     if not isinstance(source, str) or _exists(source):
         return None
-    if source in (*SHIPPED, *DRAWN):
+    if source in (*SHIPPED, *DRAWN, *PREDICTED):
         raise InputError(f"There is no file {shown(source)}. Did you mean 'sklearn:{source}'?")
     prefix, colon, rest = source.partition(":")
     if not colon:
@@ -161,7 +171,7 @@ def _by_prefix(
         "openml-task": openml_task,
     }
     if prefix in loaders:
-        return loaders[prefix](rest, target, cache=cache, server=server)
+        return loaders[prefix](rest, target, kind=kind, cache=cache, server=server)
     near = difflib.get_close_matches(prefix.lower(), ("sklearn", *loaders, _SUITE), n=1)
     if near:
         raise InputError(f"{shown(source)} is not known. Did you mean '{near[0]}:{rest}'?")
@@ -188,14 +198,16 @@ def _path_and_target(source: PathLike, target: str | None) -> tuple[PathLike, st
     return path, named
 
 
-def _from_frame(frame: pd.DataFrame, target: str | None, name: str, source: str) -> Dataset:
+def _from_frame(
+    frame: pd.DataFrame, target: str | None, name: str, source: str, kind: str
+) -> Dataset:
     column = target_column(list(frame.columns), target, f"'{name}'")
     rows = frame.reset_index(drop=True)
     _check_columns_differ(rows, f"'{name}'")
-    return Dataset(name, rows.drop(columns=[column]), rows[column], source)
+    return Dataset(name, rows.drop(columns=[column]), rows[column], source, kind=kind)
 
 
-def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None) -> Dataset:
+def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None, kind: str) -> Dataset:
     """A training and a test part with the same columns; the test part stays as it is."""
     import pandas as pd
 
@@ -222,7 +234,7 @@ def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None) ->
         _check_columns_differ(part, f"The {which} part of '{name}'")
         check_complete(part[column], f"The target {shown(column)} of the {which} part of '{name}'")
     both = pd.concat(_same_categories(train, test[train.columns]), ignore_index=True)
-    whole = _from_frame(both, target, name, "a training and a test part")
+    whole = _from_frame(both, target, name, "a training and a test part", kind)
     positions = np.arange(len(train), len(both), dtype=np.intp)
     return replace(whole, test=positions)
 
@@ -265,18 +277,41 @@ DRAWN: dict[str, dict[str, Any]] = {  # arguments of make_<name>, with fixed see
 }
 
 
+PREDICTED: dict[str, dict[str, Any]] = {  # numbers to predict: shipped, or drawn by make_<name>
+    "diabetes": {},
+    "friedman1": {"n_samples": 500, "noise": 1.0, "random_state": 0},
+    "friedman2": {"n_samples": 500, "noise": 100.0, "random_state": 0},
+}
+
+
 def builtin_dataset(name: str) -> Dataset:
     """A data set that ships with scikit-learn, or that it draws with a fixed seed."""
+    if name in PREDICTED:
+        return _predicted(name)
     if name in SHIPPED:
         return _shipped(name)
     if name in DRAWN:
         return _drawn(name)
-    near = difflib.get_close_matches(name, (*SHIPPED, *DRAWN), n=1)
+    near = difflib.get_close_matches(name, (*SHIPPED, *DRAWN, *PREDICTED), n=1)
     hint = f"Did you mean 'sklearn:{near[0]}'?" if near else ""
-    known = ", ".join((*SHIPPED, *DRAWN))
-    raise InputError(
-        f"scikit-learn has no classification data set {shown(name)}. {hint} Known: {known}."
-    )
+    known = ", ".join((*SHIPPED, *DRAWN, *PREDICTED))
+    raise InputError(f"scikit-learn has no data set {shown(name)}. {hint} Known: {known}.")
+
+
+def _predicted(name: str) -> Dataset:
+    """A data set of scikit-learn with a number to predict."""
+    import pandas as pd
+    from sklearn import datasets
+
+    if not PREDICTED[name]:
+        bunch = datasets.load_diabetes(as_frame=True, scaled=False)
+        origin = f"scikit-learn, load_{name}"
+        return Dataset(name, bunch.data, bunch.target, origin, kind=NUMBERS)
+    features, target = getattr(datasets, f"make_{name}")(**PREDICTED[name])
+    frame = pd.DataFrame(features, columns=[f"x{at + 1}" for at in range(features.shape[1])])
+    settings = ", ".join(f"{key}={value}" for key, value in PREDICTED[name].items())
+    origin = f"scikit-learn, make_{name}({settings})"
+    return Dataset(name, frame, pd.Series(target, name="target"), origin, kind=NUMBERS)
 
 
 def _shipped(name: str) -> Dataset:

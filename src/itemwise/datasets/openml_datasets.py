@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from itemwise.datasets.dataset import Dataset, target_column
+from itemwise.datasets.dataset import CLASSES, Dataset, target_column
 from itemwise.datasets.openml_server import ALIAS, OpenMLServer, Server, number_of
 from itemwise.errors import FileError, InputError, MissingExtraError
 from itemwise.files import (
@@ -39,6 +39,7 @@ def openml_dataset(
     number: str,
     target: str | None = None,
     *,
+    kind: str = CLASSES,
     cache: PathLike | None = None,
     server: Server | None = None,
 ) -> Dataset:
@@ -68,17 +69,18 @@ def openml_dataset(
         keep(described, "openml-dataset", payload)
         return payload, frame
 
-    return _as_dataset(dataset, *_cached_or_fetched(from_cache, fetch), target)
+    return _as_dataset(dataset, *_cached_or_fetched(from_cache, fetch), target, kind)
 
 
 def openml_task(
     number: str,
     target: str | None = None,
     *,
+    kind: str = CLASSES,
     cache: PathLike | None = None,
     server: Server | None = None,
 ) -> Dataset:
-    """Load the data set of a classification task, with the target of the task."""
+    """Load the data set of a task, with the target of the task."""
     task = number_of(number, "task")
     path = cache_folder(cache) / "openml" / f"task-{task}.json"
 
@@ -90,7 +92,8 @@ def openml_task(
 
     document = _cached_or_fetched(lambda: kept(path, "openml-task", _TASK), fetch)
     stated = str(document["target"])
-    dataset = openml_dataset(str(document["dataset"]), target or stated, cache=cache, server=server)
+    number = str(document["dataset"])
+    dataset = openml_dataset(number, target or stated, kind=kind, cache=cache, server=server)
     # With another target it is another task.
     return replace(dataset, task=task) if target in (None, stated) else dataset
 
@@ -137,7 +140,7 @@ def _cached_or_fetched(cached: Callable[[], Found | None], fetch: Callable[[], F
 
 
 def _as_dataset(
-    number: int, document: dict[str, Any], frame: pd.DataFrame, target: str | None
+    number: int, document: dict[str, Any], frame: pd.DataFrame, target: str | None, kind: str
 ) -> Dataset:
     stated = document["target"]
     if target is None and (not stated or str(stated) not in frame.columns):
@@ -154,6 +157,7 @@ def _as_dataset(
         features=frame.drop(columns=[column, *left_out]),
         target=frame[column],
         source=f"OpenML data set {number}",
+        kind=kind,
     )
 
 

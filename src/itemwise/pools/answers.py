@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
+from itemwise.numerics.error_scores import error_scores
 from itemwise.responses import Responses
 from itemwise.results import Result
 from itemwise.words import counted
@@ -29,23 +30,26 @@ class Answers(Result):
     `cv_accuracy_se` treats folds as independent; they share training rows, so it is somewhat too
     small. `remarks` lists the settings that a member chose, the folds that were left out and the
     warnings it gave; `failures` says why a member has no answers. `scores` holds the probabilities
-    of the classes, for members that give them; NaN for items that were never asked.
+    of the classes, for members that give them; NaN for items that were never asked. Of regressors,
+    errors become scores between 0 and 1, 1 / (1 + error / `unit`), and `cv_accuracy` is their mean.
     """
 
     members: tuple[str, ...]
     items: tuple[str, ...]
-    predictions: NDArray[np.int64]  # (n_members, n_items), -1 where there is no answer
+    predictions: NDArray[Any]  # (n_members, n_items), codes with -1, or numbers with NaN: no answer
     cv_accuracy: NDArray[np.float64]  # (n_members,), NaN where there is none
     cv_accuracy_se: NDArray[np.float64]  # (n_members,)
     failures: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     scores: Mapping[str, NDArray[np.float16]] = field(default_factory=dict)  # (n_items, n_classes)
+    unit: float | None = None  # of errors, if numbers are predicted
 
     def responses(self, y_true: ArrayLike, members: Iterable[str] | None = None) -> Responses:
         """1 where a member predicts the true code, 0 elsewhere; failed members are left out.
 
-        `members` selects some of them, such as those of a pool that calibrate.
+        Of regressors, the score of each error; `y_true` are then numbers. `members` selects some
+        of them, such as those of a pool that calibrate.
         """
         truth = np.asarray(y_true)
         if truth.shape != (len(self.items),):
@@ -55,13 +59,21 @@ class Answers(Result):
             )
         rows = self._rows(self.members if members is None else tuple(members))
         given = self.predictions[rows]
+        names = [self.members[row] for row in rows]
+        if self.unit is not None:
+            scores = error_scores(given - truth, self.unit)
+            return Responses(scores, names, self.items, "continuous")
         cells = np.where(given == NO_ANSWER, NO_ANSWER, given == truth).astype(np.int8)
-        return Responses.from_codes(
-            cells, [self.members[row] for row in rows], self.items, "binary"
-        )
+        return Responses.from_codes(cells, names, self.items, "binary")
 
     def accuracy(self, y_true: ArrayLike) -> NDArray[np.float64]:
-        """Share of items that each member answers correctly; NaN if it failed."""
+        """Share of right answers of each member, or its mean score; NaN if it failed."""
+        if self.unit is not None:
+            scores = error_scores(self.predictions - np.asarray(y_true), self.unit)
+            some = np.isfinite(scores).any(axis=1)
+            found: NDArray[np.float64] = np.full(len(scores), np.nan)
+            found[some] = np.nanmean(scores[some], axis=1)
+            return found
         right = np.array(self.predictions == np.asarray(y_true), dtype=np.float64)
         right[self.predictions == NO_ANSWER] = np.nan
         asked = np.maximum((self.predictions != NO_ANSWER).sum(axis=1), 1)

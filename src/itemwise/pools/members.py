@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
+from itemwise.words import listed
 
+CLASSIFIER, REGRESSOR = "classifier", "regressor"
 MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 SET_OF_TEXTS = re.compile(r"\{([^{}:]*)\}")
 
@@ -42,9 +44,9 @@ class Part:
     test: NDArray[np.int64]
     X_train: Any  # (n_train, n_features)
     X_test: Any
-    y_train: NDArray[np.int64]
-    y_test: NDArray[np.int64]
-    classes: tuple[str, ...]
+    y_train: NDArray[Any]  # codes, or numbers to predict
+    y_test: NDArray[Any]
+    classes: tuple[str, ...]  # none if there are numbers to predict
 
     @classmethod
     def of(cls, split: Any, *, prepared: bool = False) -> Part:
@@ -54,13 +56,14 @@ class Part:
             if prepared
             else (split.features_train.copy(), split.features_test.copy())
         )
+        kind = np.int64 if split.classes else np.float64
         part = cls(
             name=str(split.name),
             test=np.array(split.test, dtype=np.int64),
             X_train=train,
             X_test=test,
-            y_train=np.array(split.y_train, dtype=np.int64),
-            y_test=np.array(split.y_test, dtype=np.int64),
+            y_train=np.array(split.y_train, dtype=kind),
+            y_test=np.array(split.y_test, dtype=kind),
             classes=tuple(map(str, split.classes)),
         )
         part.check()
@@ -77,7 +80,7 @@ class Part:
                     f"The {kind} part of '{self.name}' has features of shape {X.shape} and labels "
                     f"of shape {y.shape}. Give at least one row, and one label per row."
                 )
-            if y.min() < 0 or y.max() >= len(self.classes):
+            if self.classes and (y.min() < 0 or y.max() >= len(self.classes)):
                 raise InputError(
                     f"The {kind} part of '{self.name}' has the codes {y.min()} to {y.max()}, but "
                     f"its {len(self.classes)} classes have the codes 0 to "
@@ -167,6 +170,7 @@ class Member:
     make: Callable[[Any, int], Predictor]
     settings: str = ""
     prepared: bool = False
+    kind: str = ""  # "classifier" or "regressor"; by default it may be either
 
 
 @dataclass(frozen=True)
@@ -191,23 +195,41 @@ class FromEstimator:
 
 
 def member_of(name: str, estimator: Any, *, prepared: bool = False) -> Member:
-    """Make a member from a scikit-learn classifier; one of the package's own is `prepared`."""
-    _check_classifier(name, estimator)
-    return Member(name, FromEstimator(estimator), _settings(estimator), prepared)
+    """Make a member from an estimator of scikit-learn; one of the package's own is `prepared`."""
+    kind = _checked_kind(name, estimator)
+    return Member(name, FromEstimator(estimator), _settings(estimator), prepared, kind)
 
 
-def _check_classifier(name: str, estimator: Any) -> None:
-    from sklearn.base import BaseEstimator, is_classifier
+def _checked_kind(name: str, estimator: Any) -> str:
+    """Whether an estimator is a classifier or a regressor; anything else is refused."""
+    from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
     if isinstance(estimator, type):
         raise InputError(
-            f"'{name}' in the pool is the class {estimator.__name__}, not a classifier made from "
+            f"'{name}' in the pool is the class {estimator.__name__}, not an estimator made from "
             f"it. Write {estimator.__name__}() with parentheses."
         )
-    if not isinstance(estimator, BaseEstimator) or not is_classifier(estimator):
+    if isinstance(estimator, BaseEstimator):
+        if is_classifier(estimator):
+            return CLASSIFIER
+        if is_regressor(estimator):
+            return REGRESSOR
+    raise InputError(
+        f"'{name:.60}' in the pool is of type {type(estimator).__name__}, which is neither a "
+        "scikit-learn classifier nor a regressor. Give one, or an itemwise.pools.Member that makes "
+        "one."
+    )
+
+
+def check_kinds(members: Iterable[Member], part: Part) -> None:
+    """Refuse classifiers where numbers are to be predicted, and regressors where classes are."""
+    wanted, target = (CLASSIFIER, "classes") if part.classes else (REGRESSOR, "numbers")
+    if wrong := [one.name for one in members if one.kind not in ("", wanted)]:
+        other = REGRESSOR if part.classes else CLASSIFIER
+        study = "decode_benchmark" if part.classes else "decode_regression"
         raise InputError(
-            f"'{name:.60}' in the pool is of type {type(estimator).__name__}, which is not a "
-            "scikit-learn classifier. Give one, or an itemwise.pools.Member that makes one."
+            f"'{part.name}' has {target} to predict, but {listed(wrong, 'member')} of the pool: "
+            f"{other}. Give {wanted}s, as for {study}, or load the data set with another kind."
         )
 
 

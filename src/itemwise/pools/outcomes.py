@@ -14,7 +14,7 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import read_json, write_json
+from itemwise.numerics.error_scores import error_scores, error_unit
 from itemwise.pools.member_scores import class_scores, packed, unpacked
 from itemwise.pools.members import Member, Part, same_everywhere
 from itemwise.words import counted
@@ -38,7 +39,7 @@ LONGEST_REASON = 200
 class Outcome:
     """The result of one member; `predictions` is empty if it failed."""
 
-    predictions: tuple[int, ...] = ()
+    predictions: tuple[float, ...] = ()  # codes, or numbers
     cv_accuracy: float | None = None
     cv_accuracy_se: float | None = None
     failure: str | None = None
@@ -109,11 +110,11 @@ def one_line(error: BaseException) -> str:
 
 def _asked(
     task: Task, part: Part, *, scored: bool = False
-) -> tuple[NDArray[np.int64], tuple[str, ...], str]:
+) -> tuple[NDArray[Any], tuple[str, ...], str]:
     """The answers of a member, the `remarks` it makes, and if `scored`, its probabilities."""
     predictor = task.member.make(part, task.seed)
     predictor.fit(part.X_train, part.y_train)
-    codes = _codes(predictor.predict(part.X_test), len(part.test), len(part.classes))
+    codes = _checked(predictor.predict(part.X_test), len(part.test), len(part.classes))
     remarks = getattr(predictor, "remarks", ())
     said = remarks if isinstance(remarks, tuple) else ()
     if not scored or not hasattr(predictor, "predict_proba"):
@@ -124,14 +125,19 @@ def _asked(
         return codes, (*said, f"no probabilities: {one_line(error)}"), ""
 
 
-def _codes(given: Any, n_items: int, n_classes: int) -> NDArray[np.int64]:
-    """Predictions as codes, one per item; anything else is refused."""
+def _checked(given: Any, n_items: int, n_classes: int) -> NDArray[Any]:
+    """Predictions as codes, or as numbers where there are no classes; anything else is refused."""
     found = np.asarray(given)
     if found.size != n_items or found.shape[0] != n_items:
         raise InputError(
             f"It predicts {counted(found.size, 'label')} for {counted(n_items, 'item')}."
         )
     found = found.reshape(-1)  # some libraries return a column
+    if not n_classes:
+        numbers = found.astype(np.float64)
+        if not np.isfinite(numbers).all():
+            raise InputError(f"It predicts {found[~np.isfinite(numbers)][0]!r:.40}.")
+        return numbers
     known = np.isin(found, np.arange(n_classes))
     if not known.all():
         raise InputError(
@@ -144,16 +150,22 @@ def _codes(given: Any, n_items: int, n_classes: int) -> NDArray[np.int64]:
 def _cross_validated(task: Task) -> tuple[list[float], list[str]]:
     """Accuracy in each usable fold, and remarks on folds that were left out."""
     accuracies, lacking, problems = [], 0, []
-    folds = list(fold_rows(task.part.y_train, task.cv, task.random_state))
+    folds = list(folds_of(task.part.y_train, task.cv, task.random_state))
+    numbers = not task.part.classes
     present = np.unique(task.part.y_train).size
     for learn, hold in folds:
         part = task.part.fold(learn, hold)
-        if np.unique(part.y_train).size < present:
+        if not numbers and np.unique(part.y_train).size < present:
             lacking += 1
             continue
         try:
             predictions, _, _ = _asked(task, part)
-            accuracies.append(float(np.mean(predictions == part.y_test)))
+            right = (
+                error_scores(predictions - part.y_test, error_unit(part.y_train))
+                if numbers
+                else predictions == part.y_test
+            )
+            accuracies.append(float(np.mean(right)))
         except (Exception, SystemExit) as error:
             problems.append(one_line(error))
     remarks = []
@@ -172,6 +184,18 @@ def _cross_validated(task: Task) -> tuple[list[float], list[str]]:
 
 def _folds(n: int, folds: list[Any]) -> str:
     return f"{n} of {counted(len(folds), 'fold')}"
+
+
+def folds_of(
+    y: NDArray[Any], cv: int, random_state: int
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Folds of codes, stratified, or of numbers, at random."""
+    from sklearn.model_selection import KFold
+
+    if y.dtype.kind != "f":
+        yield from fold_rows(y, cv, random_state)
+    elif min(cv, len(y)) > 1:
+        yield from KFold(min(cv, len(y)), shuffle=True, random_state=random_state).split(y)
 
 
 def fold_rows(
@@ -217,7 +241,7 @@ def _warnings_in_words(met: Counter[str]) -> list[str]:
 
 KIND, FORMAT = "pool-member", 2
 VERSIONS_THAT_MATTER = ("numpy", "scipy", "scikit-learn")
-BYTES_OF_A_CODE, BYTES_OF_A_SCORE = 12, 3
+BYTES_OF_A_CODE, BYTES_OF_A_SCORE = 32, 3  # the first also of a number
 BYTES_OF_THE_REST = 1 << 20
 
 
@@ -249,7 +273,7 @@ class Store:
         if outcome.passing:
             return
         content = {
-            "predictions": " ".join(map(str, outcome.predictions)),
+            "predictions": " ".join(map(repr, outcome.predictions)),
             "scores": outcome.scores,
             "cv_accuracy": outcome.cv_accuracy,
             "cv_accuracy_se": outcome.cv_accuracy_se,
@@ -294,9 +318,10 @@ def _outcome(path: Path, document: dict[str, Any], task: Task) -> Outcome:
     content = document.get("outcome")
     if not isinstance(content, dict) or document.get("sha256") != _digest(content):
         raise FileError(f"'{path}' was changed after it was written. Delete it.")
+    as_read: Callable[[str], float] = int if task.part.classes else float
     try:
         outcome = Outcome(
-            predictions=tuple(map(int, content["predictions"].split())),
+            predictions=tuple(map(as_read, content["predictions"].split())),
             cv_accuracy=_number(content["cv_accuracy"]),
             cv_accuracy_se=_number(content["cv_accuracy_se"]),
             failure=None if content["failure"] is None else str(content["failure"]),
@@ -308,8 +333,9 @@ def _outcome(path: Path, document: dict[str, Any], task: Task) -> Outcome:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileError(f"'{path}' is not a stored member: {error}. Delete it.") from error
     expected = 0 if outcome.failure is not None else len(task.part.test)
-    codes = range(len(task.part.classes))
-    if len(outcome.predictions) != expected or not set(outcome.predictions) <= set(codes):
+    codes = set(range(len(task.part.classes)))
+    known = set(outcome.predictions) <= codes if codes else np.isfinite(outcome.predictions).all()
+    if len(outcome.predictions) != expected or not known:
         raise FileError(f"'{path}' does not hold the predictions asked for. Delete it.")
     return outcome
 

@@ -17,6 +17,7 @@ from itemwise.pools.paper import (
     perceptrons,
     real_classifiers,
 )
+from itemwise.pools.regressor_pool import regressors
 
 __all__ = ["POOLS", "Member", "Pool", "Predictor", "find_pool"]
 
@@ -54,7 +55,7 @@ class Pool:
 
 
 def find_pool(pool: Any) -> Pool:
-    """Return a pool by name, or from a mapping of names to classifiers, or a list of them."""
+    """Return a pool by name, or from a mapping of names to estimators, or a list of them."""
     if isinstance(pool, Pool):
         return pool
     if isinstance(pool, str):
@@ -120,4 +121,5 @@ POOLS: dict[str, Callable[[], Pool]] = {
     "paper": _paper,
     "random-200": lambda: Pool("random-200", random_classifiers()),
     "tuned": lambda: Pool("tuned", tuned_classifiers()),
+    "regressors": lambda: Pool("regressors", regressors()),
 }

@@ -17,10 +17,11 @@ from itemwise.arguments import as_number, whole_number
 from itemwise.datasets import Split
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, tidy_folder
+from itemwise.numerics.error_scores import error_unit
 from itemwise.pools import workers
 from itemwise.pools.answers import NO_ANSWER, Answers
 from itemwise.pools.member_scores import unpacked
-from itemwise.pools.members import Part
+from itemwise.pools.members import Part, check_kinds
 from itemwise.pools.outcomes import Outcome, Store, Task
 from itemwise.pools.pool import find_pool
 from itemwise.progress import Progress, Wanted, resumed, telling
@@ -44,7 +45,8 @@ def run_pool(
     """Fit every member of a pool on the training part, and predict the test part with it.
 
     `split` comes from `split_dataset`. `pool` is a name in `itemwise.pools.POOLS`, or a list or
-    mapping of scikit-learn classifiers. Each member is also cross-validated on the training part
+    mapping of scikit-learn classifiers, or of regressors if the split has numbers to predict.
+    Each member is also cross-validated on the training part
     with `cv` folds (0: not at all). Your own classifiers get the columns as they are, in a frame,
     and labels as codes 0, 1, ... in the order of `split.classes`. The package's own get numbers,
     filled, scaled and encoded; `make_pipeline(itemwise.TablePreparation(), ...)` does the same for
@@ -74,6 +76,7 @@ def run_pool(
         prepared: Part.of(split, prepared=prepared)
         for prepared in sorted({member.prepared for member in chosen.members})
     }
+    check_kinds(chosen.members, next(iter(parts.values())))
     tasks = [
         Task(member, parts[member.prepared], int(cv), int(random_state))
         for member in chosen.members
@@ -238,14 +241,18 @@ class _Watch:
 
 def _assembled(tasks: list[Task], outcomes: dict[int, Outcome], notes: list[str]) -> Answers:
     ordered = [(task.member.name, outcomes[place]) for place, task in enumerate(tasks)]
-    n_items, n_classes = len(tasks[0].part.test), len(tasks[0].part.classes)
-    scores = {name: unpacked(outcome.scores, n_items, n_classes) for name, outcome in ordered}
+    part, n_items = tasks[0].part, len(tasks[0].part.test)
+    absent: float = NO_ANSWER if part.classes else np.nan
+    scores = {
+        name: unpacked(outcome.scores, n_items, len(part.classes)) for name, outcome in ordered
+    }
     return Answers(
         members=tuple(name for name, _ in ordered),
         items=tuple(row_name(position) for position in tasks[0].part.test),
         predictions=np.array(
-            [outcome.predictions or (NO_ANSWER,) * n_items for _, outcome in ordered]
+            [outcome.predictions or (absent,) * n_items for _, outcome in ordered]
         ),
+        unit=None if part.classes else error_unit(part.y_train),
         cv_accuracy=np.array([_or_nan(outcome.cv_accuracy) for _, outcome in ordered]),
         cv_accuracy_se=np.array([_or_nan(outcome.cv_accuracy_se) for _, outcome in ordered]),
         failures={name: o.failure for name, o in ordered if o.failure is not None},

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import whole_number
 from itemwise.datasets import Dataset, split_dataset
-from itemwise.datasets.dataset import coded
+from itemwise.datasets.dataset import NUMBERS, coded
 from itemwise.errors import InputError
 from itemwise.files import tidy_folder
 from itemwise.pools.answers import NO_ANSWER, Answers
-from itemwise.pools.outcomes import fold_rows
+from itemwise.pools.outcomes import folds_of
 from itemwise.pools.pool import find_pool
 from itemwise.pools.pool_running import CombinedProgress, run_pool
 from itemwise.progress import Progress, telling
@@ -49,6 +49,8 @@ def dataset_responses(
 ) -> Responses:
     """Right and wrong of a pool on every instance of a data set; items are row_0, row_1, ...
 
+    Of regressors, where the data set has numbers to predict, the responses are scores of errors.
+
     The `dataset` is divided into `cv` folds, and the `pool` predicts each fold after learning from
     the others. `folder`, `time_limit`, `n_jobs`, `random_state` and `progress` are those of
     `run_pool`. `members` selects some of the pool, such as those that calibrate. Members that
@@ -70,7 +72,7 @@ def dataset_responses(
         random_state=random_state,
         progress=progress,
     )
-    table = answers.responses(coded(dataset.target)[0], members)
+    table = answers.responses(target_values(dataset), members)
     return table.described(notes=_said(answers))
 
 
@@ -115,8 +117,8 @@ def dataset_answers(
             "Load one with itemwise.load_dataset."
         )
     chosen = find_pool(pool)
-    codes, _ = coded(dataset.target)
-    tests = _tests(dataset.name, codes, cv, random_state)
+    truth = target_values(dataset)
+    tests = _tests(dataset.name, truth, cv, random_state)
     parts = []
     with (
         telling(progress, "Running classifiers") as told,
@@ -135,26 +137,36 @@ def dataset_answers(
                 progress=combined.of(f"fold {k + 1}", len(chosen.members)),
             )
             parts.append((test, answers))
-    return _joined(parts, codes)
+    return _joined(parts, truth)
 
 
-def _tests(name: str, codes: NDArray[np.int64], cv: int, random_state: int) -> list[Positions]:
+def target_values(dataset: Dataset) -> NDArray[Any]:
+    """Codes of classes, or the numbers to predict."""
+    if dataset.kind == NUMBERS:
+        return dataset.target.to_numpy(dtype=np.float64)
+    return coded(dataset.target)[0]
+
+
+def _tests(name: str, truth: NDArray[Any], cv: int, random_state: int) -> list[Positions]:
     """The test part of each fold; the only member of a class is in none."""
     whole_number(cv, "cv", 2)
-    asked = np.flatnonzero(np.bincount(codes)[codes] > 1)
+    numbers = truth.dtype.kind == "f"
+    asked = np.arange(truth.size) if numbers else np.flatnonzero(np.bincount(truth)[truth] > 1)
     if cv > asked.size:
         raise InputError(
             f"cv is {cv}, but '{name}' has {counted(asked.size, 'instance')} that can be asked. "
             "Give fewer folds."
         )
-    rows = fold_rows(codes[asked], int(cv), random_state)
+    rows = folds_of(truth[asked], int(cv), random_state)
     return [asked[np.sort(hold)] for _, hold in rows]
 
 
-def _joined(parts: list[tuple[Positions, Answers]], codes: NDArray[np.int64]) -> Answers:
-    """The answers of all folds, in the order of the data set."""
+def _joined(parts: list[tuple[Positions, Answers]], codes: NDArray[Any]) -> Answers:
+    """The answers of all folds, in the order of the data set; the median of units of errors."""
     members = parts[0][1].members
-    predictions = np.full((len(members), codes.size), NO_ANSWER, dtype=np.int64)
+    units = [answers.unit for _, answers in parts if answers.unit is not None]
+    absent, kind = (np.nan, np.float64) if units else (NO_ANSWER, np.int64)
+    predictions = np.full((len(members), codes.size), absent, dtype=kind)
     for test, answers in parts:
         predictions[:, test] = answers.predictions
     accuracies = np.array([answers.accuracy(codes[test]) for test, answers in parts])
@@ -182,6 +194,7 @@ def _joined(parts: list[tuple[Positions, Answers]], codes: NDArray[np.int64]) ->
             for row, name in enumerate(members)
             if there[row] == 0
         },
+        unit=float(np.median(units)) if units else None,
         remarks=_remarks(parts),
         notes=tuple(_notes(parts, predictions)),
         scores=_scores(parts, codes.size),
@@ -215,7 +228,7 @@ def _remarks(parts: list[tuple[Positions, Answers]]) -> dict[str, str]:
     return found
 
 
-def _notes(parts: list[tuple[Positions, Answers]], predictions: NDArray[np.int64]) -> list[str]:
+def _notes(parts: list[tuple[Positions, Answers]], predictions: NDArray[Any]) -> list[str]:
     notes = [
         f"Fold {k + 1}: {note}" for k, (_, answers) in enumerate(parts) for note in answers.notes
     ]

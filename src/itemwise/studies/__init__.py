@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.benchmarks.glicko_tournament import *  # noqa: F403
     from itemwise.studies.benchmarks.metadata_bins import *  # noqa: F403
     from itemwise.studies.benchmarks.metadata_relations import *  # noqa: F403
+    from itemwise.studies.benchmarks.regression_decoding import *  # noqa: F403
     from itemwise.studies.benchmarks.subsets import *  # noqa: F403
     from itemwise.studies.classifiers.classifier_comparison import *  # noqa: F403
     from itemwise.studies.classifiers.confusion_curves import *  # noqa: F403
@@ -77,6 +78,7 @@ STUDIES: dict[str, Study] = {
             "Limits",
         ),
     ),
+    "decode_regression": Study(".benchmarks.regression_decoding", ("RegressionDecoding",)),
     "decode_responses": Study(".benchmarks.decoder"),
     "differential": Study(
         ".groups.differential",

@@ -16,6 +16,7 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.datasets import Dataset, Split, load_datasets, metadata, split_dataset
+from itemwise.datasets.dataset import require_classes
 from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation import calibrate
@@ -114,6 +115,8 @@ def decode_benchmark(
     _check(model, method, limits)
     chosen = find_pool(pool)
     loaded = load_datasets(datasets, target, cache=cache)
+    for one in loaded:
+        require_classes(one, "decode_benchmark")
     splits = [
         split_dataset(
             one, test_size=test_size, max_test_size=max_test_size, random_state=random_state

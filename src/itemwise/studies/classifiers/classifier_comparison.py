@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.datasets import Dataset, Split, load_dataset, split_dataset
+from itemwise.datasets.dataset import require_classes
 from itemwise.diagnostics import RankComparison, compare_ranks
 from itemwise.diagnostics.diagnosis import upright_items
 from itemwise.errors import InputError
@@ -230,6 +231,7 @@ def compare_classifiers(
     {'bayes': 0.98}
     """
     loaded = load_dataset(dataset, target, cache=cache)
+    require_classes(loaded, "a confusion matrix")
     split = split_dataset(
         loaded, test_size=test_size, max_test_size=max_test_size, random_state=random_state
     )

@@ -1,0 +1,170 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+import itemwise as iw
+from itemwise.errors import InputError
+from itemwise.pools import Member, Pool, dataset_answers, find_pool
+
+SETS = ["sklearn:diabetes", "sklearn:friedman1", "sklearn:friedman2"]
+POOL = {
+    "mean": DummyRegressor(),
+    "linear": LinearRegression(),
+    **{f"ridge {a:g}": Ridge(a) for a in (1, 100, 10000)},
+    **{f"tree {d}": DecisionTreeRegressor(max_depth=d) for d in (1, 2, 3, 5, 8, 12)},
+    **{f"{k} neighbours": KNeighborsRegressor(k) for k in (1, 2, 4, 8, 16, 32, 64)},
+}
+
+
+@pytest.fixture(scope="module")
+def decoding():
+    perfect = Member("perfect", lambda split, _seed: Known(split), "perfect")
+    members = (*find_pool(POOL).members, perfect)
+    return iw.decode_regression(SETS, Pool("own", members), progress=False)
+
+
+class Known:
+    """Predicts almost the truth."""
+
+    def __init__(self, split):
+        self.answers = split.y_test + 0.2 * (split.y_test.mean() - split.y_test)
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.answers
+
+
+def test_three_data_sets_are_decoded(decoding):
+    assert list(decoding.calibrations) == ["diabetes", "friedman1", "friedman2"]
+    assert len(decoding.regressors) == 3 * (len(POOL) + 1)
+    assert not decoding.failures
+    assert (decoding.datasets["respondents"] == len(POOL) + 1).all()
+
+
+def test_ability_follows_the_error_on_every_data_set(decoding, subtests):
+    for name, rows in decoding.regressors.groupby("dataset"):
+        with subtests.test(dataset=name):
+            assert rows.loc[rows["ability"].idxmax(), "respondent"] == "perfect"
+            assert spearmanr(rows["ability"], -rows["mae"])[0] > 0.85
+
+
+def test_errors_and_scores_are_those_of_scikit_learn(decoding):
+    split = iw.split_dataset(iw.load_dataset("sklearn:diabetes"))
+    said = LinearRegression().fit(split.features_train, split.y_train).predict(split.features_test)
+    error = np.abs(said - split.y_test)
+    unit = np.median(np.abs(split.y_train - np.median(split.y_train)))
+    row = decoding.regressors.set_index(["dataset", "respondent"]).loc[("diabetes", "linear")]
+    assert row["mae"] == pytest.approx(error.mean())
+    assert row["mae_se"] == pytest.approx(error.std(ddof=1) / np.sqrt(error.size))
+    assert row["score"] == pytest.approx(np.mean(1 / (1 + np.clip(error / unit, 0.05, 20))))
+    assert decoding.units["diabetes"] == unit
+
+
+def test_every_estimate_has_its_uncertainty(decoding):
+    for name in ("ability", "score", "mae"):
+        assert (decoding.regressors[f"{name}_se"] > 0).all()
+    frame = decoding.to_frame()
+    assert frame["score"].is_monotonic_increasing
+    assert (frame["relative_error_low"] < frame["relative_error"]).all()
+    assert (frame["relative_error"] < frame["relative_error_high"]).all()
+    assert (decoding.items["difficulty_se"] > 0).all()
+
+
+def test_the_sentence_names_the_hardest_and_the_best(decoding):
+    hardest = decoding.to_frame().index[0]
+    assert f"Of 3 data sets, {hardest} is the hardest" in decoding.meaning
+    assert "perfect has the highest mean score" in decoding.meaning
+    one = iw.decode_regression(SETS[:1], {k: POOL[k] for k in ("mean", "linear")}, progress=False)
+    assert one.meaning.startswith("On diabetes, the typical error")
+    assert "only 2 regressors" in one.notes[0]
+
+
+def test_a_result_shows_and_keeps_itself(decoding, tmp_path):
+    decoding.plot("friedman1").save(tmp_path / "scores.png")
+    iw.write_report(tmp_path / "page.html", decoding)
+    assert iw.tournament(decoding.scores()).to_frame().index[0] == "perfect"
+    assert "| diabetes | mae |" in iw.model_card(decoding, "linear", task="tabular-regression")
+    with pytest.raises(InputError, match="no data set 'x'"):
+        decoding.plot("x")
+    with pytest.raises(InputError, match="no column 'x'"):
+        decoding.scores("x")
+
+
+def test_a_run_resumes_from_its_folder(tmp_path):
+    pool = {name: POOL[name] for name in ("linear", "tree 2")}
+    first = iw.decode_regression(SETS[:1], pool, folder=tmp_path, progress=False)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert len(times) == 2
+    again = iw.decode_regression(SETS[:1], pool, folder=tmp_path, progress=False)
+    pd.testing.assert_frame_equal(first.regressors, again.regressors)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == times
+
+
+def houses(n=60):
+    random = np.random.default_rng(0)
+    size = random.normal(size=n)
+    kind = pd.Categorical(np.where(random.random(n) < 0.5, "flat", "house"))
+    price = 3 * size + 2 * (kind == "house") + random.normal(size=n)
+    return pd.DataFrame({"size": size, "kind": kind, "price": price})
+
+
+def test_own_regressors_get_the_columns_as_they_are_and_pools_numbers():
+    boosted = HistGradientBoostingRegressor(max_iter=5, categorical_features="from_dtype")
+    own = {"boosted": boosted, "linear": LinearRegression()}
+    found = iw.decode_regression(
+        {"houses": houses()}, own | {"mean": DummyRegressor()}, target="price", progress=False
+    )
+    assert found.regressors["respondent"].tolist() == ["boosted", "mean"]
+    assert "TablePreparation" in found.failed["houses"]["linear"]
+
+
+def test_every_instance_of_a_data_set_is_scored_while_it_is_held_out():
+    data = iw.load_dataset(houses(), "price", kind="numbers")
+    pool = {"mean": DummyRegressor(), "seven": DummyRegressor(strategy="constant", constant=7.0)}
+    answers = dataset_answers(data, pool, cv=4, progress=False)
+    assert (answers.predictions[1] == 7.0).all()
+    found = iw.dataset_responses(data, pool, cv=4, progress=False)
+    assert (found.kind, found.shape) == ("continuous", (2, 60))
+    error = np.abs(7.0 - data.target.to_numpy())
+    wanted = 1 / (1 + np.clip(error / answers.unit, 0.05, 20))
+    np.testing.assert_allclose(found.to_frame().loc["seven"], wanted)
+
+
+def test_bad_input_is_explained(subtests):
+    frame = houses()
+    classes = frame.assign(price=np.where(frame["size"] > 0, "high", "low"))
+    gap = frame.assign(price=frame["price"].where(frame.index != 3))
+    endless = frame.assign(price=frame["price"].where(frame.index != 3, np.inf))
+    cases = {
+        "classes": ({"h": classes}, POOL, "regressors predict numbers"),
+        "a missing number": ({"h": gap}, POOL, "is missing in 1 row, first in row 4"),
+        "an infinite number": ({"h": endless}, POOL, "is infinite in row 4"),
+        "one number": ({"h": frame.assign(price=1.0)}, POOL, "the same in every row"),
+        "classifiers": (
+            {"h": frame},
+            {"nb": GaussianNB()},
+            r"1 member \(nb\) of the pool: classif",
+        ),
+        "a set of classes": (["sklearn:iris"], POOL, "with classes, but regressors predict"),
+        "too few rows": ({"h": frame.head(3)}, POOL, "too few to split"),
+    }
+    for what, (sources, pool, message) in cases.items():
+        target = None if isinstance(sources, list) else "price"
+        with subtests.test(what), pytest.raises(InputError, match=message):
+            iw.decode_regression(sources, pool, target=target, progress=False)
+    with pytest.raises(InputError, match="decode_regression; a confusion matrix needs classes"):
+        iw.compare_classifiers(frame, POOL, POOL, target="price")
+    for study in (iw.compare_classifiers, lambda set_: iw.decode_benchmark([set_], progress=False)):
+        with pytest.raises(InputError, match="has numbers to predict, but .* needs classes"):
+            study("sklearn:diabetes")
+    with pytest.raises(InputError, match="has classes to predict, but 1 member"):
+        iw.decode_benchmark(["sklearn:iris"], [LinearRegression()], progress=False)
