@@ -111,6 +111,17 @@ def test_classes_that_only_the_test_part_has_are_refused(frame):
         split_dataset(load_dataset((frame, test), "Species"))
 
 
+def test_a_class_that_the_test_part_lacks_is_noted(frame):
+    test = pd.DataFrame({"x": [1.0, 2.0], "Species": ["a", "a"]})
+    split = split_dataset(load_dataset((frame, test), "Species"))
+    assert split.notes == ("1 label (b) not in the test part: never asked",)
+
+
+def test_labels_that_read_the_same_are_refused(frame):
+    with pytest.raises(InputError, match="labels that read the same, such as 1 and '1'"):
+        load_dataset(frame.assign(Species=[1, "1", 2, 2]), "Species")
+
+
 def test_a_training_part_of_one_class_is_refused(frame):
     one_class = frame["Species"].to_numpy() == "a"
     dataset = Dataset("d", frame[["x"]], frame["Species"], "here", np.flatnonzero(~one_class))

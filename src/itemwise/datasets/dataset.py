@@ -150,6 +150,11 @@ def check_labels(target: pd.Series[Any], what: str) -> None:
     if n_values < 2:
         only = f"is {shown(target.iloc[0])} in every row" if len(target) else "has no rows"
         raise InputError(f"{what} {only}, but at least two classes are needed.")
+    if len({as_name(label) for label in target.unique()}) < n_values:
+        raise InputError(
+            f"{what} holds labels that read the same, such as 1 and '1'. Give all of them in one "
+            "type."
+        )
     if _is_measurement(target, n_values):
         raise InputError(
             f"{what} holds {n_values:,} distinct numbers: it looks like a measurement "

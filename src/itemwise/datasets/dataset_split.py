@@ -132,7 +132,7 @@ def split_dataset(
         train, test = (
             _drawn(dataset.name, y, classes, test_size, max_test_size, random_state, notes)
             if dataset.test is None
-            else _given(dataset, y, classes)
+            else _given(dataset, y, classes, notes)
         )
     return Split(
         name=dataset.name,
@@ -258,7 +258,7 @@ def _exchange(codes: NDArray[np.int64], source: Positions, lacking: Positions, c
 
 
 def _given(
-    dataset: Dataset, codes: NDArray[np.int64], classes: tuple[str, ...]
+    dataset: Dataset, codes: NDArray[np.int64], classes: tuple[str, ...], notes: list[str]
 ) -> tuple[Positions, Positions]:
     """The user's test part and everything else, if its classes can be learned from the rest."""
     test = np.asarray(dataset.test)
@@ -271,6 +271,9 @@ def _given(
             "part lacks, so they cannot be learned. Move instances of each to the training "
             "part, or remove them."
         )
+    present = set(codes[test].tolist())
+    if absent := [name for code, name in enumerate(classes) if code not in present]:
+        notes.append(f"{listed(absent, 'label')} not in the test part: never asked")
     return train, test
 
 

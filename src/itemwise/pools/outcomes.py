@@ -78,7 +78,7 @@ def answer(task: Task) -> Outcome:
         try:
             predictions, said, scores = _asked(task, task.part.copy(), scored=True)
         except (Exception, SystemExit) as error:
-            reason = f"{one_line(error)}{_advice(task.part)}"
+            reason = f"{one_line(error).rstrip('.')}{_advice(task.part)}"
             return Outcome(failure=reason, passing=isinstance(error, MemoryError))
         fold_accuracies, remarks = _cross_validated(task)
     mean, se = _mean_and_se(fold_accuracies)
@@ -136,13 +136,14 @@ def _checked(given: Any, n_items: int, n_classes: int) -> NDArray[Any]:
     if not n_classes:
         numbers = found.astype(np.float64)
         if not np.isfinite(numbers).all():
-            raise InputError(f"It predicts {found[~np.isfinite(numbers)][0]!r:.40}.")
+            odd = found[~np.isfinite(numbers)][:1].tolist()[0]
+            raise InputError(f"It predicts {odd!r:.40}, but a finite number is needed.")
         return numbers
     known = np.isin(found, np.arange(n_classes))
     if not known.all():
         raise InputError(
-            f"It predicts {found[~known][0]!r:.40}, but the classes have the codes 0 to "
-            f"{n_classes - 1}."
+            f"It predicts {found[~known][:1].tolist()[0]!r:.40}, but it learned the classes as the "
+            f"codes 0 to {n_classes - 1}, and these are what it should predict."
         )
     return found.astype(np.int64)
 

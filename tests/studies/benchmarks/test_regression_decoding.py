@@ -164,7 +164,7 @@ def test_bad_input_is_explained(subtests):
     with pytest.raises(InputError, match="decode_regression; a confusion matrix needs classes"):
         iw.compare_classifiers(frame, POOL, POOL, target="price")
     for study in (iw.compare_classifiers, lambda set_: iw.decode_benchmark([set_], progress=False)):
-        with pytest.raises(InputError, match="has numbers to predict, but .* needs classes"):
+        with pytest.raises(InputError, match=r"has numbers to predict, but .* needs classes"):
             study("sklearn:diabetes")
     with pytest.raises(InputError, match="has classes to predict, but 1 member"):
         iw.decode_benchmark(["sklearn:iris"], [LinearRegression()], progress=False)

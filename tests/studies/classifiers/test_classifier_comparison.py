@@ -104,6 +104,19 @@ def test_fitted_and_unfitted_classifiers_and_labels_may_be_mixed(sick):
     assert set(accuracy.index) == {"stump", "bayes", "oracle"}
 
 
+def test_labels_of_another_type_and_missing_ones_are_explained(sick, subtests):
+    labels = sick["label"].iloc[split_dataset(load_dataset(sick, "label")).test].tolist()
+    cases = {
+        "codes": ([0] * len(labels), "These look like codes: give the labels themselves"),
+        "another word": (["ill"] * len(labels), "is 'ill', which is none of the classes"),
+        "nothing": ([None, *labels[1:]], "has no label for"),
+        "NaN": ([np.nan, *labels[1:]], "has no label for"),
+    }
+    for what, (given, message) in cases.items():
+        with subtests.test(what), pytest.raises(InputError, match=message):
+            compare(sick, {"mine": given})
+
+
 def test_rows_may_be_numbered_by_their_place_in_the_data_set(sick):
     split = split_dataset(load_dataset(sick, "label"))
     labels = sick["label"].iloc[split.test]

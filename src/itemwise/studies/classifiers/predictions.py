@@ -253,10 +253,19 @@ def _codes(model: str, labels: Any, items: tuple[str, ...], place: Mapping[str, 
             continue
         raise InputError(
             f"{what} for {shown(item)} is {shown(text)}, which is none of the classes "
-            f"({', '.join(list(place)[:5])}{', ...' if len(place) > 5 else ''}). Correct it, or "
-            "add it: classes=[...]."
+            f"({', '.join(list(place)[:5])}{', ...' if len(place) > 5 else ''}). "
+            + (_CODES if _are_codes(listed_, place) else "Correct it, or add it: classes=[...].")
         )
     return [place[text] for text in texts]
+
+
+_CODES = "These look like codes: give the labels themselves, as in the data set."
+
+
+def _are_codes(labels: list[Any], place: Mapping[str, int]) -> bool:
+    """Whether labels are whole numbers that could be places of the classes."""
+    whole = all(isinstance(label, int | np.integer) for label in labels)
+    return whole and all(0 <= int(label) < len(place) for label in labels)
 
 
 def _scores(scores: Any, models: tuple[str, ...], items: tuple[str, ...]) -> Floats:
