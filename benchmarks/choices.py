@@ -11,7 +11,7 @@ import numpy as np
 
 import itemwise as iw
 from common import machine, print_table
-from itemwise.estimation import ascent, observed_information
+from itemwise.estimation import observed_information, proposals
 
 ITERATIONS = 200
 
@@ -24,7 +24,7 @@ def climbing(n_respondents: int, n_items: int) -> tuple[object, ...]:
     def one_step(_model, coords, step, *_):  # type: ignore[no-untyped-def]
         return coords + step
 
-    with patch.object(ascent, "_climb", one_step):
+    with patch.object(proposals, "_climb", one_step):
         stepped = iw.calibrate(responses, "3pl", max_iterations=ITERATIONS)
     shown = (
         f"{f.iterations}{'' if f.converged else ', not converged'}" for f in (climbed, stepped)
@@ -37,7 +37,7 @@ def priors_once(n_respondents: int, n_items: int) -> tuple[object, ...]:
     responses, truth = iw.simulate("2pl", n_respondents, n_items, random_state=3)
     once = iw.calibrate(responses, "2pl")
     with patch.object(
-        ascent, "once_only", lambda _model, _directions, pull, _information: 0 * pull
+        proposals, "once_only", lambda _model, _directions, pull, _information: 0 * pull
     ):
         full = iw.calibrate(responses, "2pl")
     figures: list[str] = []

@@ -9,9 +9,10 @@ import numpy as np
 
 import itemwise as iw
 from common import best_of, machine, print_table
-from itemwise.estimation.ascent import Task, propose
 from itemwise.estimation.em import EM
 from itemwise.estimation.expectation import expect, expect_generally
+from itemwise.estimation.fit_task import Task
+from itemwise.estimation.proposals import propose, survey
 from itemwise.models import find_model
 from itemwise.numerics.arrays import workers
 from itemwise.responses.encoding import encode
@@ -39,7 +40,7 @@ def measure(name: str, n_respondents: int, n_items: int) -> tuple[object, ...]:
         general = best_of(7, lambda: expect_generally(data, model, coords, nodes, run))
         best = best_of(7, lambda: expect(data, model, coords, nodes, run))
         step = expect(data, model, coords, nodes, run)
-        rest = best_of(7, lambda: propose(data, model, coords, step, run))
+        rest = best_of(7, lambda: propose(data, model, survey(model, coords, step, None), run))
     return (
         f"{name.upper()} {n_respondents:,} × {n_items:,}",
         nodes.coarse.size,

@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from common import best_of, print_table
-from itemwise.estimation.ascent import Task
 from itemwise.estimation.em import EM
+from itemwise.estimation.fit_task import Task
 from itemwise.models import Categorical, find_model
 from itemwise.numerics.arrays import Floats, as_numpy, workers
 from itemwise.responses.encoding import Encoded

@@ -18,6 +18,7 @@ SCRIPTS = [
     "adaptive.py",
     "capability.py",
     "gate.py",
+    "rest.py",
     "decoding.py",
     "regression.py",
     "published.py",

@@ -9,12 +9,13 @@ import numpy as np
 
 from itemwise.calibration import KnownCovariances, PooledItems
 from itemwise.errors import InputError
-from itemwise.estimation.ascent import Ascent, Task, ascend
+from itemwise.estimation.ascent import ascend
 from itemwise.estimation.expectation import expect_generally
+from itemwise.estimation.fit_task import Ascent, Task
 from itemwise.estimation.fits import Fit, check_settings, log_base
 from itemwise.estimation.held_items import Held
 from itemwise.estimation.inverse_information import Inverse
-from itemwise.estimation.maximization import keep_inside, log_penalty
+from itemwise.estimation.maximization import log_penalty
 from itemwise.estimation.normal_responses import with_moments
 from itemwise.estimation.observed_information import (
     MOST_EXACT,
@@ -26,6 +27,7 @@ from itemwise.estimation.observed_information import (
 )
 from itemwise.estimation.pooled_items import pool, poolable
 from itemwise.estimation.population_shape import Density, with_unknown_shape
+from itemwise.estimation.proposals import survey
 from itemwise.estimation.sandwich import sandwich
 from itemwise.estimation.shape_test import ShapeTest
 from itemwise.estimation.starting_values import factor_start, start
@@ -35,10 +37,11 @@ from itemwise.numerics.newton import Anderson
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded, encode
 from itemwise.scoring import HistogramPopulation, NormalPopulation
-from itemwise.scoring.posterior import plan_nodes
+from itemwise.scoring.posterior import Nodes, plan_nodes
 
 MOST_CHECKED = 20_000_000  # rows x numbers²: a check this large takes some hundredths of a second
 ROUGH = 1.0  # Newton decrement at which a start with priors is good enough to drop them
+LENGTHS = (4.0, 1.0, 0.5, 0.2, 0.05, 0.01)  # of steps off a saddle, in standard errors
 SETTLED = 1e-3  # nats by which a better shape of the population no longer counts
 
 UPSIDE_DOWN = (
@@ -131,7 +134,8 @@ class EM:
         Without priors, a curve with asymptotes has many maxima, most of them worthless. The way
         to a good one leads past the penalised maximum, and on from there with asymptotes at
         their bounds: the nested model, which they then leave only where that pays. Should that
-        end lower than it began, the way goes on from the penalised maximum itself.
+        end lower than it began, or should the table be small, the way from the penalised maximum
+        itself is tried as well.
         """
         model = task.model
         begin = factor_start(task.data, model)
@@ -142,20 +146,38 @@ class EM:
         if model.linear or model.normal or regular == model:
             return self._ascend(task, begin)
         past = self._ascend(replace(task, model=regular), begin, tolerance=ROUGH)
-        best = replace(past, converged=False)
+        best, count = replace(past, converged=False), past.iterations
+        small = checkable(task.data, model)
         for onward in (nested(model, past.coords), past.coords):
-            if best.iterations >= self.max_iterations:
+            if count >= self.max_iterations:
                 break
             if task.held is not None:
                 onward = task.held.keep(model, past.coords, onward)
-            found = self._ascend(task, onward, best.iterations)
-            if _worth(found, model) >= _worth(past, model):
-                return found
-            best = replace(best, iterations=found.iterations)
-        return best
+            found = self._look_again(task, self._ascend(task, onward, count))
+            count = found.iterations
+            ended = found.converged or not best.converged
+            if ended and _worth(found, model) >= _worth(best, model):
+                best = found
+            if best is found and not (small and 2 * count < self.max_iterations):
+                break
+        return replace(best, iterations=count)
+
+    def _look_again(self, task: Task, found: Ascent) -> Ascent:
+        """Go on where single items have higher maxima than those at which they came to rest."""
+        while task.held is None and found.iterations < self.max_iterations:
+            begin, gain = task.second_look(found)
+            if gain < SETTLED:
+                break
+            found = self._ascend(task, begin, found.iterations, near=found.nodes)
+        return found
 
     def _ascend(
-        self, task: Task, begin: Array, before: int = 0, tolerance: float | None = None
+        self,
+        task: Task,
+        begin: Array,
+        before: int = 0,
+        tolerance: float | None = None,
+        near: Nodes | None = None,
     ) -> Ascent:
         """Iterations `before` these count, in what is reported and in what is left to do."""
         found = ascend(
@@ -163,6 +185,7 @@ class EM:
             begin,
             tolerance=tolerance or self.tolerance,
             most=self.max_iterations - before,
+            near=near,
         )
         found = replace(found, iterations=before + found.iterations)
         rough = not found.converged or tolerance is not None
@@ -181,8 +204,8 @@ class EM:
             return replace(found, information=whole)
         begin = highest_along(task, found, way)
         if begin is None or found.iterations >= self.max_iterations:
-            return replace(found, converged=False)
-        return self._ascend(task, begin, found.iterations)
+            return replace(found, converged=False, at_saddle=begin is None)
+        return self._ascend(task, begin, found.iterations, near=found.nodes)
 
     def _upright(self, task: Task, found: Ascent) -> Ascent:
         """The scale the right way up; where turning changes the curves, by another climb."""
@@ -247,6 +270,7 @@ class EM:
             log_likelihood=found.expectation.log_likelihood + base,
             iterations=found.iterations,
             converged=found.converged,
+            undetermined=as_numpy(found.undetermined),
             notes=(
                 *([said] if said else []),
                 *self._remarks(),
@@ -274,6 +298,7 @@ class EM:
             log_likelihood=found.expectation.log_likelihood + base,
             iterations=found.iterations,
             converged=found.converged,
+            undetermined=as_numpy(found.undetermined) & ~held.mask,
             notes=(
                 *self._remarks(),
                 *([] if found.converged else [_unfinished(model, found)]),
@@ -324,20 +349,16 @@ def checkable(data: Encoded, model: MeasurementModel) -> bool:
 
 def highest_along(task: Task, found: Ascent, way: Floats) -> Array | None:
     """The best of some points along `way`, both ways; None where none is higher."""
-    xp = array_namespace(found.coords)
     direction = like(way.reshape(found.coords.shape), found.coords)
-
-    def height(coords: Array) -> float:
-        value = task.expect(task.data, coords, found.nodes).log_likelihood
-        return value + float(xp.sum(log_penalty(task.model, coords)))
-
-    points = [
-        keep_inside(task.model, found.coords, found.coords + length * direction)
-        for length in (-4.0, -1.0, -0.5, -0.2, -0.05, 0.05, 0.2, 0.5, 1.0, 4.0)
-    ]
-    heights = [height(point) for point in points]
-    best = int(np.argmax(heights))
-    return points[best] if heights[best] > height(found.coords) else None
+    here = survey(task.model, found.coords, found.expectation, task.held)
+    best, gain = None, here.rounding(task.data)
+    for length in LENGTHS:
+        for sign in (-1.0, 1.0):
+            there = task.model.bounded(found.coords + sign * length * direction)
+            work = here.work(task.stand(task.data, there, found.nodes))
+            if work > gain:
+                best, gain = there, work
+    return best
 
 
 def nested(model: MeasurementModel, coords: Array) -> Array:
@@ -366,7 +387,7 @@ def upright(task: Task, found: Ascent) -> Ascent:
 
 
 def _unfinished(model: MeasurementModel, found: Ascent) -> str:
-    if found.decrement <= SETTLED:
+    if found.at_saddle:
         return (
             f"Not converged after {found.iterations} iterations: it came to rest where the "
             "likelihood still bends upwards, and no way up was found. Items have too little in "

@@ -207,7 +207,8 @@ def expect_generally(
             totals = mass if carried is weighted else xp.sum(carried, axis=0)
         else:
             totals = carried.T @ block.observed
-        found = [ends, weights @ log_norm, mass, outer, totals, *counts]
+        value = data.weights[rows] @ xp.astype(log_norm, xp.float64, copy=False)
+        found = [ends, value, mass, outer, totals, *counts]
         return [xp.asarray(part, dtype=xp.float64) for part in found]  # sums stay exact
 
     lanes = min(16, max(2, LANE_CELLS // (terms.shape[0] * coords.shape[0] * n_nodes)))

@@ -26,6 +26,7 @@ NEVER_ASKED, ALL_RIGHT, ALL_WRONG = "never asked", "all right", "all wrong"
 CONSTANT, UNSEEN = "constant", "grade never seen"
 NEGATIVE, AT_BOUND = "negative discrimination", "at bound"
 NO_NOISE = f"noise {AT_BOUND}"
+UNDETERMINED = "undetermined"
 MEANINGS = {
     NEVER_ASKED: (
         "never asked",
@@ -55,6 +56,10 @@ MEANINGS = {
         "without noise, a Heywood case",
         "ability follows this alone, and its errors mean nothing; default priors prevent that.",
     ),
+    UNDETERMINED: (
+        "of which the responses leave a parameter undetermined",
+        "quite different values fit as well; use priors or a model with fewer parameters.",
+    ),
     AT_BOUND: (
         "with a parameter at its bound",
         "the estimate stopped there; it has no standard error.",
@@ -80,6 +85,7 @@ class Fit:
     log_likelihood: float
     iterations: int
     converged: bool
+    undetermined: np.ndarray | None = None  # (n_items,): of which the responses leave much open
     notes: tuple[str, ...] = ()
 
 
@@ -146,6 +152,8 @@ def item_flags(
     if isinstance(model, Categorical) and model.n_categories > 2:
         masks[UNSEEN] = ordinary & _unseen(model, model.read(cells))
     masks[NEGATIVE] = ordinary & (model.parameters(fit.coords)["discrimination"] < 0)
+    if fit.undetermined is not None:
+        masks[UNDETERMINED] = ordinary & fit.undetermined
     held = model.at_bound(fit.coords) & ~model.absent(fit.coords)
     held = (
         held & (ordinary | (table.kind != "continuous"))[:, None]

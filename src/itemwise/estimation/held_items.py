@@ -7,7 +7,7 @@ deviation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from itemwise.calibration import Calibration, KnownCovariances
 from itemwise.errors import InputError
 from itemwise.estimation.fits import Engine
 from itemwise.estimation.maximization import (
+    log_penalty,
     moved_covariances,
     moved_directions,
     penalty_slopes,
@@ -79,6 +80,29 @@ class Held:
         safe = xp.where(known, like([_middle(c) for c in model.coordinates], coords), coords)
         pull, stiffness = penalty_slopes(model, safe)
         return pull * free, stiffness * free
+
+    def log_penalty(self, model: MeasurementModel, coords: Array) -> float:
+        """Log-priors of what is found, and of the population."""
+        mean, sd = self.place(model, coords)
+        unit = max(abs(sd), LEAST_SD**4)
+        total = -0.5 * (mean / MEAN_SD) ** 2 - 0.5 * (np.log(unit) / LOG_SD_SD) ** 2
+        own = [replace(c, prior=None) if c.shared else c for c in model.coordinates]
+        known = as_numpy(coords)[~self.mask]
+        if len(known):
+            total += float(log_penalty(model.with_coordinates(tuple(own)), known).sum())
+        return float(total)
+
+    def tilt(self, model: MeasurementModel, coords: Array, pull: Array) -> Array:
+        """What the `pull` of priors on free items must lack when all items move together.
+
+        The population moves without regard to them; what moves it, the held items show.
+        """
+        xp = array_namespace(coords)
+        known = like(self.mask[:, None], coords)
+        ways = xp.reshape(tangents(model, coords), (2, -1))
+        seen = as_numpy(ways * xp.reshape(known * xp.ones_like(coords), (-1,)))
+        along = as_numpy(ways @ xp.reshape(pull, (-1,)))
+        return xp.reshape(like(-along @ np.linalg.pinv(seen).T, coords), coords.shape)
 
     def leaps(self, model: MeasurementModel, coords: Array, ahead: Array) -> bool:
         """Whether the population would become less than half, or more than twice, as wide."""

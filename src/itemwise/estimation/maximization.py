@@ -73,13 +73,22 @@ def add_diagonal(matrices: Array, diagonal: Array) -> Array:
 
 def hold(model: MeasurementModel, coords: Array, slopes: Slopes) -> Slopes:
     """Take coordinates that press against a bound, or are absent, out of the problem."""
+    return take_out(slopes, stuck(model, coords, slopes.gradient))
+
+
+def stuck(model: MeasurementModel, coords: Array, gradient: Array) -> Array:
+    """Which coordinates press against a bound or are absent, (n_items, width).
+
+    What all items share goes where they drive it together.
+    """
+    xp = array_namespace(coords)
     low = like([c.low for c in model.coordinates], coords)
     high = like([c.high for c in model.coordinates], coords)
-    pressing = ((coords <= low) & (slopes.gradient < 0)) | (
-        (coords >= high) & (slopes.gradient > 0)
-    )
-    pressing = pressing | model.absent(coords)
-    return take_out(slopes, pressing)
+    if model.shared.any():
+        common = like(model.shared, coords) > 0
+        gradient = xp.where(common, xp.sum(gradient, axis=0) + 0 * gradient, gradient)
+    pressing = ((coords <= low) & (gradient < 0)) | ((coords >= high) & (gradient > 0))
+    return pressing | model.absent(coords)
 
 
 def take_out(slopes: Slopes, held: Array) -> Slopes:
@@ -101,6 +110,39 @@ def newton_step(model: MeasurementModel, slopes: Slopes, damping: Array | float 
     return solve_blocks(information, slopes.gradient, tuple(model.shared))
 
 
+def bounded_step(model: MeasurementModel, coords: Array, slopes: Slopes) -> tuple[Array, Array]:
+    """Newton's step within the bounds, and what each item gains by it, (n_items,).
+
+    It goes as far as the first bound; what lies there stays, and the item's other coordinates
+    move on. A gain behind the bound counts for nothing.
+    """
+    xp = array_namespace(coords)
+    low = like([c.low for c in model.coordinates], coords) - coords
+    high = like([c.high for c in model.coordinates], coords) - coords
+    step = newton_step(model, slopes)
+    if bool(xp.any((step < low) | (step > high))) and not model.shared.any():
+        step = _up_to_bounds(model, slopes, step, low, high)
+    bend = (slopes.information @ step[..., None])[..., 0]
+    return step, xp.sum(step * (slopes.gradient - 0.5 * bend), axis=1)
+
+
+def _up_to_bounds(
+    model: MeasurementModel, slopes: Slopes, way: Array, low: Array, high: Array
+) -> Array:
+    """Along `way` to the first bound, on from there without what lies at it, and so forth."""
+    xp = array_namespace(way)
+    step, fixed = 0 * way, xp.zeros_like(way, dtype=bool)
+    for _ in range(model.width):
+        room = xp.where(way < 0, low - step, high - step)
+        part = xp.where(way != 0, room / xp.where(way != 0, way, 1 + 0 * way), 2 + 0 * way)
+        length = xp.clip(xp.min(part, axis=1, keepdims=True), 0.0, 1.0)
+        step = xp.where(part <= length, xp.where(way < 0, low, high), step + length * way)
+        fixed = fixed | (part <= length)
+        pull = slopes.gradient - (slopes.information @ step[..., None])[..., 0]
+        way = newton_step(model, take_out(Slopes(pull, slopes.information), fixed))
+    return step
+
+
 def shorten(model: MeasurementModel, step: Array) -> Array:
     """Scale steps down to the longest that the model allows."""
     xp = array_namespace(step)
@@ -112,8 +154,8 @@ def shorten(model: MeasurementModel, step: Array) -> Array:
 def keep_inside(model: MeasurementModel, old: Array, new: Array) -> Array:
     """Bound `new`, and let no bounded coordinate come nearer to a bound than by a third at a time.
 
-    Going to zero at once would strand an item that belongs elsewhere; where no prior keeps it
-    off, what is nearly at a bound may come to lie there.
+    Going to zero at once would strand an item that belongs elsewhere. What is nearly at a bound
+    comes to lie there, unless a prior keeps it off the lower one.
     """
     xp = array_namespace(new)
     columns = []
@@ -122,12 +164,17 @@ def keep_inside(model: MeasurementModel, old: Array, new: Array) -> Array:
         if np.isfinite(c.low) and np.isfinite(c.high):
             x = xp.maximum(x, c.low + 0.3 * (before - c.low))
             x = xp.minimum(x, c.high - 0.3 * (c.high - before))
-            if c.prior is None or not c.prior.keeps_off:
-                near = AT_BOUND * (c.high - c.low)
+            near = AT_BOUND * (c.high - c.low)
+            x = xp.where(c.high - x < near, 0 * x + c.high, x)
+            if not kept_off(c):
                 x = xp.where(x - c.low < near, 0 * x + c.low, x)
-                x = xp.where(c.high - x < near, 0 * x + c.high, x)
         columns.append(x)
     return xp.stack(columns, axis=1)
+
+
+def kept_off(coordinate: Coordinate) -> bool:
+    """Whether a prior keeps a coordinate off its lower bound."""
+    return coordinate.prior is not None and coordinate.prior.keeps_off
 
 
 def climb_items(
@@ -142,11 +189,11 @@ def climb_items(
     found = coords + 0
     items = xp.arange(coords.shape[0], device=coords.device)
     here, step, damping = coords, first, 0 * gain
-    value = _value(model, coords, tables, tilt)
+    value = item_values(model, coords, tables, tilt)
     for _ in range(MOST_TURNS):
         ahead = keep_inside(model, coords[items], here + shorten(model, step))
         own = of_items(tables, items)
-        reached = _value(model, ahead, own, tilt[items])
+        reached = item_values(model, ahead, own, tilt[items])
         up = reached >= value
         here, value = xp.where(up[:, None], ahead, here), xp.where(up, reached, value)
         damping = xp.where(up, damping / 4, 4 * damping + 1)
@@ -161,7 +208,7 @@ def climb_items(
     return found
 
 
-def _value(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) -> Array:
+def item_values(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) -> Array:
     """What an item climbs: expected log-likelihood, log-prior and tilt, (n_items,)."""
     xp = array_namespace(coords)
     abilities, counts, totals = tables

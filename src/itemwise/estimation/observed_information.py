@@ -94,7 +94,7 @@ def observed_inverse(
         whole = WholeInformation.at(thinned, model, coords, nodes, found, run, held)
         return whole.inverse(model, coords, found, held)
     complete = add_diagonal(found.observed, stiffness(model, coords, held))
-    scores = _Scores(thinned.in_single(), model, coords, nodes)
+    scores = Scores(thinned.in_single(), model, coords, nodes)
     own = as_numpy(complete - scores.missing_of_each(run))
     free = ~as_numpy(model.at_bound(coords))
     if not model.affine:
@@ -128,7 +128,7 @@ class WholeInformation:
         if _by_moments(data, model):
             matrix = _of_moments(data, model, coords)
         else:
-            matrix = -as_numpy(_Scores(data, model, coords, nodes).missing_of_all(run))
+            matrix = -as_numpy(Scores(data, model, coords, nodes).missing_of_all(run))
             width = model.width
             for k, block in enumerate(as_numpy(found.observed)):
                 own = slice(k * width, (k + 1) * width)
@@ -218,7 +218,7 @@ def in_unit(errors: KnownCovariances, model: MeasurementModel) -> KnownCovarianc
     )
 
 
-class _Scores:
+class Scores:
     """The derivatives of each respondent's log-likelihood in the items' coordinates."""
 
     def __init__(self, data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes) -> None:
@@ -231,7 +231,7 @@ class _Scores:
         slopes = model.term_slopes(coords, coarse)  # (width, n_terms, n_items, n_nodes)
         self.slopes = xp.astype(slopes, data.dtype, copy=False)
 
-    def missing_of_all(self, run: Run) -> Array:
+    def missing_of_all(self, run: Run, negligible: float = NEGLIGIBLE) -> Array:
         """Missing information of all coordinates together, item by item.
 
         A score is a smooth function of ability: a few polynomials, orthogonal under the
@@ -240,10 +240,10 @@ class _Scores:
         xp = array_namespace(self.slopes)
         width, _, n_items, _ = self.slopes.shape
         blocks = self._blocks(width * n_items)
-        orders = self._orders(blocks[0])
+        orders = self._orders(blocks[0], negligible)
 
         def pass_over(rows: slice) -> tuple[Array]:
-            block, root = self.data.block(rows), xp.sqrt(self.data.weights[rows])[:, None]
+            block, root = self.data.block(rows), self._roots(rows)
             posterior, _ = self.posterior_of(block)
             total = 0
             for polynomial in _orthogonal(posterior, self.posterior_of.abilities, orders):
@@ -253,6 +253,28 @@ class _Scores:
             return (total,)
 
         return fold(run, blocks, pass_over, lanes=4)[0]
+
+    def of_all(self, run: Run, negligible: float = NEGLIGIBLE) -> list[Array]:
+        """The scores whose squares `missing_of_all` sums, each (n_rows, n_items x width)."""
+        xp = array_namespace(self.slopes)
+        width, _, n_items, _ = self.slopes.shape
+        blocks = self._blocks(width * n_items)
+        orders = self._orders(blocks[0], negligible)
+
+        def pass_over(rows: slice) -> Array:
+            block, root = self.data.block(rows), self._roots(rows)
+            posterior, _ = self.posterior_of(block)
+            parts = [
+                xp.reshape(
+                    xp.stack(self._scores(block, posterior * polynomial), axis=2),
+                    (root.shape[0], -1),
+                )
+                * root
+                for polynomial in _orthogonal(posterior, self.posterior_of.abilities, orders)
+            ]
+            return xp.concat(parts)
+
+        return list(run(pass_over, blocks))
 
     def missing_of_each(self, run: Run) -> Array:
         """Missing information of each item with itself, (n_items, width, width).
@@ -311,10 +333,15 @@ class _Scores:
 
         return symmetric(list(fold(run, blocks, pass_over, lanes=4)[0]))
 
+    def _roots(self, rows: slice) -> Array:
+        """Square roots of weights, (n_rows, 1)."""
+        xp = array_namespace(self.slopes)
+        return xp.astype(xp.sqrt(self.data.weights[rows]), self.slopes.dtype, copy=False)[:, None]
+
     def _blocks(self, width: int) -> list[slice]:
         return row_blocks(self.data.shape[0], max(64, BLOCK_CELLS // width))
 
-    def _orders(self, rows: slice) -> int:
+    def _orders(self, rows: slice, negligible: float = NEGLIGIBLE) -> int:
         """How many polynomials are worth their while, judged by the first rows."""
         block, weights = self.data.block(rows), self.data.weights[rows]
         posterior, _ = self.posterior_of(block)
@@ -322,7 +349,7 @@ class _Scores:
             sum(float((weights @ s**2).sum()) for s in self._scores(block, posterior * polynomial))
             for polynomial in _orthogonal(posterior, self.posterior_of.abilities, MOST_ORDERS)
         ]
-        enough = (1 - NEGLIGIBLE) * sum(sizes)
+        enough = (1 - negligible) * sum(sizes)
         return int(np.searchsorted(np.cumsum(sizes), enough)) + 1
 
     def _scores(self, block: Block, weights: Array) -> list[Array]:

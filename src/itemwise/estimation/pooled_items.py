@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from itemwise.calibration import KnownCovariances, PooledItems
-from itemwise.estimation.ascent import Ascent, Task, ascend
+from itemwise.estimation.ascent import ascend
+from itemwise.estimation.fit_task import Ascent, Task
 from itemwise.estimation.observed_information import observed_inverse
 from itemwise.estimation.population_shape import with_unknown_shape
 from itemwise.models import MeasurementModel

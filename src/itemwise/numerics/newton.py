@@ -1,9 +1,12 @@
-"""Newton steps for many small problems at once, and Anderson acceleration of an iteration.
+"""Newton steps for many small problems at once or one large one, and Anderson acceleration.
 
-Anderson (1965); Walker and Ni (2011).
+Steihaug (1983); Anderson (1965); Walker and Ni (2011).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -85,6 +88,65 @@ def root_of(matrices: Array) -> Floats:
     values, vectors = np.linalg.eigh(matrices)
     root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
     return root
+
+
+class Truncated(NamedTuple):
+    """A step of Newton's method within a trust region."""
+
+    step: Array
+    gain: float  # that the quadratic model promises
+    length: float
+    inside: bool  # whether it is Newton's own step, not cut off at the region's edge
+
+
+def truncated_newton(
+    gradient: Array,
+    times: Callable[[Array], Array],
+    precondition: Callable[[Array], Array],
+    radius: float,
+    *,
+    forcing: float,
+    most: int,
+) -> Truncated:
+    """Climb gradient·s - s·times(s)/2 by conjugate gradients, within |s| <= radius.
+
+    Lengths are measured by the inverse of `precondition`, which is positive. Where the surface
+    bends upwards, the step goes along that bend to the edge of the region. It ends when the
+    gradient that is left is `forcing` of the first, or after `most` products.
+    """
+    xp = array_namespace(gradient)
+
+    def dot(x: Array, y: Array) -> float:
+        return float(xp.sum(x * y))
+
+    step, product, residual = 0 * gradient, 0 * gradient, gradient
+    scaled = precondition(residual)
+    slope = first = dot(residual, scaled)
+    way, length, mixed, square = scaled, 0.0, 0.0, slope
+    inside = slope <= 0
+    for _ in range(most if slope > 0 else 0):
+        bent = times(way)
+        bend = dot(way, bent)
+        size = slope / bend if bend > 1e-14 * square else np.inf
+        if not length + 2 * size * mixed + size * size * square < radius**2:
+            room = mixed**2 + square * (radius**2 - length)
+            size = (np.sqrt(max(room, 0.0)) - mixed) / square
+            step, product = step + size * way, product + size * bent
+            length = radius**2
+            break
+        step, product = step + size * way, product + size * bent
+        residual = residual - size * bent
+        length += 2 * size * mixed + size * size * square
+        scaled = precondition(residual)
+        last, slope = slope, dot(residual, scaled)
+        if slope <= forcing**2 * first:
+            inside = True
+            break
+        turn = slope / last
+        way = scaled + turn * way
+        mixed, square = turn * (mixed + size * square), slope + turn**2 * square
+    gain = dot(gradient, step) - 0.5 * dot(step, product)
+    return Truncated(step, gain, float(np.sqrt(length)), inside)
 
 
 class Anderson:

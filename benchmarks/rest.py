@@ -1,0 +1,118 @@
+"""Which fits come to rest, and whether what they climb ever falls.
+
+python benchmarks/rest.py              tables made from seeds, and language models if at hand
+python benchmarks/rest.py decodirt     the 20 tables of decodIRT, too
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+import itemwise as iw
+from common import SHARED, machine, print_table
+from itemwise.estimation.fit_task import Task
+
+BINARY = ("1pl", "2pl", "3pl", "4pl")
+
+
+class Falls:
+    """The largest fall of what is climbed, between places that were seen on the same nodes."""
+
+    def __init__(self) -> None:
+        self.largest = 0.0
+        self._seen: dict[int, tuple[Any, ...]] = {}
+        self._last: Any = None
+
+    def __enter__(self) -> Falls:
+        self._stand, self._tell = Task.stand, Task.tell
+        falls = self
+
+        def stand(task: Task, data: Any, coords: Any, nodes: Any) -> Any:
+            place = falls._stand(task, data, coords, nodes)
+            falls._seen[id(place)] = place, nodes, data.single, task.model
+            return place
+
+        def tell(task: Task, iteration: int, place: Any, left: float) -> None:
+            falls._tell(task, iteration, place, left)
+            falls._compare(place)
+
+        Task.stand, Task.tell = stand, tell  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Task.stand, Task.tell = self._stand, self._tell  # type: ignore[method-assign]
+
+    def _compare(self, place: Any) -> None:
+        before, after = self._seen.get(id(self._last)), self._seen.get(id(place))
+        self._last = place
+        if before and after and before[1] is after[1] and before[2:] == after[2:]:
+            self.largest = max(self.largest, -before[0].work(after[0]))
+
+
+def made() -> Iterator[tuple[str, Any]]:
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        yield f"noise {seed}, 60 × 20", (random.random((60, 20)) < 0.5).astype(float)
+    yield "Guttman, 60 × 20", (np.arange(60)[:, None] >= 3 * np.arange(20)).astype(float)
+    for seed in range(3):
+        drawn = iw.simulate("3pl", 100, 100, random_state=seed)
+        yield f"3PL {seed}, 100 × 100", drawn.responses
+
+
+def boards() -> Iterator[tuple[str, Any]]:
+    import pandas as pd
+
+    for name in ("winogrande", "arc_2pl", "mmlu_3pl"):
+        path = SHARED / "data" / "llm" / f"metabench_{name}_responses.csv.gz"
+        if path.exists():
+            frame = pd.read_csv(path, index_col=0)
+            shape = " × ".join(f"{n:,}" for n in frame.shape)
+            yield f"{name.split('_')[0]}, {shape}", frame
+
+
+def decodirt() -> Iterator[tuple[str, Any]]:
+    import pandas as pd
+
+    for path in sorted((SHARED / "data" / "decodirt" / "benchmarking").glob("*/*_irt.csv.gz")):
+        values = pd.read_csv(path).select_dtypes("number").to_numpy(float)
+        yield f"{path.parent.name}, {values.shape[0]} × {values.shape[1]}", values
+
+
+def row(name: str, table: Any, model: str, priors: Any) -> tuple[object, ...]:
+    begin = process_time()
+    with Falls() as falls:
+        cal = iw.calibrate(table, model, priors=priors, progress=False, n_jobs=1)
+    spent = process_time() - begin
+    open_items = sum("undetermined" in said for said in cal.flags)
+    said = "converged" if cal.converged else "not converged"
+    return (
+        name,
+        model.upper(),
+        "default" if priors else "none",
+        cal.iterations,
+        said + (f", {open_items} items undetermined" if open_items else ""),
+        f"{falls.largest:.1g}",
+        f"{cal.log_likelihood:,.2f}",
+        f"{spent:.1f}",
+    )
+
+
+def main() -> None:
+    print(f"\n## Rest\n\n{machine()}. The largest fall of what is climbed is in nats.")
+    header = ("table", "model", "priors", "iterations", "", "largest fall", "log-likelihood")
+    jobs = [(n, t, m, p) for n, t in made() for p in ("default", None) for m in BINARY]
+    jobs += [(n, t, m, p) for n, t in boards() for p in ("default", None) for m in BINARY]
+    title = "Tables made from seeds, and language models"
+    print_table(title, (*header, "CPU s"), [row(*job) for job in jobs])
+    if "decodirt" in sys.argv[1:]:
+        rows = [row(n, t, "3pl", None) for n, t in decodirt()]
+        print_table("decodIRT (2020) without priors", (*header, "CPU s"), rows)
+
+
+if __name__ == "__main__":
+    main()

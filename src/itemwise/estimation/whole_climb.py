@@ -1,0 +1,211 @@
+"""The end of a climb where iterations item by item are slow: Newton's method on all items at once.
+
+Items that hardly differ from steps or from noise, or that trade one number for another, make EM
+creep and mixing go astray. There the whole curvature shows the way: a step within a region in
+which it was right before (Steihaug, 1983), with what lies at a bound held there, and along the
+bend where the likelihood bends upwards. A step that would lose is not taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+
+from itemwise.estimation.fit_task import Ascent, Task, replan_nodes
+from itemwise.estimation.maximization import kept_off, take_out
+from itemwise.estimation.proposals import Course, Move, Place, weakest
+from itemwise.estimation.whole_curvature import WholeCurvature
+from itemwise.models.measurement import MeasurementModel
+from itemwise.numerics.arrays import Array, array_namespace, like
+from itemwise.numerics.newton import Truncated, truncated_newton
+from itemwise.scoring.posterior import Nodes
+
+MOST_ROUNDS = 10  # in which coordinates that reach a bound are held, and the others move again
+MOST_PRODUCTS = 200
+FORCING = 0.03  # part of the gradient that a step may leave
+SLOW = 20  # steps after which what is hardly determined is held, if they gained
+LITTLE = 0.05  # nats at most
+CLOSE = 1e-2  # nats: after a smaller gain, the curvature is the same
+LEAST_KEPT = 1e-3  # part of its promise that a step must keep
+WIDE = 1.0  # root nats: a region in which nothing is left to gain is no rounding error
+LEAST_PART = 0.1  # of the way to a bound that a prior keeps off, which is left after a step
+FIRST = 3.0  # root nats: a region to begin with
+FARTHEST = 5.0  # longest steps of a coordinate at once
+SMALLEST = 1e-5  # root nats: in a smaller region there is none but rounding errors
+
+
+@dataclass(frozen=True, eq=False)
+class Leap:
+    """A step of all items."""
+
+    ahead: Array
+    gain: float  # that it promises
+    length: float  # in root nats of the items' own information
+    newton: bool  # neither cut off nor shortened
+
+
+def leap(model: MeasurementModel, place: Place, bend: WholeCurvature, radius: float) -> Leap:
+    """The best step within `radius` that leaves no bound behind."""
+    xp = array_namespace(place.coords)
+    coords, gradient = place.coords, place.slopes.gradient
+    low = like([c.low for c in model.coordinates], coords)
+    high = like([c.high for c in model.coordinates], coords)
+    far = like([-inf if kept_off(c) else c.low for c in model.coordinates], coords)
+    least = xp.where(far < low, coords - (1 - LEAST_PART) * (coords - low), coords)
+    fixed, base = place.fixed, 0 * coords
+    for _ in range(MOST_ROUNDS):
+        found = _newton(place, bend, base, fixed, radius)
+        step = base + found.step
+        under, above = coords + step < far, coords + step > high
+        over = (under | above) & ~fixed
+        if not bool(xp.any(over)):
+            break
+        base = xp.where(over, xp.where(under, low, high) - coords, base)
+        fixed = fixed | over
+    excess = xp.abs(step) / like([c.longest for c in model.coordinates], step)
+    step = step / max(1.0, float(xp.max(excess)) / FARTHEST)
+    ahead = model.bounded(coords + step)
+    ahead = xp.where(far < low, xp.maximum(ahead, least), ahead)
+    taken = ahead - coords
+    gain = float(xp.sum(taken * (gradient - 0.5 * bend.times(taken))))
+    newton = found.inside and bool(xp.all(xp.abs(taken - step) <= 1e-9 * (1 + xp.abs(step))))
+    return Leap(ahead, gain, found.length, newton)
+
+
+def _newton(
+    place: Place, bend: WholeCurvature, base: Array, fixed: Array, radius: float
+) -> Truncated:
+    """Newton's step from `base`, which lies ahead of the place, without what is `fixed`."""
+    free = array_namespace(base).astype(~fixed, base.dtype)
+
+    def times(vector: Array) -> Array:
+        return free * bend.times(vector)
+
+    return truncated_newton(
+        free * (place.slopes.gradient - bend.times(base)),
+        times,
+        bend.preconditioner(take_out(place.slopes, fixed), free),
+        radius,
+        forcing=FORCING,
+        most=MOST_PRODUCTS,
+    )
+
+
+@dataclass
+class Region:
+    """How far the curvature at a place can be trusted, learnt from how far it was right."""
+
+    radius: float
+
+    def learn(self, leap: Leap, work: float) -> None:
+        """Shrink after a promise that was not kept, grow after one that was."""
+        kept = work / leap.gain if leap.gain > 0 else 0.0
+        if kept < 0.25:
+            self.radius = 0.25 * min(self.radius, max(leap.length, SMALLEST))
+        elif kept > 0.75:
+            self.radius = max(self.radius, 2 * leap.length)
+
+
+def climb_whole(
+    task: Task, place: Place, nodes: Nodes, count: int, *, tolerance: float, most: int
+) -> Ascent:
+    """Go on from a place, after `count` iterations, by steps of all items together.
+
+    Where such a step promises nothing or keeps no promise, the items move one by one instead.
+    """
+    climb = _Climb(task, place, nodes, count)
+    while climb.count < most:
+        step = climb.leap()
+        nothing = abs(step.gain) <= tolerance and (step.newton or climb.region.radius >= WIDE)
+        if nothing or climb.region.radius < SMALLEST:
+            move = task.propose(task.data, climb.place)
+            if nothing and move.decrement <= tolerance:
+                if climb.plan_nodes():
+                    continue
+                return climb.ended(max(step.gain, move.decrement), converged=True)
+            if not climb.one_by_one(move, most):
+                break
+        else:
+            climb.together(step)
+        if climb.count >= climb.patience:
+            climb.freeze()
+    left = task.propose(task.data, climb.place).decrement
+    return climb.ended(left, converged=False)
+
+
+class _Climb:
+    """Where a climb of all items together stands."""
+
+    def __init__(self, task: Task, place: Place, nodes: Nodes, count: int) -> None:
+        self.task, self.count = task, count
+        self.nodes = replan_nodes(task, place.coords, nodes, place.found)
+        self.place = self._stand(place.coords)
+        self.region, self.patience, self._mark = Region(FIRST), self.count + SLOW, self.place
+        self._bend: WholeCurvature | None = None
+
+    def leap(self) -> Leap:
+        """The best step within the region."""
+        if self._bend is None:
+            self._bend = self.task.bend(self.place, self.nodes)
+        return leap(self.task.model, self.place, self._bend, self.region.radius)
+
+    def together(self, step: Leap) -> None:
+        """Take a step of all items, if it keeps a part of its promise."""
+        if step.gain <= 0:
+            self.region.learn(step, 0.0)
+            return
+        ahead = self._stand(step.ahead)
+        work = self.place.work(ahead)
+        self.region.learn(step, work)
+        if work >= max(LEAST_KEPT * step.gain, -self.place.rounding(self.task.data)):
+            self._arrive(ahead, same_bend=step.gain < CLOSE and work > 0.5 * step.gain)
+        self.task.tell(self.count, self.place, step.gain)
+
+    def one_by_one(self, move: Move, most: int) -> bool:
+        """Take the step of one iteration of EM; whether there is one that does not lose."""
+        course = Course(self.task.model, self.task.held)
+        self.region = Region(WIDE)
+        while self.count < most:
+            coords = course.back(move)
+            if coords is None:
+                return False
+            ahead = self._stand(coords)
+            self.task.tell(self.count, self.place, move.decrement)
+            if self.place.work(ahead) >= -self.place.rounding(self.task.data):
+                self._arrive(ahead)
+                return True
+        return False
+
+    def freeze(self) -> None:
+        """Hold what the responses hardly determine, if many steps gained next to nothing."""
+        self.patience += SLOW
+        before, self._mark = self._mark, self.place
+        loosest = weakest(self.task.model, self.place)[1]
+        if before.work(self.place) < LITTLE and bool(loosest.any()):
+            frozen = loosest if self.task.frozen is None else loosest | self.task.frozen
+            self.task = replace(self.task, frozen=frozen)
+            self.place = self.task.again(self.place)
+
+    def plan_nodes(self) -> bool:
+        """Plan nodes for the items as they are now; whether others are needed."""
+        better = replan_nodes(self.task, self.place.coords, self.nodes, self.place.found)
+        if better is self.nodes:
+            return False
+        self.nodes, self._bend = better, None
+        self.place = self._stand(self.place.coords)
+        return True
+
+    def ended(self, left: float, *, converged: bool) -> Ascent:
+        """The end of the climb."""
+        return self.task.ended(self.place, self.nodes, self.count, left, converged=converged)
+
+    def _stand(self, coords: Array) -> Place:
+        self.count += 1
+        return self.task.stand(self.task.data, coords, self.nodes)
+
+    def _arrive(self, place: Place, *, same_bend: bool = False) -> None:
+        self.place = place
+        if not same_bend:
+            self._bend = None
+        if replan_nodes(self.task, place.coords, self.nodes, place.found) is not self.nodes:
+            self.plan_nodes()
