@@ -57,7 +57,7 @@ def test_draws_spread_as_the_matrix_says_about_where_the_truth_is_expected(covar
 def test_many_respondents_keep_a_few_directions_only(cal, covariance, monkeypatch):
     monkeypatch.setattr(module, "MOST_JOINT", 10)
     found = module.ability_covariance(
-        cal._encode(cal.responses), cal.model, cal.population, "eap",
+        cal._encode(cal.responses), cal.model, cal.coords, cal.population, "eap",
         cal._own_eap, cal._item_errors, cal.responses.respondents,
     )  # fmt: skip
     assert found.shared.shape[1] == 3

@@ -285,6 +285,7 @@ class ScoredRespondents:
         return ability_covariance(
             self._encode(table),
             self.model,
+            self.coords,
             self.population,
             method,
             self._scored(table, method),

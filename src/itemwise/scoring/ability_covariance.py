@@ -93,6 +93,7 @@ class AbilityCovariance:
 def ability_covariance(
     data: Encoded,
     model: MeasurementModel,
+    coords: Floats,
     population: Population,
     method: str,
     found: Abilities,
@@ -107,7 +108,9 @@ def ability_covariance(
     if errors is None:
         nothing = np.zeros((found.se.size, 1))
         return AbilityCovariance(respondents, found.ability, found.se**2, nothing)
-    expected = score_abilities(data, model, errors.coords, population, method)
+    expected = found
+    if errors.coords is not coords:
+        expected = score_abilities(data, model, errors.coords, population, method)
     fixed = found.at_bound | expected.at_bound
     own = np.where(fixed, found.se, expected.se) ** 2
     offset = np.where(fixed, 0.0, expected.ability - found.ability)[:, None]

@@ -44,7 +44,9 @@ class ItemErrors:
 
     def alone(self, derivatives: Floats) -> Floats:
         """Errors through single items, (n_rows, n_items x width), each of variance one."""
-        found: Floats = np.einsum("njw,jwv->njv", derivatives, self.own)
+        found = derivatives[..., :1] * self.own[:, 0]
+        for w in range(1, derivatives.shape[2]):  # faster than einsum, since it is never wide
+            found += derivatives[..., w, None] * self.own[:, w]
         return found.reshape(len(derivatives), -1)
 
     def together(self, derivatives: Floats) -> Floats:
