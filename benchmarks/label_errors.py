@@ -16,7 +16,7 @@ import numpy as np
 
 import itemwise as iw
 from common import machine, print_table
-from label_sets import Case, cases
+from label_sets import MADE, Case, cases, changed, keel_sets, prepared
 
 NOISES = ("uniform", "by class", "by features", "test part only", "none")
 BINS = (0.0, 0.05, 0.2, 0.5, 0.8, 0.9, 1.0)
@@ -229,6 +229,62 @@ def print_calibration(found: list[Any]) -> None:
     )
 
 
+def pool() -> dict[str, Any]:
+    """Twenty cheap classifiers, good and bad; some give no probabilities."""
+    from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+    from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+    found: dict[str, Any] = {f"kNN {k}": KNeighborsClassifier(k) for k in (1, 3, 7, 15, 40)}
+    found |= {f"LR {c:g}": LogisticRegression(C=c, max_iter=200) for c in (0.001, 0.03, 1.0)}
+    found |= {f"tree {d}": DecisionTreeClassifier(max_depth=d) for d in (1, 2, 4, 8)}
+    found |= {f"extra tree {d}": ExtraTreeClassifier(max_depth=d) for d in (3, 6, 12)}
+    found |= {f"NB {v:g}": GaussianNB(var_smoothing=v) for v in (0.1, 0.001)}
+    return found | {
+        "ridge": RidgeClassifier(),
+        "centroid": NearestCentroid(),
+        "neuron": Perceptron(),
+    }
+
+
+def print_pools() -> None:
+    """Print what responses add to probabilities, where a pool has answered."""
+    import pandas as pd
+    from sklearn.metrics import average_precision_score
+
+    from itemwise.pools.whole_datasets import dataset_answers
+
+    rows = []
+    for name, make in (*keel_sets().items(), *MADE.items()):
+        X, truth = prepared(*make())
+        labels, wrong = changed(X, truth, "uniform")
+        data = iw.Dataset(name, pd.DataFrame(X), pd.Series(labels), "with changed labels")
+        answers = dataset_answers(data, pool(), progress=False)
+        calibration = iw.calibrate(answers.responses(labels), "2pl")
+        mean = np.mean([each.astype(float) for each in answers.scores.values()], axis=0)
+        tried = {
+            "both": iw.label_trouble(calibration, scores=answers.scores, labels=labels),
+            "probabilities": iw.label_trouble(scores=answers.scores, labels=labels),
+            "responses": iw.label_trouble(calibration),
+        }
+        found = {n: in_order(each)["evidence"].to_numpy() for n, each in tried.items()}
+        found["mean self-confidence"] = -mean[np.arange(len(labels)), labels]
+        found["wrong responses"] = -in_order(tried["responses"])["share_right"].to_numpy()
+        rows.append({n: average_precision_score(wrong, each) for n, each in found.items()})
+    frame = pd.DataFrame(rows)
+    table = []
+    for name in frame:
+        behind = frame["both"] - frame[name]
+        ahead = f"{behind.mean():+.3f} ± {1.96 * behind.sem():.3f}" if name != "both" else ""
+        table.append((name, f"{frame[name].mean():.3f}", ahead))
+    print_table(
+        f"A pool of {len(pool())} cheap classifiers, uniform noise, {len(frame)} sets",
+        ("evidence from", "mean average precision", "both are ahead by"),
+        table,
+    )
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     rows, found = measure(folder)
@@ -239,6 +295,7 @@ def main() -> None:
     print_precision(rows)
     print_calibration(found)
     print_sets(rows)
+    print_pools()
 
 
 if __name__ == "__main__":
