@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.responses.names_and_facts import row_name
+from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import counted, listed, shown
 
 FAR_FROM_ONE = 0.01  # a sum of probabilities, for half precision and many classes
@@ -53,9 +54,9 @@ def read_probabilities(
 
 def _tables(scores: Any) -> dict[str, Any]:
     if isinstance(scores, Mapping):
-        tables = {str(name): table for name, table in scores.items()}
+        tables = {str(name): as_pandas(table) for name, table in scores.items()}
     elif hasattr(scores, "columns"):
-        tables = {"model": scores}
+        tables = {"model": as_pandas(scores)}
     else:
         array = np.asarray(scores)
         several = array.ndim == 3

@@ -2,7 +2,8 @@
 
 Where classes overlap, good classifiers contradict right labels, so that a contradiction alone is no
 evidence. What marks a wrong label is that classifiers are sure of another class, and that the sure
-ones are wrong more often than they should be. Two things are therefore estimated together from the labels as given:
+ones are wrong more often than they should be. Two things are therefore estimated together from the
+labels as given:
 
 - the chance of each class, softmax(Σ weight × log probability + shift). The weights say how much
   each classifier tells, and, together, how sure one may be of it (stacking and scaling in one);

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-FALSE_SHARE = 0.10  # of right labels that may be among the suspects, by the evidence itself
+# Share of right labels that may be among the suspects, by the evidence itself: by responses alone,
+# and by probabilities, whose evidence is rather too low than too high.
+FALSE_SHARE, CALIBRATED_FALSE_SHARE = 0.10, 0.20
 OF_RESPONSES = 0.2  # how much the log Bayes factor of responses counts beside probabilities,
 FARTHEST = 5.0  # and how large it may be
 SMALLEST = 1e-9  # probability, so that log-odds are finite
@@ -57,7 +59,8 @@ class LabelTrouble(Diagnosis):
     With probabilities of classes (`calibrated`), `evidence` is the probability that the label is
     wrong. With responses alone it is the probability that the item contradicts good respondents,
     which cases where classes overlap do, too. `suspect` marks items for which it is above 0.5, as
-    far down the list as the expected share of the others among them stays within 10 %.
+    far down the list as the expected share of the others among them stays within 20 %, with
+    responses alone within 10 %.
 
     The other columns show why. Of probabilities: the `label`, the class that is most `likely`, and
     of the mean model `self_confidence`, its probability of the label, and `normalized_margin`, that
@@ -170,8 +173,9 @@ def label_trouble(
     A `calibration` of right and wrong adds what the pattern of `responses` says (its own, unless
     given). Alone, it finds items that contradict good respondents; not each of them is mislabelled.
 
-    As benchmarks/label_errors.py prints, see the page on benchmarks for how well both rank labels
-    that were changed on purpose beside other packages, and how often they were wrong.
+    On 31 data sets with labels changed on purpose, mean average precision is 0.669 (cleanlab with
+    the same probabilities: 0.632 at best), and of labels with evidence from 0.8 to 0.9, 89 % are
+    wrong (benchmarks/label_errors.py).
 
     The frame has one row per item, the most suspect first: evidence and suspect, and what is known
     beside them; see `LabelTrouble`.
@@ -276,7 +280,12 @@ def _beside(given: ClassProbabilities, noise: LabelNoise, asked: np.ndarray) -> 
 
 
 def _ranked(
-    items: tuple[str, ...], log_odds: Floats, columns: dict[str, Any], **found: Any
+    items: tuple[str, ...],
+    log_odds: Floats,
+    columns: dict[str, Any],
+    *,
+    calibrated: bool,
+    **found: Any,
 ) -> LabelTrouble:
     """Everything about each item, the most suspicious first; those without evidence last."""
     from scipy.special import expit
@@ -284,11 +293,13 @@ def _ranked(
     order = np.argsort(-np.where(np.isnan(log_odds), -np.inf, log_odds), kind="stable")
     evidence = expit(log_odds[order])
     sure = np.nan_to_num(evidence)
+    allowed = CALIBRATED_FALSE_SHARE if calibrated else FALSE_SHARE
     false_share = np.cumsum(1 - sure) / np.arange(1, len(order) + 1)
     return LabelTrouble(
         items=tuple(items[k] for k in order),
         evidence=evidence,
-        suspect=(false_share <= FALSE_SHARE) & (sure > 0.5),
+        suspect=(false_share <= allowed) & (sure > 0.5),
+        calibrated=calibrated,
         **{name: column[order] for name, column in columns.items()},
         **found,
     )
