@@ -381,6 +381,7 @@ def test_suspects_by_probabilities_are_as_right_as_is_claimed(overlapping):
     assert found.suspect.sum() > 10
     assert wrong_share(found, bad) > 0.8
     assert "probably have a wrong label" in found.meaning
+    assert (1 - found.evidence[found.suspect]).mean() <= module.CALIBRATED_FALSE_SHARE
 
 
 def test_evidence_of_both_is_that_of_scores_moved_by_that_of_responses(overlapping):
