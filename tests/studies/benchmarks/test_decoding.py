@@ -94,7 +94,7 @@ def test_probabilities_of_the_pool_say_which_labels_are_wrong():
     assert trouble.calibrated
     assert trouble.items[0] == "row_0"
     assert trouble.label[0] == str(y[0])
-    assert "probably" in found.meaning
+    assert "a wrong label, and" in found.meaning
     assert {"label", "likely", "contradiction", "share_right"} <= set(found.suspects.columns)
 
 

@@ -292,7 +292,8 @@ class BenchmarkDecoding(Result):
         doubtful = len(self.suspects)
         one = doubtful == 1
         if all(trouble.calibrated for trouble in self.label_troubles.values()):
-            return f"{doubtful:,} probably {'has' if one else 'have'} a wrong label"
+            found = f"{doubtful:,} probably {'has' if one else 'have'} a wrong label"
+            return found if doubtful else "none is suspected of a wrong label"
         return (
             f"{doubtful:,} {'contradicts' if one else 'contradict'} good classifiers so clearly "
             f"that {'its label' if one else 'their labels'} should be checked"
