@@ -284,20 +284,33 @@ class BetaResponse(Bounded):
         Nearest in what responses of a standard normal population tell: a regression of the score
         in ability, or in ability times itself, on the scores in the item's coordinates.
         """
+        return self._regressed_on_items(coords)[0]
+
+    def scale_information(self, coords: Array) -> Floats:
+        """What is left of that regression, over all items."""
+        return self._regressed_on_items(coords)[1]
+
+    def _regressed_on_items(self, coords: Array) -> tuple[Array, Floats]:
+        """Coefficients of the regressions, (2, n_items, 2), and their residuals, (2, 2)."""
         xp = array_namespace(coords)
         points = like(POPULATION, coords)
         weights = xp.exp(-0.5 * points**2)
         shapes = Shapes(coords, points)
         slopes, along, told = shapes.item_slopes, shapes.ability_slopes, shapes.told
-        weighted = Bends(*(part * weights for part in told))
+        weighted = Bends(*(part * weights / xp.sum(weights) for part in told))
         own = symmetric(_in_coordinates(weighted, slopes))
         own = own + 1e-9 * like(np.eye(2), coords) * (1 + xp.max(own))
-        found = []
-        for factor in (points * 0 + 1, points):
-            pulled = Bends(*(part * factor for part in weighted))
-            cross = [_product(pulled, slope, along) for slope in slopes]
-            found.append(xp.linalg.solve(own, xp.stack(cross, axis=1)[..., None])[..., 0])
-        return xp.stack(found)
+        moves = [tuple(part * factor for part in along) for factor in (points * 0 + 1, points)]
+        cross = [xp.stack([_product(weighted, s, m) for s in slopes], axis=1) for m in moves]
+        found = xp.stack([xp.linalg.solve(own, c[..., None])[..., 0] for c in cross])
+        left = [
+            [
+                float(xp.sum(_product(weighted, m, k) - xp.sum(found[i] * c, axis=1)))
+                for k, c in zip(moves, cross, strict=True)
+            ]
+            for i, m in enumerate(moves)
+        ]
+        return found, np.array(left)
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
         """Discrimination and difficulty."""

@@ -221,6 +221,14 @@ class MeasurementModel(ABC):
         moved = [self.rescale(coords, 1.0, 1.0), self.rescale(coords, 0.0, 2.0)]
         return array_namespace(coords).stack([there - coords for there in moved])
 
+    def scale_information(self, coords: Array) -> Floats:
+        """What a respondent tells of origin and unit because curves change their form, (2, 2).
+
+        Nothing, where moving all items along `scale_directions` is moving all abilities.
+        """
+        del coords
+        return np.zeros((2, 2))
+
     @abstractmethod
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
         """Public parameters by name, in the form of the documentation; NaN for an absent one."""
