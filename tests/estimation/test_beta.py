@@ -131,3 +131,21 @@ def test_a_histogram_of_abilities_is_taken_as_it_is():
     assert cal.population.mean == pytest.approx(0.7, abs=0.15)
     assert cal.population.sd == pytest.approx(0.6, abs=0.15)
     assert cal.log_likelihood > calibrate(responses, "beta").log_likelihood + 20
+
+
+@pytest.mark.slow
+def test_priors_of_many_items_do_not_pull_the_scale_of_few_respondents():
+    """All together they took a tenth off all discriminations."""
+    responses = simulate("beta", 15, 60, random_state=2).responses
+    with_priors, bare = calibrate(responses, "beta"), calibrate(responses, "beta", priors=None)
+    assert with_priors.converged
+    assert with_priors.iterations <= 40
+    unit = np.median(with_priors.items["discrimination"] / bare.items["discrimination"])
+    assert unit == pytest.approx(1.0, abs=0.03)
+
+
+def test_few_respondents_and_many_items_come_to_rest():
+    """Iterations crept along the scale that all items share: 200 of them did not end."""
+    cal = calibrate(simulate("beta", 12, 80, random_state=501).responses, "beta")
+    assert cal.converged
+    assert cal.iterations <= 40

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import betaln, digamma
 
 from itemwise.errors import InputError
 from itemwise.models import BetaResponse
@@ -191,3 +192,28 @@ def test_scores_at_the_bounds_stand_midway_to_the_nearest_inside_or_closer():
     near, far = np.array([[0.0, 0.004], [1.0, 0.8]]), np.array([[0.0, 0.4], [1.0, 0.8]])
     assert BetaResponse().fitted_to(near, ["a", "b"]).inside == pytest.approx((0.002, 0.99))
     assert BetaResponse().fitted_to(far, ["a", "b"]).inside == pytest.approx((0.01, 0.99))
+
+
+def divergence(model, coords, abilities, other, others):
+    """Mean Kullback-Leibler divergence of responses from those of other items and abilities."""
+    a, b = model.log_terms(coords, abilities)[1:3]
+    c, d = model.log_terms(other, others)[1:3]
+    found = betaln(c, d) - betaln(a, b) + (a - c) * digamma(a) + (b - d) * digamma(b)
+    found += (c - a + d - b) * digamma(a + b)
+    return float((found @ np.exp(-0.5 * abilities**2)).sum())
+
+
+def test_directions_of_the_scale_are_the_moves_of_items_nearest_to_a_move_of_abilities(subtests):
+    """Nearest in Kullback-Leibler divergence: every other move of the item is farther off."""
+    model, step, at = BetaResponse(), 1e-3, np.linspace(-2.5, 2.5, 21)
+    coords = np.array([[1.5, 0.8], [0.7, -1.0], [2.5, 0.3]])
+    ways = model.scale_directions(coords)
+    for name, way, there in zip(
+        ("origin", "unit"), ways, (at + step, at * (1 + step)), strict=True
+    ):
+        best = divergence(model, coords, at, coords + step * way, 2 * at - there)
+        for k, nudge in product((0, 1), (-0.1, 0.1)):
+            with subtests.test(name, coordinate=k, nudge=nudge):
+                aside = way + nudge * np.eye(2)[k]
+                assert divergence(model, coords, at, coords + step * aside, 2 * at - there) > best
+    assert (np.linalg.eigvalsh(model.scale_information(coords)) > 0).all()
