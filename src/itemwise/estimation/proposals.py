@@ -36,6 +36,7 @@ from itemwise.numerics.arrays import Array, Run, array_namespace, as_numpy, by_i
 from itemwise.numerics.newton import Anderson, safe_information
 from itemwise.responses.encoding import Encoded
 
+CLOSE = 100.0  # nats left to gain at which a scale that is no direction of its own is one, nearly
 NEAR = 1.0  # nats left to gain at which nodes are planned for good
 VAGUE = 0.3  # information on a population, by respondent, too little to take a step by
 LONGEST_MOVE = 0.5  # of a population, in its standard deviations
@@ -151,9 +152,10 @@ def propose(data: Encoded, model: MeasurementModel, place: Place, run: Run = map
         own = _climb(model, coords, own, gains, found.tables, place.tilt, run) - coords
         own = xp.where(place.fixed, 0 * own, own)
     common, gain = 0 * own, 0.0
-    if model.affine:
+    if model.affine or float(xp.sum(gains)) < CLOSE:
         directions = tangents(model, coords)
         known = found.scale + prior_information(model, directions, place.stiffness)
+        known = known + n_respondents * model.scale_information(coords)
         common, gain = scale_step(directions, slopes.gradient, slopes.information, known)
     return Move(
         place,
