@@ -59,7 +59,7 @@ class AbilityComparison(Result):
 
     @property
     def meaning(self) -> str:
-        """Who stands above whom, or how many pairs can be told apart."""
+        """Who stands above whom, or how many pairs can be distinguished."""
         if len(self.pairs) > 1:
             sure = int((self.p_adjusted < 1 - self.confidence).sum())
             return (

@@ -25,7 +25,7 @@ from itemwise.numerics.arrays import Floats, as_numpy
 from itemwise.scoring import HistogramPopulation
 
 FEW = 150  # respondents; where there are more, items are known well enough by themselves
-LEAST_ITEMS = 10  # that tell how far items lie apart
+LEAST_ITEMS = 10  # with which the spread of items is known
 TURNS = 4
 ROUGH = 1e-3  # nats that are left to gain when the items are found once more
 MOST_ITERATIONS = 50
