@@ -82,6 +82,10 @@ def test_tables_of_responses_may_come_from_polars(pl, subtests):
         said = pl.DataFrame({"good": ["a", "b"], "bad": ["b", "a"]})
         found = iw.Responses.from_predictions(pl.Series(["a", "b"]), said)
         assert found.cells.tolist() == [[1, 1], [0, 0]]
+    with subtests.test("facts"):
+        facts = pl.DataFrame({"item": list(frame.columns), "task": ["a", "b"] * 4})
+        found = iw.Responses.from_frame(given).described(items=facts)
+        assert found.item_groups("task") == ("a", "b") * 4
     with subtests.test("portfolio"):
         runs = pd.DataFrame(np.random.default_rng(0).random((30, 4)), columns=list("abcd"))
         runs.index = [f"p{k}" for k in range(30)]

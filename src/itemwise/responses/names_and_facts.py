@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
+from itemwise.tables.foreign_frames import with_row_names
 from itemwise.words import shown
 
 if TYPE_CHECKING:
@@ -175,6 +176,7 @@ def as_facts(given: GivenFacts, names: Sequence[str], what: str) -> Facts:
 
     A column given as a mapping is matched by name. Missing values are None.
     """
+    given = with_row_names(given)
     columns: Iterable[tuple[object, Any]] = given.items()
     index = getattr(given, "index", None)
     if index is not None and not index.is_unique:

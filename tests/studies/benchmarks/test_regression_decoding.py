@@ -109,6 +109,17 @@ def test_a_run_resumes_from_its_folder(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == times
 
 
+def test_workers_change_no_byte():
+    split = iw.split_dataset(iw.load_dataset("sklearn:diabetes"))
+    pool = {"linear": LinearRegression(), "tree": DecisionTreeRegressor(max_depth=3)}
+    here, there = (
+        iw.run_pool(split, pool, cv=2, time_limit=limit, progress=False) for limit in (None, 60)
+    )
+    assert here.predictions.tobytes() == there.predictions.tobytes()
+    np.testing.assert_array_equal(here.cv_accuracy, there.cv_accuracy)
+    assert (here.cv_accuracy_se > 0).all()
+
+
 def houses(n=60):
     random = np.random.default_rng(0)
     size = random.normal(size=n)

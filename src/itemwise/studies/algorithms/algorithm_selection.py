@@ -32,7 +32,7 @@ from itemwise.studies.algorithms.algorithm_selector import (
 )
 from itemwise.studies.algorithms.performances import Performances, as_performances, checked_penalty
 from itemwise.studies.algorithms.portfolio_gaps import SINGLE, folds_of_problems
-from itemwise.tables.foreign_frames import as_pandas
+from itemwise.tables.foreign_frames import as_pandas, with_row_names
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -211,6 +211,7 @@ def evaluate_selectors(
     >>> bool(found.to_frame().loc["by difficulty", "closed_gap"] > 0.9)
     True
     """
+    performance = with_row_names(performance)
     whole_number(random_state, "random_state", 0)
     if n_jobs not in (None, -1):
         whole_number(n_jobs, "n_jobs", 1)
