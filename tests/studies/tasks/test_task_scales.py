@@ -193,12 +193,13 @@ def test_progress_names_each_task(table):
 
 
 def test_a_scale_can_also_tell_of_respondents_that_were_not_calibrated():
-    drawn = iw.simulate("2pl", 60, 12, random_state=3).responses
-    bank = iw.calibrate(drawn.select(respondents=slice(0, 40)), "2pl")
-    rest = drawn.select(respondents=slice(30, 60))
-    found = scale_of(bank, rest)
-    assert found.log_likelihood.shape[0] == found.blur.size == 30
-    own = scale_of(bank, drawn.select(respondents=slice(0, 40)))
-    # Ten of them are its own; what is left out of the errors, a line, is that of other respondents.
-    np.testing.assert_allclose(found.blur[:10], own.blur[30:], rtol=0.5)
-    assert (own.blur > 0).all()
+    """Of the same respondents, a bank of few others knows less than a bank of many."""
+    drawn = iw.simulate("2pl", 430, 12, random_state=3).responses
+    rest = drawn.select(respondents=slice(400, 430))
+    few, many = (
+        scale_of(iw.calibrate(drawn.select(respondents=slice(0, n)), "2pl"), rest)
+        for n in (40, 400)
+    )
+    assert few.log_likelihood.shape[0] == few.blur.size == 30
+    assert (many.blur >= 0).all()
+    assert few.blur.mean() > 2 * many.blur.mean()
