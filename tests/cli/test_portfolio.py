@@ -129,7 +129,6 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(subtests, 
         (["--better", "lower", "--cutoff", -1], "--cutoff is -1"),
         (["--grades", 4], "--grades is for --model graded"),
         (["--preset", "airt", "--model", "graded"], "--preset airt uses the continuous model"),
-        (["--measure", "time"], "--measure is for ASlib scenarios"),
         (["--out", "."], "the folder of the input"),
     ]
     for words, told in cases:
@@ -182,3 +181,27 @@ def test_what_a_scenario_contradicts_is_said_in_words_of_the_command_line(run, t
     assert done.exit_code == 3
     assert "--cutoff is for runtimes, but for 'accuracy' higher is better." in done.stderr
     assert "better='lower'" not in done.stderr
+
+
+def test_results_of_tabarena_are_compared_by_their_metric(run, tmp_path):
+    random = np.random.default_rng(0)
+    rows = [
+        {
+            "method": name,
+            "dataset": f"d{k}",
+            "fold": 0,
+            "metric_error": 0.1 * place + random.random(),
+        }
+        for place, name in enumerate("abcd")
+        for k in range(30)
+    ]
+    frame = pd.DataFrame(rows).assign(time_train_s=random.random(120))
+    frame.to_parquet(tmp_path / "results.parquet")
+    done = run("portfolio", "results.parquet", "--measure", "time_train_s")
+    assert done.exit_code == 0, done.stderr
+    assert all(name in done.stdout for name in "abcd")
+    plain = frame.pivot_table(index="dataset", columns="method", values="time_train_s")
+    plain.to_csv("plain.csv")
+    done = run("portfolio", "plain.csv", "--measure", "time_train_s")
+    assert done.exit_code == 3
+    assert "--measure is for ASlib scenarios" in done.stderr

@@ -110,6 +110,8 @@ def test_a_table_of_runs_goes_on_to_tournament_and_command_line(tmp_path):
     done = CliRunner().invoke(app, ["portfolio", str(store)])
     assert done.exit_code == 3
     assert "Name one: --measure accuracy" in done.stderr
+    done = CliRunner().invoke(app, ["portfolio", str(store), "--measure", "accuracy"])
+    assert "a portfolio needs at least" in done.stderr  # it was read
 
 
 @pytest.fixture(params=["mlruns", "mlflow.db"])

@@ -96,7 +96,9 @@ Preset = Annotated[str | None, choice("--preset", names=(AIRT,), text="Reproduce
 MeasureName = Annotated[
     str | None,
     typer.Option(
-        "--measure", help="Performance measure of an ASlib scenario.", show_default="its first"
+        "--measure",
+        help="Performance measure of an ASlib scenario, or metric of tracked runs.",
+        show_default="its first",
     ),
 ]
 Epsilon = Annotated[
@@ -148,7 +150,7 @@ def portfolio(
 
     Without --out, the table of algorithms is printed as CSV.
     """
-    _check_source(runs, measure, layout)
+    _check_source(runs, layout)
     _check_direction(runs, better, transform, cutoff, penalty)
     _check_model(model, grades, preset)
     bounds = _bounds(low, high)
@@ -229,14 +231,9 @@ class Told(NamedTuple):
         }
 
 
-def _check_source(runs: Path, measure: str | None, layout: str) -> None:
+def _check_source(runs: Path, layout: str) -> None:
     if runs.is_dir() and layout != "auto":
         raise InputError(f"--layout is for tables, but '{runs}' is a folder. Leave it out.")
-    if not runs.is_dir() and measure is not None:
-        raise InputError(
-            f"--measure is for ASlib scenarios, but '{runs}' is not a folder. Leave it out, or "
-            "give the folder that holds description.txt."
-        )
 
 
 def _check_direction(
@@ -302,7 +299,13 @@ def _read(runs: Path, measure: str | None, layout: str) -> pd.DataFrame | AslibS
 
     if runs.is_dir() and not is_mlflow(runs):
         return read_aslib(runs, measure)
-    return read_runs(runs, layout=layout, metric=measure)
+    table = read_runs(runs, layout=layout, metric=measure)
+    if measure is not None and "notes" not in table.attrs:
+        raise InputError(
+            f"--measure is for ASlib scenarios and for results with several metrics, but '{runs}' "
+            "is a plain table. Leave it out."
+        )
+    return table
 
 
 def _told(
