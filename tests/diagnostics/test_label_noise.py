@@ -100,6 +100,16 @@ def test_a_model_that_is_too_sure_is_believed_less():
     assert np.corrcoef(plain.wrong, cooled.wrong)[0, 1] > 0.95
 
 
+def test_a_model_that_is_always_sure_and_often_wrong_makes_no_suspects():
+    """Probabilities of 0 and 1, as of one nearest neighbour, say nothing of noise."""
+    scores, labels, _ = overlapping(distance=2.0, noise=0.0)
+    votes = np.eye(2)[scores[0].argmax(axis=1)]
+    found = label_noise(votes[None], labels)
+    assert (votes[np.arange(len(labels)), labels] == 0).sum() > 150
+    assert found.wrong.max() < 0.5
+    assert found.weights[0] < 0.5
+
+
 def test_a_useless_model_hardly_counts():
     scores, truth, random = three_classes()
     useless = random.dirichlet(np.ones(3), len(truth))

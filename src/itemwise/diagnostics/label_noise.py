@@ -32,8 +32,10 @@ ODD = 0.004  # share of items with a right label that nobody can predict
 WRONG_BEFORE, RIGHT_BEFORE = 1.0, 20.0  # labels seen before, as it were
 SPREAD = 0.5  # of the log-odds of noise rates between classes
 # Weights are known before as sure as this, in logarithms; better classifiers are given more of it:
-# e times as much for 1 / SHARPNESS less log-loss.
+# e times as much for 1 / SHARPNESS less log-loss. All together, they may be far smaller, for models
+# are often too sure, but not much larger.
 WEIGHT_SD, SHARPNESS = 0.32, 10.0
+COOLER_SD, WARMER_SD = 1.5, 0.2
 SHIFT_SD = 1.0
 MOST_MEMBERS = 8  # the best by log-loss; more would tell the same again
 MOST_LEARNED_FROM = 5000  # items
@@ -161,15 +163,21 @@ class _Task:
     def _prior(self, point: Floats) -> tuple[float, Floats]:
         _, n_classes, n_members = self.logs.shape
         weights, shift, odds = np.split(point, [n_members, n_members + n_classes])
-        far = (weights - self._weights_before) / WEIGHT_SD
+        before = self._weights_before
+        shares = np.exp(before)
+        common = shares @ (weights - before)
+        far = (weights - before - common) / WEIGHT_SD
+        reach = COOLER_SD if common < 0 else WARMER_SD
         middle = odds.mean()
         apart = (odds - middle) / SPREAD
         rate = 1 / (1 + np.exp(-middle))
         value = 0.5 * (far @ far + shift @ shift / SHIFT_SD**2 + apart @ apart)
+        value += 0.5 * (common / reach) ** 2
+        in_weights = (far - shares * far.sum()) / WEIGHT_SD + shares * common / reach**2
         value -= WRONG_BEFORE * np.log(rate) + RIGHT_BEFORE * np.log1p(-rate)
         in_middle = RIGHT_BEFORE * rate - WRONG_BEFORE * (1 - rate)
         in_odds = apart / SPREAD + in_middle / n_classes
-        return float(value), np.r_[far / WEIGHT_SD, shift / SHIFT_SD**2, in_odds]
+        return float(value), np.r_[in_weights, shift / SHIFT_SD**2, in_odds]
 
     @property
     def _weights_before(self) -> Floats:

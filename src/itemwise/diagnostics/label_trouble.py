@@ -174,7 +174,7 @@ def label_trouble(
     given). Alone, it finds items that contradict good respondents; not each of them is mislabelled.
 
     On 31 data sets with labels changed on purpose, mean average precision is 0.669 (cleanlab with
-    the same probabilities: 0.632 at best), and of labels with evidence from 0.8 to 0.9, 89 % are
+    the same probabilities: 0.632 at best), and of labels with evidence from 0.8 to 0.9, 90 % are
     wrong (benchmarks/label_errors.py).
 
     The frame has one row per item, the most suspect first: evidence and suspect, and what is known
