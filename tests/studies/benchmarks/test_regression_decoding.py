@@ -138,6 +138,18 @@ def test_own_regressors_get_the_columns_as_they_are_and_pools_numbers():
     assert "TablePreparation" in found.failed["houses"]["linear"]
 
 
+def test_skewed_numbers_and_many_zeros_have_a_unit(subtests):
+    frame = houses(120)
+    skewed = np.exp(frame["price"])
+    for what, price in {"skewed": skewed, "zeros": skewed.where(skewed > 5, 0.0)}.items():
+        with subtests.test(what):
+            columns = frame[["size"]].assign(price=price)
+            found = iw.decode_regression({"d": columns}, POOL, target="price", progress=False)
+            rows = found.regressors
+            assert 0 < found.units["d"] < np.inf
+            assert spearmanr(rows["ability"], -rows["mae"])[0] > 0.4
+
+
 def test_every_instance_of_a_data_set_is_scored_while_it_is_held_out():
     data = iw.load_dataset(houses(), "price", kind="numbers")
     pool = {"mean": DummyRegressor(), "seven": DummyRegressor(strategy="constant", constant=7.0)}

@@ -152,7 +152,7 @@ class RegressionDecoding(Result):
         said = (
             f"the typical error of the average regressor is {float(row['relative_error']):.2f} "
             f"({float(row['relative_error_low']):.2f} to {float(row['relative_error_high']):.2f}) "
-            "times the median error of always predicting the median"
+            "times the typical error of always predicting the median"
         )
         if len(frame) == 1:
             return f"On {frame.index[0]}, {said}."
@@ -198,8 +198,9 @@ def decode_regression(
     """Run a pool of regressors on the test part of each data set, and calibrate their errors.
 
     An error becomes the score 1 / (1 + |error| / unit). The unit is the median error of always
-    predicting the median of the training part, so a score of 1/2 is an error of that size. Errors
-    below a twentieth of the unit count as that, and those above twenty units as that. The scores
+    predicting the median of the training part, so a score of 1/2 is an error of that size (the mean
+    error, if more than half of the numbers are the same). Errors below a twentieth of the unit
+    count as that, and those above twenty units as that. The scores
     are calibrated by the continuous model with equal slopes: ability is a mean logarithm of errors.
     With free slopes the scale would measure how far predictions are drawn towards the middle.
 
