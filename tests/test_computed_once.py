@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import itemwise as iw
-from itemwise.calibration import calibration as room
+from itemwise.calibration import scored_respondents as room
 from itemwise.estimation import EM
 from itemwise.report.reading import analysed
 
@@ -79,9 +79,9 @@ def test_frames_that_are_handed_out_are_copies(table):
 def test_another_table_is_scored_anew(table, calls):
     found = iw.calibrate(table, "2pl")
     other = table.select(respondents=list(table.respondents[:20]))
-    found.abilities()
+    found.abilities(items_known=True)
     for _ in range(2):
-        assert len(found.score(other)) == 20
+        assert len(found.score(other, items_known=True)) == 20
     assert (calls["encoded"], calls["scored"]) == (3, 3)
 
 
@@ -89,5 +89,5 @@ def test_the_encoding_of_a_huge_table_is_not_kept(table, calls, monkeypatch):
     monkeypatch.setattr(room, "MOST_KEPT", table.cells.nbytes - 1)
     found = iw.calibrate(table, "2pl")
     for method in ("eap", "map", "eap"):
-        found.abilities(method)
+        found.abilities(method, items_known=True)
     assert (calls["encoded"], calls["scored"]) == (2, 2)
