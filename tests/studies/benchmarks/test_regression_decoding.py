@@ -47,6 +47,7 @@ def test_three_data_sets_are_decoded(decoding):
     assert list(decoding.calibrations) == ["diabetes", "friedman1", "friedman2"]
     assert len(decoding.regressors) == 3 * (len(POOL) + 1)
     assert not decoding.failures
+    assert not any("rank regressors differently" in note for note in decoding.notes)
     assert (decoding.datasets["respondents"] == len(POOL) + 1).all()
 
 
@@ -147,7 +148,10 @@ def test_skewed_numbers_and_many_zeros_have_a_unit(subtests):
             found = iw.decode_regression({"d": columns}, POOL, target="price", progress=False)
             rows = found.regressors
             assert 0 < found.units["d"] < np.inf
-            assert spearmanr(rows["ability"], -rows["mae"])[0] > 0.4
+            assert spearmanr(rows["ability"], rows["score"])[0] > 0.8
+            # A few huge prices decide the mean error, and the result says so.
+            assert spearmanr(rows["ability"], -rows["mae"])[0] < 0.5
+            assert any("rank regressors differently" in note for note in found.notes)
 
 
 def test_every_instance_of_a_data_set_is_scored_while_it_is_held_out():

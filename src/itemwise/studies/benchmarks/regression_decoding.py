@@ -21,6 +21,7 @@ from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation.equal_slopes import calibrate_equal_slopes
 from itemwise.files import file_name_of
 from itemwise.numerics.differing import differences_of_estimates, differences_over_units
+from itemwise.numerics.rankings import spearman
 from itemwise.pools import Answers, find_pool, run_pool
 from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RegressionDecoding", "decode_regression"]
 
+AGREED = 0.5  # correlation of ability and mean absolute error below which a note warns
 FEW = 20  # regressors; with fewer, difficulties say little about instances
 
 
@@ -299,6 +301,7 @@ class _Decoder:
                     "instance says as much about them as about it."
                 )
             self.notes += [f"{name}: {note}" for note in calibration.notes]
+            self.notes += [f"{name}: {note}" for note in _doubts(self.frames[-1])]
         self.notes += [f"{name}: {note}" for note in (*split.notes, *answers.notes)]
         self.failed |= {name: answers.failures} if answers.failures else {}
 
@@ -340,6 +343,19 @@ def _judged(
     ).reset_index()
     frame.insert(0, "dataset", name)
     return frame
+
+
+def _doubts(rows: pd.DataFrame) -> list[str]:
+    """Say where abilities and mean absolute errors rank regressors differently."""
+    agreement = float(spearman(rows["ability"].to_numpy(), -rows["mae"].to_numpy()))
+    if agreement >= AGREED:
+        return []
+    said = (
+        "abilities and mean absolute errors rank regressors differently "
+        f"(Spearman {agreement:.2f}): a few instances with very large errors decide the mean, and "
+        "ability follows typical errors. Look at both, or predict the logarithm of such numbers."
+    )
+    return [said]
 
 
 def _described(calibration: Calibration, responses: Responses, unit: float) -> dict[str, Any]:
