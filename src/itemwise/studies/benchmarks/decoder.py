@@ -19,8 +19,12 @@ from itemwise.datasets import Dataset, Split, load_datasets, metadata, split_dat
 from itemwise.datasets.dataset import require_classes
 from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError, ItemwiseError
-from itemwise.estimation import calibrate
 from itemwise.estimation.fits import FEW_RESPONDENTS
+from itemwise.estimation.rightness import (
+    MOST_NEGATIVE,
+    calibrate_by_rightness,
+    said_of_direction,
+)
 from itemwise.files import file_name_of
 from itemwise.models import AUTO, MeasurementModel, find_model
 from itemwise.numerics.intervals import wilson
@@ -206,6 +210,7 @@ class _Decoder:
                 split.name,
                 told,
                 judged,
+                labels=[split.classes[code] for code in split.y_test],
                 cv_accuracy=answers.cv_accuracy[rows],
                 cv_accuracy_se=answers.cv_accuracy_se[rows],
             )
@@ -227,9 +232,16 @@ class _Decoder:
                 "classes": split.classes,
             }
 
-    def decode(self, name: str, told: Responses, judged: Responses, **columns: Any) -> None:
+    def decode(
+        self,
+        name: str,
+        told: Responses,
+        judged: Responses,
+        labels: list[Any] | None = None,
+        **columns: Any,
+    ) -> None:
         """Calibrate the items on `told`, and score the respondents of `judged`."""
-        calibration = calibrate(told, self.model)
+        calibration = calibrate_by_rightness(told, self.model, labels=labels)
         if calibration.model.kind != "binary":
             raise InputError(
                 f"'{name}' holds {told.kind} responses, but decoding a benchmark needs right and "
@@ -349,6 +361,7 @@ def _placed(
 
 def _doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
     """Reasons to doubt a data set."""
+    yield from said_of_direction(calibration)
     if not calibration.converged:
         yield "the calibration did not converge"
     if calibration.n_respondents < FEW_RESPONDENTS:
@@ -356,9 +369,12 @@ def _doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
             f"only {calibration.n_respondents:.0f} classifiers calibrate it, so item parameters "
             "rest mostly on their priors"
         )
-    turned, total = int((~upright_items(calibration)).sum()), len(calibration.item_names)
-    negative = f"{turned:,} of {counted(total, 'instance')} discriminate negatively"
-    if 2 * turned > total:
+    turned, telling = int((~upright_items(calibration)).sum()), int(informative(calibration).sum())
+    negative = (
+        f"{turned:,} of {counted(telling, 'instance')} on which classifiers differ discriminate "
+        "negatively"
+    )
+    if turned > MOST_NEGATIVE * telling:
         yield f"{negative}, so its scale hardly reflects who is right more often"
     score = found["true_score"].to_dict()
     if not {OPTIMAL, PESSIMAL} <= score.keys() or score[PESSIMAL] < score[OPTIMAL]:

@@ -20,7 +20,7 @@ from itemwise.datasets.dataset import require_classes
 from itemwise.diagnostics import RankComparison, compare_ranks
 from itemwise.diagnostics.diagnosis import upright_items
 from itemwise.errors import InputError
-from itemwise.estimation import calibrate
+from itemwise.estimation.rightness import calibrate_by_rightness
 from itemwise.models import MeasurementModel
 from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
 from itemwise.pools.pool_running import CombinedProgress
@@ -248,7 +248,8 @@ def compare_classifiers(
         told = runner.run(calibrating, "pool")
         found = None if chosen is None else runner.run(chosen, "models")
     labels = _labels(found, split, elsewhere)
-    calibration = calibrate(told.responses(split.y_test, calibrating.calibrating), model)
+    answers = told.responses(split.y_test, calibrating.calibrating)
+    calibration = calibrate_by_rightness(answers, model, labels=truth)
     curves = enrich_confusion(
         calibration,
         truth,

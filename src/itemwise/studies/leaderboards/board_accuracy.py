@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.estimation import calibrate
 from itemwise.estimation.calibrating import model_of_few
 from itemwise.estimation.common_factor import common_factor
+from itemwise.estimation.rightness import calibrate_by_rightness
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, Means, clustered_means
@@ -138,7 +138,7 @@ def ability_scale(
         return None, [f"Abilities are not estimated: at least {LEAST} respondents are needed."]
     chosen, notes = model_of_few(model, table)
     try:
-        found = calibrate(table, chosen, max_iterations=LONGEST)
+        found = calibrate_by_rightness(table, chosen, max_iterations=LONGEST)
     except InputError as reason:
         return None, [f"Abilities are not estimated: {reason}"]
     if table.kind == "continuous":
