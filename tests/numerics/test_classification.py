@@ -214,3 +214,9 @@ def test_a_perfect_order_of_few_is_not_certain_and_one_class_has_no_error():
     perfect = auc_error(np.repeat([0, 1], 10), np.arange(20.0))
     assert 0 < auc_error(np.repeat([0, 1], 1000), np.arange(2000.0)) < perfect < 0.1
     assert np.isnan(auc_error(np.ones(3), np.arange(3.0)))
+
+
+def test_a_class_of_one_counts_in_the_means_and_a_class_of_none_does_not():
+    counts = np.array([[3, 1, 0], [0, 1, 0], [0, 0, 0]])  # rows: true; the third has no members
+    recall = classic_metrics(counts)["recall"]
+    assert recall == pytest.approx((3 / 4 + 1 / 1) / 2)

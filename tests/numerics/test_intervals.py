@@ -11,6 +11,7 @@ from itemwise.numerics.intervals import (
     normal_reach,
     paired_difference,
     reach_of_parts,
+    share_interval,
     t_reach,
     wilson,
 )
@@ -105,3 +106,28 @@ def test_wilson_covers_the_truth_as_often_as_it_says_over_truths(subtests):
 
 def test_of_nothing_no_share_is_known():
     assert np.isnan(wilson(np.zeros(1), np.zeros(1), 0.95)).all()
+
+
+def test_the_rank_that_holds_one_further_is_the_smallest_that_is_large_enough(subtests):
+    """Of n + 1 exchangeable values, the last one lies at or below the k-th with chance k / (n + 1)."""
+    cases = {
+        (9, 0.7): 7,
+        (10, 0.9): 10,
+        (19, 0.95): 19,
+        (18, 0.95): 19,
+        (100, 0.5): 51,
+        (4, 0.2): 1,
+    }
+    for (n, confidence), rank in cases.items():
+        with subtests.test(n=n, confidence=confidence):
+            assert conformal_rank(n, confidence) == rank
+
+
+def test_exact_intervals_of_shares_are_those_of_scipy(subtests):
+    for right, n in [(0, 5), (5, 5), (1, 5), (3, 10), (99, 100)]:
+        with subtests.test(right=right, n=n):
+            theirs = binomtest(right, n).proportion_ci(method="exact")
+            low, high = share_interval(np.array([right]), np.array([n]))
+            assert (low[0], high[0]) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    low, high = share_interval(np.array([0]), np.array([0]))
+    assert (low[0], high[0]) == (0.0, 1.0)

@@ -4,7 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from itemwise.numerics.rankings import correlation, kendall, pair_signs, runs_within, spearman
+from itemwise.numerics.rankings import (
+    correlation,
+    correlation_interval,
+    kendall,
+    pair_signs,
+    runs_within,
+    spearman,
+)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=12))
@@ -50,3 +57,20 @@ def test_each_close_pair_is_in_a_slice_and_no_slice_in_another(numbers, reach):
             assert together == (values[b] - values[a] < reach)
     for start, stop in runs:
         assert not any((s, t) != (start, stop) and s <= start and stop <= t for s, t in runs)
+
+
+def test_the_interval_of_a_correlation_is_that_of_fisher_and_wider_for_ranks():
+    drawn = np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 40)
+    theirs = stats.pearsonr(*drawn.T)
+    found = correlation_interval(theirs.statistic, 40, ranks=False)
+    assert found == pytest.approx(tuple(theirs.confidence_interval(0.95)))
+    # Bonett and Wright (2000): variance (1 + r²/2) / (n - 3) on Fisher's scale.
+    low, high = correlation_interval(0.6, 40, ranks=True)
+    reach = stats.norm.ppf(0.975) * np.sqrt(1.18 / 37)
+    assert np.arctanh([low, high]) == pytest.approx(np.arctanh(0.6) + reach * np.array([-1, 1]))
+
+
+def test_three_pairs_or_a_line_say_nothing_on_how_far_a_correlation_holds():
+    for r, n in [(0.5, 3), (1.0, 40), (-1.0, 40), (np.nan, 40)]:
+        assert np.isnan(correlation_interval(r, n, ranks=False)).all()
+    assert np.isfinite(correlation_interval(0.5, 4, ranks=True)).all()
