@@ -109,7 +109,7 @@ def test_of_nothing_no_share_is_known():
 
 
 def test_the_rank_that_holds_one_further_is_the_smallest_that_is_large_enough(subtests):
-    """Of n + 1 exchangeable values, the last one lies at or below the k-th with chance k / (n + 1)."""
+    """Of n + 1 exchangeable values, the last is at most the k-th with chance k / (n + 1)."""
     cases = {
         (9, 0.7): 7,
         (10, 0.9): 10,
