@@ -53,7 +53,7 @@ MISSING = {
     **dict.fromkeys(
         [
             *("test_confusion_matrix.py", "test_dataset_split.py", "test_table_files.py"),
-            "test_label_trouble.py",
+            *("test_label_trouble.py", "test_decoder.py"),
         ],
         "heart-statlog and other tables of features (copies without a licence)",
     ),
