@@ -20,7 +20,7 @@ from itemwise.scoring.posterior import Nodes
 
 LOOK = 8  # iterations after which, far from the end, nodes are looked at again
 NEARLY_THERE = 1e-2  # nats left to gain at which single precision no longer does
-PATIENCE = 25  # iterations item by item before all items are looked at together
+PATIENCE = 40  # iterations item by item before all items are looked at together
 
 
 def ascend(

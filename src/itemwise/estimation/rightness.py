@@ -31,7 +31,7 @@ from itemwise.words import counted
 
 # Weights of each artificial respondent, as shares of all: as light as will do. A twentieth did over
 # 36 imbalanced data sets.
-ANCHORS = (0.05, 0.1, 0.2, 0.4, 0.8)
+ANCHORS = (0.05, 0.4, 0.8)
 MOST_NEGATIVE = 0.25  # of informative items; more are hardly wrong labels
 FEW_NEGATIVE = 0.1  # of informative items; fewer leave the scale what it is, whatever their class
 UNLIKELY = 0.01  # a p-value
@@ -85,7 +85,7 @@ def calibrate_by_rightness(
     for share in ANCHORS:
         engine = Anchored(find_engine("em", settings), share)
         found = calibrate(table, found.model.unfitted(), engine=engine)
-        if class_preference(found, labels) is None and _nobody_above_right(found):
+        if _nobody_above_right(found, labels):
             break
     note = (
         f"Without help, the scale did not measure being right: {why}. Two artificial respondents, "
@@ -161,9 +161,11 @@ def _above_right(calibration: Calibration, classes: NDArray[Any]) -> str:
     return names[best] if len(names) > 1 and constant[best] > right else ""
 
 
-def _nobody_above_right(calibration: Calibration) -> bool:
-    """Whether being always right stands at least as high as every respondent."""
+def _nobody_above_right(calibration: Calibration, labels: Sequence[Any] | None) -> bool:
+    """Whether being always right stands as high as every respondent and every constant choice."""
     (right,) = _standing(calibration, [np.ones(len(calibration.item_names))])
+    if labels is not None and _above_right(calibration, _classes(labels, len(calibration.coords))):
+        return False
     return bool(calibration.abilities(items_known=True)["ability"].max() <= right)
 
 

@@ -117,12 +117,16 @@ def climb_whole(
     while climb.count < most:
         step = climb.leap()
         nothing = abs(step.gain) <= tolerance and (step.newton or climb.region.radius >= WIDE)
-        if nothing or climb.region.radius < SMALLEST:
+        # Curvature may promise what the likelihood does not keep at any distance: rounding errors
+        # of a sum of thousands make a flat direction look bent.
+        refuted = climb.region.radius < SMALLEST
+        if nothing or refuted:
             move = task.propose(task.data, climb.place)
-            if nothing and move.decrement <= tolerance:
+            if move.decrement <= tolerance:
                 if climb.plan_nodes():
                     continue
-                return climb.ended(max(step.gain, move.decrement), converged=True)
+                left = move.decrement if refuted else max(step.gain, move.decrement)
+                return climb.ended(left, converged=True)
             if not climb.one_by_one(move, most):
                 break
         else:
