@@ -61,8 +61,18 @@ def marginal_log_likelihood(items, responses):
     return float(data.weights @ value)
 
 
-def test_every_table_converges_with_the_optimal_classifier_above_the_pessimal(folder, subtests):
-    for name in NAMES:
+PARTS = pytest.mark.parametrize(
+    "names",
+    [QUICK, pytest.param(sorted(set(NAMES) - set(QUICK)), marks=pytest.mark.slow)],
+    ids=["quick", "slow"],
+)
+
+
+@PARTS
+def test_every_table_converges_with_the_optimal_classifier_above_the_pessimal(
+    folder, names, subtests
+):
+    for name in names:
         with subtests.test(name):
             decoding = decode_responses(
                 {name: table_of(folder(name), "_irt")}, {name: judged(folder(name))}
@@ -72,11 +82,7 @@ def test_every_table_converges_with_the_optimal_classifier_above_the_pessimal(fo
             assert score["optimal"] > score["pessimal"]
 
 
-@pytest.mark.parametrize(
-    "names",
-    [QUICK, pytest.param(sorted(set(NAMES) - set(QUICK)), marks=pytest.mark.slow)],
-    ids=["quick", "slow"],
-)
+@PARTS
 def test_maximum_likelihood_explains_every_table_at_least_as_well_as_the_published_items(
     folder, names, subtests
 ):

@@ -137,10 +137,14 @@ class ModelComparison(Diagnosis):
 
     def _cautions(self) -> str:
         late = [name for name, cal in self.calibrations.items() if not cal.converged]
+        steep = [name for name, cal in self.calibrations.items() if not _is_inside(cal)]
         bent = [name for name, cal in self.calibrations.items() if not _is_maximum(cal)]
         said = ""
         if late:
             said = f"; not converged, so that what they gain may be spurious: {', '.join(late)}"
+        elif steep:
+            named = ", ".join(steep)
+            said = f"; with items that became steps, what they gain may be spurious: {named}"
         if bent:
             said += f"; not at their maximum likelihood, hence without tests: {', '.join(bent)}"
         return said
@@ -268,12 +272,19 @@ def _is_maximum(cal: Calibration) -> bool:
     return cal.engine == "em" and all(c.prior is None for c in cal.model.coordinates)
 
 
+def _is_inside(cal: Calibration) -> bool:
+    """Whether no item became a step: what such an item gains follows no chi-square."""
+    steep = [coordinate.name == "discrimination" for coordinate in cal.model.coordinates]
+    return not cal.model.at_bound(cal.coords)[:, steep].any()
+
+
 def _tested(name: str, small: Calibration, large: Calibration) -> Step:
     from scipy.special import chdtrc
 
     lr = 2 * (large.log_likelihood - small.log_likelihood)
     df = _n_coordinates(large) - _n_coordinates(small) - _n_held(small, large)
-    if not all(_is_maximum(cal) and cal.converged for cal in (small, large)):
+    both = (small, large)
+    if not all(_is_maximum(cal) and cal.converged and _is_inside(cal) for cal in both):
         return Step(name, lr, df, float(np.nan))
     # Without further parameters nothing was gained: all of them are at their bounds.
     p = float(chdtrc(df, max(lr, 0.0))) if df > 0 else 1.0

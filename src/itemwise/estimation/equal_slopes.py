@@ -45,16 +45,19 @@ def calibrate_equal_slopes(responses: Responses) -> Calibration:
     asked = 1 / np.mean(1 / seen.sum(axis=1))  # items per respondent, where some are missing
     observed = float(rows.var(ddof=1))
     between = max(observed - noise / asked, LEAST)
-    tau = np.sqrt(between)
+    tau, sigma = np.sqrt(between), np.sqrt(noise)
+    slope = tau / sigma  # discrimination is the loading in units of the noise
     coords = np.stack(
-        [np.full(n_columns, tau), columns, np.full(n_columns, np.log(noise) / 2)], axis=1
+        [np.full(n_columns, slope), columns, np.full(n_columns, np.log(sigma))], axis=1
     )
-    # Items share errors of the slope, of the origin that these respondents set, and of the noise.
-    slope = np.sqrt(2.0 / (n_rows - 1)) * observed / (2 * tau)
-    steps = np.array([slope, np.sqrt(between / n_rows), np.sqrt(0.5 / freedom)])
-    variances = np.tile(steps**2, (n_columns, 1))
-    variances[:, 1] += noise / seen.sum(axis=0)
-    shared = np.tile(np.diag(steps)[:, None, :], (1, n_columns, 1))
+    # Items share errors of the loading, of the origin that these respondents set, and of the noise.
+    loading = np.sqrt(2.0 / (n_rows - 1)) * observed / (2 * tau)
+    louder = np.sqrt(0.5 / freedom)
+    steps = np.diag([loading / sigma, np.sqrt(between / n_rows), louder])
+    steps[2, 0] = -slope * louder
+    own = np.zeros((n_columns, 3, 3))
+    own[:, 1, 1] = noise / seen.sum(axis=0)
+    shared = np.tile(steps[:, None, :], (1, n_columns, 1))
     notes = []
     if between <= LEAST:
         notes.append(
@@ -64,7 +67,7 @@ def calibrate_equal_slopes(responses: Responses) -> Calibration:
         Continuous(bounds=(0.0, 1.0), inside=(EDGE, 1 - EDGE)),
         coords,
         responses.items,
-        uncertainty=KnownCovariances(variances[:, :, None] * np.eye(3), shared),
+        uncertainty=KnownCovariances(own + steps.T @ steps, shared),
         n_respondents=float(n_rows),
         engine="equal slopes",
         responses=responses,

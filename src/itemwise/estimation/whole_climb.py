@@ -141,7 +141,7 @@ class _Climb:
     """Where a climb of all items together stands."""
 
     def __init__(self, task: Task, place: Place, nodes: Nodes, count: int) -> None:
-        self.task, self.count = task, count
+        self.task, self.count, self._left = task, count, inf
         self.nodes = replan_nodes(task, place.coords, nodes, place.found)
         self.place = self._stand(place.coords)
         self.region, self.patience, self._mark = Region(FIRST), self.count + SLOW, self.place
@@ -158,12 +158,12 @@ class _Climb:
         if step.gain <= 0:
             self.region.learn(step, 0.0)
             return
+        self._left = step.gain
         ahead = self._stand(step.ahead)
         work = self.place.work(ahead)
         self.region.learn(step, work)
         if work >= max(LEAST_KEPT * step.gain, -self.place.rounding(self.task.data)):
             self._arrive(ahead, same_bend=step.gain < CLOSE and work > 0.5 * step.gain)
-        self.task.tell(self.count, self.place, step.gain)
 
     def one_by_one(self, move: Move, most: int) -> bool:
         """Take the step of one iteration of EM; whether there is one that does not lose."""
@@ -173,8 +173,8 @@ class _Climb:
             coords = course.back(move)
             if coords is None:
                 return False
+            self._left = move.decrement
             ahead = self._stand(coords)
-            self.task.tell(self.count, self.place, move.decrement)
             if self.place.work(ahead) >= -self.place.rounding(self.task.data):
                 self._arrive(ahead)
                 return True
@@ -205,7 +205,9 @@ class _Climb:
 
     def _stand(self, coords: Array) -> Place:
         self.count += 1
-        return self.task.stand(self.task.data, coords, self.nodes)
+        place = self.task.stand(self.task.data, coords, self.nodes)
+        self.task.tell(self.count, place, self._left)
+        return place
 
     def _arrive(self, place: Place, *, same_bend: bool = False) -> None:
         self.place = place

@@ -175,9 +175,9 @@ def test_on_one_data_set_equal_classifiers_are_compared_by_their_answers():
 
 
 def test_true_scores_are_said_with_what_they_leave_out_and_with_accuracy():
-    items = {"discrimination": np.r_[np.full(40, 1.5), np.full(20, -1.5)], "difficulty": [0.0] * 60}
+    items = {"discrimination": np.r_[np.full(46, 1.5), np.full(14, -1.5)], "difficulty": [0.0] * 60}
     ability = np.linspace(-2, 2, 60)
-    table = simulate("2pl", abilities=ability, items=items, random_state=1).responses
+    table = simulate("2pl", abilities=ability, items=items, random_state=2).responses
     found = decode_responses({"one": table}, model="2pl")
     negative = int((found.items["discrimination"] < 0).sum())
     assert negative > 10
