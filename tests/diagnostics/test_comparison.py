@@ -80,6 +80,7 @@ def test_likelihood_ratios_are_uniform_where_the_smaller_model_holds():
     assert kstest(p, "uniform").pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_bounds_make_the_test_of_guessing_conservative_but_not_blind():
     tables = [simulate("2pl", 1000, 8, random_state=seed).responses for seed in range(40)]
     steps = [compare_models(table, ("2pl", "3pl")).steps["3pl"] for table in tables]

@@ -147,6 +147,7 @@ REAL = [
 ]
 
 
+@pytest.mark.slow
 def test_changed_labels_of_real_data_are_found(subtests):
     """Evidence ranks them no worse than accuracy, and much better than discrimination.
 

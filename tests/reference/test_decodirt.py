@@ -23,7 +23,7 @@ NAMES = [
 ]
 ENGLISH = {"otimo": "optimal", "pessimo": "pessimal"}
 # Maximum likelihood takes seconds a table; the quick ones stand for all, `make test-all` asks all.
-QUICK = ("analcatdata_dmft", "dresses-sales", "ilpd", "qsar-biodeg", "tic-tac-toe")
+QUICK = ("analcatdata_dmft", "dresses-sales", "qsar-biodeg")
 PARAMETERS = ["discrimination", "difficulty", "guessing"]
 
 

@@ -48,6 +48,7 @@ def test_arc_is_fitted_at_least_as_well_as_by_mirt(shared, plain, subtests):
         assert set(ours.index[ours < 0]) == set(theirs.index[theirs < 0])
 
 
+@pytest.mark.slow
 def test_mmlu_is_fitted_at_least_as_well_as_by_mirt(shared, plain, subtests):
     mmlu = Benchmark(shared / "data" / "llm", "mmlu", "3pl")
     with subtests.test("log-likelihood"):

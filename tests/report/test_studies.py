@@ -89,8 +89,8 @@ def language_models():
 
 
 # The first few stand for all where time is short.
-QUICK = (decoding, capability, language_models)
-LONGER = (portfolio, alarm, diagnoses, along_difficulty, confusion)
+QUICK = (decoding, capability)
+LONGER = (language_models, portfolio, alarm, diagnoses, along_difficulty, confusion)
 
 
 @pytest.mark.parametrize(
