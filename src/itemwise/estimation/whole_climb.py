@@ -144,6 +144,7 @@ class _Climb:
         self.task, self.count, self._left = task, count, inf
         self.nodes = replan_nodes(task, place.coords, nodes, place.found)
         self.place = self._stand(place.coords)
+        self._tell()
         self.region, self.patience, self._mark = Region(FIRST), self.count + SLOW, self.place
         self._bend: WholeCurvature | None = None
 
@@ -163,6 +164,9 @@ class _Climb:
         work = self.place.work(ahead)
         self.region.learn(step, work)
         if work >= max(LEAST_KEPT * step.gain, -self.place.rounding(self.task.data)):
+            self.place = ahead
+        self._tell()
+        if self.place is ahead:
             self._arrive(ahead, same_bend=step.gain < CLOSE and work > 0.5 * step.gain)
 
     def one_by_one(self, move: Move, most: int) -> bool:
@@ -175,6 +179,7 @@ class _Climb:
                 return False
             self._left = move.decrement
             ahead = self._stand(coords)
+            self._tell()
             if self.place.work(ahead) >= -self.place.rounding(self.task.data):
                 self._arrive(ahead)
                 return True
@@ -197,6 +202,7 @@ class _Climb:
             return False
         self.nodes, self._bend = better, None
         self.place = self._stand(self.place.coords)
+        self._tell()
         return True
 
     def ended(self, left: float, *, converged: bool) -> Ascent:
@@ -205,9 +211,11 @@ class _Climb:
 
     def _stand(self, coords: Array) -> Place:
         self.count += 1
-        place = self.task.stand(self.task.data, coords, self.nodes)
-        self.task.tell(self.count, place, self._left)
-        return place
+        return self.task.stand(self.task.data, coords, self.nodes)
+
+    def _tell(self) -> None:
+        """Report the place that was reached, not one that was only tried."""
+        self.task.tell(self.count, self.place, self._left)
 
     def _arrive(self, place: Place, *, same_bend: bool = False) -> None:
         self.place = place
