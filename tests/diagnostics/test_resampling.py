@@ -218,7 +218,7 @@ def test_standard_errors_agree_with_those_of_the_information_matrix():
 def test_intervals_cover_the_truth():
     """Of the spread of difficulties, which no formula of the package has an error for."""
     covered = []
-    for seed in range(30):
+    for seed in range(200):
         drawn = iw.simulate("1pl", 100, 8, random_state=seed)
         truth = drawn.truth.items["difficulty"].std()
         cal = iw.calibrate(drawn.responses, "1pl")
@@ -226,4 +226,4 @@ def test_intervals_cover_the_truth():
             cal, lambda c: c.items["difficulty"].std(), n_resamples=60, progress=False
         ).to_frame()
         covered.append(bool(((row["low"] <= truth) & (truth <= row["high"])).iloc[0]))
-    assert np.mean(covered) >= 0.87  # 0.95 less two standard errors of 30 trials
+    assert np.mean(covered) >= 0.919  # 0.95 less two standard errors of 200 trials
