@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -83,15 +83,11 @@ class ScoredRespondents:
 
         Columns and errors as in `abilities`.
         """
-        import pandas as pd
-
         table = as_responses(responses, self.model.kind)
         found = self._scored(table, method)
         se = found.se if items_known else self._covariance(table, method).se
         columns = {"ability": found.ability.copy(), "se": se.copy(), "at_bound": found.at_bound}
-        frame = pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
-        frame.attrs["scale"] = said_of_errors(self, items_known=items_known)
-        return frame
+        return self._on_scale(columns, table.respondents, items_known=items_known)
 
     def ability_covariance(
         self,
@@ -157,14 +153,10 @@ class ScoredRespondents:
         >>> cal.draw_abilities(200).rank().std(axis=1).round(1).max()
         np.float64(5.3)
         """
-        import pandas as pd
-
         n = whole_number(n_resamples, "n_resamples", least=1)
         covariance = self.ability_covariance(responses, items_known=items_known)
         drawn = covariance.draw(n, np.random.default_rng(random_state))
-        frame = pd.DataFrame(drawn, index=pd.Index(covariance.respondents, name="respondent"))
-        frame.attrs["scale"] = said_of_errors(self, items_known=items_known)
-        return frame
+        return self._on_scale(drawn, covariance.respondents, items_known=items_known)
 
     def true_scores(
         self,
@@ -265,6 +257,16 @@ class ScoredRespondents:
         if not items.covariances.any():
             return None
         return ItemErrors.of(items.coords, items.covariances, items.shared)
+
+    def _on_scale(
+        self, columns: Any, respondents: Sequence[str], *, items_known: bool
+    ) -> pd.DataFrame:
+        """A frame with one row per respondent, which says on which scale it is."""
+        import pandas as pd
+
+        frame = pd.DataFrame(columns, index=pd.Index(respondents, name="respondent"))
+        frame.attrs["scale"] = said_of_errors(self, items_known=items_known)
+        return frame
 
     def _covariance(
         self, table: Responses, method: str, *, items_known: bool = False

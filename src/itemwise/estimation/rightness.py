@@ -85,13 +85,15 @@ def calibrate_by_rightness(
     for share in ANCHORS:
         engine = Anchored(find_engine("em", settings), share)
         found = calibrate(table, found.model.unfitted(), engine=engine)
-        if _nobody_above_right(found, labels):
+        settled = _nobody_above_right(found, labels)
+        if settled:
             break
+    short = "" if settled else " Even so, being always right does not stand above everyone."
     note = (
         f"Without help, the scale did not measure being right: {why}. Two artificial respondents, "
         f"one always right and one always wrong, each with the weight of {share:.0%} of all "
         "respondents, now give its direction. Where respondents mostly differ in what they prefer, "
-        "compare accuracies of each class, too."
+        f"compare accuracies of each class, too.{short}"
     )
     return replace(found, notes=(note, *picked, *found.notes))
 
@@ -110,11 +112,11 @@ def class_preference(
     right throughout, or if the sign of discrimination follows the class; without, if more than a
     quarter of the informative items discriminate negatively.
     """
-    parameters = calibration.model.parameters(calibration.coords)
     if calibration.model.kind != "binary":
         return None
+    slope = calibration.model.parameters(calibration.coords)["discrimination"]
     telling = np.array([not set(words) & set(FLAT) for words in calibration.flags], dtype=bool)
-    negative = telling & (parameters["discrimination"] < 0)
+    negative = telling & (slope < 0)
     if not negative.any():
         return None
     if labels is None:
