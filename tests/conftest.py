@@ -74,6 +74,16 @@ def shared(request):
     return SHARED
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    """No two tests draw from one generator: the second would depend on the first."""
+    made = yield
+    parts = made if isinstance(made, tuple) else (made,)
+    if fixturedef.scope != "function" and any(isinstance(p, np.random.Generator) for p in parts):
+        pytest.fail(f"The fixture {fixturedef.argname} hands one random generator to several tests")
+    return made
+
+
 class Witness:
     """R mirt's figures of one fit, and ours, made once."""
 

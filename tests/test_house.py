@@ -1,5 +1,6 @@
 """The house has no import cycles, every module has a name of its own, and words are plain."""
 
+import ast
 import re
 import subprocess
 from collections import Counter
@@ -58,4 +59,16 @@ def test_prose_has_no_word_that_was_given_up():
         for match in [re.search(old, " ".join(path.read_text(encoding="utf-8").split()))]
         if match
     ]
+    assert found == []
+
+
+def test_no_two_tests_of_a_file_draw_from_one_random_generator():
+    """What the second one draws would depend on whether the first has run."""
+    found = []
+    for path in (ROOT / "tests").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        made = set(re.findall(r"^(\w+) = np\.random\.default_rng\(\d*\)$", text, re.MULTILINE))
+        functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)]
+        used = {n.id for one in functions for n in ast.walk(one) if isinstance(n, ast.Name)}
+        found += [f"{path.relative_to(ROOT)}: {name}" for name in made & used]
     assert found == []

@@ -15,7 +15,7 @@ import itemwise as iw
 from itemwise.diagnostics import DIAGNOSTICS
 from itemwise.results import COLUMNS_IN_NOTEBOOK, ROWS_IN_NOTEBOOK, Result
 
-RANDOM = np.random.default_rng(0)
+TIMES = np.random.default_rng(0).random((60, 5))
 
 
 def every_result():
@@ -72,9 +72,7 @@ FROM_RESPONSES = {
         table, cal.items["difficulty"], bins=4
     ),
     "generality": lambda table, cal: iw.generality(table, cal.items["difficulty"]),
-    "portfolio": lambda table, cal: iw.portfolio(
-        pd.DataFrame(RANDOM.random((60, 5)), columns=list("abcde"))
-    ),
+    "portfolio": lambda table, cal: iw.portfolio(pd.DataFrame(TIMES, columns=list("abcde"))),
     "decoding": lambda table, cal: iw.decode_responses({"first": table, "second": table}),
     **{name: (lambda table, cal, check=check: check(cal)) for name, check in DIAGNOSTICS.items()},
 }

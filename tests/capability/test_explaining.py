@@ -112,7 +112,7 @@ def changed_values(gate, cases, monkeypatch):
 
 @pytest.mark.parametrize(("value", "end"), [(148.0, 145.0), (120.0, 135.0)])
 def test_the_nearest_end_of_a_normal_range_is_tried(value, end, monkeypatch):
-    rows = X.assign(sodium=140 + 5 * RANDOM.normal(size=600))
+    rows = X.assign(sodium=140 + 5 * np.random.default_rng(1).normal(size=600))
     made = ruled(rows, a=Grades((0.0,)), sodium=NormalRange(135.0, 145.0))
     asked = changed_values(made, rows.head(1).assign(sodium=value), monkeypatch)
     assert {one["sodium"] for one in asked} == {value, end}

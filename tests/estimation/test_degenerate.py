@@ -293,6 +293,7 @@ def test_any_small_table_calibrates(model, values):
 # The same questions of grades (0 to 3) and of scores, in numbers of their own.
 GRADES = RANDOM.integers(0, 4, (40, 6)).astype(float)
 SCORES = RANDOM.uniform(0.05, 0.95, (40, 6))
+FEW_SCORES = RANDOM.uniform(0.05, 0.95, (15, 60))
 WORST, BEST = {"graded": 0.0, "continuous": 0.1}, {"graded": 3.0, "continuous": 0.9}
 
 
@@ -328,7 +329,7 @@ def tables_of(kind):
         "Guttman": worst + (best - worst) * stairs / 3,
         "more items than respondents": np.tile(ordinary[:15], (1, 20))
         if kind == "graded"
-        else RANDOM.uniform(0.05, 0.95, (15, 60)),
+        else FEW_SCORES,
         "all best": np.full((6, 5), best),
         "nothing asked": np.full((4, 3), np.nan),
         "opposite halves": np.repeat(
