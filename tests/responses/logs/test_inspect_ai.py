@@ -305,3 +305,30 @@ def test_encrypted_and_unknown_members_are_refused(tmp_path):
         archive.writestr("header.json", "{}")
     with pytest.raises(FileError, match="compressed by method 14"):
         read_logs(path)
+
+
+def test_a_summary_names_the_same_question_as_its_sample():
+    long = "x" * 6_000
+    picture = {"type": "image", "image": "data:..."}
+    whole = {
+        "input": [
+            {"id": "a", "role": "user", "content": [{"type": "text", "text": long}, picture]}
+        ],
+        "target": [long],
+    }
+    cut = "x" * 5_120 + "...\n(content truncated)"
+    told = [{"type": "text", "text": cut}, {"type": "text", "text": "(Image)"}]
+    summary = {"input": [{"id": "b", "role": "user", "content": told}], "target": [cut]}
+    assert inspect_ai.asked(whole) == inspect_ai.asked(summary)
+
+
+def test_the_order_of_choices_does_not_make_another_question():
+    first = {"input": "which?", "choices": ["cat", "dog"], "target": "A"}
+    turned = {"input": "which?", "choices": ["dog", "cat"], "target": "B"}
+    other = {"input": "which?", "choices": ["cat", "dog"], "target": "B"}
+    assert inspect_ai.asked(first) == inspect_ai.asked(turned)
+    assert inspect_ai.asked(first) != inspect_ai.asked(other)
+
+
+def test_without_a_question_there_is_no_hash():
+    assert inspect_ai.asked({"id": 1}) is None

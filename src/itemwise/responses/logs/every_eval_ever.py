@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from itemwise.responses.logs.log_runs import (
     LogSettings,
     Passed,
     Run,
+    content_hash,
     no_metric,
     part,
     shortened,
@@ -55,7 +56,7 @@ class EveryEvalEver:
             passed,
             trouble,
             like=like,
-            extra=_texts if wanted.keep_text else None,
+            extra=_extra(like, keep_text=wanted.keep_text),
         ):
             self._add(path, block, metric, runs, items, lost)
         if not runs:
@@ -95,7 +96,9 @@ class EveryEvalEver:
             if block["error"][at]:
                 run.leave_out(FAILED)
                 continue
-            place = items.place(task, identity, key)
+            place = items.place(
+                task, identity, key, together=identity is not None and key is not None
+            )
             if run.add(place, block["score"][at]):
                 items.tell(place, _facts(block, at))
 
@@ -127,6 +130,24 @@ def _fields(metric: str) -> list[Field]:
 
 def _facts(block: Columns, at: int) -> dict[str, Fact]:
     return {name: block[name][at] for name in ("subject", "text", "target") if name in block}
+
+
+def _extra(
+    like: Sequence[Mapping[str, Any]], *, keep_text: bool
+) -> Callable[[dict[str, Any]], dict[str, Fact]] | None:
+    """What must be made from whole rows: texts, and a hash of the question if rows have none."""
+    hashed = any(row.get("sample_hash") for row in like)
+
+    def made(row: dict[str, Any]) -> dict[str, Fact]:
+        found = _texts(row) if keep_text else {}
+        return found if hashed or not part(row, "input", "raw") else found | {"key": _content(row)}
+
+    return made if keep_text or not hashed else None
+
+
+def _content(row: dict[str, Any]) -> str:
+    """The hash that the schema describes: of question and references."""
+    return content_hash(part(row, "input", "raw"), part(row, "input", "reference") or [])
 
 
 def _texts(row: dict[str, Any]) -> dict[str, Fact]:

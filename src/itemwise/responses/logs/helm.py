@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from itemwise.errors import FileError
 from itemwise.responses.logs.bounded_files import Pieces, small_json
@@ -22,6 +22,7 @@ from itemwise.responses.logs.log_runs import (
     as_fact,
     as_name,
     as_score,
+    content_hash,
     no_metric,
     part,
     shortened,
@@ -90,21 +91,23 @@ class Helm:
             )
         spec = small_json(path.with_name(SPEC), wanted.max_bytes)
         run = self._run(path, spec)
-        available: Counter[str] = Counter()
-        preferred = wanted.metrics or _preferred(spec)
+        teller = _Teller(run, items, spec, self._asked(path, run, wanted), wanted)
         with text_bytes(path, wanted.max_bytes, passed) as stream:
             for instance in Pieces(stream, f"'{path}'").elements():
-                _add(run, items, instance, preferred, available, spec)
-        if available and not run.metric:
-            raise no_metric(path, preferred, sorted(available))
+                teller.add(instance)
+        if teller.available and not run.metric:
+            raise no_metric(path, teller.preferred, sorted(teller.available))
         if not run.rows:
             raise FileError(f"'{path}' holds no instances, so there is nothing to read.")
-        if wanted.keep_text:
-            try:
-                _tell_texts(path.with_name(STATE), run.task, wanted, items)
-            except FileError as error:
-                run.remarks.append(f"no texts: {str(error).rstrip('.')}")
         yield run
+
+    def _asked(self, path: Path, run: Run, wanted: LogSettings) -> dict[str, _Asked]:
+        """The questions by id, from the scenario state; a broken one is remarked on."""
+        try:
+            return _questions(path.with_name(STATE), wanted)
+        except FileError as error:
+            run.remarks.append(f"no texts, so items are known by id: {str(error).rstrip('.')}")
+            return {}
 
     def _run(self, path: Path, spec: Mapping[str, Any]) -> Run:
         folder = path.absolute().parent.name
@@ -144,31 +147,53 @@ def _preferred(spec: Mapping[str, Any]) -> tuple[str, ...]:
     return (*dict.fromkeys(main), *PREFERRED)
 
 
-def _add(
-    run: Run,
-    items: Items,
-    instance: object,
-    preferred: tuple[str, ...],
-    available: Counter[str],
-    spec: Mapping[str, Any],
-) -> None:
-    """Add one instance of one trial."""
-    identity = as_name(part(instance, "instance_id"))
-    if identity is None:
-        run.leave_out(NO_IDENTITY)
-        return
-    if part(instance, "perturbation"):
-        run.leave_out(PERTURBED)
-        return
-    found = _stats(instance)
-    available.update(found.keys())
-    if not run.metric:
-        run.metric = next((name for name in preferred if name in found), "")
-    score, split = found.get(run.metric, (None, None))
-    place = items.place(run.task, identity)
-    if run.add(place, score):
-        subject = subject_and_document(part(spec, "scenario_spec", "args"))["subject"]
-        items.tell(place, {"split": split, "subject": subject})
+class _Asked(NamedTuple):
+    """What an instance asks."""
+
+    content: str  # a hash of question and right answer
+    text: str | None
+    target: str | None
+
+
+@dataclass
+class _Teller:
+    """Adds instances to a run."""
+
+    run: Run
+    items: Items
+    spec: Mapping[str, Any]
+    asked: Mapping[str, _Asked]
+    wanted: LogSettings
+    available: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def preferred(self) -> tuple[str, ...]:
+        """The metrics to read, the first that an instance has."""
+        return self.wanted.metrics or _preferred(self.spec)
+
+    def add(self, instance: object) -> None:
+        """Add one instance of one trial."""
+        identity, run = as_name(part(instance, "instance_id")), self.run
+        if identity is None:
+            run.leave_out(NO_IDENTITY)
+            return
+        if part(instance, "perturbation"):
+            run.leave_out(PERTURBED)
+            return
+        found = _stats(instance)
+        self.available.update(found.keys())
+        if not run.metric:
+            run.metric = next((name for name in self.preferred if name in found), "")
+        score, split = found.get(run.metric, (None, None))
+        known = self.asked.get(identity)
+        content = None if known is None else known.content
+        place = self.items.place(run.task, identity, content, together=content is not None)
+        if run.add(place, score):
+            subject = subject_and_document(part(self.spec, "scenario_spec", "args"))["subject"]
+            facts: dict[str, Fact] = {"split": split, "subject": subject}
+            if known is not None and self.wanted.keep_text:
+                facts |= {"text": known.text, "target": known.target}
+            self.items.tell(place, facts)
 
 
 def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
@@ -186,10 +211,11 @@ def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
     return found
 
 
-def _tell_texts(path: Path, task: str, wanted: LogSettings, items: Items) -> None:
-    """Add input and correct reference of each instance, if the scenario state exists."""
+def _questions(path: Path, wanted: LogSettings) -> dict[str, _Asked]:
+    """Question and right answer of each instance, if the scenario state exists."""
+    found: dict[str, _Asked] = {}
     if not path.is_file():
-        return
+        return found
     with text_bytes(path, wanted.max_bytes) as stream:
         pieces = Pieces(stream, f"'{path}'")
         for key, is_list in pieces.members():
@@ -199,11 +225,14 @@ def _tell_texts(path: Path, task: str, wanted: LogSettings, items: Items) -> Non
             for state in pieces.elements():
                 instance = part(state, "instance")
                 identity = as_name(part(instance, "id"))
-                if identity is None or part(instance, "perturbation"):
+                text = part(instance, "input", "text")
+                if identity is None or identity in found or not isinstance(text, str):
                     continue
-                place = items.place(task, identity)
-                text = shortened(part(instance, "input", "text"))
-                items.tell(place, {"text": text, "target": _right(instance)})
+                if part(instance, "perturbation"):
+                    continue
+                target = _right(instance)
+                found[identity] = _Asked(content_hash(text, target), shortened(text), target)
+    return found
 
 
 def _right(instance: object) -> str | None:

@@ -22,6 +22,8 @@ from itemwise.responses.logs.log_runs import (
     as_fact,
     as_name,
     as_score,
+    content_hash,
+    in_words,
     no_metric,
     part,
     shortened,
@@ -96,6 +98,7 @@ class _Teller:
         self.limited = 0
         self.metric: tuple[str, str | None] | None = None  # scorer, and which of its values
         self.scorers: dict[str, None] = {}
+        self.arguments = in_words(_object(part(header, "eval"), "task_args"))
 
     def add(self, sample: object) -> None:
         """Add one sample."""
@@ -109,7 +112,9 @@ class _Teller:
             self.run.leave_out(STOPPED if part(sample, "limit") else NOT_JUDGED)
         else:
             self.limited += bool(part(sample, "limit"))
-            place = self.items.place(self.run.task, identity)
+            place = self.items.place(
+                self.run.task, identity, asked(sample), arguments=self.arguments, together=True
+            )
             if self.run.add(place, as_number(self._value(scores))):
                 self.items.tell(place, self._facts(sample))
 
@@ -196,6 +201,47 @@ def as_number(value: object) -> float | None:
 def _spelled(metric: tuple[str, str | None]) -> str:
     scorer, key = metric
     return scorer if key is None else f"{scorer}/{key}"
+
+
+LONGEST_SUMMARY = 5_120  # characters of a text in the summaries of an archive
+_CUT = "...\n(content truncated)"
+
+
+def asked(sample: object) -> str | None:
+    """A hash of question and right answer; None if the log holds no question.
+
+    It is the same whether it is made from a sample or from its summary, which cuts long texts and
+    leaves out images. The order of choices does not matter.
+    """
+    question, target = part(sample, "input"), part(sample, "target")
+    if not question:
+        return None
+    choices = part(sample, "choices")
+    if not isinstance(choices, list) or not choices:
+        return content_hash(_texts(question), _texts(target))
+    letters = target if isinstance(target, list) else list(str(target or ""))
+    places = [ord(str(letter)[:1] or "?") - ord("A") for letter in letters]
+    right = [choices[at] for at in places if 0 <= at < len(choices)] or _texts(target)
+    return content_hash(_texts(question), sorted(map(str, choices)), sorted(map(str, right)))
+
+
+def _texts(said: object) -> list[str]:
+    """The texts of an input or target, as a summary holds them."""
+    if isinstance(said, str):
+        return [said.removesuffix(_CUT)[:LONGEST_SUMMARY]]
+    if not isinstance(said, list):
+        return [] if said is None else [str(said)]
+    found: list[str] = []
+    for one in said:
+        if not isinstance(one, dict):
+            found += _texts(str(one))
+        elif "content" in one:
+            found += [str(one.get("role", "")), *_texts(one["content"])]
+        elif one.get("type", "text") == "text":
+            found += _texts(str(one.get("text", "")))
+        else:
+            found.append(f"({str(one['type']).capitalize()})")
+    return found
 
 
 def _said(text: object) -> object:

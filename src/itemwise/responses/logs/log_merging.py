@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -78,10 +78,11 @@ def _age(run: Run) -> tuple[float, str]:
 
 
 def _same_items(runs: Sequence[Run], items: Items) -> tuple[NDArray[np.int64], list[str]]:
-    """Map items without a hash to the hashed item of the same id.
+    """Map items without a hash to the hashed item of the same id, and equal hashes to one item.
 
-    This applies within a task of one harness whose hashed items have distinct ids: older versions
-    of the harness wrote no hash.
+    The first applies within a task of one harness whose hashed items have distinct ids: older
+    versions of the harness wrote no hash. The second joins questions that shuffling numbered
+    differently; not where one run asked both, because then they differ in what is not logged.
     """
     same = np.arange(len(items))
     together: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -89,13 +90,14 @@ def _same_items(runs: Sequence[Run], items: Items) -> tuple[NDArray[np.int64], l
         together[run.format, run.task].update(run.places)
     joined_tasks = []
     for (_, task), places in together.items():
-        hashed = {items.ids[place]: place for place in places if items.hashes[place] is not None}
-        bare = [place for place in places if items.hashes[place] is None]
+        hashed = {_label(items, place): place for place in places if items.hashes[place]}
+        bare = [place for place in places if not items.hashes[place]]
         unique = len(hashed) + len(bare) == len(places)
-        found = [place for place in bare if unique and items.ids[place] in hashed]
-        same[found] = [hashed[items.ids[place]] for place in found]
+        found = [place for place in bare if unique and _label(items, place) in hashed]
+        same[found] = [hashed[_label(items, place)] for place in found]
         if found:
             joined_tasks.append(task)
+    _join_renumbered(runs, items, same)
     if not joined_tasks:
         return same, []
     note = (
@@ -103,6 +105,31 @@ def _same_items(runs: Sequence[Run], items: Items) -> tuple[NDArray[np.int64], l
         "matched by id."
     )
     return same, [note]
+
+
+def _label(items: Items, place: int) -> tuple[str, str]:
+    """The id of an item and the arguments of its task."""
+    return items.ids[place], items.arguments.get(place, "")
+
+
+def _join_renumbered(runs: Sequence[Run], items: Items, same: NDArray[np.int64]) -> None:
+    """Join items of equal content and different ids, unless a run asked two of them."""
+    alike: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for place, (task, content) in enumerate(zip(items.tasks, items.hashes, strict=True)):
+        if content is not None:
+            alike[task, content].append(place)
+    several = {key: places for key, places in alike.items() if len(places) > 1}
+    if not several:
+        return
+    group = {place: key for key, places in several.items() for place in places}
+    for run in runs:
+        seen: dict[tuple[str, str], int] = {}
+        for place in set(run.places) & group.keys():
+            key = group[place]
+            if seen.setdefault(key, place) != place:
+                several.pop(key, None)
+    for places in several.values():
+        same[places] = places[0]
 
 
 def _reduced(run: Run, same: NDArray[np.int64], epochs: Epochs) -> RunScores:
@@ -183,26 +210,43 @@ def _drop_older(answers: Sequence[RunScores]) -> list[str]:
 
 
 def _item_names(items: Items, used: NDArray[np.int64]) -> tuple[list[str], list[str]]:
-    """Task and id, with a part of the content hash if two items of a task share an id."""
+    """Task and id; with the arguments of the task, or a part of the content hash, if two share it.
+
+    The note names both, because a reader who expects one item should know that there are two.
+    """
     names = [f"{items.tasks[place]}/{items.ids[place]}" for place in used]
-    seen: dict[str, int] = defaultdict(int)
-    for name in names:
-        seen[name] += 1
-    shared = [name for name, count in seen.items() if count > 1]
+    shared: dict[str, list[int]] = defaultdict(list)
+    for at, name in enumerate(names):
+        shared[name].append(at)
+    shared = {name: places for name, places in shared.items() if len(places) > 1}
+    taken = set(names)
+    for name, places in shared.items():
+        for longer in _longer_names(items, name, [int(used[at]) for at in places]):
+            if len(set(longer)) == len(longer) and not taken & set(longer):
+                break
+        taken.update(longer)
+        for at, new in zip(places, longer, strict=True):
+            names[at] = new
     if not shared:
         return names, []
-    for length in (8, None):
-        longer = [
-            f"{name}#{(items.hashes[place] or 'id')[:length]}" if seen[name] > 1 else name
-            for name, place in zip(names, used, strict=True)
-        ]
-        if len(set(longer)) == len(longer):
-            break
+    first, places = next(iter(shared.items()))
     note = (
-        f"{listed(shared, 'name')} refer to items of different content in different logs; a part "
-        "of the content hash was added to their names."
+        f"{listed(list(shared), 'name')} {'refers' if len(shared) == 1 else 'refer'} to questions "
+        f"of different content in different logs, which are items of their own: {shown(first)} is "
+        f"now {' and '.join(shown(names[at]) for at in places[:2])}."
     )
-    return longer, [note]
+    return names, [note]
+
+
+def _longer_names(items: Items, name: str, places: Sequence[int]) -> Iterator[list[str]]:
+    """Ways to tell items of one name apart, the plainest first."""
+    if all(items.arguments.get(place) for place in places):
+        yield [
+            f"{items.tasks[place]}({items.arguments[place]})/{items.ids[place]}" for place in places
+        ]
+    for length in (8, None):
+        yield [f"{name}#{(items.hashes[place] or 'id')[:length]}" for place in places]
+    yield [f"{name}#{place}" for place in places]
 
 
 def _item_facts(items: Items, used: NDArray[np.int64]) -> dict[str, list[Fact]]:
@@ -215,6 +259,7 @@ def _item_facts(items: Items, used: NDArray[np.int64]) -> dict[str, list[Fact]]:
         name: [known.get(place) for place in places] for name, known in items.facts.items()
     }
     told["hash"] = [items.hashes[place] for place in places]
+    told["arguments"] = [items.arguments.get(place) for place in places]
     return facts | {
         name: column for name, column in told.items() if any(v is not None for v in column)
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from array import array
 from collections import Counter
@@ -40,7 +41,12 @@ class LogSettings:
 
 
 class Items:
-    """The items of all tasks; within a task, identified by content hash, or else by id."""
+    """The items of all tasks; within a task, identified by content hash, or else by id.
+
+    Where an id and a hash are given as one identity (`together`), both must agree: harnesses that
+    number samples by position give the same id to different questions, and log some questions,
+    such as those with images, only in part.
+    """
 
     def __init__(self) -> None:
         self._by_content: dict[str, dict[str, int]] = {}
@@ -48,21 +54,37 @@ class Items:
         self.tasks: list[str] = []
         self.ids: list[str] = []
         self.hashes: list[str | None] = []
+        self.arguments: dict[int, str] = {}  # of the task, by item
         self.facts: dict[str, dict[int, Fact]] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def place(self, task: str, identity: str | None, content_hash: str | None = None) -> int:
-        """The number of an item with this id or hash; a new one if it is not known yet."""
+    def place(
+        self,
+        task: str,
+        identity: str | None,
+        content_hash: str | None = None,
+        *,
+        arguments: str = "",
+        together: bool = False,
+    ) -> int:
+        """The number of an item with this id or hash; a new one if it is not known yet.
+
+        Without a hash, a task with other arguments has other items.
+        """
         known = (self._by_id if content_hash is None else self._by_content).setdefault(task, {})
         key = content_hash or identity or ""
+        if together or (arguments and content_hash is None):
+            key = f"{key}\0{identity if content_hash else arguments}"
         place = known.get(key)
         if place is None:
             place = known[key] = len(self.ids)
             self.tasks.append(task)
             self.ids.append(identity or key[:12])
             self.hashes.append(content_hash)
+            if arguments:
+                self.arguments[place] = arguments
         return place
 
     def tell(self, place: int, facts: Mapping[str, Fact]) -> None:
@@ -159,6 +181,37 @@ def as_fact(value: object) -> Fact:
     return as_name(value)
 
 
+LONGEST_VALUE = 40  # characters of an argument that is shown as it is
+
+
+def plain_arguments(given: object) -> dict[str, Fact]:
+    """Arguments that are plain values, or lists of such; nested ones by path, long ones by hash."""
+    found: dict[str, Fact] = {}
+    for name, value in given.items() if isinstance(given, Mapping) else ():
+        if isinstance(value, Mapping):
+            found |= {f"{name}.{key}": one for key, one in plain_arguments(value).items()}
+        elif isinstance(value, list):
+            if all(isinstance(one, str | int | float | bool) for one in value) and value:
+                found[str(name)] = _brief(", ".join(map(str, value)))
+        elif value is not None:
+            found[str(name)] = _brief(value)
+    return found
+
+
+def _brief(value: object) -> Fact:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, bool | int):
+        return value
+    text = clean(str(value))
+    return text if len(text) <= LONGEST_VALUE else f"#{fingerprint(text)}"
+
+
+def in_words(arguments: object) -> str:
+    """Arguments as in language=fr, cot=True; empty if there are none."""
+    return ", ".join(f"{name}={value}" for name, value in plain_arguments(arguments).items())
+
+
 def shortened(text: object) -> str | None:
     """Text cut to the longest that is kept; None if there is none."""
     return clean(text[:LONGEST_TEXT]) if isinstance(text, str) and text else None
@@ -194,6 +247,12 @@ def field_of(record: object, names: tuple[str, ...]) -> str | None:
     if not isinstance(record, Mapping):
         return None
     return next((name for name in names if isinstance(record.get(name), str)), None)
+
+
+def content_hash(*parts: object) -> str:
+    """A hash of what an item asks: texts, in this order."""
+    told = json.dumps(parts, ensure_ascii=True, sort_keys=True, default=str)
+    return hashlib.sha256(told.encode("utf-8")).hexdigest()
 
 
 def fingerprint(passage: object) -> str | None:

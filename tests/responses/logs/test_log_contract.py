@@ -1,0 +1,262 @@
+"""What holds for the readers of all formats: who was asked what, under which conditions."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+
+import pytest
+
+from itemwise.responses import read_logs
+from itemwise.responses.logs import LOG_FORMATS
+
+DATE = "2025-01-02T03-04-05.000006"
+
+
+@dataclass
+class Asked:
+    """One run: questions by id, their scores, and the conditions."""
+
+    questions: dict[str, str]
+    scores: dict[str, float]
+    model: str = "lab/one"
+    task: str = "riddles"
+    date: str = DATE
+    epochs: int = 1
+    shots: int | None = None
+    temperature: float | None = None
+    task_args: dict = field(default_factory=dict)
+    version: str = "1.0"
+
+
+def _hash(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def lm_eval(folder, run):
+    home = folder / run.model.replace("/", "__")
+    home.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {
+            "doc_id": identity,
+            "doc": {"question": text},
+            "target": "yes",
+            "arguments": {},
+            "filter": "none",
+            "doc_hash": _hash(text),
+            "prompt_hash": _hash(f"{text} {run.shots}"),
+            "acc": run.scores[identity],
+        }
+        for identity, text in run.questions.items()
+    ]
+    told = {"num_fewshot": run.shots, "generation_kwargs": {"temperature": run.temperature}}
+    results = {
+        "model_name": run.model,
+        "lm_eval_version": run.version,
+        "configs": {run.task: told},
+        "n-shot": {run.task: run.shots},
+    }
+    (home / f"results_{run.date}.json").write_text(json.dumps(results))
+    path = home / f"samples_{run.task}_{run.date}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def inspect(folder, run):
+    folder.mkdir(parents=True, exist_ok=True)
+    samples = [
+        {
+            "id": identity,
+            "epoch": epoch,
+            "input": text,
+            "target": "yes",
+            "scores": {"match": {"value": run.scores[identity]}},
+        }
+        for epoch in range(1, run.epochs + 1)
+        for identity, text in run.questions.items()
+    ]
+    arguments = dict(run.task_args)
+    if run.shots is not None:
+        arguments["fewshot"] = run.shots
+    told = {
+        "model": run.model,
+        "task": run.task,
+        "task_args": arguments,
+        "task_id": f"{run.model} {run.date}",
+        "created": run.date,
+        "packages": {"inspect_ai": run.version},
+    }
+    plan = {"steps": [{"solver": "generate", "params": {}}], "config": {}}
+    if run.temperature is not None:
+        plan["config"]["temperature"] = run.temperature
+    whole = {"version": 2, "status": "success", "eval": told, "plan": plan, "samples": samples}
+    path = folder / f"{_hash(str(run))[:12]}.json"
+    path.write_text(json.dumps(whole))
+    return path
+
+
+def helm(folder, run):
+    home = folder / _hash(str(run))[:12]
+    home.mkdir(parents=True)
+    spec = {
+        "name": f"{run.task}:model={run.model.replace('/', '_')}",
+        "adapter_spec": {
+            "model": run.model,
+            "max_train_instances": run.shots,
+            "temperature": run.temperature,
+        },
+        "groups": [run.task],
+    }
+    stats = [
+        {
+            "instance_id": identity,
+            "train_trial_index": trial,
+            "stats": [
+                {
+                    "name": {"name": "exact_match", "split": "test"},
+                    "count": 1,
+                    "sum": run.scores[identity],
+                    "mean": run.scores[identity],
+                }
+            ],
+        }
+        for trial in range(run.epochs)
+        for identity in run.questions
+    ]
+    states = [
+        {"instance": {"id": identity, "input": {"text": text}, "references": []}}
+        for identity, text in run.questions.items()
+    ]
+    (home / "run_spec.json").write_text(json.dumps(spec))
+    (home / "scenario_state.json").write_text(json.dumps({"request_states": states}))
+    (home / "per_instance_stats.json").write_text(json.dumps(stats))
+    return home / "per_instance_stats.json"
+
+
+def every_eval_ever(folder, run):
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {
+            "schema_version": run.version,
+            "evaluation_id": run.date,
+            "model_id": run.model,
+            "evaluation_name": run.task,
+            "sample_id": identity,
+            "sample_hash": _hash(text),
+            "input": {"raw": text, "reference": ["yes"]},
+            "evaluation": {"score": run.scores[identity], "is_correct": True},
+        }
+        for _ in range(run.epochs)
+        for identity, text in run.questions.items()
+    ]
+    name = _hash(str(run))[:12]
+    told = {
+        "eval_library": {"name": "x", "version": run.version},
+        "evaluation_results": [
+            {
+                "evaluation_name": run.task,
+                "generation_config": {"generation_args": {"temperature": run.temperature}},
+            }
+        ],
+    }
+    (folder / f"{name}.json").write_text(json.dumps(told))
+    path = folder / f"{name}_samples.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def openml(folder, run):
+    home = folder / _hash(str(run))[:12]
+    home.mkdir(parents=True)
+    told = f"<oml:flow_name>{run.model}</oml:flow_name><oml:task_id>{run.task}</oml:task_id>"
+    told += f"<oml:setup_id>{run.temperature}</oml:setup_id>"
+    told += f"<oml:run_id>{run.date}</oml:run_id>"
+    (home / "description.xml").write_text(f"<oml:run>{told}</oml:run>")
+    head = "@RELATION x\n@ATTRIBUTE repeat NUMERIC\n@ATTRIBUTE row_id NUMERIC\n"
+    head += "@ATTRIBUTE prediction {a,b}\n@ATTRIBUTE correct {a,b}\n@DATA\n"
+    rows = [
+        f"{repeat},{identity},{'a' if run.scores[identity] else 'b'},a"
+        for repeat in range(run.epochs)
+        for identity in run.questions
+    ]
+    path = home / "predictions.arff"
+    path.write_text(head + "\n".join(rows) + "\n")
+    return path
+
+
+WRITERS = {
+    "lm-eval": lm_eval,
+    "inspect": inspect,
+    "helm": helm,
+    "every-eval-ever": every_eval_ever,
+    "openml": openml,
+}
+LOGS_QUESTIONS = [name for name in WRITERS if name != "openml"]  # its task names the data set
+
+
+def written(name, folder, *runs):
+    """Write the runs, each in a folder of its own, and return the folder above."""
+    for at, run in enumerate(runs):
+        WRITERS[name](folder / str(at), run)
+    return folder
+
+
+ENGLISH = {"1": "two and two", "2": "three and one"}
+FRENCH = {"1": "deux et deux", "2": "trois et un"}
+RIGHT = {"1": 1.0, "2": 0.0}
+
+
+@pytest.fixture(params=LOG_FORMATS)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(params=LOGS_QUESTIONS)
+def with_questions(request):
+    return request.param
+
+
+def test_every_format_is_written_here():
+    assert WRITERS.keys() == LOG_FORMATS.keys()
+
+
+def test_the_same_questions_are_the_same_items(name, tmp_path):
+    runs = [Asked(ENGLISH, RIGHT, model=model) for model in ("lab/one", "lab/two")]
+    found = read_logs(written(name, tmp_path, *runs)).responses
+    assert found.shape == (2, 2)
+    assert found.complete
+
+
+def test_the_same_id_with_another_question_is_another_item(with_questions, tmp_path):
+    runs = Asked(ENGLISH, RIGHT), Asked(FRENCH, RIGHT, model="lab/two")
+    reading = read_logs(written(with_questions, tmp_path, *runs))
+    assert reading.responses.shape == (2, 4)
+    assert reading.responses.n_missing == 4
+    (note,) = [note for note in reading.notes if "different content" in note]
+    assert all(item in note for item in reading.responses.items[:1])
+
+
+def test_one_question_under_two_ids_is_one_item(with_questions, tmp_path):
+    turned = {"1": ENGLISH["2"], "2": ENGLISH["1"]}
+    runs = Asked(ENGLISH, RIGHT), Asked(turned, {"1": 0.0, "2": 1.0}, model="lab/two")
+    found = read_logs(written(with_questions, tmp_path, *runs)).responses
+    assert found.shape == (2, 2)
+    assert found.values.tolist() == [[1, 0], [1, 0]]
+
+
+def test_arguments_of_the_task_name_items_that_share_an_id(tmp_path):
+    english = Asked(ENGLISH, RIGHT, model="m2", task="lang", task_args={"language": "en"})
+    french = Asked(FRENCH, RIGHT, model="m3", task="lang", task_args={"language": "fr"})
+    reading = read_logs(written("inspect", tmp_path, english, french))
+    assert reading.responses.items == (
+        *("lang(language=en)/1", "lang(language=en)/2"),
+        *("lang(language=fr)/1", "lang(language=fr)/2"),
+    )
+    assert reading.responses.item_groups("arguments")[::2] == ("language=en", "language=fr")
+
+
+def test_questions_that_differ_in_what_is_not_logged_stay_apart(tmp_path):
+    pictures = {"1": "what is this?", "2": "what is this?"}
+    runs = [Asked(pictures, RIGHT), Asked(dict(reversed(pictures.items())), RIGHT, model="two")]
+    found = read_logs(written("inspect", tmp_path, *runs)).responses
+    assert found.shape == (2, 2)
+    assert found.values.tolist() == [[1, 0], [1, 0]]
