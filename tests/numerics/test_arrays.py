@@ -10,7 +10,9 @@ from itemwise.numerics.arrays import (
     as_array,
     as_numpy,
     available_cores,
+    by_items,
     checked_device,
+    evenly_spaced,
     fold,
     histogram,
     like,
@@ -150,3 +152,35 @@ def test_an_error_in_a_worker_reaches_the_caller():
 
 def test_there_is_at_least_one_core():
     assert available_cores() >= 1
+
+
+def test_positions_are_all_of_few_and_evenly_spaced_ones_of_many():
+    assert evenly_spaced(5, 5).tolist() == [0, 1, 2, 3, 4]
+    assert evenly_spaced(6, 5).tolist() == [0, 1, 2, 4, 5]
+    assert evenly_spaced(101, 3).tolist() == [0, 50, 100]
+
+
+def test_blocks_of_items_are_joined_in_order_and_no_smaller_than_need_be():
+    coords = np.arange(100.0)[:, None]
+    seen = []
+
+    def work(items):
+        seen.append(items)
+        return coords[items] * 2, coords[items, 0] + 1
+
+    doubled, next_one = by_items(map, coords, 10**6, work)
+    np.testing.assert_array_equal(doubled, coords * 2)
+    np.testing.assert_array_equal(next_one, coords[:, 0] + 1)
+    assert len(seen) > 1
+    seen.clear()
+    by_items(map, coords, 1, work)
+    assert seen == [slice(0, 100)]
+
+
+def test_none_and_minus_one_stand_for_all_cores(monkeypatch):
+    asked = []
+    monkeypatch.setattr(arrays, "available_cores", lambda: asked.append(1) or 1)
+    for n_jobs in (None, -1):
+        with workers(n_jobs) as run:
+            assert run is map
+    assert len(asked) == 2

@@ -220,3 +220,12 @@ def test_a_class_of_one_counts_in_the_means_and_a_class_of_none_does_not():
     counts = np.array([[3, 1, 0], [0, 1, 0], [0, 0, 0]])  # rows: true; the third has no members
     recall = classic_metrics(counts)["recall"]
     assert recall == pytest.approx((3 / 4 + 1 / 1) / 2)
+
+
+def test_the_error_of_the_area_by_hand():
+    true, scores = np.array([1, 1, 1, 0, 0]), np.array([0.9, 0.5, 0.2, 0.5, 0.1])
+    # Positive items win 1, 3/4 and 1/2 of their comparisons, negative ones 1/2 and 1.
+    positive, negative = [1.0, 0.75, 0.5, 0.5], [0.5, 1.0, 0.5]
+    wanted = np.var(positive, ddof=1) / 4 + np.var(negative, ddof=1) / 3
+    assert auc_error(true, scores) == pytest.approx(np.sqrt(wanted))
+    assert np.isnan(auc_error(np.zeros(3), np.arange(3.0)))

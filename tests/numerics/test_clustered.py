@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp, ttest_rel
 
-from itemwise.numerics.clustered import Grouping, clustered_means, t_test
+from itemwise.numerics.clustered import Grouping, Means, clustered_means, t_test
 from itemwise.numerics.intervals import t_reach
 
 RANDOM = np.random.default_rng(4)
@@ -91,3 +91,56 @@ def test_the_order_of_items_does_not_matter(seed, n_clusters, n_tasks):
     np.testing.assert_allclose(one.mean, other.mean)
     np.testing.assert_allclose(one.se, other.se)
     np.testing.assert_allclose(one.freedom, other.freedom)
+
+
+def test_degrees_of_freedom_are_those_of_satterthwaite_by_hand():
+    """Two tasks of 4 and 20 items: shares 1/8 and 1/40 each, so that parts weigh 1/16 and 1/80."""
+    found = clustered_means(VALUES, grouping(tasks=np.repeat([0, 1], [4, 20])))
+    squares = np.array([4 / 64, 20 / 1600])
+    wanted = squares.sum() ** 2 / (squares**2 / [3, 19]).sum()
+    np.testing.assert_allclose(found.freedom, wanted)
+
+
+def test_a_large_cluster_among_small_ones_is_nearly_alone():
+    clusters = np.repeat([0, 1, 2, 3], [2, 9, 6, 7])
+    shares = np.array([2, 9, 6, 7]) / 24
+    effective = (shares**2).sum() ** 2 / (shares**4).sum()
+    found = clustered_means(VALUES, grouping(clusters))
+    np.testing.assert_allclose(found.freedom, effective - 1)
+    lopsided = clustered_means(VALUES, grouping(np.repeat([0, 1], [23, 1])))
+    np.testing.assert_array_equal(lopsided.freedom, 1.0)
+    assert lopsided.clusters.tolist() == [2, 2, 2]
+
+
+def test_a_task_of_one_cluster_differs_by_how_tasks_differ():
+    values = np.array([[1.0, 2.0, 4.0, 10.0, 12.0]])
+    found = clustered_means(
+        values, Grouping.of(np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 3, 3]))
+    )
+    middle, mean = 7 / 3, (7 / 3 + 11) / 2
+    # Left out one by one: 3 - m, 2.5 - m, 1.5 - m, each by the jackknife's 2/3, and half a task.
+    within = 2 / 3 * sum((other - middle) ** 2 for other in (3.0, 2.5, 1.5)) / 4
+    assert found.mean[0] == pytest.approx(mean)
+    assert found.se[0] == pytest.approx(np.sqrt(within + ((11 - mean) / 2) ** 2))
+
+
+def test_a_cluster_that_several_tasks_share_pulls_them_together():
+    values = np.array([[1.0, 2.0, 5.0, 9.0]])
+    found = clustered_means(values, Grouping.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])))
+    # Each task has the pulls -1/2 and 1/2 of its own difference, by 1/sqrt(2) and half a task.
+    pull = (0.5 * 1 + 0.5 * 4) / np.sqrt(2) / 2
+    assert found.se[0] == pytest.approx(np.sqrt(2) * pull)
+
+
+def test_the_sign_test_is_only_for_clusters_that_agree_to_the_digit():
+    means = Means(
+        mean=np.array([1.0, 1.0, 0.0, 2.0, np.nan]),
+        se=np.array([1e-12, 1e-11, 0.5, np.nan, np.nan]),
+        freedom=np.full(5, 3.0),
+        clusters=np.array([4.0, 4.0, 4.0, 1.0, 0.0]),
+    )
+    p = t_test(means)
+    assert p[0] == 2 * 0.5**4
+    assert 0 < p[1] < 1e-20
+    assert p[2:4].tolist() == [1.0, 1.0]
+    assert np.isnan(p[4])

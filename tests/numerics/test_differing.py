@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, ttest_rel
+from scipy.stats import binomtest, norm, ttest_rel
 from scipy.stats import t as student
 
 from itemwise.numerics.differing import (
     Differences,
+    differences_by_errors,
     differences_of_answers,
     differences_of_estimates,
     differences_of_games,
@@ -130,3 +131,55 @@ def test_ten_equal_rivals_are_separated_in_at_most_one_of_twenty_tables(n_units,
 def test_rivals_that_differ_are_separated(random):
     values = np.linspace(0.5, 0.9, 5)[:, None] + 0.03 * random.normal(size=(5, 20))
     assert differences_over_units(values).behind(4).tolist() == [True, True, True, True, False]
+
+
+def test_differences_of_answers_and_games_are_shares_of_what_was_met():
+    right = np.array([[1.0, 1.0, 0.0, 1.0, np.nan], [0.0, 1.0, 1.0, 0.0, 1.0]])
+    answers = differences_of_answers(right)
+    assert answers.difference.tolist() == [(2 - 1) / 4]
+    games = differences_of_games(np.array([[3.0, 2.0, 1.0, 5.0], [1.0, 1.0, 3.0, 4.9]]), 0.5)
+    assert games.difference.tolist() == [pytest.approx((2 - 1) / 3)]
+    drawn = differences_of_games(np.ones((2, 3)))
+    assert (drawn.difference[0], drawn.p[0]) == (0.0, 1.0)
+    just = differences_of_games(np.array([[1.0], [0.5]]), 0.5)  # at most the tolerance: a draw
+    assert just.difference.tolist() == [0.0]
+
+
+def test_answers_that_were_never_shared_are_unknown():
+    found = differences_of_answers(np.array([[1.0, np.nan], [np.nan, 0.0], [1.0, 1.0]]))
+    assert np.isnan(found.p).tolist() == [True, False, False]
+    assert np.isnan(found.difference[0])
+
+
+def test_estimates_are_tested_by_their_joint_covariance_by_hand():
+    covariance = np.array([[0.5, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
+    estimate = np.array([1.0, 0.2, 0.2])
+    found = differences_of_estimates(estimate, covariance, freedom=7)
+    variances = np.array([0.5 + 0.4 - 0.4, 0.5 + 0.3, 0.4 + 0.3 - 0.2])
+    np.testing.assert_allclose(found.difference, [0.8, 0.8, 0.0])
+    np.testing.assert_allclose(found.p, 2 * student.sf([0.8, 0.8, 0.0] / np.sqrt(variances), 7))
+    alone = differences_of_estimates(estimate, np.diag(covariance))
+    np.testing.assert_allclose(alone.p, 2 * norm.sf([0.8, 0.8, 0.0] / np.sqrt([0.9, 0.8, 0.7])))
+
+
+def test_a_difference_of_nothing_without_error_is_no_difference_and_unknown_stays_unknown():
+    same = differences_by_errors(3, np.array([0.0, 0.0, 1.0]), np.array([0.0, np.nan, 0.0]))
+    assert same.p[0] == 1.0
+    assert np.isnan(same.p[1])
+    assert same.p[2] == 0.0
+    singular = differences_of_estimates(np.array([0.0, 0.0]), np.full((2, 2), 0.1 + 0.2))
+    assert singular.p.tolist() == [1.0]
+
+
+def test_the_border_of_alpha_is_significant():
+    tests = Differences.of_tests(2, np.array([1.0]), np.array([0.05]))
+    assert tests.behind(0).tolist() == [False, True]
+    assert tests.behind(0, alpha=0.049).tolist() == [False, False]
+    assert tests.behind(1).tolist() == [False, False]
+
+
+def test_two_units_have_one_degree_of_freedom_and_one_unit_says_nothing():
+    found = differences_over_units(np.array([[1.0, 3.0], [0.0, 1.0]]))
+    assert found.p[0] == pytest.approx(2 * student.sf(1.5 / (np.sqrt(0.5) / np.sqrt(2)), 1))
+    fewer = differences_over_units(np.array([[1.0, 3.0], [0.0, 1.0]]), n_units=1)
+    assert fewer.p.tolist() == [1.0]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, norm, t
+from scipy.stats import binom, binomtest, norm, t
 
 from itemwise.numerics.intervals import (
     conformal_quantile,
@@ -12,6 +12,7 @@ from itemwise.numerics.intervals import (
     paired_difference,
     reach_of_parts,
     share_interval,
+    share_tail,
     t_reach,
     wilson,
 )
@@ -131,3 +132,27 @@ def test_exact_intervals_of_shares_are_those_of_scipy(subtests):
             assert (low[0], high[0]) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
     low, high = share_interval(np.array([0]), np.array([0]))
     assert (low[0], high[0]) == (0.0, 1.0)
+
+
+def test_the_tail_of_a_share_is_that_of_the_binomial_distribution():
+    right, n = np.array([0, 1, 7, 10]), np.full(4, 10)
+    np.testing.assert_allclose(share_tail(n, right, 0.8), binom(10, 0.8).sf(right - 1))
+
+
+def test_intervals_of_any_confidence_are_cut_at_one(subtests):
+    for confidence in (0.5, 0.99):
+        with subtests.test(confidence=confidence):
+            low, high = share_interval(np.array([3]), np.array([10]), confidence)
+            wanted = binomtest(3, 10).proportion_ci(confidence, method="exact")
+            assert (low[0], high[0]) == pytest.approx((wanted.low, wanted.high))
+    assert paired_difference(1, 0, 1, 0.999)[1] == 1.0
+    assert paired_difference(0, 1, 1, 0.999)[0] == -1.0
+
+
+def test_a_p_value_of_one_case_and_of_none():
+    np.testing.assert_allclose(mcnemar(np.array([1.0, 0.0, 3.0]), np.zeros(3)), [1.0, 1.0, 0.25])
+
+
+def test_a_part_of_confidence_is_half_on_each_side():
+    assert reach_of_parts(5, 0.5) == pytest.approx(t.ppf(0.75, 4))
+    assert conformal_quantile(np.array([3.0, 1.0, 2.0]), 0.5) == 2.0

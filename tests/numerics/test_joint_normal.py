@@ -7,14 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
 from scipy.stats import t as student
 
 from itemwise.numerics.joint_normal import (
     Bells,
+    JointNormal,
     Scale,
+    _em_step,
     correlations,
     fit_joint_normal,
     posterior,
+    refined,
     tilted,
 )
 
@@ -181,3 +185,136 @@ def test_moments_under_a_normal_prior_are_exact_for_a_bell_curve():
     centre, width = tilted(NODES, scale.log_likelihood, np.array([1.0, 0.0]), np.array([1.0, 0.25]))
     np.testing.assert_allclose(width, [0.2, 0.125], rtol=1e-6)
     np.testing.assert_allclose(centre, [0.52, -0.5], rtol=1e-6)
+
+
+PAIR = np.array([[1.5, 0.6], [0.6, 0.8]])
+
+
+def pair_of(precision, covariance=PAIR):
+    """A joint normal distribution whose bell curves are given."""
+    bells = Bells(precision, 0.0 * precision)
+    return JointNormal(np.zeros(2), covariance, 0 * precision, 0 * precision, bells, True)
+
+
+def test_abilities_that_are_seen_exactly_have_fishers_interval(subtests):
+    r = PAIR[0, 1] / np.sqrt(PAIR[0, 0] * PAIR[1, 1])
+    for n in [4, 5, 50]:
+        with subtests.test(n=n):
+            told = correlations(pair_of(np.full((n, 2), 1e9)), 0.9)
+            assert told.se[0, 1] == pytest.approx((1 - r**2) / np.sqrt(n - 3), rel=1e-6)
+            reach = student.ppf(0.95, n - 3) / np.sqrt(n - 3) * np.array([-1, 1])
+            wanted = np.tanh(np.arctanh(r) + reach)
+            assert (told.low[0, 1], told.high[0, 1]) == pytest.approx(tuple(wanted), abs=2e-4)
+            assert (told.low[1, 0], told.high[1, 0]) == (told.low[0, 1], told.high[0, 1])
+            assert told.rows[1, 0] == n
+
+
+def test_three_respondents_say_nothing_of_a_correlation():
+    told = correlations(pair_of(np.full((3, 2), 1e9)), 0.95)
+    assert (told.se[0, 1], told.low[0, 1], told.high[0, 1]) == (np.inf, -1.0, 1.0)
+    assert told.rows[0, 1] == 3
+
+
+def test_the_standard_error_is_that_of_the_expected_information_with_error_added():
+    """Information on both variances and the covariance of what is seen, by differences."""
+    precision = np.random.default_rng(3).uniform(0.5, 5.0, (12, 2))
+
+    def seen(place):
+        a, b, c = place
+        return np.array([[a, c], [c, b]]) + np.array([np.diag(1 / row) for row in precision])
+
+    place, steps = np.array([PAIR[0, 0], PAIR[1, 1], PAIR[0, 1]]), 1e-5 * np.eye(3)
+    inverse = np.linalg.inv(seen(place))
+    slopes = [inverse @ (seen(place + h) - seen(place - h)) / 2e-5 for h in steps]
+    information = [[np.einsum("nij,nji->", x, y) / 2 for x in slopes] for y in slopes]
+
+    def r(place):
+        return place[2] / np.sqrt(place[0] * place[1])
+
+    slope = np.array([(r(place + h) - r(place - h)) / 2e-5 for h in steps])
+    wanted = np.sqrt(slope @ np.linalg.inv(information) @ slope * 12 / 9)
+    assert correlations(pair_of(precision), 0.95).se[0, 1] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_both_ends_of_an_interval_are_as_many_of_their_own_errors_away():
+    precision = np.random.default_rng(3).uniform(2.0, 9.0, (40, 2))
+    told = correlations(pair_of(precision), 0.8)
+    seen = precision * np.diag(PAIR)
+    share = np.sqrt((seen / (1 + seen)).mean(axis=0).prod())
+    unit = np.sqrt(PAIR[0, 0] * PAIR[1, 1])
+    for end, side in ((told.low[0, 1], -1), (told.high[0, 1], 1)):
+        there = np.where(np.eye(2) > 0, PAIR, end * unit)
+        error = correlations(pair_of(precision, there), 0.8).se[0, 1]
+        apart = np.arctanh(share * end) - np.arctanh(share * PAIR[0, 1] / unit)
+        reach = error * share / (1 - (share * end) ** 2)
+        assert apart / reach == pytest.approx(side * student.ppf(0.9, 37), rel=2e-3)
+
+
+def test_bell_curves_in_place_of_bell_curves_are_the_same(subtests):
+    """With a blur, its variance is added to the error that the likelihood knows of."""
+    seen, mean = np.array([0.3, -1.2, 0.9]), np.array([0.1, -0.2])
+    for blur in (None, np.full(3, 0.2)):
+        with subtests.test(blur=blur):
+            first = replace(normal_scale(seen, 0.5), blur=blur)
+            scales = [first, normal_scale(seen + 0.1, 0.4)]
+            flat = Bells(np.zeros((3, 2)), np.zeros((3, 2)))
+            found = refined(scales, mean, PAIR, refined(scales, mean, PAIR, flat))
+            error = np.array([0.25 if blur is None else 0.45, 0.16])
+            np.testing.assert_allclose(found.precision, 1 / error + np.zeros((3, 2)), rtol=1e-5)
+            wanted = np.stack([seen, seen + 0.1], axis=1) / error
+            np.testing.assert_allclose(found.shift, wanted, rtol=1e-5)
+
+
+def test_a_likelihood_narrower_than_the_nodes_shows_half_a_node_and_then_stays():
+    peak = np.where(np.abs(NODES - 1.0) < 0.01, 0.0, -1e4)[None]
+    scale = Scale(NODES, peak, np.ones(1, dtype=bool))
+    flat = Bells(np.zeros((1, 1)), np.zeros((1, 1)))
+    once = refined([scale], np.zeros(1), np.eye(1), flat)
+    narrowest = 0.5 * 0.1**2
+    assert once.precision[0, 0] == pytest.approx(1 / narrowest - 1, rel=1e-6)
+    assert once.shift[0, 0] == pytest.approx(1 / narrowest, rel=1e-6)
+    twice = refined([scale], np.zeros(1), np.eye(1), once)
+    assert (twice.precision[0, 0], twice.shift[0, 0]) == (once.precision[0, 0], once.shift[0, 0])
+
+
+def test_a_likelihood_that_says_nothing_gets_the_least_precision_of_its_unit():
+    flat = Bells(np.zeros((2, 1)), np.zeros((2, 1)))
+    silent = Scale(NODES, np.zeros((2, len(NODES))), np.array([True, False]), sd=0.5)
+    found = refined([silent], np.zeros(1), np.full((1, 1), 0.25), flat)
+    np.testing.assert_allclose(found.precision[:, 0], [1e-3 / 0.25, 0.0], rtol=1e-6)
+
+
+def test_a_step_of_em_is_that_of_the_posteriors_and_knows_the_likelihood():
+    random = np.random.default_rng(5)
+    precision, mean = random.uniform(0.5, 4.0, (7, 2)), np.array([0.2, -0.4])
+    seen = random.normal(size=(7, 2))
+    bells = Bells(precision, precision * seen)
+
+    def log_likelihood(mean, covariance):
+        return sum(
+            multivariate_normal(mean, covariance + np.diag(1 / row)).logpdf(y)
+            for row, y in zip(precision, seen, strict=True)
+        )
+
+    value, new_mean, new_covariance = _em_step(bells, mean, PAIR)
+    ability, spread = posterior(bells, mean, PAIR)
+    np.testing.assert_allclose(new_mean, ability.mean(axis=0))
+    np.testing.assert_allclose(new_covariance, np.cov(ability.T, bias=True) + spread.mean(axis=0))
+    other = _em_step(bells, new_mean, new_covariance)[0]
+    gain = log_likelihood(new_mean, new_covariance) - log_likelihood(mean, PAIR)
+    assert other - value == pytest.approx(gain)
+    for impossible in (np.array([[1.0, 1.0], [1.0, 1.0]]), np.full((2, 2), np.nan)):
+        assert _em_step(bells, mean, impossible)[0] == -np.inf
+
+
+def test_the_fit_is_where_em_stays():
+    pair, random = drawn(80, 0.6, seed=11)
+    seen = pair * [1.0, 0.7] + [0.5, -0.3] + random.normal(0, 0.4, pair.shape)
+    found = fit_joint_normal([normal_scale(seen[:, k], 0.4) for k in range(2)])
+    cov = np.cov(seen.T, bias=True) - 0.16 * np.eye(2)
+    np.testing.assert_allclose(found.covariance, cov, atol=2e-3)
+    np.testing.assert_allclose(found.mean, seen.mean(axis=0), atol=1e-3)
+    assert found.converged
+    weight = np.linalg.inv(found.covariance) + np.eye(2) / 0.16
+    wanted = np.sqrt(np.diag(np.linalg.inv(weight)))
+    np.testing.assert_allclose(found.se, wanted + np.zeros((80, 2)), rtol=1e-4)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from itemwise.numerics.newton import (
     Anderson,
     positive_inverse,
+    root_of,
     safe_information,
     solve_blocks,
     symmetric,
@@ -170,3 +171,48 @@ def test_arrays_of_any_shape_are_advanced():
     anderson = Anderson()
     first = anderson.advance(x, step, np.ones((2, 3)))
     assert anderson.advance(first, 0.5 * step, np.ones((2, 3))).shape == (2, 3)
+
+
+def test_observed_information_is_safe_above_a_tenth_of_each_minor(subtests):
+    expected = np.diag([4.0, 1.0, 2.0])[None]
+    for shares, safe in {
+        (0.11, 1.0, 1.0): True,
+        (0.09, 2.0, 2.0): False,
+        (0.5, 0.19, 3.0): False,
+        (0.5, 0.21, 1.0): True,
+        (1.0, 1.0, 0.09): False,
+        (1.0, 1.0, 0.11): True,
+    }.items():
+        with subtests.test(shares=shares):
+            observed = expected * np.array(shares)
+            found = safe_information(observed, expected)
+            np.testing.assert_array_equal(found, observed if safe else expected)
+
+
+def test_a_root_of_covariances_is_one():
+    covariances = positive_blocks(np.random.default_rng(0), 3, 2)
+    root = root_of(covariances)
+    np.testing.assert_allclose(root @ root.swapaxes(1, 2), covariances)
+    rounded = root_of(np.array([[1.0, 1.0], [1.0, 1.0 - 1e-15]]))
+    np.testing.assert_allclose(rounded @ rounded.T, np.ones((2, 2)))
+
+
+def test_a_flat_direction_has_the_variance_of_the_least_information():
+    found = positive_inverse(np.diag([4.0, 1e-14]))
+    np.testing.assert_allclose(found, np.diag([1 / 4, 1e12 / 0.01]))
+    parallel = positive_inverse(np.full((2, 2), 2.0))
+    # Scaled, eigenvalues are 2 and 0; the second counts as 1e-8.
+    wanted = (np.full((2, 2), 0.25) + 1e8 * np.array([[0.5, -0.5], [-0.5, 0.5]])) / 2
+    np.testing.assert_allclose(parallel, wanted)
+
+
+def test_two_steps_are_combined_so_that_what_is_left_is_least():
+    """By hand: x + f + m (x0 - x + f0 - f), where m makes f + m (f0 - f) least."""
+    anderson, metric = Anderson(), np.array([1.0, 4.0])
+    x0, f0 = np.array([0.0, 0.0]), np.array([1.0, 2.0])
+    x1, f1 = np.array([1.0, 1.0]), np.array([0.5, 0.8])
+    anderson.advance(x0, f0, metric)
+    found = anderson.advance(x1, f1, metric)
+    turn = f0 - f1
+    mix = -(metric * turn) @ f1 / ((metric * turn) @ turn)
+    np.testing.assert_allclose(found, x1 + f1 + mix * (x0 - x1 + turn), rtol=1e-8)

@@ -7,8 +7,11 @@ from scipy import stats
 from itemwise.numerics.rankings import (
     correlation,
     correlation_interval,
+    is_constant,
     kendall,
     pair_signs,
+    prediction_figures,
+    rank_agreement,
     runs_within,
     spearman,
 )
@@ -74,3 +77,38 @@ def test_three_pairs_or_a_line_say_nothing_on_how_far_a_correlation_holds():
     for r, n in [(0.5, 3), (1.0, 40), (-1.0, 40), (np.nan, 40)]:
         assert np.isnan(correlation_interval(r, n, ranks=False)).all()
     assert np.isfinite(correlation_interval(0.5, 4, ranks=True)).all()
+
+
+def test_a_correlation_next_to_one_still_has_an_interval_and_turns_with_its_sign():
+    low, high = correlation_interval(1 - 1e-11, 40, ranks=False)
+    assert 0.999999 < low < high < 1
+    down = correlation_interval(-0.3, 12, ranks=True)
+    assert down == pytest.approx(tuple(-x for x in correlation_interval(0.3, 12, ranks=True)[::-1]))
+
+
+def test_agreement_of_two_rankings_is_unknown_where_one_ranks_nobody():
+    x, y = np.array([1.0, 3.0, 2.0, 2.0]), np.array([0.1, 0.2, 0.4, 0.3])
+    found = rank_agreement(x, y)
+    assert found["kendall"] == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert found["spearman"] == pytest.approx(stats.spearmanr(x, y).statistic)
+    for one, other in ((x, np.ones(4)), (np.ones(4), y)):
+        assert np.isnan([*rank_agreement(one, other).values()]).all()
+
+
+def test_predictions_are_measured_in_deviations_of_the_truth():
+    truth, found = np.array([1.0, 2.0, 6.0]), np.array([2.0, 2.0, 4.0])
+    figures = prediction_figures(found, truth)
+    assert figures["nrmse"] == pytest.approx(np.sqrt(5 / 3) / truth.std())
+    assert figures["spearman"] == pytest.approx(stats.spearmanr(found, truth).statistic)
+    assert prediction_figures(np.full(3, 3.0), truth) == {
+        "nrmse": pytest.approx(1.0),
+        "spearman": 0,
+    }
+    assert np.isnan([*prediction_figures(found, np.full(3, 0.1)).values()]).all()
+
+
+def test_nothing_is_not_constant_and_one_value_is():
+    assert is_constant(np.array([0.1] * 7))
+    assert is_constant(np.array([2.0]))
+    assert not is_constant(np.empty(0))
+    assert not is_constant(np.array([1.0, 1.0, np.nextafter(1.0, 2.0)]))

@@ -37,3 +37,31 @@ def test_limits_get_a_twenty_fifth_of_room_at_both_ends_and_a_point_gets_some_to
     assert padded((10.0, 20.0), share=0.5) == pytest.approx((5.0, 25.0))
     assert padded((0.0, 0.0)) == (-1.0, 1.0)
     assert padded((-50.0, -50.0)) == (-55.0, -45.0)
+
+
+def test_limits_by_hand():
+    values = np.array([-50.0, 0.0, 1.0, 2.0, 3.0, 4.0, 50.0])
+    # The middle half is 0.5 to 3.5, and three of its widths beyond it are still shown.
+    assert robust_limits(values) == (0.5 - 9, 3.5 + 9)
+    assert robust_limits(values[1:-1]) == (0.0, 4.0)
+    # Without a middle half of any width the middle 80 or 95 % count, or all values.
+    for n in (12, 4):
+        ends = np.r_[-100.0, np.full(n, -1.0), np.zeros(98 - 2 * n), np.full(n, 1.0), 100.0]
+        assert robust_limits(ends) == pytest.approx((-7.0, 7.0))
+    assert robust_limits(np.r_[-100.0, np.zeros(98), 100.0]) == (-100.0, 100.0)
+    assert robust_limits(np.array([3.0, 3.0])) == (3.0, 3.0)
+    assert robust_limits(np.array([np.nan, np.inf])) == (-1.0, 1.0)
+
+
+def test_four_values_are_too_few_for_groups_and_what_is_near_a_group_is_shown():
+    assert cluster_limits(np.array([0.0, 0.0, 9.0, 9.0])) == robust_limits(np.r_[0, 0, 9, 9.0])
+    # The third from the end is a group, and so is what lies within 1.3, half of what is shown.
+    far = np.r_[np.linspace(0.0, 1.0, 20), 100.0, 101.0, 102.0]
+    assert cluster_limits(far) == (0.0, 101.0)
+    assert cluster_limits(-far) == (-101.0, 0.0)
+
+
+def test_of_many_one_in_a_hundred_stays_beyond():
+    near = np.linspace(0.0, 1.0, 995)
+    assert cluster_limits(np.r_[near, np.full(9, 1e6)])[1] < 3
+    assert cluster_limits(np.r_[near, np.full(11, 1e6)])[1] == 1e6

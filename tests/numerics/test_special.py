@@ -153,3 +153,54 @@ def test_the_lower_gamma_integral_is_kummers_function(subtests):
             expected = -x - np.log(shape) + np.log(hyp1f1(1, shape + 1, x))
             found = log_lower_gamma(np.array([shape]), np.array([x]))[0]
             assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+ZETA_3 = 1.2020569031595942  # Apéry's constant
+
+
+def test_polygamma_functions_have_their_known_values(subtests):
+    known = {
+        (1, 1.0): np.pi**2 / 6,
+        (1, 0.5): np.pi**2 / 2,
+        (1, 3.0): np.pi**2 / 6 - 5 / 4,
+        (2, 1.0): -2 * ZETA_3,
+        (2, 0.5): -14 * ZETA_3,
+        (2, 3.0): -2 * ZETA_3 + 9 / 4,
+    }
+    for (order, x), value in known.items():
+        with subtests.test(order=order, x=x):
+            np.testing.assert_allclose(polygamma(order, np.array([x])), value, rtol=1e-13)
+
+
+def test_drops_over_three_are_sums_of_three_terms_on_both_sides_of_the_series(subtests):
+    x = np.array([29.0, 30.0, 30.001, 31.0, 45.5])
+    terms = [x, x + 1, x + 2]
+    exact = {
+        -1: -sum(np.log(term) for term in terms),
+        0: -sum(1 / term for term in terms),
+        1: sum(1 / term**2 for term in terms),
+        2: -2 * sum(1 / term**3 for term in terms),
+    }
+    for order, wanted in exact.items():
+        with subtests.test(order=order):
+            found = gamma_drop(order, x, np.full(5, 3.0))
+            np.testing.assert_allclose(found, wanted, rtol=3e-12)
+
+
+def test_the_lower_gamma_integral_of_whole_shapes_is_elementary():
+    x = np.array([0.01, 0.1, 0.4999, 0.5, 0.5001, 0.6, 2.0, 40.0])
+    one = np.log(-np.expm1(-x) / x)
+    two = np.log((1 - (1 + x) * np.exp(-x)) / x**2)
+    np.testing.assert_allclose(log_lower_gamma(np.ones(8), x), one, rtol=3e-9)
+    np.testing.assert_allclose(log_lower_gamma(np.full(8, 2.0), x), two, rtol=3e-9)
+
+
+def test_the_lower_gamma_integral_far_below_its_shape_is_nearly_a_geometric_series():
+    """It is exp(-x) / s (1 + x / (s + 1) + ...): each factor is hardly less than the first."""
+    shape, x = np.full(2, 1e6), np.array([1e3, 1e5])
+    wanted = -x - np.log(shape) - np.log1p(-x / (shape + 1))
+    np.testing.assert_allclose(log_lower_gamma(shape, x), wanted, rtol=1e-12)
+
+
+def test_of_no_rows_there_is_no_integral():
+    assert log_lower_gamma(np.empty(0), np.empty(0)).size == 0

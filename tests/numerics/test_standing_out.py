@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.stats import chi2, f
 
-from itemwise.numerics.standing_out import stand_out
+from itemwise.numerics.standing_out import _inverse, _scatter, _tested, stand_out
 
 NO_WAYS = 0
 
@@ -72,3 +73,80 @@ def test_rows_without_an_effect_stay_unknown():
 def test_effects_without_any_error_call_nothing_different():
     found = stand_out(np.zeros((6, 2)), np.zeros((6, 2, 2)), ways(6))
     assert (found.p == 1).all()
+
+
+def test_the_scatter_brings_the_quantiles_of_squared_effects_where_chance_has_them():
+    """With errors all alike that is arithmetic; the larger of two quantiles counts."""
+    effects = np.array([0.5, -8.0, 3.0, -5.0, 9.0, 1.0, 4.0, -6.0, 12.0, 2.0, 7.0])
+    squares = np.sort(effects**2)
+    chance = chi2(1)
+    each = [squares[k] / chance.ppf(q) - 1.5 for k, q in ((5, 0.5), (8, 0.75))]
+    assert _scatter(effects, np.full(11, 1.5)) == pytest.approx(np.sqrt(max(each)))
+    wide = effects * np.where(np.abs(effects) > 5, 10.0, 1.0)
+    upper = np.sort(wide**2)[8] / chance.ppf(0.75) - 1.5
+    assert _scatter(wide, np.full(11, 1.5)) == pytest.approx(np.sqrt(upper))
+
+
+def test_a_median_that_chance_makes_has_no_scatter(subtests):
+    for n in (16, 101):
+        with subtests.test(n=n):
+            border = np.sqrt(chi2(1).ppf(0.5 + 1.645 * 0.5 / np.sqrt(n)))
+            assert _scatter(np.full(n, 0.999 * border), np.ones(n)) == 0.0
+            assert _scatter(np.full(n, 1.001 * border), np.ones(n)) > 0.3
+    assert _scatter(np.array([3.0, -3.0]), np.ones(2)) == 0.0  # two are too few to tell
+    assert _scatter(np.array([3.0, -3.0]), np.zeros(2)) > 0.0
+
+
+def test_p_values_know_that_the_scatter_is_an_estimate(subtests):
+    effects, errors = np.array([2.0, -1.0, 0.5, 4.0]), np.array([1.0, 2.0, 0.5, 1.5])
+    for n, parts in ((4, 0.37 * 4), (2, 1.0), (40, 8.0)):
+        with subtests.test(n=n):
+            many = np.resize(effects, n), np.resize(errors, n)
+            statistic, p = _tested(many[0][:, None], many[1][:, None, None], np.array([0.7]))
+            whole = many[1] + 0.49
+            np.testing.assert_allclose(statistic, many[0] ** 2 / whole)
+            freedom = parts / (0.49 / whole) ** 2
+            np.testing.assert_allclose(p, f(1, freedom).sf(statistic))
+    _, sure = _tested(effects[:, None], errors[:, None, None], np.zeros(1))
+    np.testing.assert_allclose(sure, chi2(1).sf(effects**2 / errors), rtol=1e-4)
+
+
+def test_two_contrasts_are_tested_together():
+    covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
+    scatter, effect = np.array([0.6, 0.3]), np.array([2.0, -1.0])
+    statistic, p = _tested(effect[None], covariance[None], scatter)
+    whole = np.linalg.inv(covariance + np.diag(scatter**2))
+    assert statistic[0] == pytest.approx(effect @ whole @ effect)
+    own = np.trace(whole @ covariance) / 2
+    assert p[0] == pytest.approx(f(2, 1 / (1 - own) ** 2).sf(statistic[0] / 2))
+
+
+def test_a_direction_without_variance_says_nothing():
+    sizes = np.array([[4.0, 4e-8], [4.0, 4e-10], [0.0, 0.0]])
+    found = _inverse(np.array([np.diag(row) for row in sizes]), np.zeros(2))
+    np.testing.assert_allclose(found[0], np.diag([0.25, 1 / 4e-8]), rtol=1e-6)
+    np.testing.assert_allclose(found[1], np.diag([0.25, 0.0]))
+    np.testing.assert_array_equal(found[2], np.zeros((2, 2)))
+
+
+def test_what_is_common_weighs_by_errors_and_far_effects_have_no_say():
+    variances = np.array([1.0, 2.0, 0.5, 1.0, 4.0, 2.0])
+    effects = 3.0 + np.array([0.2, -0.4, 0.1, -0.3, 0.8, 0.3])
+    ways = np.ones((6, 1, 1))
+    plain = stand_out(effects[:, None], variances[:, None, None], ways)
+    wanted = np.average(effects, weights=1 / variances)
+    assert plain.common == pytest.approx([wanted])
+    assert plain.scatter.tolist() == [0.0]
+    np.testing.assert_allclose(plain.effects[:, 0], effects - wanted)
+    effects[5] = 30.0
+    found = stand_out(effects[:, None], variances[:, None, None], ways)
+    assert found.common == pytest.approx([np.average(effects[:5], weights=1 / variances[:5])])
+
+
+def test_effects_beyond_the_mild_ones_weigh_less():
+    """At rest, pulls cancel: each is cut at the 80 % quantile of chance (Huber, 1964)."""
+    variances, effects = np.full(9, 1.0), np.r_[np.linspace(-0.4, 0.4, 8), 2.5]
+    common = stand_out(effects[:, None], variances[:, None, None], np.ones((9, 1, 1))).common[0]
+    most = np.sqrt(chi2(1).ppf(0.8))
+    assert np.clip(effects - common, -most, most).sum() == pytest.approx(0.0, abs=1e-4)
+    assert effects[8] - common > most

@@ -4,11 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from itemwise.numerics.success_curves import (
     MOST_POINTS,
     Curves,
+    Points,
     curves_at_mean,
     curves_of,
     logistic_curves,
@@ -206,3 +207,103 @@ def test_rows_that_tell_little_stay_finite(subtests):
 def test_at_one_place_there_is_no_slope():
     found = logistic_curves(np.array([[1.0, 1.0, 0.0]]), np.full(3, 4.0))
     assert found[0, 1] == pytest.approx(0.0, abs=1e-6)
+
+
+def by_brute_force(sample, floor):
+    """Mean and deviation of intercept and slope under Jeffreys' prior, on a dense wide grid."""
+    intercept, slope = np.linspace(-6, 9, 301)[:, None, None], np.linspace(-2, 9, 301)[:, None]
+    rise = expit(intercept - slope * sample.difficulty)
+    chance = floor + (1 - floor) * rise
+    bend = (1 - floor) ** 2 * (rise * (1 - rise)) ** 2 / (chance * (1 - chance)) * sample.n
+    first, cross, second = bend.sum(-1), bend @ sample.difficulty, bend @ sample.difficulty**2
+    level = np.log(chance) @ sample.right + np.log(1 - chance) @ (sample.n - sample.right)
+    level = level + 0.5 * np.log(first * second - cross**2)
+    weight = np.exp(level - level.max())
+    weight /= weight.sum()
+    found = []
+    for values in (intercept[..., 0], slope[..., 0]):
+        mean = (weight * values).sum()
+        found += [mean, np.sqrt((weight * (values - mean) ** 2).sum())]
+    return found
+
+
+def test_curves_are_weighed_as_the_posterior_under_jeffreys_prior(subtests):
+    sample = Points(
+        np.array([-1.5, -0.5, 0.0, 0.4, 1.5]),
+        np.array([9.0, 12.0, 8.0, 10.0, 9.0]),
+        np.array([8.0, 10.0, 5.0, 5.0, 3.0]),
+    )
+    for floor in (0.0, 0.2):
+        with subtests.test(floor=floor):
+            curves = curves_of(sample, floor)
+            assert curves.weight.sum() == pytest.approx(1.0)
+            assert curves.weight.min() > 1e-9 * curves.weight.max() * 0.99
+            found = []
+            for values in (curves.intercept, curves.slope):
+                mean = curves.weight @ values
+                found += [mean, np.sqrt(curves.weight @ (values - mean) ** 2)]
+            assert found == pytest.approx(by_brute_force(sample, floor), rel=4e-3)
+
+
+def test_points_of_a_small_sample_are_its_responses_in_order():
+    found = points(np.array([2.0, -1.0, 0.5]), np.array([0.0, 1.0, 1.0]))
+    assert found.difficulty.tolist() == [-1.0, 0.5, 2.0]
+    assert found.n.tolist() == [1.0, 1.0, 1.0]
+    assert found.right.tolist() == [1.0, 1.0, 0.0]
+
+
+def test_neighbours_are_taken_together_in_equal_numbers():
+    order = np.random.default_rng(0).permutation(3 * MOST_POINTS)
+    found = points(order.astype(float), (order % 3 == 0).astype(float))
+    assert (found.n == 3).all()
+    np.testing.assert_array_equal(found.difficulty, np.arange(MOST_POINTS) * 3 + 1.0)
+    assert (found.right == 1).all()
+
+
+def test_curves_at_one_difficulty_pass_the_quantiles_of_the_share():
+    curves = curves_at_mean(0.7, 20, 15, steps=4)
+    share = curves.success(np.array([0.7]))[:, 0]
+    np.testing.assert_allclose(share, beta(15.5, 5.5).ppf([0.125, 0.375, 0.625, 0.875]))
+    assert curves.slope.tolist() == [1.0] * 4
+    assert curves.weight.tolist() == [0.25] * 4
+    assert len(curves_at_mean(0.7, 20, 15).weight) == 400
+    assert np.isfinite(curves_at_mean(0.0, 10**13, 0).intercept).all()
+
+
+def test_a_quantile_of_curves_is_read_between_the_middles_of_their_weights():
+    curves = Curves(np.zeros(3), np.ones(3), np.array([0.2, 0.5, 0.3]))
+    values = np.array(
+        [30.0, 10.0, 20.0]
+    )  # in order: weights 0.5, 0.3, 0.2; middles 0.25, 0.65, 0.9
+    assert curves.quantile(values, 0.25) == pytest.approx(10.0)
+    assert curves.quantile(values, 0.45) == pytest.approx(15.0)
+    assert curves.quantile(values, 0.9) == pytest.approx(30.0)
+    assert curves.quantile(values, 0.01) == 10.0
+
+
+def test_success_on_a_curve_by_hand():
+    curves = Curves(np.array([1.0, 0.0]), np.array([2.0, 1.0]), np.full(2, 0.5), floor=0.2)
+    wanted = 0.2 + 0.8 * expit(np.array([[1.0, -3.0], [0.0, -2.0]]))
+    np.testing.assert_allclose(curves.success(np.array([0.0, 2.0])), wanted)
+
+
+def test_the_rarer_outcome_is_matched_by_a_binomial_of_its_mean_and_variance():
+    chance, n = np.array([0.9, 0.6]), np.array([10.0, 5.0])
+    curve = Curves(np.zeros(1), np.ones(1), np.ones(1))
+    ahead = predicted_right(curve, -np.log(chance / (1 - chance)), n)
+    assert ahead.counts_wrong
+    assert ahead.total == 15
+    assert ahead.expected == pytest.approx(12 / 15)
+    # Wrong: mean 1 + 2, variance 0.9 + 1.2, so that share is 1 - 2.1 / 3.
+    assert ahead.share == pytest.approx([0.3])
+    assert ahead.size == pytest.approx([10.0])
+    law = binom(10, 0.3)
+    for right in (3, 5, 12, 15):
+        wrong = 15 - right
+        tail = min(law.cdf(wrong), law.sf(wrong - 1))
+        assert ahead.p(right) == pytest.approx(min(1.0, 2 * tail), abs=1e-9)
+    fewer = predicted_right(curve, np.log(chance / (1 - chance)), n)
+    assert not fewer.counts_wrong
+    assert fewer.p(3) == pytest.approx(ahead.p(12))
+    low, high = ahead.limits(0.05)
+    assert fewer.limits(0.05) == (15 - high, 15 - low)

@@ -92,7 +92,7 @@ def polygamma(order: int, x: Array) -> Array:
 
 SHIFT = 12
 LARGE = 30.0  # from here on, Stirling's series is exact
-SMALL = 0.5  # up to here, eight terms of a power series are
+SMALL = 0.5  # up to here, eight terms of a power series hold nine digits
 ROUNDING = 1e-18  # terms of a series below it change nothing
 
 # Stirling's series of digamma and its derivatives: powers of 1 / x and their factors.
