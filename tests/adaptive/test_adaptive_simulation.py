@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from itemwise import simulate
@@ -12,6 +13,7 @@ from itemwise.adaptive import (
     adaptive_simulation,
     simulate_adaptive,
 )
+from itemwise.adaptive.adaptive_simulation import _figures, _said
 from itemwise.calibration import known_items
 from itemwise.errors import InputError
 from itemwise.models import MODELS
@@ -157,3 +159,46 @@ def test_figures_can_be_drawn_and_saved(found, what, tmp_path):
     drawn = found.plot(what)
     assert drawn.ax_.get_xlabel() == what
     assert found.save(tmp_path / "found.html").stat().st_size > 1000
+
+
+def test_figures_by_hand():
+    frame = pd.DataFrame(
+        {"truth": [0.0, 1.0, -1.0, 2.0], "ability": [0.3, 0.8, -1.0, 1.0]},
+    ).assign(se=[0.3, 0.1, 0.2, 0.51], items_used=[2, 4, 4, 6])
+    error = np.array([0.3, -0.2, 0.0, -1.0])
+    found = _figures(frame)
+    assert found["bias"] == pytest.approx(-0.225)
+    assert found["bias_se"] == pytest.approx(error.std(ddof=1) / 2)
+    assert found["rmse"] == pytest.approx(np.sqrt(1.13 / 4))
+    # The deviation of a root is that of what is under it over twice the root.
+    square = error**2
+    assert found["rmse_se"] == pytest.approx(square.std(ddof=1) / 2 / (2 * found["rmse"]))
+    assert found["mean_items"] == 4.0
+    assert found["coverage"] == 0.5  # 0.2 is beyond 0.196, and 1 beyond 0.9996
+    assert found["correlation"] == pytest.approx(
+        np.corrcoef(frame["ability"], frame["truth"])[0, 1]
+    )
+    same = _figures(frame.assign(ability=0.5))
+    assert np.isnan(same["correlation"])
+    assert np.isnan(_figures(frame.assign(truth=0.5))["correlation"])
+    exact = _figures(frame.assign(ability=frame["truth"]))
+    assert (exact["rmse"], exact["rmse_se"]) == (0.0, 0.0)
+    two = _figures(frame.iloc[:2])
+    assert two["bias_se"] == pytest.approx(0.25)
+    assert two["correlation"] == pytest.approx(1.0)
+
+
+def test_a_figure_is_said_with_its_margin_and_its_sign():
+    assert _said(0.25, 0.1) == "0.250 ± 0.196"
+    assert _said(0.25, 0.1, "+") == "+0.250 ± 0.196"
+    assert _said(-0.25, np.nan, "+") == "-0.250"
+
+
+def test_errors_are_grouped_by_a_deviation_around_the_mean(large):
+    found = simulate_adaptive(large, [-2.0, 0.1, 0.2, 2.0], stopper=Budget(2))
+    errors = found._errors()
+    # The mean is 0.075, the deviation of the population 1.
+    assert errors["group"].tolist() == [
+        "ability below -0.93", "ability -0.93 to 1.1", "ability -0.93 to 1.1", "ability above 1.1",
+    ]  # fmt: skip
+    np.testing.assert_allclose(errors["error"], errors["ability"] - [-2.0, 0.1, 0.2, 2.0])

@@ -1,24 +1,30 @@
 import re
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.polynomial import Polynomial
 from scipy.special import ndtri
 
 from itemwise.adaptive import (
     AdaptiveTest,
+    AnyOf,
     AtLeast,
     Budget,
     ContentBalance,
     DifficultyPercentile,
     FixedAbility,
     NearestByLot,
+    PosteriorMean,
+    PosteriorMode,
     Randomesque,
     Reliability,
     StandardError,
     StepRule,
     simulate_adaptive,
 )
+from itemwise.adaptive import state as adaptive_state
 from itemwise.errors import InputError
 
 
@@ -200,3 +206,181 @@ def test_a_respondent_of_too_large_a_number_is_refused(ladder):
     assert AdaptiveTest(ladder).start(2**63 - 1).next_item()
     with pytest.raises(InputError, match=r"respondent is 11805.*, but it should be a whole number"):
         AdaptiveTest(ladder).start(2**70)
+
+
+NODES = np.linspace(-4.0, 4.0, 81)
+
+
+def on_nodes(*log_posteriors):
+    """What estimators see of a state."""
+    return SimpleNamespace(
+        bank=SimpleNamespace(nodes=NODES), log_posterior=np.stack(log_posteriors)
+    )
+
+
+def test_the_mode_of_a_polynomial_is_where_its_slope_is_zero():
+    """Five nodes hold a polynomial of the fourth degree exactly."""
+    curves = [
+        Polynomial([0, 1.3, -2.0, 0.3, -0.5]),
+        Polynomial([3, -2.0, -1.0, 0, -0.1]),
+        Polynomial([0, 0, -0.5]),
+        Polynomial([0, 2.6, -1.0]),
+    ]
+    found = PosteriorMode().estimate(on_nodes(*(curve(NODES) for curve in curves)))
+    for curve, mode, se in zip(curves, found.ability, found.se, strict=True):
+        (top,) = (x.real for x in curve.deriv().roots() if abs(x.imag) < 1e-9)
+        assert mode == pytest.approx(top, abs=1e-9)
+        assert se == pytest.approx((-curve.deriv(2)(top)) ** -0.5, rel=1e-7)
+    np.testing.assert_array_equal(found.target, found.ability)
+
+
+def test_a_mode_at_the_end_of_the_nodes_is_found_and_none_lies_beyond_a_step():
+    peaks = NODES[[1, 2, -3, -2]]
+    found = PosteriorMode().estimate(on_nodes(*(-2.0 * (NODES - x) ** 2 for x in peaks)))
+    np.testing.assert_allclose(found.ability, peaks, atol=1e-9)
+    np.testing.assert_allclose(found.se, 0.5, rtol=1e-7)
+    rising = PosteriorMode().estimate(on_nodes(NODES * 5.0, NODES * -5.0, 0 * NODES))
+    np.testing.assert_allclose(rising.ability[:2], NODES[[-2, 1]], atol=1e-9)
+    assert rising.se[2] == pytest.approx(0.1 / np.sqrt(1e-9))
+
+
+def test_a_posterior_mean_is_the_mean_on_the_nodes():
+    weights = np.exp(-0.5 * (NODES - 0.3) ** 2) * (1 + np.tanh(NODES))
+    found = PosteriorMean().estimate(on_nodes(np.log(weights) + 700))
+    mean = np.average(NODES, weights=weights)
+    assert found.ability[0] == found.target[0] == pytest.approx(mean)
+    spread = np.average((NODES - mean) ** 2, weights=weights)
+    assert found.se[0] == pytest.approx(np.sqrt(spread))
+
+
+def test_parts_have_the_settings_that_their_pages_say():
+    assert (StandardError().max_se, Budget().max_items) == (0.3, 20)
+    assert (Reliability().reliability, Reliability().sigma, Reliability().min_items) == (0.98, 1, 5)
+    assert (StepRule().first, StepRule().noise) == (1.0, 0.1)
+    assert (Randomesque().among, NearestByLot().among) == (5, 1)
+    assert FixedAbility().ability == 0.0
+    assert (Budget(1).limit, Randomesque(1).among, NearestByLot(1).among) == (1, 1, 1)
+    assert AtLeast(1, Budget(1)).limit == 1
+    assert Reliability(min_items=2).min_items == 2
+    assert AtLeast(7, Budget(3)).limit == AtLeast(3, Budget(7)).limit == 7
+    assert AtLeast(7, StandardError()).limit is None
+    assert AnyOf((Budget(9), StandardError(), Budget(4))).limit == 4
+    assert AnyOf((StandardError(),)).limit is None
+
+
+def test_an_error_just_as_large_as_asked_for_is_small_enough():
+    state = SimpleNamespace(se=np.array([0.3, np.nextafter(0.3, 1), 0.1]), step=4)
+    said = StandardError(0.3).reasons(state)
+    assert said.tolist() == ["standard error reached", "", "standard error reached"]
+    assert Budget(4).reasons(state).tolist() == ["budget spent"] * 3
+    assert Budget(5).reasons(state).tolist() == [""] * 3
+    assert AtLeast(4, Budget(2)).reasons(state).tolist() == ["budget spent"] * 3
+    assert AtLeast(5, Budget(2)).reasons(state).tolist() == [""] * 3
+    both = AnyOf((StandardError(0.2), Budget(4))).reasons(state)
+    assert both.tolist() == ["budget spent", "budget spent", "standard error reached"]
+
+
+def test_the_rule_of_reliability_by_hand():
+    bank = SimpleNamespace(difficulty=np.array([0.0, 0.2, 0.4, 5.0]))
+    items = np.array([[0, 1, 2], [0, 1, 3]])
+    state = SimpleNamespace(bank=bank, items=items, step=3, se=np.zeros(2))
+    spread = 0.2 / np.sqrt(3)  # the deviation of 0, 0.2 and 0.4 is 0.2
+    reached = Reliability(1 - (spread + 1e-9) ** 2, min_items=3).reasons(state)
+    assert reached.tolist() == ["reliability reached", ""]
+    assert Reliability(1 - (spread - 1e-9) ** 2, min_items=3).reasons(state)[0] == ""
+    assert Reliability(1 - spread**2, sigma=1.01, min_items=3).reasons(state)[0] != ""
+    assert Reliability(0.5, min_items=4).reasons(state).tolist() == ["", ""]
+
+
+def test_a_draw_of_nothing_moves_a_target_by_a_number():
+    bank = SimpleNamespace(model=SimpleNamespace(kind="binary"), difficulty=np.array([0.5, 1.0]))
+    state = SimpleNamespace(
+        bank=bank, step=2, items=np.array([[0, 1]]), responses=np.array([[1.0, 0.0]]),
+        target=np.array([0.2]), draws=lambda use: np.zeros(1),
+    )  # fmt: skip
+    found = StepRule(first=1.0, noise=0.1).estimate(state)
+    assert found.target[0] == pytest.approx(0.2 - 0.5 + 0.1 * ndtri(2.0**-54))
+    assert (found.ability[0], found.se[0]) == pytest.approx((0.75, np.sqrt(2)))
+
+
+def test_random_choices_depend_on_seed_use_step_and_respondent_alone(ladder):
+    """A session that is resumed later, beside others or alone, must go on as it would have."""
+    state = AdaptiveTest(ladder, random_state=7).begin(np.array([3, 11, 5]))
+    for use, number in (("selector", 1), ("estimator", 2), ("responses", 3)):
+        bits = np.random.PCG64(np.random.SeedSequence([7, number, 0]))
+        stream = np.random.Generator(bits).random(12)
+        np.testing.assert_array_equal(state.draws(use), stream[[3, 11, 5]])
+
+
+def test_a_lot_among_the_best_holds_just_as_many_as_there_are(large):
+    respondents = np.arange(600)
+    for among in (1, 3):
+        test = AdaptiveTest(large, selector=Randomesque(among))
+        state = test.begin(respondents)
+        informative = large.model.information(large.coords, np.zeros(1))[:, 0]
+        best = set(np.argsort(-informative)[:among])
+        assert set(test.choose(state)) == best
+        few = np.zeros_like(state.free)
+        few[:, [150, 20]] = True
+        assert set(test.parts.selector.choose(state, few)) == (
+            {max((150, 20), key=lambda k: informative[k])} if among == 1 else {150, 20}
+        )
+
+
+def test_a_lot_among_the_nearest_takes_what_is_free(ladder):
+    test = AdaptiveTest(ladder, selector=NearestByLot(among=4))
+    state = test.begin(np.arange(400))
+    free = np.zeros_like(state.free)
+    free[:, [0, 40, 19]] = True
+    assert set(test.parts.selector.choose(state, free)) == {0, 19, 40}
+    alone = AdaptiveTest(ladder, FixedAbility(0.05), NearestByLot())
+    near = alone.items.difficulty[alone.choose(alone.begin(np.arange(400)))]
+    np.testing.assert_allclose(np.unique(near.round(6)), [0.0, 0.1])  # equally far: both
+
+
+def test_any_free_item_comes_by_lot_equally_often(ladder):
+    test = AdaptiveTest(ladder, selector="random")
+    state = test.begin(np.arange(9000))
+    free = np.zeros_like(state.free)
+    free[:, [2, 17, 40]] = True
+    counts = np.bincount(test.parts.selector.choose(state, free), minlength=41)
+    assert counts.sum() == counts[[2, 17, 40]].sum()
+    np.testing.assert_allclose(counts[[2, 17, 40]], 3000, atol=4 * np.sqrt(2000))
+
+
+def test_items_are_ranked_by_their_information_at_a_hundredth_of_a_deviation(large):
+    items = AdaptiveTest(large).items
+    for ability, place in ((0.0149, 0.01), (-1.3051, -1.31), (99.0, 10.0), (-99.0, -10.0)):
+        told = large.model.information(large.coords, np.array([place]))[:, 0]
+        wanted = np.argsort(-told, kind="stable")
+        ranked = items.ranking(np.array([ability]), 5)[0]
+        np.testing.assert_allclose(told[ranked], told[wanted[:5]], rtol=1e-9)
+
+
+def test_rankings_in_blocks_are_those_at_once(large, monkeypatch):
+    abilities = np.linspace(-2, 2, 9)
+    whole = AdaptiveTest(large).items.ranking(abilities, 200)
+    monkeypatch.setattr(adaptive_state, "CELLS_AT_A_TIME", 400)
+    np.testing.assert_array_equal(AdaptiveTest(large).items.ranking(abilities, 200), whole)
+
+
+def test_when_the_best_are_gone_the_best_that_is_left_is_asked(large):
+    test = AdaptiveTest(large)
+    state = test.begin(np.zeros(1, dtype=np.int64))
+    order = test.items.ranking(np.zeros(1), 200)[0]
+    for left in (1, 7, 8, 9, 40, 199):
+        free = np.zeros_like(state.free)
+        free[0, order[left:]] = True
+        assert test.parts.selector.choose(state, free).tolist() == [order[left]]
+
+
+def test_the_ends_of_a_scale_may_be_answered_and_nothing_beyond(ladder):
+    bank = AdaptiveTest(ladder).items
+    for response in (0, 1, 1.0, True):
+        assert bank.read(3, response)[0, 3] == float(response)
+    for response in (-1, 2, 0.5):
+        with pytest.raises(InputError, match="needs a whole number from 0 to 1"):
+            bank.read(3, response)
+    for response in (np.nan, np.inf):
+        with pytest.raises(InputError, match="Give a finite number"):
+            bank.read(3, response)

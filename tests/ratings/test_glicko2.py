@@ -326,3 +326,66 @@ def test_equal_ratings_share_their_rank_whatever_rounding_made_of_them():
 def test_a_tolerance_below_zero_is_refused():
     with pytest.raises(InputError, match="tolerance is -1"):
         play(SCORES, "abc", "xyz", tolerance=-1)
+
+
+def test_the_range_is_two_deviations_each_way_and_new_players_stand_in_the_middle():
+    assert FOUR.low.tolist() == [1100, 1340, 1350, 1100]
+    assert FOUR.high.tolist() == [1900, 1460, 1750, 2300]
+    fresh = new_players(2)
+    assert fresh.rating.tolist() == [1500, 1500]
+    assert fresh.deviation.tolist() == [350, 350]
+    assert fresh.volatility.tolist() == [0.06, 0.06]
+
+
+def test_a_long_lead_counts_as_a_hundred_units_and_no_more():
+    """The variance of a game at that lead is exp(-100); a loss moves a sure player by all of it."""
+    far = Ratings(np.array([1500.0, 1500 + 500 * SCALE]), np.full(2, 1e-3), np.full(2, 0.06))
+    after = rate_period(far, game((1, 0, 1)))
+    assert after.rating[1] == far.rating[1]
+    weight = 1 / math.sqrt(1 + 3 * (1e-3 / SCALE) ** 2 / math.pi**2)
+    spread = math.exp(-100) / (1 + math.exp(-100)) ** 2 * weight**2
+    variance = 1 / (1 / ((1e-3 / SCALE) ** 2 + after.volatility[1] ** 2) + spread)
+    assert after.deviation[1] == pytest.approx(SCALE * math.sqrt(variance), rel=1e-12)
+
+
+def test_draws_by_a_tolerance_are_exact_at_any_size_of_scores():
+    assert round_robin([1e6 + 1, 1e6], tolerance=1.0)[0, 1] == 0.5
+    assert round_robin([1e6 + 1.001, 1e6], tolerance=1.0)[0, 1] == 1.0
+    assert round_robin([2.0, 2.0 + 1e-15])[0, 1] == 0.0  # without one, the least lead counts
+    assert np.isnan(round_robin([np.nan, np.nan], tolerance=0.1)).all()
+    eps = np.spacing(1.0)
+    assert round_robin([1.0, 0.5 - 3 * eps], tolerance=0.5)[0, 1] == 0.5
+    assert round_robin([1.0, 0.5 - 6 * eps], tolerance=0.5)[0, 1] == 1.0
+
+
+def test_a_score_that_misses_one_point_by_rounding_is_a_game_and_more_is_not():
+    near = np.array([[np.nan, 0.3], [0.7 + 9e-10, np.nan]])
+    rate_period(new_players(2), near)
+    near[1, 0] = 0.7 + 2e-9
+    with pytest.raises(InputError, match="share one point"):
+        rate_period(new_players(2), near)
+    with pytest.raises(InputError, match=r"A game scores -0\.1"):
+        rate_period(new_players(2), np.array([[np.nan, 1.1], [-0.1, np.nan]]))
+
+
+def test_ratings_that_run_away_are_refused_at_a_hundred_thousand_points():
+    def at(apart):
+        rating = np.array([1500.0 - apart, 1500.0 + apart])
+        return Ratings(rating, np.full(2, 30.0), np.full(2, 0.06))
+
+    nobody = np.array([[1.0, np.nan]])
+    play(nobody, "ab", "x", start=at(99_999.0))
+    with pytest.raises(InputError, match=r"ran away in period 1 \('x'\): 'a' .*such as 0.05"):
+        play(nobody, "ab", "x", start=at(100_001.0))
+
+
+def test_ratings_are_ranked_to_the_sixth_decimal():
+    rating = np.array([1500.000002, 1500.000001, 1500.0000011])
+    assert ranks(rating).tolist() == [1, 2, 2]
+    assert best_first(rating).tolist() == [0, 1, 2]
+
+
+def test_a_tolerance_of_nothing_is_allowed_and_one_without_end_is_not():
+    assert play(SCORES, "abc", "xyz", tolerance=0.0).won.sum() == 6
+    with pytest.raises(InputError, match="tolerance is inf"):
+        play(SCORES, "abc", "xyz", tolerance=np.inf)

@@ -9,6 +9,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.rankings import correlation, kendall
 from itemwise.ratings import period_choice
 from itemwise.ratings.period_choice import (
+    _in_proportion,
     chance_of_ranking,
     grow,
     judge_by_halves,
@@ -201,3 +202,86 @@ def test_missing_scores_are_shuffled_among_those_who_played_only():
     scores = scores_with(1.0)
     scores[:, 0] = np.nan
     assert chance_of_ranking(points(scores), 0) == 0.001
+
+
+def test_a_part_of_a_half_is_in_proportion_and_never_the_whole_or_nothing():
+    # Of 20 periods half are 10: 1 of 20 is 0.5, rounded up; 19 would be 9.5, but is not the whole.
+    wanted = {1: 1, 2: 1, 3: 2, 9: 5, 10: 5, 18: 9, 19: 9, 20: 10}
+    assert {size: _in_proportion(size, 10, 20) for size in wanted} == wanted
+    assert [_in_proportion(size, 1, 2) for size in (1, 2)] == [1, 1]
+    assert [_in_proportion(size, 2, 3) for size in (1, 2, 3)] == [1, 1, 2]
+    assert _in_proportion(1, 5, 100) == 1
+
+
+def test_who_agrees_equally_is_told_apart_by_the_correlation_of_shares():
+    scores = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 1.0], [1.0, 2.0, 3.0], [2.0, 1.0, 3.0]])
+    table = points(scores)
+    agreements = [kendall(table[[k]].share, table.share) for k in range(4)]
+    likeness = [correlation(table[[k]].share, table.share) for k in range(4)]
+    best = max(range(4), key=lambda k: (round(float(agreements[k]), 9), likeness[k], -k))
+    assert grow(table[None], 1)[0, 0].argmax() == best
+    assert (grow(table[None], 4)[-1, 0] > 0).all()
+
+
+def plainly_grown(table, largest):
+    """The same search by loops over sets: add the best, then let five go in turn for a better."""
+    found, taken = [], []
+    everything = range(len(table.won))
+    for size in range(1, largest + 1):
+        outside = [k for k in everything if k not in taken]
+        taken = [*taken, max(outside, key=lambda k: worth(table, [*taken, k]))]
+        if 1 < size < len(everything):
+            kept = {k: worth(table, [j for j in taken if j != k]) for k in sorted(taken)}
+            for gone in sorted(kept, key=lambda k: -kept[k])[:5]:
+                rest = [j for j in taken if j != gone]
+                outside = [k for k in everything if k not in rest]
+                best = max(outside, key=lambda k: worth(table, [*rest, k]))
+                if worth(table, [*rest, best]) > worth(table, taken) + 1e-12:
+                    taken = [best if j == gone else j for j in taken]
+        found.append(list(taken))
+    return found
+
+
+def test_the_search_is_that_of_plain_loops():
+    for seed in range(4):
+        table = some(seed, n_periods=9, n_players=7)
+        steps = grow(table[None], 8)[:, 0]
+        for row, taken in zip(steps, plainly_grown(table, 8), strict=True):
+            assert (
+                np.argsort(np.where(row > 0, row, 99), kind="stable")[: len(taken)].tolist()
+                == taken
+            )
+
+
+def test_periods_are_halved_so_that_the_larger_half_is_chosen_from():
+    """With all periods alike but for who plays, agreement is that of the shares by hand."""
+    scores = np.array([[1.0, 2, 3, 4], [1.0, 2, 4, 3], [2.0, 1, 3, 4]])
+    found = judge_by_halves(scores, [1, 3], tolerance=0.0, n_resamples=4, random_state=3)
+    random = np.random.default_rng(3)
+    places = [random.permutation(3) for _ in range(4)]
+    players = [random.permutation(4) for _ in range(4)]
+    table = points(scores)
+    for k in range(4):
+        first, judge = table[places[k][:2]], table[places[k][2:]]
+        ceiling = kendall(first.share[players[k]], judge.share[players[k]])
+        assert found.known_ceiling[k] == pytest.approx(ceiling)
+        turns = []
+        for group in (players[k][:2], players[k][2:]):
+            inside = points(scores[:, group])
+            turns.append(kendall(inside[places[k][:2]].share, inside[places[k][2:]].share))
+        assert found.ceiling[k] == pytest.approx(np.mean(turns))
+        by_lot = []
+        for group in (players[k][:2], players[k][2:]):
+            inside = points(scores[:, group])
+            by_lot.append(kendall(inside[places[k][:1]].share, inside[places[k][2:]].share))
+        assert found.random[0, k] == pytest.approx(np.mean(by_lot))
+
+
+def test_the_chance_of_a_ranking_counts_the_table_itself():
+    """Two players and three games that one of them won: a quarter of all shuffles is as far."""
+    table = points(np.array([[1.0, 0.0]] * 3))
+    found = chance_of_ranking(table, 0)
+    assert found == pytest.approx(1 / 4, abs=4 * np.sqrt(3 / 16 / 999))
+    assert (found * 1000) == pytest.approx(round(found * 1000))
+    drawn = points(np.ones((3, 4)))
+    assert chance_of_ranking(drawn, 0) == 1.0

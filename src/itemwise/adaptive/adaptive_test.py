@@ -235,17 +235,17 @@ class AdaptiveSession:
     @property
     def ability(self) -> float:
         """The current estimate of the ability."""
-        return float(self._state.ability[0])
+        return float(self._state.ability.item())
 
     @property
     def se(self) -> float:
         """Standard error of the ability; infinite before the first response of some estimators."""
-        return float(self._state.se[0])
+        return float(self._state.se.item())
 
     @property
     def reason(self) -> str:
         """Why the test is finished; empty while it goes on."""
-        return str(self.test.reasons(self._state)[0])
+        return str(self.test.reasons(self._state).item())
 
     @property
     def done(self) -> bool:
@@ -264,7 +264,7 @@ class AdaptiveSession:
         if self.done:
             return None
         if self._next is None:
-            self._next = self.test.items.names[int(self.test.choose(self._state)[0])]
+            self._next = self.test.items.names[self.test.choose(self._state).item()]
         return self._next
 
     def next_items(self, count: int) -> list[str]:
@@ -302,7 +302,7 @@ class AdaptiveSession:
             )
         read = bank.read(place, response)
         statistics = [table[:, place] for table in bank.statistics(read)]
-        told = bank.information(place, float(state.target[0]))
+        told = bank.information(place, state.target.item())
         where, value = np.array([place]), read[:, place].astype(float)
         self._state = self.test.advance(state, where, value, statistics)
         self._next = None

@@ -97,7 +97,7 @@ class Bank:
         """Information of one item at an ability."""
         one = np.array([item])
         told = self.model.of_items(one).information(self.coords[one], np.array([ability]))
-        return float(told[0, 0])
+        return float(told.item())
 
     def place(self, item: object) -> int:
         """Position of an item in the bank."""
