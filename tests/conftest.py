@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import runpy
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -268,3 +271,25 @@ def bank():
         return known_items(model, coords)
 
     return make
+
+
+@pytest.fixture
+def records():
+    """Checks the dataclasses of a package: nobody changes them, and arrays are not compared.
+
+    Files are run anew, so that their definitions count as run by the test that asks.
+    """
+
+    def check(package, *changing):
+        for file in sorted(Path(package.__file__).parent.glob("*.py")):
+            made = [x for x in runpy.run_path(str(file)).values() if isinstance(x, type)]
+            for record in made:
+                if not is_dataclass(record) or record.__module__ != "<run_path>":
+                    continue
+                settings = record.__dataclass_params__
+                assert settings.frozen == (record.__name__ not in changing), record
+                kinds = " ".join(str(field.type) for field in fields(record))
+                if re.search(r"Floats|NDArray|ndarray|DataFrame", kinds):
+                    assert not settings.eq, f"{record}: arrays have no single answer to =="
+
+    return check

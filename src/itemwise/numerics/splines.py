@@ -28,7 +28,7 @@ ROUNDS, STEPS = 5, 11  # then the neighbourhood of the best one, finer each time
 FLAT = 1e-12  # part of a series' size; less variation is none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Splines:
     """Curves of several series; `at` and `se_at` evaluate them."""
 

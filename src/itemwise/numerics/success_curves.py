@@ -24,7 +24,7 @@ MOST_STEPS, LONGEST_STEP, CLOSE_ENOUGH = 100, 2.0, 1e-8
 FAINTEST = 1e-10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Points:
     """How many responses there are at each difficulty, and how many of them are right."""
 
@@ -33,7 +33,7 @@ class Points:
     right: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curves:
     """Curves of success in difficulty, each with its weight; weights sum to one."""
 
@@ -136,7 +136,7 @@ def _information(
     return information(weight, ease)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Predicted:
     """How many of some responses will be right, were the curves of another sample to hold.
 
