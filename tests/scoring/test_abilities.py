@@ -12,7 +12,13 @@ from itemwise.calibration import known_items
 from itemwise.errors import InputError
 from itemwise.models import MODELS
 from itemwise.responses.encoding import encode
-from itemwise.scoring import METHODS, NormalPopulation, score_abilities, staged_abilities
+from itemwise.scoring import (
+    METHODS,
+    HistogramPopulation,
+    NormalPopulation,
+    score_abilities,
+    staged_abilities,
+)
 
 GRID = np.linspace(-10, 10, 20_001)
 
@@ -393,3 +399,111 @@ def test_fewer_items_than_groups_are_refused():
 def test_grades_are_refused():
     with pytest.raises(InputError, match="right and wrong responses, but the model is graded"):
         staged_abilities(np.ones((1, 43), dtype=np.int8), Graded(), COORDS)
+
+
+def one_item(slope, sd):
+    parameters = {"discrimination": [slope], "difficulty": [0.0]}
+    return bank("2pl", parameters, NormalPopulation(0.5, sd))
+
+
+def test_items_that_tell_less_than_a_thousandth_of_the_population_tell_nothing(subtests):
+    """An item tells at most slope² / 4, of which sd² is the unit."""
+    for sd in (1.0, 2.0):
+        border = 2 * np.sqrt(1e-3) / sd
+        for method in ("ml", "wle"):
+            with subtests.test(sd=sd, method=method):
+                lost = one_item(0.99 * border, sd).score(Responses([[1]]), method).iloc[0]
+                assert (lost["ability"], bool(lost["at_bound"])) == (0.5, True)
+                told = one_item(1.02 * border, sd).score(Responses([[1]]), method).iloc[0]
+                assert told["ability"] > 1
+        kept = one_item(0.5 * border, sd).score(Responses([[1]]), "map").iloc[0]
+        assert not kept["at_bound"]
+        assert kept["se"] == pytest.approx(sd, rel=1e-3)
+
+
+def test_perfect_rows_stand_as_many_deviations_out_as_asked_for(perfect):
+    cal, responses = perfect
+    data = encode(cal.placed(responses), cal.model, collapsing=False)
+    for population in (NormalPopulation(), NormalPopulation(1.0, 2.0)):
+        for farthest in (3.0, 10.0):
+            found = score_abilities(
+                data, cal.model, cal.coords, population, "ml", farthest=farthest
+            )
+            low, high = (
+                population.mean - farthest * population.sd,
+                population.mean + farthest * population.sd,
+            )
+            assert found.ability[:2] == pytest.approx([high, low])
+            assert found.at_bound.tolist() == [True, True, True, False]
+
+
+def test_the_error_at_a_bound_is_that_of_the_information_there(perfect):
+    cal, responses = perfect
+    scored = cal.score(responses, "ml")
+    p = expit(np.array([1.0, 1.5, 2.0]) * (10 - np.array([-1.0, 0.0, 1.0])))
+    told = (np.array([1.0, 1.5, 2.0]) ** 2 * p * (1 - p)).sum()
+    assert scored.loc["all", "se"] == pytest.approx(told**-0.5, rel=1e-4)
+    assert scored.loc["empty", "se"] == 1e6
+
+
+def test_a_posterior_that_reaches_the_last_nodes_is_at_a_bound():
+    hard = bank("2pl", {"discrimination": np.full(60, 4.0), "difficulty": np.full(60, 12.0)})
+    scored = hard.score(Responses(np.vstack([np.ones(60), np.zeros(60)])))
+    assert scored["at_bound"].tolist() == [True, False]
+
+
+def test_complete_rows_are_scored_as_rows_with_a_gap_elsewhere(subtests):
+    parameters = {"discrimination": [1.0, 1.5, 2.0, 0.8], "difficulty": [-1.0, 0.0, 1.0, 0.3]}
+    cal, few = bank("2pl", parameters), bank("2pl", {k: v[:3] for k, v in parameters.items()})
+    rows = np.array([[1.0, 0, 1], [1, 1, 0], [0, 1, 0]])
+    holed = np.column_stack([rows, np.full(3, np.nan)])
+    for method in METHODS:
+        with subtests.test(method=method):
+            whole, part = few.score(Responses(rows), method), cal.score(Responses(holed), method)
+            np.testing.assert_allclose(whole[["ability", "se"]], part[["ability", "se"]], atol=1e-7)
+
+
+def test_staged_groups_count_what_was_asked_and_begin_at_its_share():
+    """A group asked in part counts by that part; one never asked moves nobody."""
+    right = np.full(43, -1)
+    right[[0, 5]] = 1  # in the first two groups
+    ability = 1.0
+    for _ in range(2):
+        ability = (ability + 2) / 2
+    found = staged(right)
+    assert found.ability[0] == pytest.approx(ability)
+    assert found.at_bound[0]
+    assert found.se[0] == 1e6  # nothing of the last group was asked
+    mixed = np.full(43, -1)
+    mixed[[0, 1, 2]] = [1, 0, 0]
+    start = np.full(43, -1)
+    start[0] = 0
+    assert staged(start).ability[0] == pytest.approx((0.0 - 2) / 2)
+    assert not staged(mixed).at_bound[0]
+    assert np.isfinite(staged(np.full(43, -1)).ability[0])
+
+
+def test_the_hardest_items_that_fill_no_group_are_left_out():
+    cells = row([1, 0, 1, 0])
+    other = cells.copy()
+    other[40:] = 0
+    moved = staged(other)
+    np.testing.assert_allclose(moved.ability, staged(cells).ability, atol=1e-9)
+    few = staged_abilities(np.array([[1, 0, 1, 0]]), MODEL, COORDS[:4], groups=2)
+    alone = bank("2pl", {"discrimination": [1.5, 1.5], "difficulty": DIFFICULTY[2:4]})
+    wanted = alone.score(Responses([[1, 0]]), "ml")["ability"].iloc[0]
+    assert few.ability[0] == pytest.approx(wanted, abs=1e-8)
+
+
+def test_a_population_of_two_humps_is_maximised_where_it_is_highest():
+    """Between humps the log-density bends upwards: steps must not follow it."""
+    points = np.linspace(-6, 6, 121)
+    mass = np.exp(-0.5 * ((points + 2) / 0.5) ** 2) + 0.8 * np.exp(-0.5 * ((points - 2) / 0.5) ** 2)
+    population = HistogramPopulation(points, mass / mass.sum())
+    cal = bank("2pl", {"discrimination": [1.0], "difficulty": [0.0]}, population)
+    scored = cal.score(Responses([[1], [0], [np.nan]]), "map")
+    grid = np.linspace(-4, 4, 80_001)
+    density = population.log_density(grid)
+    for k, term in enumerate((np.log(expit(grid)), np.log(expit(-grid)))):
+        assert scored["ability"].iloc[k] == pytest.approx(grid[np.argmax(density + term)], abs=2e-4)
+    assert scored["se"].iloc[0] == pytest.approx(0.5, rel=0.1)

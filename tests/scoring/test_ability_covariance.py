@@ -5,7 +5,11 @@ import pytest
 
 from itemwise import calibrate, simulate
 from itemwise.errors import InputError
+from itemwise.models import TwoPL
+from itemwise.responses.encoding import encode
+from itemwise.scoring import NormalPopulation, score_abilities
 from itemwise.scoring import ability_covariance as module
+from itemwise.scoring.item_errors import ItemErrors
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +72,71 @@ def test_a_matrix_that_does_not_fit_is_refused(covariance, monkeypatch):
     monkeypatch.setattr(module, "MOST_DENSE", 29)
     with pytest.raises(InputError, match="30 abilities does not fit"):
         covariance.dense()
+
+
+@pytest.mark.parametrize("n_rows", [3, 12])
+@pytest.mark.parametrize("method", ["eap", "map"])
+def test_the_matrix_is_what_errors_of_the_items_do_to_all_abilities(n_rows, method):
+    """More items than respondents, or fewer: derivatives by differences, by definition."""
+    random = np.random.default_rng(n_rows)
+    model = TwoPL()
+    coords = model.from_parameters(
+        {"discrimination": np.array([1.0, 1.5, 0.7, 2.0]), "difficulty": np.linspace(-1, 1, 4)}
+    )
+    cells = random.integers(-1, 2, (n_rows, 4)).astype(np.int8)
+    data, population = encode(cells, model, collapsing=False), NormalPopulation()
+    roots, shared = 0.1 * random.normal(size=(4, 2, 2)), 0.1 * random.normal(size=(2, 4, 2))
+    covariances = roots @ roots.swapaxes(1, 2) + np.einsum("kni,knj->nij", shared, shared)
+    whole = shared.reshape(2, -1).T @ shared.reshape(2, -1)
+    for k in range(4):
+        whole[2 * k : 2 * k + 2, 2 * k : 2 * k + 2] = covariances[k]
+    errors = ItemErrors.of(coords, covariances, shared)
+
+    def ability(at):
+        return score_abilities(data, model, at, population, method).ability
+
+    slopes = []
+    for k in range(8):
+        step = np.zeros(8)
+        step[k] = 1e-4
+        up, down = (ability(coords + sign * step.reshape(4, 2)) for sign in (1, -1))
+        slopes.append((up - down) / 2e-4)
+    slopes = np.stack(slopes, axis=1)
+    found = score_abilities(data, model, coords, population, method)
+    names = tuple(map(str, range(n_rows)))
+    made = module.ability_covariance(data, model, coords, population, method, found, errors, names)
+    wanted = np.diag(found.se**2) + slopes @ whole @ slopes.T
+    np.testing.assert_allclose(made.dense(), wanted, atol=1e-6)
+    np.testing.assert_array_equal(made.offset, 0.0)
+    off = ItemErrors.of(coords + 0.05, covariances, shared)
+    moved = module.ability_covariance(data, model, coords, population, method, found, off, names)
+    np.testing.assert_allclose(moved.offset, ability(coords + 0.05) - found.ability)
+    there = score_abilities(data, model, coords + 0.05, population, method)
+    np.testing.assert_allclose(moved.own, there.se**2)
+
+
+def test_abilities_at_a_bound_do_not_move_with_the_items():
+    model = TwoPL()
+    coords = model.from_parameters(
+        {"discrimination": np.array([1.0, 1.5]), "difficulty": np.array([0.0, 0.5])}
+    )
+    data = encode(np.array([[1, 1], [1, 0]], dtype=np.int8), model, collapsing=False)
+    errors = ItemErrors.of(coords + 0.1, np.stack([0.01 * np.eye(2)] * 2), np.zeros((0, 2, 2)))
+    found = score_abilities(data, model, coords, NormalPopulation(), "ml")
+    made = module.ability_covariance(
+        data, model, coords, NormalPopulation(), "ml", found, errors, ("a", "b")
+    )
+    assert found.at_bound.tolist() == [True, False]
+    assert made.offset[0] == 0.0
+    assert made.offset[1] != 0.0
+    assert made.variance[0] == pytest.approx(found.se[0] ** 2)
+
+
+def test_parts_by_hand():
+    shared = np.array([[0.5, 1.0], [-0.5, 2.0], [0.0, 0.0]])
+    made = module.AbilityCovariance(("a", "b", "c"), np.zeros(3), np.array([1.0, 4.0, 9.0]), shared)
+    np.testing.assert_allclose(made.variance, [2.25, 8.25, 9.0])
+    one = made.difference_se(np.array([0]), np.array([1]))
+    assert one[0] == pytest.approx(np.sqrt(1 + 4 + 1 + 1))
+    many = made.difference_se(np.array([0, 0, 1, 2]), np.array([1, 0, 2, 0]))
+    np.testing.assert_allclose(many**2, [7.0, 0.0, 4 + 9 + 4.25, 9 + 1 + 1.25])

@@ -11,6 +11,10 @@ from itemwise import Responses, calibrate, simulate
 from itemwise.calibration import known_items
 from itemwise.errors import InputError
 from itemwise.models import TwoPL
+from itemwise.responses.encoding import encode
+from itemwise.scoring import NormalPopulation, expected_scores, score_abilities
+from itemwise.scoring.abilities import Abilities
+from itemwise.scoring.item_errors import ItemErrors
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +181,122 @@ def test_grades_are_completed_too():
     values[:, 4:] = np.nan
     found = bank.completed_scores(Responses(values, items=bank.item_names, kind="graded"))
     assert np.corrcoef(found["score"], full)[0, 1] > 0.8
+
+
+ABILITY, SE = np.array([0.3, -1.0, 2.0]), np.array([0.2, 0.5, 0.1])
+
+
+def two_pl():
+    model = TwoPL()
+    return model, model.from_parameters({"discrimination": A, "difficulty": B})
+
+
+def test_sums_and_their_errors_by_hand(monkeypatch):
+    model, coords = two_pl()
+    p = expit(A * (ABILITY[:, None] - B))
+    slope = A * p * (1 - p)
+    cells = np.array([[1, 0, -1, 1], [0, 0, 1, -1], [-1, -1, -1, -1]], dtype=np.int8)
+    for rows in (1024, 2):
+        monkeypatch.setattr(expected_scores, "ROWS", rows)
+        true = expected_scores.true_scores(model, coords, ABILITY, SE)
+        np.testing.assert_allclose(true.total, p.sum(axis=1))
+        np.testing.assert_allclose(true.se, slope.sum(axis=1) * SE, rtol=1e-8)
+        assert true.n_items.tolist() == [4, 4, 4]
+        total = expected_scores.total_scores(cells, model, coords, ABILITY, SE)
+        earned = np.where(cells == 1, p, np.where(cells == 0, p - 1, 0.0))
+        np.testing.assert_allclose(total.total, earned.sum(axis=1))
+        np.testing.assert_allclose(total.se, (slope * (cells >= 0)).sum(axis=1) * SE, rtol=1e-8)
+        assert total.n_items.tolist() == [3, 3, 0]
+        found = Abilities(ABILITY, SE, np.zeros(3, dtype=bool))
+        weights = np.array([1.0, 0.0, 2.0, -1.0])
+        sums = expected_scores.expected_sums(model, coords, found, weights)
+        np.testing.assert_allclose(sums, p @ weights)
+        each = np.arange(12.0).reshape(3, 4)
+        sums = expected_scores.expected_sums(model, coords, found, each)
+        np.testing.assert_allclose(sums, (p * each).sum(axis=1))
+
+
+def test_grades_count_by_their_place_between_the_worst_and_the_best():
+    made = simulate("graded", 40, 5, random_state=2)
+    model = made.truth.model.fitted_to(made.responses.cells, made.responses.items)
+    coords = model.from_parameters(made.truth.items)
+    cells, ability, se = made.responses.cells[:3], ABILITY, SE
+    total = expected_scores.total_scores(cells, model, coords, ability, se)
+    low, high = (np.broadcast_to(end, 5) for end in model.extent())
+    expected = model.expected(coords, ability).T
+    share = (made.responses.values[:3] - low) / (high - low)
+    wanted = (share + (expected - low) / (high - low) - 1).sum(axis=1)
+    np.testing.assert_allclose(total.total, wanted)
+    nudge = 1e-4
+    up, down = (model.expected(coords, ability + s).T / (high - low) for s in (nudge, -nudge))
+    slope = (up - down).sum(axis=1) / (2 * nudge)
+    np.testing.assert_allclose(total.se, np.abs(slope) * se, rtol=1e-5)
+
+
+def item_errors(coords, random):
+    """Errors of the items: own ones, and one that moves all of them."""
+    roots = 0.1 * random.normal(size=(4, 2, 2))
+    shared = 0.1 * random.normal(size=(1, 4, 2))
+    covariances = roots @ roots.swapaxes(1, 2) + np.einsum("kni,knj->nij", shared, shared)
+    whole = np.einsum("i,j->ij", shared.reshape(-1), shared.reshape(-1))
+    for k in range(4):
+        whole[2 * k : 2 * k + 2, 2 * k : 2 * k + 2] = covariances[k]
+    return ItemErrors.of(coords, covariances, shared), whole
+
+
+def by_differences(coords, value):
+    """Derivative of each row's value in all coordinates, (n_rows, 8)."""
+    found = []
+    for k in range(coords.size):
+        ends = []
+        for step in (1e-4, -1e-4):
+            moved = coords.copy()
+            moved.flat[k] += step
+            ends.append(value(moved))
+        found.append((ends[0] - ends[1]) / 2e-4)
+    return np.stack(found, axis=1)
+
+
+CELLS = np.array([[1, 0, -1, 1], [0, -1, 1, -1], [1, 1, 0, 0]], dtype=np.int8)
+
+
+@pytest.mark.parametrize("method", ["eap", "map"])
+def test_errors_of_sums_are_those_of_differences_in_the_items(method):
+    """The derivative of the whole path from items to ability to sum; both errors add up."""
+    model, coords = two_pl()
+    errors, whole = item_errors(coords, np.random.default_rng(0))
+    data, population = encode(CELLS, model, collapsing=False), NormalPopulation()
+    weights = np.array([1.0, 0.5, 2.0, 0.0])
+
+    def value(at):
+        found = score_abilities(data, model, at, population, method)
+        return expected_scores.expected_sums(model, at, found, weights)
+
+    reported = value(coords) + np.array([0.0, 0.1, -0.2])
+    found = expected_scores.sum_errors(data, model, population, method, reported, errors, weights)
+    scored = score_abilities(data, model, coords, population, method)
+    p = expit(A * (scored.ability[:, None] - B))
+    along = (weights * A * p * (1 - p)).sum(axis=1) * scored.se
+    slopes = by_differences(coords, value)
+    through = np.einsum("ri,ij,rj->r", slopes, whole, slopes)
+    wanted = np.sqrt(along**2 + through + np.array([0.0, 0.01, 0.04]))
+    np.testing.assert_allclose(found, wanted, rtol=2e-4)
+
+
+def test_errors_of_completed_means_are_those_of_differences_in_the_items():
+    model, coords = two_pl()
+    errors, whole = item_errors(coords, np.random.default_rng(1))
+    data, population = encode(CELLS, model, collapsing=False), NormalPopulation(0.2, 1.3)
+
+    def value(at):
+        return expected_scores.completed_means(data, CELLS, model, at, population).mean
+
+    plain = expected_scores.completed_means(data, CELLS, model, coords, population)
+    away = np.array([0.05, 0.0, -0.1])
+    found = expected_scores.completed_errors(
+        data, CELLS, model, population, value(coords) + away, errors
+    )
+    slopes = by_differences(coords, value)
+    through = np.einsum("ri,ij,rj->r", slopes, whole, slopes)
+    np.testing.assert_allclose(found, np.sqrt(plain.se**2 + through + away**2), rtol=2e-4)
+    assert plain.asked.tolist() == [3, 2, 4]

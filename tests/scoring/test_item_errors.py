@@ -5,7 +5,7 @@ import pytest
 
 from itemwise import calibrate, simulate
 from itemwise.responses.encoding import encode
-from itemwise.scoring import score_abilities
+from itemwise.scoring import item_errors, score_abilities
 from itemwise.scoring.item_errors import ItemErrors, ability_derivatives
 
 STEP = 1e-5
@@ -78,3 +78,21 @@ def test_a_shift_of_the_whole_scale_moves_a_likelihood_estimate_by_as_much(fitte
     shift = cal.model.rescale(cal.coords, 1.0, 1.0) - cal.coords
     moved = np.einsum("rni,ni->r", slopes, shift)
     np.testing.assert_allclose(moved[~found.at_bound], -1.0, rtol=1e-4)
+
+
+def test_blocks_of_rows_give_the_derivatives_of_all_at_once(fitted, monkeypatch, subtests):
+    cal, data = fitted["3pl"]
+    for method in ("eap", "map"):
+        with subtests.test(method=method):
+            found = score_abilities(data, cal.model, cal.coords, cal.population, method)
+
+            def slopes(method=method, found=found):
+                given = data, cal.model, cal.coords, cal.population, method, found
+                return [part for _, part in ability_derivatives(*given)]
+
+            (whole,) = slopes()
+            with monkeypatch.context() as patch:
+                patch.setattr(item_errors, "CELLS", 7 * cal.coords.size)
+                parts = slopes()
+            assert [len(part) for part in parts] == [7, 7, 7, 7, 2]
+            np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-12)

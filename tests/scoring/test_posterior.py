@@ -8,6 +8,8 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from itemwise.errors import InputError
+from itemwise.models import TwoPL
+from itemwise.responses.encoding import encode
 from itemwise.scoring import HistogramPopulation, NormalPopulation
 from itemwise.scoring.posterior import (
     MOST_COARSE_NODES,
@@ -15,7 +17,10 @@ from itemwise.scoring.posterior import (
     STEEPEST_STEP,
     WIDEST_STEP,
     interpolation_matrix,
+    likelihood_on_nodes,
+    normalised,
     plan,
+    plan_nodes,
     scale_scores,
 )
 
@@ -301,3 +306,85 @@ def test_the_adjoint_of_interpolation_keeps_sums_and_means():
     assert carried.sum() == pytest.approx(mass.sum(), rel=1e-12)
     assert carried @ coarse == pytest.approx(mass @ fine, rel=1e-12)
     assert carried @ np.exp(coarse) == pytest.approx(mass @ np.exp(fine), rel=1e-9)
+
+
+def test_nodes_are_as_many_as_the_narrowest_bell_and_the_steepest_curve_need(subtests):
+    """Of twelve units: at least 60 steps, else 1.1 of the bell or 1.2 of log-odds each."""
+    cases = {
+        (1.0, 1.0, 1.0): (61, None),
+        (0.1, 1.0, 1.0): (111, None),  # 12 / 0.11 is 109.1
+        (1.0, 11.25, 1.0): (114, None),  # 112.5 steps of 1.2 log-odds
+        (0.061, 1.0, 1.0): (180, None),  # 178.8 steps: just fewer than 1.5 of 120
+        (0.0605, 1.0, 1.0): (241, 121),  # 180.3 steps: two for each of 120
+        (0.02, 1.0, 1.0): (601, 121),
+        (0.02, 8.0, 1.0): (577, 193),  # 12 · 8 / 0.5 coarse steps, three fine ones each
+        (0.02, 500.0, 1.0): (5121, 321),  # 5,000 steps: 16 for each of 320
+        (1e-6, 1.0, 1.0): (10081, 121),  # no more than 10,000 but for whole parts
+        (1.0, 1.0, 4.0): (16, None),
+        (0.1, 1.0, 2.0): (56, None),
+    }
+    for (narrowest, steepest, coarsening), (fine, coarse) in cases.items():
+        with subtests.test(narrowest=narrowest, steepest=steepest, coarsening=coarsening):
+            nodes = normal_nodes(narrowest, steepest=steepest, coarsening=coarsening)
+            assert nodes.fine.size == fine
+            assert (nodes.coarse.size if coarse else nodes.interpolation) == coarse
+            step = 12 / (fine - 1)
+            assert nodes.step == pytest.approx(step)
+            np.testing.assert_allclose(nodes.log_weights, norm.logpdf(nodes.fine) + np.log(step))
+
+
+def test_nodes_for_items_follow_from_what_they_tell():
+    model = TwoPL()
+    coords = model.from_parameters(
+        {"discrimination": np.array([3.0, 2.0, 1.0]), "difficulty": np.array([0.0, 0.1, 0.2])}
+    )
+    population = NormalPopulation(0.5, 2.0)
+    found = plan_nodes(model, coords, population, coarsening=0.5)
+    probe = np.linspace(-11.5, 12.5, 121)
+    told = model.information(coords, probe)
+    narrowest = 1 / np.sqrt(0.25 + model.surprise * told.sum(axis=0).max())
+    wanted = plan(narrowest, -11.5, 12.5, population.log_density, 2 * np.sqrt(told.max()), 0.5)
+    np.testing.assert_array_equal(found.fine, wanted.fine)
+    near = plan_nodes(model, coords, population, (-1.0, 1.0))
+    assert (near.fine[0], near.fine[-1]) == (-1.0, 1.0)
+
+
+def test_eight_points_are_a_histogram_and_masses_may_miss_one_by_rounding():
+    points = np.linspace(0, 7, 8)
+    mass = np.full(8, 0.125)
+    assert HistogramPopulation(points, mass).mean == pytest.approx(3.5)
+    assert HistogramPopulation(points, mass * (1 + 5e-7)).sd == pytest.approx(
+        np.sqrt(5.25), rel=1e-5
+    )
+    with pytest.raises(InputError, match="sum to 1"):
+        HistogramPopulation(points, mass * (1 + 2e-6))
+    nearly = points + np.where(np.arange(8) == 4, 2e-7, 0.0)
+    assert HistogramPopulation(nearly, mass).mean == pytest.approx(3.5)
+    with pytest.raises(InputError, match="equally spaced"):
+        HistogramPopulation(points + np.where(np.arange(8) == 4, 1e-6, 0.0), mass)
+
+
+def test_rows_of_logarithms_become_weights_and_the_logarithm_of_their_sum():
+    rows = np.array([[0.0, 1.0, -2.0], [-1000.0, -1001.0, -np.inf]])
+    weights, total = normalised(rows.copy())
+    plain = np.exp(rows - rows.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(weights, plain / plain.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(total, rows.max(axis=1) + np.log(plain.sum(axis=1)))
+
+
+@pytest.mark.parametrize("n_items", [3, 300])
+def test_likelihoods_on_nodes_are_sums_over_the_responses(n_items, plain):
+    """With 300 steep items they are interpolated, and exact wherever they count."""
+    random = np.random.default_rng(0)
+    model = TwoPL()
+    coords = model.from_parameters(
+        {"discrimination": random.uniform(1, 3, n_items), "difficulty": random.normal(size=n_items)}
+    )
+    cells = random.integers(0, 2, (4, n_items)).astype(np.int8)
+    data = encode(cells, model, collapsing=False)
+    nodes, found = likelihood_on_nodes(data, model, coords, NormalPopulation())
+    wanted = plain.log_joint(coords, cells.astype(float), nodes)
+    counts = wanted > wanted.max(axis=1, keepdims=True) - 40
+    np.testing.assert_allclose(found[counts], wanted[counts], atol=1e-4)
+    assert np.ptp(np.diff(nodes)) < 1e-9
+    assert nodes.size > (120 if n_items == 3 else 300)
