@@ -27,6 +27,7 @@ ABILITY_JOBS = [
     ("gpcm", 20, 100, 0.0, False),
     ("continuous", 20, 200, 0.0, False),
     ("beta", 20, 200, 0.0, False),
+    ("beta", 20, 200, 0.3, False),
     ("1pl", 50, 500, 0.0, False),
     ("2pl", 50, 500, 0.0, False),
     ("2pl", 50, 500, 0.3, False),

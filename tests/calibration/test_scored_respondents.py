@@ -80,6 +80,8 @@ def test_who_was_asked_everything_has_no_error_of_a_completed_score():
         ("2pl", 50, 200, 0.0),
         ("graded", 20, 100, 0.0),
         ("continuous", 20, 100, 0.0),
+        ("beta", 20, 200, 0.0),
+        ("beta", 20, 200, 0.3),
     ],
 )
 def test_differences_are_covered_as_often_as_they_say(model, n_respondents, n_items, missing):

@@ -68,3 +68,15 @@ def test_degenerate_tables_have_finite_errors(subtests):
             scored = iw.calibrate(values, "2pl", progress=False).abilities()
             assert np.isfinite(scored[["ability", "se"]]).all(axis=None)
             assert (scored["se"] < 20).all()
+
+
+def test_beta_items_are_not_pooled_and_their_errors_widen():
+    """Curves that tell the unit would let a common prior tell it, too."""
+    responses = iw.simulate("beta", 16, 12, random_state=0).responses.values.copy()
+    responses[:4, 0] = np.nan
+    cal = iw.calibrate(responses, "beta", progress=False)
+    pooled, errors = cal.uncertainty.pooled, cal.uncertainty
+    np.testing.assert_array_equal(pooled.coords, cal.coords)
+    wider = np.array([144 / (10 * 8)] + [256 / (14 * 12)] * 11)
+    np.testing.assert_allclose(pooled.covariances, errors.covariances * wider[:, None, None])
+    np.testing.assert_allclose(pooled.shared, errors.shared * np.sqrt(wider.mean()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -25,7 +26,7 @@ from itemwise.estimation.observed_information import (
     in_unit,
     observed_inverse,
 )
-from itemwise.estimation.pooled_items import pool, poolable
+from itemwise.estimation.pooled_items import pool, poolable, widened
 from itemwise.estimation.population_shape import Density, with_unknown_shape
 from itemwise.estimation.proposals import survey
 from itemwise.estimation.sandwich import sandwich
@@ -258,8 +259,8 @@ class EM:
             known = self._covariances(data, model, found)
             return known if unit == 1.0 else in_unit(known, model)
 
-        def pooled() -> PooledItems | None:
-            return pool(task, found)
+        def pooled(known: Callable[[], KnownCovariances]) -> PooledItems | None:
+            return pool(task, found) if model.affine else widened(task, found, known())
 
         task = Task(data, model, population=found.population)
         vague = poolable(task) and self.se != "robust"

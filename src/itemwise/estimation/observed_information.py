@@ -57,6 +57,7 @@ from itemwise.scoring.posterior import STANDARD, Nodes, Population, Posterior
 
 MOST_EXACT = 150  # coordinates of all items together, up to which the whole matrix is inverted
 MOST_BY_MOMENTS = 600  # the same, where moments are all that is needed
+MOST_CURVED = 2_000  # the same, where no two directions are the scale's and only the whole shows it
 STEP = 1e-5  # of a coordinate, over which slopes are compared
 MOST_ROWS = 20_000  # respondents that settle a standard error to half a percent
 MOST_ORDERS = 12
@@ -90,7 +91,7 @@ def observed_inverse(
     thinned = data.thinned(MOST_ROWS)
     if thinned is not data:
         found = expect(thinned, model, coords, nodes, run, population)
-    if n_numbers <= (MOST_EXACT if model.affine else MOST_BY_MOMENTS):
+    if n_numbers <= (MOST_EXACT if model.affine else MOST_CURVED):
         whole = WholeInformation.at(thinned, model, coords, nodes, found, run, held)
         return whole.inverse(model, coords, found, held)
     complete = add_diagonal(found.observed, stiffness(model, coords, held))
@@ -394,7 +395,7 @@ class DeferredCovariances:
     def __init__(
         self,
         compute: Callable[[], KnownCovariances],
-        pool: Callable[[], PooledItems | None] | None = None,
+        pool: Callable[[Callable[[], KnownCovariances]], PooledItems | None] | None = None,
     ) -> None:
         self._compute: Callable[[], KnownCovariances] | None = compute
         self._found: KnownCovariances | None = None
@@ -415,7 +416,7 @@ class DeferredCovariances:
     def pooled(self) -> PooledItems | None:
         """Items given what they have in common, where few respondents leave them vague."""
         if self._pool is not None:
-            self._pooled, self._pool = self._pool(), None
+            self._pooled, self._pool = self._pool(self._known), None
         return self._pooled
 
     def _known(self) -> KnownCovariances:

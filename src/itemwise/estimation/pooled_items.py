@@ -6,6 +6,9 @@ tell more of respondents than they can. How far items really lie apart is learnt
 together, as the mean and the spread of each coordinate (empirical Bayes; Mislevy, 1986), and is
 the prior under which the items are found once more. The errors of respondents are computed from
 these items; those that the calibration reports keep the priors that were asked for.
+
+Where the curves themselves tell the unit of the scale, as those of the beta model do, a common
+prior would speak of the unit, too. Items stay as they are then, and only their errors widen.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from itemwise.estimation.population_shape import with_unknown_shape
 from itemwise.models import MeasurementModel
 from itemwise.models.priors import Normal
 from itemwise.numerics.arrays import Floats, as_numpy
+from itemwise.responses.encoding import Encoded
 from itemwise.scoring import HistogramPopulation
 
 FEW = 150  # respondents; where there are more, items are known well enough by themselves
@@ -66,6 +70,31 @@ def _errors(task: Task, found: Ascent) -> KnownCovariances:
     if model.affine and isinstance(population, HistogramPopulation):
         return with_unknown_shape(errors, data, model, coords, nodes, seen)
     return errors
+
+
+def widened(task: Task, found: Ascent, errors: KnownCovariances) -> PooledItems:
+    """Items as they were found, with errors as wide as few respondents make them.
+
+    What such items tell of the unit is how far responses scatter about their curves. Of n
+    responses to an item, p coordinates took up their share: the scatter varies as with n - p, and
+    the information, which is proportional to 1 / scatter, is too large by n / (n - p - 2) on
+    average. Of normal responses both are exact.
+    """
+    n, p = asked(task.data), task.model.width
+    wider = n**2 / (np.maximum(n - p, 1.0) * np.maximum(n - p - 2, 1.0))
+    return PooledItems(
+        as_numpy(found.coords),
+        errors.covariances * wider[:, None, None],
+        errors.shared * np.sqrt(wider.mean()),
+    )
+
+
+def asked(data: Encoded) -> Floats:
+    """How many respondents answered each item."""
+    cells = as_numpy(data.cells)
+    observed = cells >= 0 if data.graded else ~np.isnan(cells)
+    found: Floats = as_numpy(data.weights) @ observed
+    return found
 
 
 def _with_common_priors(

@@ -109,7 +109,7 @@ def ability_covariance(
         nothing = np.zeros((found.se.size, 1))
         return AbilityCovariance(respondents, found.ability, found.se**2, nothing)
     expected = found
-    if errors.coords is not coords:
+    if errors.coords is not coords and not np.array_equal(errors.coords, coords):
         expected = score_abilities(data, model, errors.coords, population, method)
     fixed = found.at_bound | expected.at_bound
     own = np.where(fixed, found.se, expected.se) ** 2
