@@ -75,6 +75,10 @@ def _workers(value: int) -> int:
 Scores = Annotated[
     Path, typer.Argument(help="Responses: .csv, .tsv, .parquet or .jsonl; see --layout.")
 ]
+OptionalScores = Annotated[
+    Path | None,
+    typer.Argument(help="Responses: .csv, .tsv, .parquet or .jsonl.", show_default=False),
+]
 Bank = Annotated[Path, typer.Argument(help="Item bank that `itemwise calibrate` wrote.")]
 Model = Annotated[
     str, choice("--model", "-m", names=MODELS, text="Measurement model of the items.")
@@ -191,9 +195,9 @@ def out_folder(out: Path) -> Path:
     return make_folder(out) if running is None else running.enter_context(tidy_folder(out))
 
 
-def report_folder(out: Path, source: Path, *, present: bool = True) -> Path:
+def report_folder(out: Path, source: Path | None, *, present: bool = True) -> Path:
     """Return the folder of a report, checked to be writable and not that of the input."""
-    if out.resolve() in (source.resolve(), source.resolve().parent):
+    if source is not None and out.resolve() in (source.resolve(), source.resolve().parent):
         raise InputError(
             f"--out is '{out}', the folder of the input, which a table might replace. Name another."
         )

@@ -19,6 +19,7 @@ from itemwise.cli.command_arguments import (
     Kind,
     Layout,
     ModelOrAuto,
+    OptionalScores,
     Priors,
     Quiet,
     RandomState,
@@ -64,6 +65,7 @@ KNOWN: dict[str, tuple[Any, Any]] = {
 }
 NO_OPTION = ("progress",)
 BEFORE = {"responses": (Scores, inspect.Parameter.empty)}
+NOT_NEEDED = {"responses": (OptionalScores, None)}
 AFTER = {
     "by_prefix": (ByPrefix, None),
     "items": (Items, None),
@@ -78,7 +80,9 @@ AFTER = {
 def study_command(name: str) -> Callable[..., None]:
     """Return the command of a study that takes a table of responses first."""
     function = STUDIES[name].load(name)
-    parameters = dict(list(inspect.signature(function).parameters.items())[1:])
+    first, *others = inspect.signature(function).parameters.values()
+    parameters = {each.name: each for each in others}
+    before = BEFORE if first.default is inspect.Parameter.empty else NOT_NEEDED
     described = _described(function)
     options = {
         each.name: known
@@ -97,11 +101,11 @@ def study_command(name: str) -> Callable[..., None]:
             inspect.Parameter(
                 word, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
             )
-            for word, (annotation, default) in (BEFORE | options | AFTER).items()
+            for word, (annotation, default) in (before | options | AFTER).items()
         ]
     )
     command.__annotations__ = {
-        word: annotation for word, (annotation, _) in (BEFORE | options | AFTER).items()
+        word: annotation for word, (annotation, _) in (before | options | AFTER).items()
     }
     command.__doc__ = _help(function)
     return command
@@ -117,14 +121,16 @@ def _run(
     check_sources(source, given["items"], bank)
     folder = None if given["out"] is None else report_folder(given["out"], source)
     console = Console(given["quiet"], given["json"])
-    table, by = read_grouped(
-        source,
-        given["layout"],
-        given["kind"],
-        given["items"],
-        given.get("by"),
-        given["by_prefix"],
-    )
+    table, by = None, None
+    if source is not None:
+        table, by = read_grouped(
+            source,
+            given["layout"],
+            given["kind"],
+            given["items"],
+            given.get("by"),
+            given["by_prefix"],
+        )
     defaults = inspect.signature(function).parameters
     arguments = {word: given[word] for word in passed - {"by", "calibration"}}
     for word in passed & {"n_jobs", "priors"}:
@@ -132,13 +138,14 @@ def _run(
     for word, value in list(arguments.items()):
         if value is None:
             del arguments[word]
-        elif word != "groups" and _is_fact(defaults[word]) and value != defaults[word].default:
+        elif word == "groups":
+            arguments["groups"] = _groups(table, value)
+        elif table and _is_fact(defaults[word]) and value != defaults[word].default:
             check_facts(table, [value], f"--{word.replace('_', '-')}")
     if by is not None:
         arguments["by"] = by
-    if "groups" in arguments:
-        arguments["groups"] = _groups(table, arguments["groups"])
-    with console.progress(f"{_title(name)}: {source.name}") as report:
+    told = _title(name) if source is None else f"{_title(name)}: {source.name}"
+    with console.progress(told) as report:
         if "progress" in defaults:
             arguments["progress"] = report
         if "calibration" in passed and (bank is not None or model != AUTO):
@@ -205,7 +212,12 @@ def _option(
     elif default is inspect.Parameter.empty:
         kind = {"int": int, "float": float, "str": str}.get(str(parameter.annotation))
     else:
-        plain = {"int | None": int, "float | None": float, "str | None": str}
+        plain = {
+            "int | None": int,
+            "float | None": float,
+            "str | None": str,
+            "Sequence[str] | None": list[str],
+        }
         kind = plain.get(str(parameter.annotation))
         kind = None if kind is None else kind | None
     if kind is None:

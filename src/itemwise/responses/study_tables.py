@@ -15,6 +15,7 @@ from itemwise.responses.response_table import Responses, Table, as_responses
 from itemwise.words import counted, listed
 
 Each = TypeVar("Each")
+TASK, DOCUMENT = "task", "document"  # facts of items, used if they are known
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,3 +107,13 @@ def said_of_folds(groups: Ints, folds: int) -> list[str]:
     if kinds < folds:
         notes.append(f"{kinds} folds instead of {folds}: only so many respondents differ.")
     return notes
+
+
+def groups_of(table: Responses, by: object, default: str, name: str) -> tuple[str, ...] | None:
+    """The group of each item; None if `by` is None, or if the default fact is unknown."""
+    if by is None or (isinstance(by, str) and by == default and by not in table.item_facts):
+        return None
+    try:
+        return table.item_groups(by)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error

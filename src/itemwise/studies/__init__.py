@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.health.item_health import *  # noqa: F403
     from itemwise.studies.leaderboards.ranked_board import *  # noqa: F403
     from itemwise.studies.linking.linking import *  # noqa: F403
+    from itemwise.studies.planning.evaluation_plan import *  # noqa: F403
     from itemwise.studies.shortening.short_form import *  # noqa: F403
     from itemwise.studies.tasks.task_scales import *  # noqa: F403
 
@@ -121,6 +122,13 @@ STUDIES: dict[str, Study] = {
     "link": Study(".linking.linking", ("Linking",)),
     "lm_eval_samples": Study(".evaluation.item_selections"),
     "performance_alarm": Study(".difficulty.performance_alarm", ("PerformanceAlarm",)),
+    "plan": Study(
+        ".planning.evaluation_plan",
+        ("EvaluationPlan",),
+        command="plan",
+        panel=LANGUAGE_MODELS,
+        help="Say how many items and epochs show a difference between two models.",
+    ),
     "portfolio": Study(
         ".algorithms.portfolios",
         (

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
-from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
 from itemwise.responses import Responses
@@ -29,7 +28,6 @@ from itemwise.studies.leaderboards.board_pairs import (
 )
 from itemwise.words import counted, listed
 
-TASK, DOCUMENT = "task", "document"  # facts of items, used if they are known
 Average = Literal["items", "tasks"]
 FINEST = 9  # decimals compared for a rank; the rest is rounding
 MOST = 2000  # respondents up to which all pairs are tested
@@ -244,16 +242,6 @@ class Board:
             f"answered. {sure}"
         )
         return [note]
-
-
-def groups_of(table: Responses, by: object, default: str, name: str) -> tuple[str, ...] | None:
-    """The group of each item; None if `by` is None, or if the default fact is unknown."""
-    if by is None or (isinstance(by, str) and by == default and by not in table.item_facts):
-        return None
-    try:
-        return table.item_groups(by)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
 
 
 def _coded(names: tuple[str, ...] | list[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:

@@ -20,9 +20,9 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction
 from itemwise.responses import Table, as_responses
-from itemwise.responses.study_tables import answered
+from itemwise.responses.study_tables import DOCUMENT, TASK, answered, groups_of
 from itemwise.results import Draw, Result
-from itemwise.studies.leaderboards.board import DOCUMENT, TASK, Average, Board, groups_of
+from itemwise.studies.leaderboards.board import Average, Board
 from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale
 from itemwise.studies.leaderboards.board_pairs import Pairs
 from itemwise.words import counted, listed

@@ -1,0 +1,1 @@
+"""Planning: how many items and epochs a comparison needs."""

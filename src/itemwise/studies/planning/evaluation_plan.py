@@ -1,0 +1,380 @@
+"""How many items and epochs a comparison of two models needs, before it is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from itemwise.arguments import as_number, checked_share, whole_number
+from itemwise.errors import InputError
+from itemwise.numerics.intervals import normal_reach
+from itemwise.numerics.planned_sizes import FEWEST, detectable, needed
+from itemwise.responses import Table, as_responses
+from itemwise.responses.study_tables import DOCUMENT, groups_of
+from itemwise.results import Result
+from itemwise.studies.planning.pilot import Pair, Pilot
+from itemwise.studies.planning.scale_needs import items_on_scale
+from itemwise.words import counted, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.calibration import Calibration
+    from itemwise.displays import Display
+
+__all__ = ["EvaluationPlan", "plan"]
+
+SAME, OTHER = "same items", "other items"  # for both models, or for each of them
+RANDOM, ADAPTIVE = "scale, random items", "scale, best items"
+REACH = normal_reach(0.95)
+STEPS = 25  # points of a curve
+CORRELATION = 0.5  # of two models' answers, where no pilot shows it
+ASSUMED = (
+    "Without a pilot, the variance follows from the accuracy and the correlation that were given: "
+    "a few dozen items answered by two models would show it."
+)
+SCALE = (
+    "On the scale of the item bank, the difference is that of the expected scores on this bank, "
+    "and responses are taken to follow the model. A replay of real responses shows what that costs."
+)
+
+
+class Variance(NamedTuple):
+    """Variance per item of a difference, by design and epochs."""
+
+    design: str
+    epochs: int
+    value: float
+    error: float  # NaN if it was assumed
+    items_per_cluster: float = 1.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EvaluationPlan(Result):
+    """Items and epochs that a comparison of two models needs.
+
+    `sizes` has one row per design and number of epochs: the items needed to find `difference`,
+    with the interval that a small pilot leaves, the answers of both models together, and the
+    smallest difference that the items at hand show.
+    """
+
+    sizes: pd.DataFrame
+    curves: pd.DataFrame  # smallest difference by design, epochs and number of items
+    difference: float
+    power: float
+    alpha: float
+    n_items: int | None  # at hand
+    within_share: float  # of the variance of single answers, by chance of the try; NaN if unknown
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per design and number of epochs."""
+        return self.sizes.copy()
+
+    @property
+    def meaning(self) -> str:
+        """How many items are needed, what those at hand show, and what epochs would change."""
+        first = self.sizes.iloc[0]
+        told = (
+            f"To find a difference of {self._points(self.difference)} with a power of "
+            f"{self.power:.0%}, two models need {_items(first)} each answered once by both."
+        )
+        if self.n_items is not None:
+            told += (
+                f" {counted(self.n_items, 'item')} show differences from "
+                f"{self._points(first['smallest_difference'])}."
+            )
+        return told + self._on_epochs()
+
+    def _on_epochs(self) -> str:
+        rows = self.sizes[self.sizes["design"] == SAME]
+        if np.isnan(self.within_share) or len(rows) < 2:
+            return ""
+        most = rows.iloc[-1]
+        return (
+            f" {self.within_share:.0%} of the variance of single answers is chance of the try: "
+            f"with {most['epochs']:.0f} epochs, {most['items']:,.0f} items are enough, and "
+            f"{most['answers']:,.0f} answers instead of {rows.iloc[0]['answers']:,.0f}."
+        )
+
+    def _points(self, difference: float) -> str:
+        return f"{100 * difference:.2g} points"
+
+    def plot(self, **kw: Any) -> Display:
+        """Draw the smallest difference that is found, by number of items."""
+        from itemwise.displays import DISPLAYS
+
+        return DISPLAYS["bands"](self.curves, across="items").plot(**kw)
+
+
+def _items(row: pd.Series[Any]) -> str:
+    """Items with their interval, where a pilot gave one."""
+    told = counted(int(row["items"]), "item")
+    if np.isnan(row["items_low"]):
+        return f"about {told},"
+    return f"{told} (95 % interval {row['items_low']:,.0f} to {row['items_high']:,.0f}),"
+
+
+def plan(
+    responses: Table | None = None,
+    *,
+    difference: float = 0.03,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    respondents: Sequence[str] | None = None,
+    n_items: int | None = None,
+    epochs: Sequence[int] = (1, 2, 5, 10),
+    cluster: object = DOCUMENT,
+    calibration: Calibration | None = None,
+    accuracy: float | None = None,
+    correlation: float | None = None,
+    cost: float | None = None,
+) -> EvaluationPlan:
+    """Say how many items and epochs show a difference between two models.
+
+    A pilot shows the variance: how much models differ from item to item, and from try to try.
+    Without one, give the accuracy that you expect.
+
+    Parameters
+    ----------
+    responses
+        Pilot: responses of two or more models to the same items, repeated if epochs are to be
+        planned. Omit it if there is none.
+    difference
+        True difference of the mean scores that is to be found: 0.03 are three points.
+    power
+        Chance of finding it.
+    alpha
+        Rate of wrong claims, two-sided.
+    respondents
+        The two models of the pilot that are like those to be compared. If omitted, neighbours in
+        mean score, averaged.
+    n_items
+        Number of items at hand, for which the smallest difference is given; those of the pilot if
+        omitted.
+    epochs
+        Numbers of tries per item to plan for.
+    cluster
+        Fact of the items that says which of them belong together, such as a document.
+    calibration
+        Item bank: adds how many of its items would be needed, at random and adaptively.
+    accuracy
+        Expected accuracy of the models, where there is no pilot.
+    correlation
+        Of the two models' answers over items, where there is no pilot; 0.5 if omitted.
+    cost
+        Cost of one answer, in any unit.
+
+    Examples
+    --------
+    >>> import itemwise as iw
+    >>> iw.plan(accuracy=0.7, difference=0.05).to_frame()["items"].tolist()
+    [659.0, 1316.0]
+    """
+    checked_share(power, "power", 0.8)
+    checked_share(alpha, "alpha", 0.05)
+    _check_amounts(difference, cost, n_items)
+    aim = _Aim(float(difference), power, alpha)
+    tried = sorted({whole_number(each, "epochs", 1, 10_000) for each in epochs})
+    if responses is None:
+        _refuse("give responses, a pilot", respondents=respondents, calibration=calibration)
+        rows = _assumed(accuracy, CORRELATION if correlation is None else correlation, aim)
+        return _planned(rows, aim, n_items, cost, np.nan, [ASSUMED], None)
+    _refuse("the responses show it", accuracy=accuracy, correlation=correlation)
+    table = as_responses(responses)
+    pilot = Pilot.of(table, groups_of(table, cluster, DOCUMENT, "cluster"))
+    pairs = pilot.pairs(respondents)
+    rows, share, notes = _measured(pairs, tried)
+    on_scale = None
+    if calibration is not None:
+        on_scale = (calibration, pilot.level(pairs))
+    return _planned(rows, aim, n_items or table.n_items, cost, share, notes, on_scale)
+
+
+class _Aim(NamedTuple):
+    """What a comparison is to find."""
+
+    difference: float
+    power: float
+    alpha: float
+
+    def needed(self, of: Variance, factor: float = 1.0) -> float:
+        """Items that are needed if the variance is so many times the estimate."""
+        return needed(
+            of.value * factor,
+            self.difference,
+            power=self.power,
+            alpha=self.alpha,
+            items_per_cluster=of.items_per_cluster,
+        )
+
+    def detectable(self, of: Variance, n_items: float) -> float:
+        """The smallest difference that so many items show."""
+        return detectable(
+            of.value,
+            n_items,
+            power=self.power,
+            alpha=self.alpha,
+            items_per_cluster=of.items_per_cluster,
+        )
+
+
+def _check_amounts(difference: object, cost: object, n_items: object) -> None:
+    if not 0 < as_number(difference) < np.inf:
+        raise InputError(
+            f"difference is {shown(difference)}, but it must be above 0, such as 0.03 for three "
+            "points."
+        )
+    if cost is not None and not 0 <= as_number(cost) < np.inf:
+        raise InputError(f"cost is {shown(cost)}, but it must be a number of at least 0.")
+    if n_items is not None:
+        whole_number(n_items, "n_items", FEWEST)
+
+
+def _refuse(why: str, **given: object) -> None:
+    """Arguments that do not apply are refused, not ignored."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name} does not apply here: {why}.")
+
+
+def _assumed(accuracy: object, correlation: object, aim: _Aim) -> list[Variance]:
+    """Variance of right and wrong answers with these shares right, asked once."""
+    if accuracy is None:
+        raise InputError(
+            "A plan needs responses of a pilot, or accuracy: the share of right answers that you "
+            "expect, such as 0.7."
+        )
+    first = checked_share(accuracy, "accuracy", 0.7)
+    if not -1 < as_number(correlation) < 1:
+        raise InputError(f"correlation is {shown(correlation)}, but it must be between -1 and 1.")
+    second = first - aim.difference if first > aim.difference else first + aim.difference
+    if not 0 < second < 1:
+        raise InputError(
+            f"difference is {aim.difference:g}, but no accuracy is so far from {first:g}."
+        )
+    each = np.array([first * (1 - first), second * (1 - second)])
+    shared = 2 * as_number(correlation) * float(np.sqrt(each.prod()))
+    return [
+        Variance(SAME, 1, float(each.sum()) - shared, np.nan),
+        Variance(OTHER, 1, float(each.sum()), np.nan),
+    ]
+
+
+def _measured(pairs: list[Pair], epochs: list[int]) -> tuple[list[Variance], float, list[str]]:
+    """Mean variance of pairs of a pilot, the share of single tries in it, and notes."""
+    notes = []
+    if len(pairs) > 1:
+        notes.append(
+            f"Averaged over {len(pairs)} pairs of neighbours in mean score. To plan for two of "
+            "them, name these as respondents."
+        )
+    repeated = all(pair.same_items.repeated for pair in pairs)
+    if not repeated:
+        epochs = [1]
+        notes.append(
+            "The pilot has no repeated answers to each item: whether epochs would help is unknown. "
+            "A second try of a few dozen items would show it."
+        )
+    rows = []
+    for design in (SAME, OTHER):
+        spreads = [pair.same_items if design == SAME else pair.other_items for pair in pairs]
+        for count in epochs:
+            values, errors = np.array([spread.variance(count) for spread in spreads]).T
+            # Pairs share items and respondents: their errors do not average out.
+            of_pairs = Variance(
+                design, count, values.mean(), errors.mean(), spreads[0].items_per_cluster
+            )
+            rows.append(of_pairs)
+    share = np.mean([pair.same_items.within_share() for pair in pairs]) if repeated else np.nan
+    return rows, float(share), notes
+
+
+def _planned(
+    rows: list[Variance],
+    aim: _Aim,
+    at_hand: int | None,
+    cost: float | None,
+    share: float,
+    notes: list[str],
+    on_scale: tuple[Calibration, float] | None,
+) -> EvaluationPlan:
+    """Gather the result."""
+    import pandas as pd
+
+    found = []
+    for row in rows:
+        items = aim.needed(row)
+        factor = float(np.exp(REACH * row.error / row.value)) if row.value > 0 else np.nan
+        found.append(
+            {
+                "design": row.design,
+                "epochs": row.epochs,
+                "items": items,
+                "items_low": aim.needed(row, 1 / factor) if factor > 0 else np.nan,
+                "items_high": aim.needed(row, factor) if factor > 0 else np.nan,
+                "answers": 2 * items * row.epochs,
+                "smallest_difference": aim.detectable(row, at_hand) if at_hand else np.nan,
+            }
+        )
+    if on_scale is not None:
+        found += _on_scale(*on_scale, aim)
+        short = np.isnan(found[-1]["items"])
+        notes = [
+            *notes,
+            f"The {len(on_scale[0].coords)} items of the bank are too few." if short else SCALE,
+        ]
+    sizes = pd.DataFrame(found)
+    if cost is not None:
+        sizes["cost"] = sizes["answers"] * cost
+    return EvaluationPlan(
+        sizes=sizes,
+        curves=_curves(rows, aim, sizes["items"].max()),
+        difference=aim.difference,
+        power=aim.power,
+        alpha=aim.alpha,
+        n_items=at_hand,
+        within_share=share,
+        notes=tuple(notes),
+    )
+
+
+def _on_scale(bank: Calibration, level: float, aim: _Aim) -> list[dict[str, Any]]:
+    """Rows for items of a bank, at random and chosen by their information."""
+    at_random, best = items_on_scale(bank, level, aim.difference, power=aim.power, alpha=aim.alpha)
+    return [
+        {
+            "design": design,
+            "epochs": 1,
+            "items": items,
+            "items_low": np.nan,
+            "items_high": np.nan,
+            "answers": 2 * items,
+            "smallest_difference": np.nan,
+        }
+        for design, items in ((RANDOM, at_random), (ADAPTIVE, best))
+    ]
+
+
+def _curves(rows: list[Variance], aim: _Aim, most: float) -> pd.DataFrame:
+    """The smallest difference by number of items, on both sides of what is needed."""
+    import pandas as pd
+
+    numbers = np.unique(np.geomspace(max(FEWEST, most / 30), max(most * 1.5, 30), STEPS).round())
+    parts = [
+        {
+            "series": f"{row.design}, {counted(row.epochs, 'epoch')}",
+            "x": n,
+            "estimate": aim.detectable(row, n),
+            "low": np.nan,
+            "high": np.nan,
+            "panel": "smallest difference found",
+        }
+        for row in rows
+        if row.design == SAME or row.epochs == 1
+        for n in numbers
+    ]
+    return pd.DataFrame(parts)

@@ -1,0 +1,143 @@
+"""Plans: the difference that was planned for is found as often as was promised."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import itemwise as iw
+from itemwise.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def pilot():
+    return iw.simulate("2pl", 6, 300, random_state=4).responses
+
+
+def first_row(found):
+    return found.to_frame().iloc[0]
+
+
+def test_without_a_pilot_the_items_follow_from_the_accuracy():
+    """By hand: p = 0.7 and 0.65, correlation 0.5."""
+    frame = iw.plan(accuracy=0.7, difference=0.05).to_frame().set_index("design")
+    each = np.array([0.7 * 0.3, 0.65 * 0.35])
+    variance = each.sum() - np.sqrt(each.prod())
+    reach = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    assert frame.loc["same items", "items"] == pytest.approx(variance * (reach / 0.05) ** 2, abs=3)
+    assert frame.loc["other items", "items"] == pytest.approx(
+        each.sum() * (reach / 0.05) ** 2, abs=3
+    )
+
+
+def test_a_planned_comparison_finds_the_difference_with_the_promised_power():
+    """The pilot says how many items; fresh tables of that size are tested with a paired t-test."""
+    random = np.random.default_rng(5)
+
+    def answers(n_items):
+        easy = random.normal(0.8, 1.2, n_items)
+        chance = 1 / (1 + np.exp(-np.stack([easy + random.normal(0, 0.5, n_items) + 0.35, easy])))
+        return (random.random((2, n_items)) < chance).astype(int)
+
+    difference = np.diff(answers(400_000)[::-1].mean(axis=1))[0]
+    n_items = int(first_row(iw.plan(answers(20_000), difference=difference))["items"])
+    tables = [answers(n_items) for _ in range(400)]
+    found = np.mean([stats.ttest_rel(*table).pvalue < 0.05 for table in tables])
+    assert found == pytest.approx(0.8, abs=4 * np.sqrt(0.16 / 400))
+
+
+def test_the_smallest_difference_of_the_items_at_hand_is_the_one_that_needs_them(pilot):
+    smallest = first_row(iw.plan(pilot))["smallest_difference"]
+    assert first_row(iw.plan(pilot, difference=smallest * (1 + 1e-9)))["items"] == 300
+    assert first_row(iw.plan(pilot, n_items=1200))["smallest_difference"] == pytest.approx(
+        smallest / 2, rel=0.01
+    )
+
+
+def test_two_respondents_can_be_named(pilot):
+    named = iw.plan(pilot, respondents=pilot.respondents[:2])
+    values = pilot.values[0] - pilot.values[1]
+    reach = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    items = first_row(named)["items"]
+    assert items == pytest.approx(values.var(ddof=1) * (reach / 0.03) ** 2, rel=2e-3)
+    assert not any("neighbours" in note for note in named.notes)
+    assert any("neighbours" in note for note in iw.plan(pilot).notes)
+
+
+def test_the_interval_of_the_items_narrows_with_the_pilot():
+    large = iw.simulate("2pl", 2, 3000, random_state=4).responses
+    small = large.select(items=slice(0, 100))
+    wide, narrow = (first_row(iw.plan(table)) for table in (small, large))
+    assert wide["items_high"] / wide["items_low"] > narrow["items_high"] / narrow["items_low"]
+    assert narrow["items_low"] < narrow["items"] < narrow["items_high"]
+
+
+def test_documents_count_as_one():
+    """Uniform chances of a document: answers correlate by 1/3, so ten of them weigh as 2.5."""
+    random = np.random.default_rng(0)
+    chance = np.repeat(random.random((2, 1000)), 10, axis=1)
+    table = iw.Responses((random.random((2, 10_000)) < chance).astype(int)).described(
+        items={"document": np.repeat(np.arange(1000), 10).astype(str)}
+    )
+    items = [first_row(iw.plan(table, cluster=each))["items"] for each in ("document", None)]
+    assert items[0] / items[1] == pytest.approx(1 + 9 / 3, rel=0.15)
+
+
+def test_a_bank_says_how_many_items_at_random_and_how_many_of_the_best(pilot):
+    bank = iw.calibrate(iw.simulate("2pl", 400, 300, random_state=4).responses)
+    frame = iw.plan(pilot, difference=0.1, calibration=bank).to_frame().set_index("design")
+    at_random, best = frame.loc[["scale, random items", "scale, best items"], "items"]
+    assert 1 <= best < at_random < frame.loc["same items", "items"]
+    short = iw.plan(pilot, difference=0.001, calibration=bank)
+    assert short.to_frame()["items"].isna().sum() == 2
+    assert any("300 items of the bank are too few" in note for note in short.notes)
+
+
+def test_costs_are_those_of_all_answers(pilot):
+    frame = iw.plan(pilot, cost=0.002).to_frame()
+    np.testing.assert_allclose(frame["cost"], frame["answers"] * 0.002)
+    np.testing.assert_allclose(frame["answers"], 2 * frame["items"] * frame["epochs"])
+
+
+def test_sentences_give_items_with_their_interval_and_what_those_at_hand_show(pilot):
+    found = iw.plan(pilot)
+    row = first_row(found)
+    assert f"{row['items']:,.0f} items (95 % interval" in found.meaning
+    assert "300 items show differences from" in found.meaning
+    assert "about" in iw.plan(accuracy=0.5).meaning
+
+
+def test_it_draws_the_smallest_difference_by_number_of_items(pilot):
+    axes = iw.plan(pilot).plot().ax_
+    assert axes.get_xlabel() == "items"
+    assert axes.get_ylabel() == "smallest difference found"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "A plan needs responses of a pilot, or accuracy"),
+        ({"accuracy": 70}, "accuracy is 70, but it must be a number between 0 and 1"),
+        ({"accuracy": 0.7, "difference": 0}, "difference is 0, but it must be above 0"),
+        ({"accuracy": 0.7, "difference": 0.9}, "no accuracy is so far from 0.7"),
+        ({"accuracy": 0.7, "correlation": 1.5}, "correlation is 1.5"),
+        ({"accuracy": 0.7, "power": 80}, "power is 80"),
+        ({"accuracy": 0.7, "epochs": [0]}, "epochs is 0"),
+        ({"accuracy": 0.7, "cost": -1}, "cost is -1"),
+        ({"accuracy": 0.7, "n_items": 1}, "n_items is 1"),
+        ({"accuracy": 0.7, "respondents": ["a", "b"]}, "respondents does not apply here"),
+    ],
+)
+def test_what_a_plan_cannot_use_is_explained(given, said):
+    with pytest.raises(InputError, match=said):
+        iw.plan(**given)
+
+
+def test_pilots_that_are_too_small_are_explained(pilot):
+    with pytest.raises(InputError, match="accuracy does not apply here"):
+        iw.plan(pilot, accuracy=0.7)
+    with pytest.raises(InputError, match="needs two of the pilot's"):
+        iw.plan(pilot, respondents=["respondent_1", "nobody"])
+    with pytest.raises(InputError, match="no two neighbours answered 10 items in common"):
+        iw.plan(pilot.select(respondents=slice(0, 1)))
+    with pytest.raises(InputError, match="no two neighbours answered 10 items in common"):
+        iw.plan(pilot.select(items=slice(0, 5)))
