@@ -16,7 +16,8 @@ from scipy.special import expit
 import itemwise as iw
 from common import SHARED, best_of, machine, print_table
 from itemwise.models import AUTO
-from itemwise.studies.leaderboards.board import DOCUMENT, TASK, Board, groups_of
+from itemwise.responses.study_tables import DOCUMENT, TASK, groups_of
+from itemwise.studies.leaderboards.board import Board
 from itemwise.studies.leaderboards.board_accuracy import ability_scale
 from itemwise.studies.leaderboards.board_pairs import rank_limits
 
