@@ -77,7 +77,7 @@ def detectable(
 
     freedom = max(n_items / items_per_cluster - 1.0, 1.0)
     reach = float(stdtrit(freedom, 1 - alpha / 2) + stdtrit(freedom, power))
-    return reach * (variance / n_items) ** 0.5
+    return reach * float(np.sqrt(variance / n_items))
 
 
 def needed(

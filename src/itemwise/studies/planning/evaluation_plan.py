@@ -11,7 +11,7 @@ import numpy as np
 from itemwise.arguments import as_number, checked_share, whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.intervals import normal_reach
-from itemwise.numerics.planned_sizes import FEWEST, detectable, needed
+from itemwise.numerics.planned_sizes import FEWEST, MOST, detectable, needed
 from itemwise.responses import Table, as_responses
 from itemwise.responses.study_tables import DOCUMENT, groups_of
 from itemwise.results import Result
@@ -107,7 +107,9 @@ class EvaluationPlan(Result):
         """Draw the smallest difference that is found, by number of items."""
         from itemwise.displays import DISPLAYS
 
-        return DISPLAYS["bands"](self.curves, across="items").plot(**kw)
+        bands: Any = DISPLAYS["bands"]
+        drawn: Display = bands(self.curves, across="items").plot(**kw)
+        return drawn
 
 
 def _items(row: pd.Series[Any]) -> str:
@@ -305,9 +307,13 @@ def _planned(
     """Gather the result."""
     import pandas as pd
 
-    found = []
+    found: list[dict[str, Any]] = []
     for row in rows:
         items = aim.needed(row)
+        if np.isinf(items):
+            raise InputError(
+                f"difference is {aim.difference:g}: more than {MOST:.0e} items would be needed."
+            )
         factor = float(np.exp(REACH * row.error / row.value)) if row.value > 0 else np.nan
         found.append(
             {

@@ -53,13 +53,13 @@ class Pilot:
     def pairs(self, wanted: Sequence[str] | None) -> list[Pair]:
         """The pair that was asked for, or neighbours in mean score, best first."""
         if wanted is not None:
-            found = self._pair(*self._known(wanted))
-            if found is None:
+            named = self._pair(*self._known(wanted))
+            if named is None:
                 raise InputError(
                     f"{' and '.join(wanted)} have fewer than {LEAST_ITEMS} items in common: a "
                     "pilot needs more of them."
                 )
-            return [found]
+            return [named]
         order = np.argsort(-np.nan_to_num(np.nanmean(self.scores, axis=1), nan=-np.inf))
         near = [self._pair(a, b) for a, b in pairwise(order)]
         found = [pair for pair in near[:MOST_PAIRS] if pair is not None]
