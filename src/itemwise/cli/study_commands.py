@@ -1,4 +1,7 @@
-"""Commands made from the signature of a study: read a table of responses, call, show, write."""
+"""Commands made from the signature of a study: read a table, call, show, write.
+
+The table holds responses, or one row per something else if the first argument is not `responses`.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +67,8 @@ KNOWN: dict[str, tuple[Any, Any]] = {
     "random_state": (RandomState, 0),
 }
 NO_OPTION = ("progress",)
+Rows = Annotated[Path, typer.Argument(help="Table: .csv, .tsv, .parquet or .arff.")]
+NONE = "none"
 BEFORE = {"responses": (Scores, inspect.Parameter.empty)}
 NOT_NEEDED = {"responses": (OptionalScores, None)}
 AFTER = {
@@ -82,31 +87,35 @@ def study_command(name: str) -> Callable[..., None]:
     function = STUDIES[name].load(name)
     first, *others = inspect.signature(function).parameters.values()
     parameters = {each.name: each for each in others}
-    before = BEFORE if first.default is inspect.Parameter.empty else NOT_NEEDED
+    rows = first.name not in BEFORE
     described = _described(function)
+    known = {} if rows else KNOWN
     options = {
-        each.name: known
+        each.name: option
         for each in parameters.values()
-        if (known := _option(each, described, _choices(function, each))) is not None
+        if (option := _option(each, described, _choices(function, each), known)) is not None
     }
     if "calibration" in options:
         options.setdefault("model", KNOWN["model"])
+    before = BEFORE if first.default is inspect.Parameter.empty else NOT_NEEDED
+    if rows:
+        before = {first.name: (Rows, inspect.Parameter.empty)}
+    after = {word: AFTER[word] for word in ("out", "quiet", "json")} if rows else AFTER
+    run = _run_rows if rows else _run
 
     def command(**given: Any) -> None:
-        _run(name, function, given, set(options) & set(parameters))
+        run(name, function, given, set(options) & set(parameters))
 
-    command.__doc__ = inspect.getdoc(function)
+    whole = before | options | after
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(
                 word, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
             )
-            for word, (annotation, default) in (before | options | AFTER).items()
+            for word, (annotation, default) in whole.items()
         ]
     )
-    command.__annotations__ = {
-        word: annotation for word, (annotation, _) in (before | options | AFTER).items()
-    }
+    command.__annotations__ = {word: annotation for word, (annotation, _) in whole.items()}
     command.__doc__ = _help(function)
     return command
 
@@ -157,6 +166,29 @@ def _run(
     finish(console, found, folder, _title(found.name()), settings)
 
 
+def _run_rows(
+    name: str, function: Callable[..., Any], given: Mapping[str, Any], passed: set[str]
+) -> None:
+    """Read rows, call and finish."""
+    from itemwise.tables.table_files import read_table
+
+    source = given[next(iter(inspect.signature(function).parameters))]
+    check_sources(source)
+    folder = None if given["out"] is None else report_folder(given["out"], source)
+    console = Console(given["quiet"], given["json"])
+    defaults = inspect.signature(function).parameters
+    arguments = {word: given[word] for word in passed if given[word] is not None}
+    for word, value in arguments.items():
+        if isinstance(value, list):
+            arguments[word] = None if value == [NONE] else value
+    with console.progress(f"{_title(name)}: {source.name}") as report:
+        if "progress" in defaults:
+            arguments["progress"] = report
+        found = function(read_table(source), **arguments)
+    settings = {word: given[word] for word in sorted(passed) if given[word] is not None}
+    finish(console, found, folder, _title(found.name()), settings)
+
+
 def _groups(table: Any, given: str) -> Any:
     """Return the fact of the respondents, or the groups that a table gives them."""
     if given in (known := list(table.respondent_facts)):
@@ -193,20 +225,26 @@ def _choices(function: Callable[..., Any], parameter: inspect.Parameter) -> tupl
 
 
 def _option(
-    parameter: inspect.Parameter, described: Mapping[str, str], names: tuple[str, ...]
+    parameter: inspect.Parameter,
+    described: Mapping[str, str],
+    names: tuple[str, ...],
+    known: Mapping[str, tuple[Any, Any]],
 ) -> tuple[Any, Any] | None:
     """Return the annotation and the default of an option; None where a command has none."""
     name, default = parameter.name, parameter.default
     if name in NO_OPTION:
         return None
-    if name in KNOWN:
-        return KNOWN[name]
+    if name in known:
+        return known[name]
     text = described.get(name, "")
     if names:
         flag = f"--{name.replace('_', '-')}"
         return Annotated[str, choice(flag, names=names, text=text)], default
-    if isinstance(default, bool | int | float | str):
-        kind: Any = type(default)
+    if str(parameter.annotation) == "str | Sequence[str] | None":
+        kind: Any = list[str]
+        default = [NONE] if default is None else [default]
+    elif isinstance(default, bool | int | float | str):
+        kind = type(default)
     elif isinstance(default, tuple) and default:
         kind, default = list[type(default[0])], list(default)  # type: ignore[misc]
     elif default is inspect.Parameter.empty:

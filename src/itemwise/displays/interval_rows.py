@@ -233,20 +233,22 @@ class RatingsDisplay(Rows):
 class LeaderboardDisplay(Rows):
     """Accuracy with its interval, best on top; beside it the rank and its interval.
 
-    The frame has one row per respondent, which is its index: `accuracy`, `rank`, each with `_low`
-    and `_high`, and if known, whether it is `leading`, and its `board` if there are several. At
-    most 60 rows are drawn, the best.
+    The frame has one row per respondent, which is its index: `accuracy`, or another `estimate`,
+    and `rank`, each with `_low` and `_high`, and if known, whether it is `leading`, and its `board`
+    if there are several. At most 60 rows are drawn, the best.
     """
 
     ranks = ("rank", "rank_low", "rank_high")
-    accuracies = ("accuracy", "accuracy_low", "accuracy_high")
-    numbers = (*ranks, *accuracies)
-    needed = ("accuracy", *ranks)
-    without = "accuracy and rank"
     further = ("row", "of higher rank number")
     inches = (7.6, 4.4)
     least_height, margin, spare_lines = 1.9, 1.3, 1
-    x_label = "accuracy (bar: interval)"
+
+    def __init__(self, frame: pd.DataFrame, *, estimate: str = "accuracy") -> None:
+        self.estimates = (estimate, f"{estimate}_low", f"{estimate}_high")
+        self.numbers, self.needed = (*self.ranks, *self.estimates), (estimate, *self.ranks)
+        self.without = f"{label(estimate)} and rank"
+        self.x_label = f"{label(estimate)} (bar: interval)"
+        super().__init__(frame)
 
     def _prepare(self) -> None:
         self._boards = "board" in self.frame.columns
@@ -254,7 +256,7 @@ class LeaderboardDisplay(Rows):
         self._rows = self._rows.sort_values(order, kind="stable")
 
     def _draw_rows(self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats) -> list[str]:
-        value, low, high = (rows[name].to_numpy() for name in self.accuracies)
+        value, low, high = (rows[name].to_numpy() for name in self.estimates)
         leading = flags(rows, "leading", default=True)
         colours = np.where(leading, style.positive, style.neutral)
         sure: Array = np.isfinite(low) & np.isfinite(high)

@@ -53,6 +53,23 @@ class Differences:
         found[best] = False
         return found
 
+    def rank_limits(self, confidence: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Lowest and highest rank of each rival, from who is significantly better or worse.
+
+        With Holm's correction all intervals hold simultaneously with probability `confidence`, even
+        where rivals are equally good (Mogstad, Romano, Shaikh and Wilhelm, 2024).
+        """
+        first, second = np.triu_indices(self.n, 1)
+        sure = self.p_adjusted <= 1.0 - confidence
+        ahead, behind = np.zeros(self.n, dtype=np.intp), np.zeros(self.n, dtype=np.intp)
+        for up, down, chosen in (
+            (first, second, sure & (self.difference > 0)),
+            (second, first, sure & (self.difference < 0)),
+        ):
+            ahead += np.bincount(down[chosen], minlength=self.n)
+            behind += np.bincount(up[chosen], minlength=self.n)
+        return 1 + ahead, self.n - behind
+
 
 def differences_over_units(
     values: Floats, n_units: int | None = None, correction: str = "holm"
@@ -163,7 +180,11 @@ def differences_of_estimates(
 
 
 def differences_by_errors(
-    n: int, difference: Floats, se: Floats, freedom: float = np.inf, correction: str = "holm"
+    n: int,
+    difference: Floats,
+    se: Floats,
+    freedom: float | Floats = np.inf,
+    correction: str = "holm",
 ) -> Differences:
     """Tests of all pairs of `n` rivals by the standard error of each difference; NaN is unknown."""
     from scipy.special import stdtr

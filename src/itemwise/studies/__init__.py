@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.algorithms.algorithm_selection import *  # noqa: F403
     from itemwise.studies.algorithms.portfolio_gaps import *  # noqa: F403
     from itemwise.studies.algorithms.portfolios import *  # noqa: F403
+    from itemwise.studies.battles.preference_board import *  # noqa: F403
     from itemwise.studies.benchmarks.dataset_choice import *  # noqa: F403
     from itemwise.studies.benchmarks.decoder import *  # noqa: F403
     from itemwise.studies.benchmarks.glicko_tournament import *  # noqa: F403
@@ -135,6 +136,13 @@ STUDIES: dict[str, Study] = {
             "Portfolio",
             "ChosenPortfolio",
         ),
+    ),
+    "preferences": Study(
+        ".battles.preference_board",
+        ("Preferences",),
+        command="preferences",
+        panel=LANGUAGE_MODELS,
+        help="Rank respondents by battles of two, and test which differences are significant.",
     ),
     "probability_by_metadata": Study(".benchmarks.metadata_bins", ("MetadataBins",)),
     "relate_metadata": Study(".benchmarks.metadata_relations", ("MetadataRelations",)),

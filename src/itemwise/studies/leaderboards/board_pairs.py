@@ -95,21 +95,8 @@ def _limits(means: Means, confidence: float, *, bounded: bool) -> tuple[Floats, 
 def rank_limits(
     pairs: Pairs, n: int, confidence: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Lowest and highest rank of each respondent, from who is significantly better or worse.
-
-    All intervals hold simultaneously with probability `confidence`, even where respondents are
-    equally good (Mogstad, Romano, Shaikh and Wilhelm, 2024).
-    """
-    first, second = np.triu_indices(n, 1)
-    sure = pairs.p_family <= 1.0 - confidence
-    ahead, behind = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
-    for up, down, chosen in (
-        (first, second, sure & (pairs.difference > 0)),
-        (second, first, sure & (pairs.difference < 0)),
-    ):
-        ahead += np.bincount(down[chosen], minlength=n)
-        behind += np.bincount(up[chosen], minlength=n)
-    return 1 + ahead, n - behind
+    """Lowest and highest rank of each respondent, from who is significantly better or worse."""
+    return Differences(n, pairs.difference, pairs.p, pairs.p_family).rank_limits(confidence)
 
 
 def rank_limits_apart(low: Floats, high: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

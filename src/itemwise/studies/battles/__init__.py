@@ -1,0 +1,1 @@
+"""Which of two is preferred: strengths from comparisons in pairs, on a board."""
