@@ -140,3 +140,17 @@ def test_parts_by_hand():
     assert one[0] == pytest.approx(np.sqrt(1 + 4 + 1 + 1))
     many = made.difference_se(np.array([0, 0, 1, 2]), np.array([1, 0, 2, 0]))
     np.testing.assert_allclose(many**2, [7.0, 0.0, 4 + 9 + 4.25, 9 + 1 + 1.25])
+
+
+def test_a_narrow_root_has_the_same_matrix(subtests):
+    random = np.random.default_rng(0)
+    wide = random.normal(size=(5, 40))
+    for name, shared in {
+        "wide": wide,
+        "equal rows": wide[[0, 0, 1]],
+        "narrow": wide[:, :3],
+    }.items():
+        with subtests.test(name):
+            found = module.narrow(shared)
+            assert found.shape[1] <= len(shared)
+            np.testing.assert_allclose(found @ found.T, shared @ shared.T, atol=1e-12)

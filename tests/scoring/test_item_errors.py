@@ -1,5 +1,7 @@
 """Errors of abilities through the items, against differences, hand computations and draws."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,17 @@ def test_blocks_of_rows_give_the_derivatives_of_all_at_once(fitted, monkeypatch,
                 parts = slopes()
             assert [len(part) for part in parts] == [7, 7, 7, 7, 2]
             np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-12)
+
+
+def test_posteriors_that_were_kept_give_what_a_second_look_gives(fitted, subtests):
+    for name in ("2pl", "3pl", "graded", "beta"):
+        with subtests.test(model=name):
+            cal, data = fitted[name]
+            kept = score_abilities(data, cal.model, cal.coords, cal.population, "eap")
+            given = data, cal.model, cal.coords, cal.population, "eap"
+            first, again = (
+                np.concatenate([part for _, part in ability_derivatives(*given, found)])
+                for found in (kept, replace(kept, seen=None))
+            )
+            assert kept.seen is not None
+            np.testing.assert_allclose(first, again, atol=1e-12)

@@ -27,9 +27,9 @@ def case(request):
 def by_search(data, model, coords, population, method):
     """As models are scored that have no closed form."""
     if method == "eap":
-        work = _eap(data, model, coords, population)
-    else:
-        work = _mode(data, model, coords, population, method, 10.0)
+        found = _eap(data, model, coords, population, n_jobs=1)
+        return [found.ability, found.se, found.at_bound]
+    work = _mode(data, model, coords, population, method, 10.0)
     with workers(1) as run:
         parts = list(run(work, data.blocks(GRID)))
     return [np.concatenate(column) for column in zip(*parts, strict=True)]

@@ -131,6 +131,16 @@ class Logistic(Categorical):
         z = coords[:, :1] * abilities + coords[:, 1:2]
         return array_namespace(coords).stack([log_sigmoid(-z), z])
 
+    def term_slopes(self, coords: Array, abilities: Array) -> Array:
+        """Derivatives of `log_terms` in the coordinates."""
+        if self.width > 2:
+            return super().term_slopes(coords, abilities)
+        xp = array_namespace(coords)
+        rise = sigmoid_pair(coords[:, :1] * abilities + coords[:, 1:2])[0]
+        one = xp.ones_like(rise)
+        slopes = [[-rise * abilities, one * abilities], [-rise, one]]
+        return xp.stack([xp.stack(pair) for pair in slopes])
+
     def extent(self) -> tuple[float, float]:
         """Wrong and right."""
         return 0.0, 1.0

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from itemwise.responses.encoding import Block, Encoded, encode
 from itemwise.scoring.posterior import (
     STANDARD,
     LogLikelihood,
+    Nodes,
     NormalPopulation,
     Population,
     Posterior,
@@ -44,8 +46,18 @@ EDGE_MASS = 1e-6
 NUDGE = 1e-4
 TINY = 1e-300
 
-Work = Callable[[slice], tuple[Floats, Floats, np.ndarray]]
+MOST_SEEN = 1 << 18  # posterior weights that are kept: 2 MB
+
+Work = Callable[[slice], tuple[np.ndarray, ...]]
 GROUPS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The posteriors from which abilities were computed."""
+
+    nodes: Nodes
+    weights: Floats  # (n_respondents, n_fine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +67,7 @@ class Abilities:
     ability: Floats  # (n_respondents,)
     se: Floats
     at_bound: np.ndarray  # bool
+    seen: Seen | None = None  # of a small table, whose errors then need no second look at it
 
 
 def score_abilities(
@@ -74,13 +87,19 @@ def score_abilities(
     if model.normal and (method in ("ml", "wle") or isinstance(population, NormalPopulation)):
         work, width = _weighted_mean(data, model, coords, population, method, farthest), 1
     elif method == "eap":
-        work = _eap(data, model, coords, population)
+        return _eap(data, model, coords, population, n_jobs)
     else:
         work = _mode(data, model, coords, population, method, farthest)
+    return Abilities(*_by_blocks(work, data, width, n_jobs))
+
+
+def _by_blocks(work: Work, data: Encoded, width: int, n_jobs: int | None) -> list[Any]:
+    """What `work` finds of all rows: abilities, errors, whether at a bound, and what else."""
     with workers(n_jobs) as run:
         parts = list(run(work, data.blocks(width)))
-    ability, se, at_bound = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Abilities(ability, se, at_bound.astype(bool))
+    return [
+        part[0] if len(part) == 1 else np.concatenate(part) for part in zip(*parts, strict=True)
+    ]
 
 
 def _weighted_mean(
@@ -115,19 +134,28 @@ def _weighted_mean(
     return work
 
 
-def _eap(data: Encoded, model: MeasurementModel, coords: Floats, population: Population) -> Work:
+def _eap(
+    data: Encoded,
+    model: MeasurementModel,
+    coords: Floats,
+    population: Population,
+    n_jobs: int | None,
+) -> Abilities:
     # Ten standard deviations, not six: a perfect row of a long test lies far out.
     nodes = plan_nodes(model, coords, population, population.reach(FARTHEST))
     posterior_of = Posterior(model.log_terms(coords, nodes.coarse), nodes)
+    kept = data.shape[0] * nodes.fine.size <= MOST_SEEN
 
-    def work(rows: slice) -> tuple[Floats, Floats, np.ndarray]:
+    def work(rows: slice) -> tuple[np.ndarray, ...]:
         posterior, _ = posterior_of(data.block(rows))
         mean = posterior @ nodes.fine
         variance = posterior @ nodes.fine**2 - mean**2
         ends = posterior[:, 0] + posterior[:, -1]
-        return mean, np.sqrt(np.maximum(variance, 0.0)), ends > EDGE_MASS
+        found = mean, np.sqrt(np.maximum(variance, 0.0)), ends > EDGE_MASS
+        return (*found, posterior) if kept else found
 
-    return work
+    ability, se, at_bound, *weights = _by_blocks(work, data, GRID, n_jobs)
+    return Abilities(ability, se, at_bound, Seen(nodes, weights[0]) if kept else None)
 
 
 def _mode(

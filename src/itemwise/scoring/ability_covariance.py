@@ -125,9 +125,19 @@ def ability_covariance(
             added.append((through**2).sum(axis=1))
     shared = [offset, np.concatenate(together)]
     if joint:
-        items = np.concatenate(alone)
         # A smaller root of the same matrix, where there are more items than respondents.
-        shared.append(items if items.shape[1] <= own.size else root_of(items @ items.T))
+        shared.append(narrow(alone[0] if len(alone) == 1 else np.concatenate(alone)))
     else:
         own = own + np.concatenate(added)
     return AbilityCovariance(respondents, found.ability, own, np.concatenate(shared, axis=1))
+
+
+def narrow(shared: Floats) -> Floats:
+    """A root of the same matrix with no more columns than rows."""
+    if shared.shape[1] <= len(shared):
+        return shared
+    matrix = shared @ shared.T
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:  # respondents who rest on the same items in the same way
+        return root_of(matrix)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from itemwise.scoring.posterior import Nodes, NormalPopulation, Population, Post
 
 CELLS = 1 << 20  # derivatives in one block of rows
 NUDGE = 1e-4
-LEAST_VARIANCE = 1e-12
+NOBODY = 1e-17  # part of the largest weight on a node, below which nobody is there
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +44,20 @@ class ItemErrors:
         return cls(coords, root_of(own), np.ascontiguousarray(shared))
 
     def alone(self, derivatives: Floats) -> Floats:
-        """Errors through single items, (n_rows, n_items x width), each of variance one."""
-        found = derivatives[..., :1] * self.own[:, 0]
-        for w in range(1, derivatives.shape[2]):  # faster than einsum, since it is never wide
-            found += derivatives[..., w, None] * self.own[:, w]
-        return found.reshape(len(derivatives), -1)
+        """Errors through single items, (n_rows, width x n_items), each of variance one."""
+        n_rows, n_items, width = derivatives.shape
+        found = np.empty((n_rows, width, n_items))
+        for k in range(width):  # faster than einsum, since it is never wide
+            np.multiply(derivatives[..., 0], self.own[:, 0, k], out=found[:, k])
+            for w in range(1, width):
+                found[:, k] += derivatives[..., w] * self.own[:, w, k]
+        return found.reshape(n_rows, -1)
 
     def together(self, derivatives: Floats) -> Floats:
         """Errors through the scale, (n_rows, n_shared)."""
-        flat = derivatives.reshape(len(derivatives), -1)
-        found: Floats = flat @ self.shared.reshape(len(self.shared), flat.shape[1]).T
+        found = np.zeros((len(derivatives), len(self.shared)))
+        for w in range(derivatives.shape[2]):
+            found += derivatives[..., w] @ self.shared[..., w].T
         return found
 
     def variance(self, derivatives: Floats) -> Floats:
@@ -72,15 +77,20 @@ def ability_derivatives(
 ) -> Iterator[tuple[slice, Floats]]:
     """How abilities change with the items, block by block: (n_rows, n_items, width).
 
-    `found` are the abilities that `method` gave; those at a bound do not move.
+    `found` are the abilities that `method` gave at `coords`; those at a bound do not move.
     """
     blocks = row_blocks(data.shape[0], max(1, CELLS // coords.size))
     if method.lower() == "eap" and not (model.normal and isinstance(population, NormalPopulation)):
-        nodes = plan_nodes(model, coords, population, population.reach(FARTHEST))
+        seen = found.seen
+        nodes = (
+            plan_nodes(model, coords, population, population.reach(FARTHEST))
+            if seen is None
+            else seen.nodes
+        )
         slopes = PosteriorSlopes(model, coords, nodes)
         for rows in blocks:
             block = data.block(rows)
-            posterior, _ = slopes.posterior(block)
+            posterior = slopes.posterior(block)[0] if seen is None else seen.weights[rows]
             apart = slopes.abilities - found.ability[rows, None]
             yield rows, slopes.covariances(block, posterior * apart)
         return
@@ -93,14 +103,36 @@ class PosteriorSlopes:
     """Posteriors of ability, and their covariances with derivatives in the items."""
 
     def __init__(self, model: MeasurementModel, coords: Floats, nodes: Nodes) -> None:
-        self.posterior = Posterior(model.log_terms(coords, nodes.coarse), nodes)
         self.abilities = nodes.fine
-        self._slopes = model.term_slopes(coords, nodes.coarse)
+        self._model, self._coords, self._nodes = model, coords, nodes
+        self._span, self._slopes = slice(0, 0), np.empty(0)
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """Posteriors of ability."""
+        return Posterior(self._model.log_terms(self._coords, self._nodes.coarse), self._nodes)
 
     def covariances(self, block: Block, weights: Floats) -> Floats:
         """Derivatives of the log-likelihood averaged with `weights` on the nodes."""
-        coarse = self.posterior.on_coarse(weights)
-        return np.stack(averaged_scores(block, self._slopes, coarse), axis=2)
+        refine = self._nodes.interpolation
+        coarse = weights if refine is None else weights @ refine.T
+        self._reach(coarse)
+        found = averaged_scores(block, self._slopes, coarse[:, self._span])
+        return np.moveaxis(np.stack(found), 0, 2)  # one coordinate after the other in memory
+
+    def _reach(self, weights: Floats) -> None:
+        """Slopes wherever somebody may be; most nodes are there in case anyone stands far out."""
+        mass = np.abs(weights).max(axis=0)
+        somebody = np.flatnonzero(mass > NOBODY * mass.max())
+        if not somebody.size:
+            somebody = np.array([0])
+        first, last, span = int(somebody[0]), int(somebody[-1]) + 1, self._span
+        if span.start <= first and last <= span.stop:
+            return
+        if span.stop > span.start:
+            first, last = min(first, span.start), max(last, span.stop)
+        self._span = slice(first, last)
+        self._slopes = self._model.term_slopes(self._coords, self._nodes.coarse[self._span])
 
 
 def averaged_scores(block: Block, slopes: Array, weights: Array) -> list[Array]:
@@ -113,9 +145,19 @@ def averaged_scores(block: Block, slopes: Array, weights: Array) -> list[Array]:
         first = weights @ slope[0].T
         score = first if block.observed is None else block.observed * first
         for statistic, own in zip(block.statistics, slope[1:], strict=True):
-            score = score + statistic * (weights @ own.T)
+            score = score + statistic * _averaged(weights, own)
         found.append(score)
     return found
+
+
+def _averaged(weights: Array, slope: Array) -> Array:
+    """`slope` (n_items, n_nodes) averaged with `weights`; in one column where items are alike.
+
+    In linear log-odds, what a response adds to a slope is the ability, whatever the item.
+    """
+    if bool((slope == slope[:1]).all()):
+        return weights @ slope[:1].T
+    return weights @ slope.T
 
 
 def _cross_slopes(block: Block, model: MeasurementModel, coords: Floats, ability: Floats) -> Floats:
