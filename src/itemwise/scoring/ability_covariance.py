@@ -138,6 +138,6 @@ def narrow(shared: Floats) -> Floats:
         return shared
     matrix = shared @ shared.T
     try:
-        return np.linalg.cholesky(matrix)
+        return np.asarray(np.linalg.cholesky(matrix), dtype=float)
     except np.linalg.LinAlgError:  # respondents who rest on the same items in the same way
         return root_of(matrix)
