@@ -197,10 +197,11 @@ def pair_of(precision, covariance=PAIR):
 
 
 def test_abilities_that_are_seen_exactly_have_fishers_interval(subtests):
-    r = PAIR[0, 1] / np.sqrt(PAIR[0, 0] * PAIR[1, 1])
-    for n in [4, 5, 50]:
-        with subtests.test(n=n):
-            told = correlations(pair_of(np.full((n, 2), 1e9)), 0.9)
+    for n, sign in [(4, 1), (5, 1), (50, 1), (50, -1)]:
+        with subtests.test(n=n, sign=sign):
+            covariance = np.where(np.eye(2) > 0, PAIR, sign * PAIR)
+            r = sign * PAIR[0, 1] / np.sqrt(PAIR[0, 0] * PAIR[1, 1])
+            told = correlations(pair_of(np.full((n, 2), 1e9), covariance), 0.9)
             assert told.se[0, 1] == pytest.approx((1 - r**2) / np.sqrt(n - 3), rel=1e-6)
             reach = student.ppf(0.95, n - 3) / np.sqrt(n - 3) * np.array([-1, 1])
             wanted = np.tanh(np.arctanh(r) + reach)

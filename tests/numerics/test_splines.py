@@ -11,7 +11,7 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
 
 from itemwise.errors import InputError
-from itemwise.numerics.splines import SMOOTHINGS, _penalty, fit_splines
+from itemwise.numerics.splines import SMOOTHINGS, _correlation, _penalty, fit_splines
 
 RANDOM = np.random.default_rng(4)
 PLACES = np.sort(RANDOM.uniform(-2, 2, 90))
@@ -291,3 +291,36 @@ def test_fewer_places_than_knots_are_knots_themselves():
     places = np.repeat(np.arange(4.0), 5)
     found = fit_splines(places, np.repeat([[0.0], [1.0], [0.0], [1.0]], 5, axis=0))
     np.testing.assert_array_equal(found.knots, np.arange(4.0))
+
+
+def test_variation_of_rounding_size_is_none(subtests):
+    for level, border in ((0.0, 1e-12), (1.0, 2e-12), (-99.0, 1e-10)):
+        with subtests.test(level=level):
+            sign = np.where(np.arange(90) % 2 == 0, 1.0, -1.0)[:, None]
+            assert fit_splines(PLACES, level + 0.9 * border * sign).se_at(PLACES).max() == 0
+            assert fit_splines(PLACES, level + 1.1 * border * sign).se_at(PLACES).min() > 0
+
+
+def test_a_constant_series_with_gaps_is_level_and_certain_too():
+    series = np.column_stack([np.full(90, 2.5), SERIES[:, 0]])
+    series[::3, 0] = np.nan
+    found = fit_splines(PLACES, series)
+    np.testing.assert_allclose(found.at(PLACES)[:, 0], 2.5)
+    assert (found.se_at(PLACES)[:, 0] == 0).all()
+    assert found.freedom[0] == 1.0
+
+
+def test_residuals_that_agree_are_alike_and_those_of_nothing_only_like_themselves():
+    left = np.array([[1.0, 2.0, 0.0], [-1.0, 0.0, 0.0], [2.0, 1.0, 0.0]])
+    wanted = np.array([[1, 4 / np.sqrt(30), 0], [4 / np.sqrt(30), 1, 0], [0, 0, 1]])
+    np.testing.assert_allclose(_correlation(left), wanted)
+
+
+def test_effective_degrees_of_freedom_are_the_trace_of_the_smoother(subtests):
+    found = fit_splines(PLACES, SERIES)
+    for column in range(3):
+        with subtests.test(column=column):
+            dense = Dense(PLACES, SERIES[:, column])
+            lhs = dense.design.T @ dense.design + np.exp(dense.best(dense.restricted)) * dense.form
+            trace = np.trace(np.linalg.solve(lhs, dense.design.T @ dense.design))
+            assert found.freedom[column] == pytest.approx(trace, rel=1e-3)

@@ -91,8 +91,8 @@ def auc_error(true: Codes, scores: Floats) -> float:
     of few items would seem certain.
     """
     parts = []
-    for sign, own in ((1.0, 1), (-1.0, 0)):
-        one, other = sign * scores[true == own], np.sort(sign * scores[true != own])
+    for own in (1, 0):  # the share that a negative item wins is spread as the share it loses
+        one, other = scores[true == own], np.sort(scores[true != own])
         if not one.size or not other.size:
             return np.nan
         below, not_above = (np.searchsorted(other, one, side) for side in ("left", "right"))

@@ -169,14 +169,14 @@ def _fit_alone(
     own = _fit(whole.knots, basis[seen], penalty, column[seen, None], smoothing)
     if not own.weights.any():
         none = np.zeros(whole.weights.shape[0])
-        return float(own.level[0]), float(own.level_se[0]), none, none, 1.0
+        return own.level.item(), own.level_se.item(), none, none, 1.0
     at_knots = own.level + own.rotation @ own.weights  # a cubic spline is its values at knots
     centre = basis.mean(axis=0)
     level = float(centre @ at_knots[:, 0])
     back = np.linalg.pinv(whole.rotation)
     weights = back @ (at_knots[:, 0] - level)
     errors = np.sqrt((back @ own.rotation) ** 2 @ own.weights_se[:, 0] ** 2)
-    return level, float(own.level_se[0]), weights, errors, float(own.freedom[0])
+    return level, own.level_se.item(), weights, errors, own.freedom.item()
 
 
 def _means(places: Floats, series: Floats) -> Splines:

@@ -79,8 +79,10 @@ def curves_of(sample: Points, floor: float) -> Curves:
     width = float(np.sqrt(np.average((sample.difficulty - middle) ** 2, weights=sample.n)))
     ease = (middle - sample.difficulty) / width
     found = _likely(ease, sample, floor)
-    first, cross, second, _ = _information(found[None], ease, sample, floor)
-    spread = np.linalg.inv(np.array([[first[0], cross[0]], [cross[0], second[0]]]))
+    first, cross, second, _ = (
+        part.item() for part in _information(found[None], ease, sample, floor)
+    )
+    spread = np.linalg.inv(np.array([[first, cross], [cross, second]]))
     nodes = np.stack([step.reshape(-1) for step in np.meshgrid(STEPS, STEPS)], axis=1)
     for _ in range(2):
         grid = found + nodes @ np.linalg.cholesky(spread).T
