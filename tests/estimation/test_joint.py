@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from itemwise import Joint, calibrate, simulate
+from itemwise import Joint, TwoPL, calibrate, simulate
 from itemwise.errors import InputError
+from itemwise.estimation import joint as joint_engine
+from itemwise.estimation.joint import response_start, standard
+from itemwise.responses.encoding import encode
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +123,51 @@ def test_joint_says_when_it_did_not_end(simulated):
         note.startswith("Not converged after 1 iterations") and "engine='em'" in note
         for note in cal.notes
     )
+
+
+def small_table():
+    model = TwoPL()
+    cells = np.array([[1, 0, 1], [1, 1, -1], [0, 0, 1], [0, 1, 0]], dtype=np.int8)
+    weights = np.array([1.0, 2.0, 1.0, 3.0])
+    return encode(cells, model, weights, collapsing=False), model, cells, weights
+
+
+def test_abilities_begin_at_the_mean_response_in_units_of_each_item():
+    data, model, cells, weights = small_table()
+    asked = cells >= 0
+    place = np.zeros(4)
+    for k in range(3):
+        right = np.where(asked[:, k], cells[:, k], 0.0)
+        mean = np.average(right[asked[:, k]], weights=weights[asked[:, k]])
+        place += np.where(asked[:, k], (right - mean) / np.sqrt(mean * (1 - mean)), 0.0)
+    place /= asked.sum(axis=1) + 1
+    mean = np.average(place, weights=weights)
+    sd = np.sqrt(np.average((place - mean) ** 2, weights=weights))
+    np.testing.assert_allclose(response_start(data, model), (place - mean) / sd)
+
+
+def test_the_unit_is_one_where_all_values_are_the_same():
+    assert standard(np.array([2.0, 4.0]), np.array([1.0, 3.0])) == pytest.approx((3.5, 0.75**0.5))
+    assert standard(np.full(3, 2.0), np.ones(3)) == (2.0, 1.0)
+    assert standard(np.array([0.0, 1e-8]), np.ones(2))[1] == pytest.approx(5e-9)
+    assert standard(np.array([0.0, 1e-9]), np.ones(2))[1] == 1.0
+
+
+def test_the_joint_likelihood_and_its_errors_by_hand(monkeypatch):
+    data, model, cells, weights = small_table()
+    coords, ability = np.array([[1.0, 0.2], [0.5, -0.4], [2.0, 1.0]]), np.array([0.5, 1, -1, 0.0])
+    p = 1 / (1 + np.exp(-(ability[:, None] * coords[:, 0] + coords[:, 1])))
+    told = np.where(cells == 1, np.log(p), np.where(cells == 0, np.log(1 - p), 0.0))
+    for block in (joint_engine.TABLE_CELLS, 1):
+        monkeypatch.setattr(joint_engine, "TABLE_CELLS", block)
+        found = joint_engine.joint_log_likelihood(data, model, coords, ability)
+        assert found == pytest.approx((weights @ told).sum())
+        errors = joint_engine.item_covariances(data, model, coords, ability)
+        for k in range(3):
+            design = np.stack([ability, np.ones(4)], axis=1)
+            w = weights * (cells[:, k] >= 0) * p[:, k] * (1 - p[:, k])
+            information = design.T @ (w[:, None] * design)
+            for j, c in enumerate(model.coordinates):
+                if c.prior is not None:
+                    information[j, j] += c.prior.curvature(coords[k : k + 1, j])[0]
+            np.testing.assert_allclose(errors[k], np.linalg.inv(information), rtol=1e-6)

@@ -1,10 +1,20 @@
 """Where engines begin: centred columns, and the maximum of the continuous model."""
 
 import numpy as np
+import pytest
 from scipy.optimize import check_grad
 
 from itemwise import Continuous, Responses, calibrate, simulate
-from itemwise.estimation.starting_values import _maximum, _misfit, centred
+from itemwise.estimation.normal_responses import with_moments
+from itemwise.estimation.starting_values import (
+    _loading,
+    _maximum,
+    _misfit,
+    centred,
+    factor_start,
+    loadings,
+)
+from itemwise.responses.encoding import encode
 
 
 def one_factor(loading, noise):
@@ -97,3 +107,60 @@ def test_what_rounding_leaves_of_a_constant_item_is_no_spread(subtests):
             found = centred(table, asked, np.full(10, 0.3))
             np.testing.assert_array_equal(found[:, 0], 0.0)
             np.testing.assert_allclose(found[:, 1], varied - varied.mean(), atol=1e-12)
+
+
+def test_loadings_are_correlations_with_the_first_principal_component():
+    random = np.random.default_rng(1)
+    table = random.normal(size=(200, 5)) + random.normal(size=(200, 1)) * [1, 2, -1, 0.5, 3]
+    table = centred(table, np.ones((200, 5)), np.ones(200))
+    sizes, ways = np.linalg.eigh(np.corrcoef(table.T))
+    wanted = ways[:, -1] * np.sqrt(sizes[-1])
+    found = loadings(table, np.ones(200))
+    np.testing.assert_allclose(found, wanted * np.sign(wanted.sum()), atol=0.02)
+    turned = loadings(-table, np.ones(200))
+    np.testing.assert_allclose(turned, found, atol=0.02)
+    weights = random.integers(1, 4, 200)
+    heavy = loadings(np.repeat(table, weights, axis=0), np.ones(weights.sum()))
+    np.testing.assert_allclose(loadings(table, weights.astype(float)), heavy, atol=0.02)
+    assert np.isfinite(loadings(np.zeros((4, 3)), np.ones(4))).all()
+
+
+def test_the_loadings_for_a_given_noise_are_the_best():
+    """Minus twice the log-likelihood of a row, from its definition."""
+    random = np.random.default_rng(2)
+    covariance = np.cov((random.normal(size=(60, 4)) + random.normal(size=(60, 1))).T)
+    noise = np.array([0.5, 0.8, 1.2, 0.3])
+
+    def value(loading):
+        whole = np.outer(loading, loading) + np.diag(noise)
+        return np.linalg.slogdet(whole)[1] + np.trace(np.linalg.solve(whole, covariance))
+
+    loading = _loading(covariance, noise)
+    for step in np.vstack([np.eye(4), -np.eye(4)]) * 1e-3:
+        assert value(loading) < value(loading + step)
+    penalty = 0.1 * (np.diag(covariance) / noise).sum()
+    assert _misfit(np.log(noise), covariance, 0.1)[0] == pytest.approx(value(loading) + penalty)
+    assert not _loading(np.diag(noise) * 0.5, noise).any()  # less than the noise: nothing shared
+
+
+def test_a_factor_start_needs_three_items_that_vary_and_normal_responses():
+    responses, _ = simulate("continuous", 50, 5, random_state=0)
+    model = Continuous(bounds=(0, 1)).fitted_to(responses.cells, responses.items)
+    data = with_moments(encode(responses.cells, model), map)
+    found = factor_start(data, model)
+    mean, covariance = data.moments
+    loading, noise = _maximum(covariance, np.exp(2 * model.coordinates[2].low), 1 / 50)
+    sign = 1 if loading.sum() >= 0 else -1
+    np.testing.assert_allclose(found[:, 0], sign * loading / np.sqrt(noise), rtol=1e-6)
+    np.testing.assert_allclose(found[:, 1], mean)
+    np.testing.assert_allclose(found[:, 2], 0.5 * np.log(noise), rtol=1e-6)
+    flat = responses.cells.copy()
+    flat[:, :2] = 0.5
+    some = factor_start(with_moments(encode(flat, model), map), model)
+    assert some[:2, 0].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(some[:2, 2], model.coordinates[2].low)
+    flat[:, 2] = 0.5
+    assert factor_start(with_moments(encode(flat, model), map), model) is None
+    assert factor_start(encode(responses.cells, model), model) is None
+    two = Continuous(bounds=(0, 1)).fitted_to(responses.cells[:, :2], responses.items[:2])
+    assert factor_start(with_moments(encode(responses.cells[:, :2], two), map), two) is None

@@ -143,4 +143,4 @@ def _scale_information(n: float, left: float, mean: float, square: float) -> Flo
     unit = 2 * (square + left) - 4 * left * square - 2 * left**2
     found = n * np.array([[1 - left, cross], [cross, unit]])
     known = n * np.diag([1 - left, 2 * (1 - left) ** 2]) + 1e-9 * n * np.eye(2)
-    return found if np.linalg.eigvalsh(found)[0] > 0.1 * known.min() and found[0, 0] > 0 else known
+    return found if np.linalg.eigvalsh(found)[0] > 0 else known
