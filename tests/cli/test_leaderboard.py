@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -102,3 +103,39 @@ def test_tasks_come_from_names_or_from_a_table(run, table, tmp_path):
 
 def iw_board(table):
     return iw.leaderboard(table, cluster=None, average="tasks").to_frame().to_dict("records")
+
+
+def test_what_has_not_converged_has_its_own_exit_code(run, monkeypatch):
+    from itemwise.studies.leaderboards import board_accuracy
+
+    monkeypatch.setattr(board_accuracy, "LONGEST", 1)
+    iw.simulate("2pl", 12, 30, random_state=0).responses.save("r.csv")
+    done = run("leaderboard", "r.csv", "--model", "2pl")
+    assert done.exit_code == 4, done.output
+    assert "did not converge" in done.stderr
+
+
+def test_scores_below_zero_go_from_read_to_leaderboard(run, tmp_path):
+    for model in range(3):
+        folder = tmp_path / "logs" / f"lab__m{model}"
+        folder.mkdir(parents=True)
+        rows = [{"doc_id": k, "doc": {}, "acc": (k + model) % 4 - 1} for k in range(6)]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / "samples_sums_2025-01-01T00-00-00.000000.jsonl").write_text(text)
+    assert run("read", tmp_path / "logs", "--out", "r.csv").exit_code == 0
+    assert iw.read_responses("r.csv").kind == "continuous"
+    done = run("leaderboard", "r.csv")
+    assert done.exit_code == 0, done.output
+
+
+def test_a_long_table_of_epochs_has_a_board(run):
+    rows = [
+        f"m{model},q{item},{(model + item * epoch) % 2},{epoch}"
+        for model in range(3)
+        for item in range(8)
+        for epoch in range(3)
+    ]
+    Path("long.csv").write_text("\n".join(["model,item,score,epoch", *rows]))
+    done = run("leaderboard", "long.csv")
+    assert done.exit_code == 0, done.output
+    assert "repeated answers" in done.stderr

@@ -65,3 +65,28 @@ def test_a_folder_without_logs_is_bad_input(run, tmp_path):
     done = run("read", tmp_path, "--out", "responses.csv")
     assert done.exit_code == 3
     assert "without evaluation logs" in done.stderr
+
+
+def test_models_are_named_and_variants_merged(run, logs):
+    options = ("--name", "lab__one=us", "--name", "lab/two=them", "--variants", "merge")
+    assert run("read", logs, "--out", "responses.csv", *options).exit_code == 0
+    assert iw.read_responses("responses.csv").respondents == ("us", "them")
+
+
+def test_conditions_name_respondents(run, logs):
+    assert run("read", logs, "--out", "responses.csv", "--variants", "filter").exit_code == 0
+    found = iw.read_responses("responses.csv").respondents
+    assert found == ("lab/one (filter=strict-match)", "lab/two (filter=strict-match)")
+
+
+def test_wrong_names_and_variants_are_explained(run, logs, subtests):
+    for options, message in [
+        (("--name", "x"), "it should be OLD=NEW"),
+        (("--name", "x=y"), "no model, folder or file of the logs has that name"),
+        (("--variants", "merge", "--variants", "shots"), "--variants merge stands alone"),
+        (("--variants", "heat"), "the logs tell of: 'filter'"),
+    ]:
+        with subtests.test(message):
+            done = run("read", logs, "--out", "responses.csv", *options)
+            assert done.exit_code == 3
+            assert message in done.stderr

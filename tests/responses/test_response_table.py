@@ -326,7 +326,6 @@ def long_frame(**changes):
 
 def test_bad_long_tables_are_explained(subtests):
     for frame, message in [
-        (long_frame(), "Respondent 'a' has 2 responses to item 'x'"),
         (long_frame(item=["x", "y", None]), "Row 2 .* nothing in column 'item'"),
         (long_frame(item=["x", "y", "z"], response=["1", "b", "0"]), "'b' and item 'y' holds 'b'"),
         (long_frame(item=["x", "y", "z"], response=[1, -1, 0]), "'b' and item 'y' holds -1"),
@@ -335,14 +334,6 @@ def test_bad_long_tables_are_explained(subtests):
     ]:
         with subtests.test(message), pytest.raises(InputError, match=message):
             Responses.from_long(frame)
-
-
-def test_pairs_that_repeat_are_counted():
-    frame = pd.DataFrame(
-        {"respondent": list("aabbb"), "item": list("xxyyy"), "response": [1, 1, 0, 0, 0]}
-    )
-    with pytest.raises(InputError, match=r"'a' has 2 .* \(1 more pair repeat"):
-        Responses.from_long(frame)
 
 
 def test_a_long_table_is_placed_without_a_float_table():

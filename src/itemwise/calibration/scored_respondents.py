@@ -22,6 +22,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import Correction
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import Encoded, encode
+from itemwise.responses.repeated_answers import tries_in_words
 from itemwise.responses.stored_cells import as_floats
 from itemwise.scoring import Abilities, Population, score_abilities
 from itemwise.scoring.ability_covariance import AbilityCovariance, ability_covariance
@@ -320,16 +321,31 @@ class ScoredRespondents:
     def _encoded(self, responses: Responses) -> Encoded:
         cells = self.placed(responses)
         self.model.check(cells, self.item_names)
-        return encode(cells, self.model, collapsing=False)
+        tries = responses.tries
+        if tries is not None:
+            tries = self._in_order(tries, responses, 0)
+        return encode(cells, self.model, collapsing=False, tries=tries)
 
     def cells(self, responses: Table | None = None) -> np.ndarray:
         """Responses, these or its own, as engines read them: items in the order of this bank."""
-        return np.asarray(self._encode(self._table(responses)).cells)
+        table = self._table(responses)
+        if table.tries is not None and self.model.kind == "binary":
+            raise InputError(
+                "This needs one answer per cell, but the responses have "
+                f"{tries_in_words(table.tries)}. Give single answers, such as logs that were read "
+                "with epochs='first'."
+            )
+        return np.asarray(self._encode(table).cells)
 
     def placed(self, responses: Responses) -> np.ndarray:
         """Responses in the order of this bank; items that were not asked stay empty."""
+        never = np.nan if responses.cells.dtype.kind == "f" else -1
+        return self._in_order(responses.cells, responses, never)
+
+    def _in_order(self, table: np.ndarray, responses: Responses, never: float) -> np.ndarray:
+        """A table beside the items of `responses`, in the order of this bank."""
         if responses.items == self.item_names:
-            return responses.cells
+            return table
         place = {name: k for k, name in enumerate(self.item_names)}
         unknown = [name for name in responses.items if name not in place]
         if unknown:
@@ -339,9 +355,8 @@ class ScoredRespondents:
                 "items are known by name."
             )
         shape = responses.n_respondents, len(self.item_names)
-        never = np.nan if responses.kind == "continuous" else -1
-        cells = np.full(shape, never, dtype=responses.cells.dtype)
-        cells[:, [place[name] for name in responses.items]] = responses.cells
+        cells = np.full(shape, never, dtype=table.dtype)
+        cells[:, [place[name] for name in responses.items]] = table
         return cells
 
     def _kept(self, *, keep_negative: bool) -> np.ndarray:

@@ -19,6 +19,9 @@ from itemwise.cli.command_arguments import (
     write_table,
 )
 from itemwise.cli.console import Console
+from itemwise.errors import InputError
+from itemwise.responses.logs.log_variants import MERGE, SEPARATE
+from itemwise.words import shown
 
 if TYPE_CHECKING:
     from itemwise.responses import LogReading
@@ -50,6 +53,23 @@ Filter = Annotated[
     str | None,
     typer.Option("--filter", help="Filter of lm-eval to read.", show_default="strict or first"),
 ]
+Variants = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--variants",
+        help="separate or merge what a model answered under different conditions; or, repeatable, "
+        "the conditions that make respondents, such as shots.",
+        show_default="separate",
+    ),
+]
+Name = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        metavar="OLD=NEW",
+        help="New name of a model, or of the models in a folder or file; repeatable.",
+    ),
+]
 KeepText = Annotated[
     bool, typer.Option("--keep-text", help="Keep the text and the target of each item.")
 ]
@@ -64,9 +84,12 @@ def read(
         str,
         choice(
             names=("mean", "grades", "first"),
-            text="How to combine several responses of a model to the same item.",
+            text="How to combine several responses of a model to the same item; mean keeps their "
+            "number, too.",
         ),
     ] = "mean",
+    variants: Variants = None,
+    name: Name = None,
     keep_text: KeepText = False,
     files: Files = None,
     quiet: Quiet = False,
@@ -77,6 +100,7 @@ def read(
     Folders are searched for logs. What is left out is counted, with the reason.
     """
     check_targets({"--out": (out, RESPONSES), "--files": (files, TABLE)}, sources=logs)
+    rename = _pairs(name or [])
     from itemwise.responses import read_logs
     from itemwise.responses.logs.log_reading import in_mebibytes
 
@@ -87,6 +111,8 @@ def read(
             metric=metric or None,
             filter=filter_,
             epochs=epochs,  # type: ignore[arg-type]
+            variants=_variants(variants or []),
+            rename=rename,
             keep_text=keep_text,
             progress=in_mebibytes(report),
         )
@@ -100,6 +126,25 @@ def read(
     for text in (*found.sentences(), *lost):
         console.say(text)
     console.document(_document(found) | {"notes": [*found.notes, *lost], "out": out})
+
+
+def _variants(given: list[str]) -> str | list[str]:
+    """One of the words, or the conditions; none is the default."""
+    words = [word for word in given if word in (SEPARATE, MERGE)]
+    if words and len(given) > 1:
+        raise InputError(f"--variants {words[0]} stands alone; leave the others out.")
+    return (words or [SEPARATE])[0] if words or not given else given
+
+
+def _pairs(given: list[str]) -> dict[str, str]:
+    """New names by old ones; the last = separates, because paths may hold others."""
+    found = {}
+    for text in given:
+        old, sign, new = text.rpartition("=")
+        if not sign or not old or not new:
+            raise InputError(f"--name is {shown(text)}, but it should be OLD=NEW.")
+        found[old] = new
+    return found
 
 
 def _lost(found: LogReading) -> list[str]:

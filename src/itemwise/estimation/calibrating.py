@@ -129,7 +129,7 @@ def calibrate(
     runner = find_engine(engine, settings)
     counts = checked_weights(weights, table)
     with telling(progress, "Calibrating") as told:
-        fit = runner.fit(table.cells, chosen, counts, told)
+        fit = runner.fit(table.cells, chosen, counts, told, tries=table.tries)
     return _calibration(table, chosen, fit, counts, runner, [picked] if picked else [])
 
 
@@ -150,7 +150,7 @@ def _beside(
         chosen = with_priors(chosen, priors)
     assert isinstance(engine, EM)  # noqa: S101 - no other engine holds items
     counts = checked_weights(weights, table)
-    fit = engine.fit(table.cells, chosen, counts, progress, held)
+    fit = engine.fit(table.cells, chosen, counts, progress, held, tries=table.tries)
     note = held_note(held, fit.population.mean, fit.population.sd)
     found = _calibration(table, chosen, fit, counts, engine, [note])
     flags = tuple(

@@ -106,13 +106,15 @@ class EM:
         weights: Floats | None = None,
         progress: Progress = silent,
         held: Held | None = None,
+        *,
+        tries: np.ndarray | None = None,
     ) -> Fit:
         """Encode the responses, climb, and fix sign and unit of the scale.
 
         Items that are `held` stay where a bank has them and give the scale.
         """
         by_moments = model.normal and self.population != "histogram"
-        data = encode(cells, model, weights, self.device, lazy=by_moments)
+        data = encode(cells, model, weights, self.device, lazy=by_moments, tries=tries)
         counted = np.ones(len(cells)) if weights is None else weights
         with workers(self.n_jobs) as run:
             base = log_base(cells, model, counted, run)
@@ -382,7 +384,7 @@ def upright(task: Task, found: Ascent) -> Ascent:
         return found
     coords = task.model.rescale(found.coords, 0.0, -1.0)
     low, high = float(found.nodes.fine[0]), float(found.nodes.fine[-1])
-    nodes = plan_nodes(task.model, coords, reach=(-high, -low))
+    nodes = plan_nodes(task.model, coords, reach=(-high, -low), often=task.data.often)
     turned = task.expect(task.data, coords, nodes)
     return replace(found, coords=coords, nodes=nodes, expectation=turned, information=None)
 

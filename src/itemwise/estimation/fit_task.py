@@ -80,7 +80,8 @@ class Task:
         self, coords: Array, reach: tuple[float, float] | None = None, coarsening: float = 1.0
     ) -> Nodes:
         """Nodes for items at `coords`."""
-        return plan_nodes(self.model, coords, self.population, reach, coarsening)
+        often = self.data.often
+        return plan_nodes(self.model, coords, self.population, reach, coarsening, often)
 
     def tell(self, iteration: int, place: Place, left: float) -> None:
         """Report an iteration."""

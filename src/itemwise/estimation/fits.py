@@ -117,8 +117,13 @@ class Engine(Protocol):
         model: MeasurementModel,
         weights: Floats | None = None,
         progress: Progress = silent,
+        *,
+        tries: np.ndarray | None = None,
     ) -> Fit:
-        """Find the items of a table of responses as they are stored."""
+        """Find the items of a table of responses as they are stored.
+
+        `tries` stand behind each cell of repeated answers; see `Responses`.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +175,11 @@ def item_flags(
 def _constant(cells: np.ndarray, kind: str) -> dict[str, np.ndarray]:
     """Items that nobody was asked, or that all answered alike."""
     if kind == "binary":
-        asked, right = (cells >= 0).sum(axis=0), (cells > 0).sum(axis=0)
-        return {
+        asked = (cells >= 0).sum(axis=0)
+        return {  # of repeated answers, cells are shares
             NEVER_ASKED: asked == 0,
-            ALL_RIGHT: (asked > 0) & (right == asked),
-            ALL_WRONG: (asked > 0) & (right == 0),
+            ALL_RIGHT: (asked > 0) & ((cells >= 1).sum(axis=0) == asked),
+            ALL_WRONG: (asked > 0) & ((cells > 0).sum(axis=0) == 0),
         }
     scores = cells if kind == "continuous" else np.where(cells >= 0, cells, np.nan)
     lowest = np.fmin.reduce(scores, axis=0, initial=np.inf)

@@ -6,7 +6,7 @@ biased outwards, and the bias does not vanish with more respondents; prefer EM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -67,6 +67,8 @@ class Joint:
         model: MeasurementModel,
         weights: Floats | None = None,
         progress: Progress = silent,
+        *,
+        tries: np.ndarray | None = None,
     ) -> Fit:
         """Start abilities from the mean responses; then items, abilities, in turn."""
         if model.shared.any():
@@ -74,7 +76,7 @@ class Joint:
                 f"The joint engine fits every item by itself, but the {model.name} model shares "
                 "a parameter among items. Use engine='em'."
             )
-        data = encode(cells, model, weights, collapsing=False)
+        data = encode(cells, model, weights, collapsing=False, tries=tries)
         abilities, coords = response_start(data, model), start(data, model)
         value = -np.inf
         for iteration in range(1, self.max_iterations + 1):
@@ -169,7 +171,7 @@ def _item_blocks(data: Encoded) -> list[slice]:
 
 def _tables(data: Encoded, items: slice, abilities: Floats) -> tuple[Floats, Floats, Floats]:
     """Weighted responses of some items, with one node a respondent."""
-    part = replace(data, cells=data.cells[:, items], moments=None)
+    part = data.of_items(items)
     block = part.block(slice(None))
     counts = [data.weights * statistic.T for statistic in block.statistics]
     return abilities, np.stack(counts), data.weights * block.asked.T

@@ -228,7 +228,7 @@ class Scores:
         self.data = data
         terms = xp.astype(model.log_terms(coords, coarse), data.dtype, copy=False)
         self.posterior_of = Posterior(terms, nodes)
-        self.exclusive = model.exclusive
+        self.exclusive = model.exclusive and data.exclusive
         slopes = model.term_slopes(coords, coarse)  # (width, n_terms, n_items, n_nodes)
         self.slopes = xp.astype(slopes, data.dtype, copy=False)
 

@@ -197,13 +197,21 @@ class Anchored:
         model: MeasurementModel,
         weights: Floats | None = None,
         progress: Progress = silent,
+        *,
+        tries: np.ndarray | None = None,
     ) -> Fit:
         """Find the items; the log-likelihood is that of the real respondents."""
         counts = np.ones(len(cells)) if weights is None else weights
         ends = np.array([[1], [0]], dtype=cells.dtype).repeat(cells.shape[1], axis=1)
         extra = self.share * counts.sum()
+        if tries is not None:  # they answer once
+            tries = np.concatenate([tries, np.ones(ends.shape, dtype=tries.dtype)])
         found = self.engine.fit(
-            np.concatenate([cells, ends]), model, np.r_[counts, extra, extra], progress
+            np.concatenate([cells, ends]),
+            model,
+            np.r_[counts, extra, extra],
+            progress,
+            tries=tries,
         )
         artificial = _log_likelihoods_of_ends(model, found.coords, found.population).sum()
         return replace(found, log_likelihood=found.log_likelihood - float(extra * artificial))

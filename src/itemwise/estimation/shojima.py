@@ -47,6 +47,8 @@ class Shojima:
         model: MeasurementModel,
         weights: Floats | None = None,
         progress: Progress = silent,
+        *,
+        tries: np.ndarray | None = None,  # noqa: ARG002 - means count as single scores
     ) -> Fit:
         """Alternate the posterior of abilities and the items, from equal discriminations."""
         if not model.normal:

@@ -48,7 +48,7 @@ def centred(table: Array, asked: Array, weights: Array) -> Array:
     """Columns less their means; 0 for constant ones, of which a mean may leave rounding errors."""
     xp = array_namespace(table)
     mean = weights @ table / xp.clip(weights @ asked, 1e-300, None)
-    found = (table - mean) * asked
+    found = table - mean * asked
     constant = weights @ found**2 <= ROUNDING**2 * (weights @ table**2)
     return xp.where(constant, 0 * found, found)
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from itemwise.lazily import lazily
 
 if TYPE_CHECKING:
+    from itemwise.responses.given_tables import Table as Table
+    from itemwise.responses.given_tables import as_responses as as_responses
     from itemwise.responses.logs import LogReading as LogReading
     from itemwise.responses.logs import read_logs as read_logs
     from itemwise.responses.response_reading import read_responses as read_responses
     from itemwise.responses.response_table import Responses as Responses
-    from itemwise.responses.response_table import Table as Table
-    from itemwise.responses.response_table import as_responses as as_responses
     from itemwise.responses.response_writing import write_responses as write_responses
 
 _HOMES = {
     "LogReading": "logs",
     "Responses": "response_table",
-    "Table": "response_table",
-    "as_responses": "response_table",
+    "Table": "given_tables",
+    "as_responses": "given_tables",
     "read_logs": "logs",
     "read_responses": "response_reading",
     "write_responses": "response_writing",

@@ -14,6 +14,7 @@ from itemwise.numerics.arrays import (
     Floats,
     array_namespace,
     as_array,
+    as_numpy,
     free_bytes,
     row_blocks,
 )
@@ -44,7 +45,8 @@ class Reader(Protocol):
 class Block:
     """Some rows as tables, one per statistic of a response; 0 where there is no response.
 
-    `observed` is 1 where there is a response; None if all are present.
+    `observed` is 1 where there is a response; None if all are present. Of repeated answers it is
+    their number, and the statistics are sums over them.
     """
 
     statistics: list[Array]  # each (n_rows, n_items)
@@ -64,6 +66,9 @@ class Encoded:
 
     Cells that were never asked are -1 among categories (integers) and NaN among scores (float64).
     `read` still has to be applied to `cells` before they are used, unless it is None.
+
+    With `tries`, cells are the numbers of right answers out of so many: their likelihood is the
+    binomial one, of which the order of the answers is left out.
     """
 
     cells: Array  # (n_rows, n_items)
@@ -74,6 +79,7 @@ class Encoded:
     read: Callable[[Array], Array] | None = None
     single: bool = False  # tables in float32: half the work, while the fit is far from its end
     moments: tuple[Array, Array] | None = None  # mean and covariance of complete scores
+    tries: Array | None = None  # (n_rows, n_items), behind each cell; None if one everywhere
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -89,6 +95,19 @@ class Encoded:
     def right_counts(self) -> Array:
         """Weighted number of correct responses to each item of a binary table."""
         return sum(self.weights[rows] @ self.rights(rows) for rows in self.blocks(1))
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether every cell is one response, in one category."""
+        return self.graded and self.tries is None
+
+    @cached_property
+    def often(self) -> Floats | None:
+        """The most tries behind a cell of each item, (n_items,); None if one everywhere."""
+        if self.tries is None:
+            return None
+        found: Floats = as_numpy(array_namespace(self.tries).max(self.tries, axis=0)).astype(float)
+        return np.maximum(found, 1.0)
 
     @property
     def graded(self) -> bool:
@@ -112,7 +131,14 @@ class Encoded:
             return self
         weights = self.weights[::stride]
         scaled = weights * (float(self.weights.sum()) / float(weights.sum()))
-        return replace(self, cells=self.cells[::stride], weights=scaled, moments=None)
+        tries = None if self.tries is None else self.tries[::stride]
+        cells = self.cells[::stride]
+        return replace(self, cells=cells, weights=scaled, moments=None, tries=tries)
+
+    def of_items(self, items: slice | Array) -> Encoded:
+        """The same rows of some items."""
+        tries = None if self.tries is None else self.tries[:, items]
+        return replace(self, cells=self.cells[:, items], moments=None, tries=tries)
 
     def thinned(self, most: int) -> Encoded:
         """About `most` evenly spaced rows that represent all; tables of few items stay as they are.
@@ -166,6 +192,11 @@ class Encoded:
 
     def block(self, rows: slice) -> Block:
         """The responses of some rows as tables of numbers."""
+        if self.tries is not None:
+            xp = array_namespace(self.cells)
+            right = xp.clip(self.cells[rows], 0, None)
+            tables = (xp.astype(part, self.dtype) for part in (right, self.tries[rows]))
+            return Block([next(tables)], next(tables))
         if self.complete and self.binary:
             return Block([self.rights(rows)], None)
         values, observed = self.values(rows)
@@ -183,14 +214,19 @@ def encode(
     *,
     collapsing: bool = True,
     lazy: bool = False,
+    tries: Array | None = None,
 ) -> Encoded:
     """Collapse equal rows if that saves work, and put the table on `device`.
 
     With `lazy`, complete scores are converted when they are used, for work that reads them once.
+    `tries` are those behind each cell of right or wrong answers, which is then a share of them;
+    models of grades and scores do not use them.
     """
     n_rows, n_items = cells.shape
     if weights is None:
         weights = np.ones(n_rows)
+    if tries is not None and model.kind == "binary":
+        return _encode_repeated(cells, tries, model, weights, device)
     graded = cells.dtype.kind in "iu"
     if collapsing and graded and n_items <= FEW_ITEMS:
         cells, weights = collapse(cells, weights)
@@ -201,6 +237,21 @@ def encode(
     binary = model.kind == "binary"
     placed_weights = as_array(weights, device)
     return Encoded(placed, placed_weights, complete, model.statistics, binary, read)
+
+
+def _encode_repeated(
+    cells: Array, tries: Array, model: Reader, weights: Floats, device: str | None
+) -> Encoded:
+    """Numbers of right answers beside numbers of tries."""
+    right = np.where(tries > 0, np.rint(np.nan_to_num(cells) * tries), -1).astype(np.int32)
+    return Encoded(
+        cells=as_array(right, device),
+        weights=as_array(weights, device),
+        complete=False,
+        statistics=model.statistics,
+        binary=True,
+        tries=as_array(np.ascontiguousarray(tries), device),
+    )
 
 
 def collapse(cells: Array, weights: Floats) -> tuple[Array, Floats]:

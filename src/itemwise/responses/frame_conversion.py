@@ -19,7 +19,7 @@ from itemwise.responses.stored_cells import (
     stacked,
 )
 from itemwise.responses.table_layouts import SEPARATOR
-from itemwise.responses.triples import Triples
+from itemwise.responses.triples import SPREAD, TRIES, Triples
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import shown
 
@@ -87,7 +87,20 @@ def from_long(frame: pd.DataFrame, respondent: str, item: str, response: str) ->
     def where(position: int) -> str:
         return pair_in_words(respondents[rows[position]], items[columns[position]])
 
-    return Triples(respondents, items, rows, columns, _numbers(frame[response], where))
+    taken = (respondent, item, response)
+    tries, spread = (
+        _numbers(frame[name], where) if name in frame.columns and name not in taken else None
+        for name in (TRIES, SPREAD)
+    )
+    return Triples(
+        respondents,
+        items,
+        rows,
+        columns,
+        _numbers(frame[response], where),
+        tries,
+        None if spread is None or tries is None else spread.astype(np.float64),
+    )
 
 
 def from_predictions(

@@ -119,10 +119,31 @@ def _as_written(path: Path, table: Any, told: dict[bytes, bytes], kind: str | No
         )
     names = table.column_names[1 : 1 + n_facts]
     facts = {name: table.column(k).to_pylist() for k, name in enumerate(names, start=1)}
-    frame = _named_frame(table.select([0, *range(1 + n_facts, table.num_columns)]), 0)
-    found = Responses.from_frame(frame.T if by_item else frame, kind=wanted)
+    blocks = _blocks(path, table, n_facts, about["repeats"])
+    parts = [frame.T if by_item else frame for frame in blocks]
+    found = Responses.from_frame(parts[0], kind=None if len(parts) > 1 else wanted)
+    if len(parts) > 1:
+        tries, spread = parts[1].to_numpy(), parts[2].to_numpy() if len(parts) > 2 else None
+        cells = found.to_frame().to_numpy()
+        found = Responses(cells, found.respondents, found.items, wanted, tries=tries, spread=spread)
     of_items, of_rows = (facts, column_facts) if by_item else (column_facts, facts)
     return found.described(respondents=of_rows, items=of_items, notes=notes)
+
+
+def _blocks(path: Path, table: Any, n_facts: int, repeats: int) -> list[pd.DataFrame]:
+    """Responses, and the tries and the spread beside them: blocks of as many columns each."""
+    width, rest = divmod(table.num_columns - 1 - n_facts, 1 + repeats)
+    if rest or not width:
+        raise FileError(
+            f"'{path}' states {repeats} columns beside each response, but has "
+            f"{table.num_columns} columns in all. Write it again."
+        )
+    names = table.column_names[1 + n_facts : 1 + n_facts + width]
+    found = []
+    for start in range(1 + n_facts, table.num_columns, width):
+        part = table.select([0, *range(start, start + width)])
+        found.append(_named_frame(part.rename_columns([table.column_names[0], *names]), 0))
+    return found
 
 
 def _about(path: Path, content: bytes) -> dict[str, Any]:
@@ -135,8 +156,10 @@ def _about(path: Path, content: bytes) -> dict[str, Any]:
         ) from error
     told = about if isinstance(about, dict) else {}
     notes, column_facts = told.get("notes"), told.get("column_facts")
+    told.setdefault("repeats", 0)
     sane = (
         type(told.get("facts")) is int
+        and told["repeats"] in (0, 1, 2)
         and isinstance(column_facts, dict)
         and all(isinstance(values, list) for values in column_facts.values())
         and isinstance(notes, list)
@@ -145,7 +168,7 @@ def _about(path: Path, content: bytes) -> dict[str, Any]:
     if not sane or "rows" not in told:
         raise FileError(
             f"The metadata of '{path}' are not what Itemwise writes: rows, facts (a whole number), "
-            "column_facts (lists by name) and notes (texts). Write it again."
+            "repeats (0 to 2), column_facts (lists by name) and notes (texts). Write it again."
         )
     return told
 

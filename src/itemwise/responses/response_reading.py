@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,19 +21,20 @@ from numpy.typing import NDArray
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
 from itemwise.responses.logs import is_log, read_logs
+from itemwise.responses.long_reading import long_from_rows, rows_of_records
+from itemwise.responses.numerals import Numerals
 from itemwise.responses.parquet_responses import responses_from_parquet
+from itemwise.responses.repeated_answers import repeat_notes
 from itemwise.responses.response_table import Responses
 from itemwise.responses.stored_cells import as_floats, checked_kind, compact, refuse_text, stacked
 from itemwise.responses.table_layouts import (
     ITEM_ROWS,
     LAYOUTS,
-    ExtraCells,
-    Found,
-    LongColumns,
     is_item,
     long_columns,
     names_and_facts,
     names_rows,
+    stated_kind,
     typed,
 )
 from itemwise.responses.triples import Collector
@@ -50,11 +50,6 @@ _JSON_LINES = (".jsonl", ".ndjson", ".jsonlines", ".jsonl.gz")
 _PARQUET = (".parquet", ".pq")
 _BLOCK_CELLS = 1 << 16
 _SAMPLE_ROWS = 100  # rows that decide which columns hold text
-_WORDS = {
-    **dict.fromkeys(["", "na", "n/a", "null", "none", "<na>"], math.nan),
-    "true": 1.0,
-    "false": 0.0,
-}
 
 
 def read_responses(
@@ -69,14 +64,18 @@ def read_responses(
 
     `.csv`, `.tsv` (also with `.gz`) and `.parquet` files hold a wide or a long table whose first
     line names the columns; fields are separated by commas, semicolons or tabs, whichever fits.
-    `.jsonl` files hold one respondent per line, as py-irt writes them. Text is UTF-8. An empty
+    `.jsonl` files hold one respondent per line, as py-irt writes them, or one response per line.
+    Text is UTF-8. An empty
     cell, NA, NaN, null or None means never asked; True and False are 1 and 0. A folder, or a file
     that is an evaluation log, is read by `read_logs`.
 
     A *long* table has the columns respondent (or model, subject, ... also with _id), item (or
     question, instance, also with _id) and response (or score, correct, value, grade). Other
     columns become facts of items if all rows of an item agree, such as its task, or else of
-    respondents; the rest is ignored.
+    respondents; the rest is ignored. Several rows of one respondent and item, such as epochs, are
+    repeated answers; a column tries says how many answers a row stands for. The same item name in
+    several tasks is several items. Respondents who were asked the same item with other shots,
+    temperature, prompt or filter are respondents of their own.
 
     Every other table is *wide*: one row per respondent, one column per item. Its first column
     names the respondents if its heading is one of the above, name, id or empty, or if anything in
@@ -144,39 +143,56 @@ def _unknown_suffix(path: Path) -> FileError:
     )
 
 
-_EXPECTED = 'One line should read {"subject_id": "name", "responses": {"item": 1}}.'
+_EXPECTED = (
+    'One line should read {"subject_id": "name", "responses": {"item": 1}}, '
+    'or {"respondent": "name", "item": "item", "response": 1}.'
+)
 
 
 def read_json_lines(path: Path, kind: str | None, max_bytes: int) -> Responses:
-    """Read one respondent per line."""
-    collector = Collector()
+    """Read one respondent per line, or one response per line."""
     with text_lines(path, max_bytes) as lines:
-        for line, text in enumerate(lines, start=1):
-            if not text.strip():
-                continue
-            respondent, responses = _parsed(path, line, text)
-            if respondent in collector.respondents:
-                raise InputError(
-                    f"Line {line:,} gives respondent {shown(respondent)} a second time. "
-                    "Put all responses of a respondent on one line."
-                )
-            collector.respondents[respondent] = len(collector.respondents)
+        records = _records(path, lines)
+        first = next(records, None)
+        if first is None:
+            raise FileError(f"'{path}' has no lines. {_EXPECTED}")
+        header = [name for name, cell in first[1].items() if not isinstance(cell, dict | list)]
+        columns = long_columns(header, "auto")
+        records = itertools.chain([first], records)
+        if columns is not None and "responses" not in first[1]:
+            rows = rows_of_records(header, records)
+            return long_from_rows(header, columns, rows, kind, max_bytes)
+        collector = Collector()
+        for line, record in records:
+            respondent, responses = _parsed(path, line, record)
+            collector.respondents.setdefault(respondent, len(collector.respondents))
             for item, response in responses.items():
                 value = None if isinstance(response, str) else number(response)
                 if value is None:
                     refuse_text(f"Line {line:,}, item {shown(item)}", response)
                 collector.add(respondent, item, value)
-    return Responses.from_triples(collector.triples(max_bytes), kind)
+    found = Responses.from_triples(collector.triples(max_bytes), kind)
+    return found.described(notes=repeat_notes(found.tries, found.respondents, found.items))
 
 
-def _parsed(path: Path, line: int, text: str) -> tuple[str, dict[str, Any]]:
-    try:
-        record = json.loads(text, object_pairs_hook=_without_repeats)
-    except (ValueError, RecursionError) as error:
-        raise FileError(
-            f"'{path}', line {line:,} is not valid JSON: {error}. {_EXPECTED}"
-        ) from error
-    if not isinstance(record, dict) or not {"subject_id", "responses"} <= record.keys():
+def _records(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number and the object of each line that is not empty."""
+    for line, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        try:
+            record = json.loads(text, object_pairs_hook=_without_repeats)
+        except (ValueError, RecursionError) as error:
+            raise FileError(
+                f"'{path}', line {line:,} is not valid JSON: {error}. {_EXPECTED}"
+            ) from error
+        if not isinstance(record, dict):
+            raise FileError(f"'{path}', line {line:,} is not an object. {_EXPECTED}")
+        yield line, record
+
+
+def _parsed(path: Path, line: int, record: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    if not {"subject_id", "responses"} <= record.keys():
         raise FileError(f"'{path}', line {line:,} lacks subject_id or responses. {_EXPECTED}")
     respondent, responses = record["subject_id"], record["responses"]
     if not isinstance(respondent, str | int | float) or not isinstance(responses, dict):
@@ -196,35 +212,6 @@ def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-class Numerals(dict[str, float]):
-    """Converts text to numbers, NaN if it is missing, and remembers the results.
-
-    Raises ValueError for text that is not a number.
-    """
-
-    def __missing__(self, text: str) -> float:
-        value: float | None
-        try:
-            value = float(text)
-        except ValueError:
-            value = _WORDS.get(text.strip().lower())
-        else:  # Python also reads 1_0, and the digits of every script
-            value = value if text.isascii() and "_" not in text else None
-        if value is None:
-            raise ValueError(text)
-        if len(self) < 10_000:  # tables of scores may hold a different text in every cell
-            self[text] = value
-        return value
-
-    def know(self, text: str) -> bool:
-        """Whether the text is a number or missing."""
-        try:
-            self[text]
-        except ValueError:
-            return False
-        return True
-
-
 def responses_from_delimited(
     path: Path, kind: str | None, layout: str, max_bytes: int
 ) -> Responses:
@@ -234,9 +221,7 @@ def responses_from_delimited(
         _, header = next(rows)
         columns = long_columns(header, layout)
         if columns is not None:
-            collector, facts = _collected(header, columns, rows)
-            found = Responses.from_triples(collector.triples(max_bytes), kind)
-            return found.described(items=facts.of_items, respondents=facts.of_respondents)
+            return long_from_rows(header, columns, rows, kind, max_bytes)
         if layout == ITEM_ROWS:
             return _item_rows(path, header, rows, kind)
         return _wide(path, header, rows, kind, layout)
@@ -252,7 +237,7 @@ def _wide(path: Path, header: list[str], rows: Rows, kind: str | None, layout: s
             "Add a line of names."
         )
     if names_rows(header[0], layout) or not all(map(numerals.know, first)):
-        return _responses(table, first, header[1:], kind)
+        return _responses(table, first, header[1:], kind or stated_kind(header[0]))
     return _responses(_with_first(first, numerals, table), None, header, kind)
 
 
@@ -342,21 +327,3 @@ def _responses(
     if table.dtype == np.int8:
         return Responses.from_codes(table, respondents, items, kind)
     return Responses(table, respondents, items, kind)
-
-
-def _collected(header: list[str], columns: LongColumns, rows: Rows) -> tuple[Collector, Found]:
-    """The responses, and the facts in the other columns."""
-    numerals, collector, extras = Numerals(), Collector(), ExtraCells(header, columns)
-    for line, row in rows:
-        respondent, item, text = (row[column] for column in columns)
-        if not numerals.know(text):
-            refuse_text(f"Line {line:,}, column {shown(header[columns.response])}", text)
-        if not respondent or not item:
-            lacking = header[columns.item if respondent else columns.respondent]
-            raise InputError(
-                f"Line {line:,} has nothing in column {shown(lacking)}. "
-                "Every response needs a respondent and an item."
-            )
-        collector.add(respondent, item, numerals[text])
-        extras.add(respondent, item, row)
-    return collector, extras.found()

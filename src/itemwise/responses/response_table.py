@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from itemwise.errors import InputError
 from itemwise.responses import frame_conversion
+from itemwise.responses.described_table import DescribedTable
+from itemwise.responses.long_identity import identified
 from itemwise.responses.names_and_facts import (
     Facts,
     GivenFacts,
     Selection,
     as_facts,
-    facts_frame,
-    grouped,
     named,
     part_of,
     positions,
+)
+from itemwise.responses.repeated_answers import (
+    Repeats,
+    Tries,
+    checked_repeats,
+    repeat_notes,
+    repeated_cells,
+    spread_of_shares,
+    tries_in_words,
+    tries_or_one,
+    without_single_tries,
 )
 from itemwise.responses.stored_cells import (
     Kind,
@@ -38,7 +47,7 @@ from itemwise.responses.stored_cells import (
     coded,
     recoded,
 )
-from itemwise.responses.table_layouts import facts_of_frame, long_columns
+from itemwise.responses.table_layouts import coded_columns, facts_of_frame
 from itemwise.responses.triples import Triples
 from itemwise.results import printable, table_html
 from itemwise.tables.foreign_frames import as_pandas, with_row_names
@@ -53,7 +62,7 @@ _PREVIEW_ROWS, _PREVIEW_COLUMNS = 8, 10
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Responses:
+class Responses(DescribedTable):
     """Respondents × items, immutable; NaN in `values` means that the item was never asked.
 
     `kind` is "binary" (0 or 1), "graded" (whole numbers from 0) or "continuous" (any finite score).
@@ -64,12 +73,20 @@ class Responses:
     Text that spells a number is read as one. A C-contiguous float64 table of continuous
     responses is shared, not copied: do not change the array afterwards, or give a copy.
 
+    Repeated answers, such as the epochs of an evaluation: `values` hold the share that was right,
+    or the mean score, and `tries` how many answers stand behind each cell. The kind is then
+    "binary" if every share is a whole number of tries, otherwise "continuous", where `spread` may
+    give the standard deviation of the scores within each cell. Models of right and wrong answers
+    use the number of tries.
+
     Facts about respondents and items (`described`) and notes on how the table was made (`notes`)
     stay with it; they are ignored when two tables are compared.
 
     >>> import itemwise as iw
     >>> iw.Responses([[1, 0, float("nan")], [1, 1, 0]], respondents=["small", "large"])
     Responses: 2 respondents × 3 items, binary, 1 cell never asked
+    >>> iw.Responses([[0.8, 0.6]], tries=[[5, 5]])
+    Responses: 1 respondent × 2 items, binary, 5 tries per cell, complete
     """
 
     cells: NDArray[Any]  # int8 or int16 with -1, or float64 with NaN, for never asked; read-only
@@ -79,6 +96,7 @@ class Responses:
     _respondent_facts: Facts
     _item_facts: Facts
     notes: tuple[str, ...]  # on what was left out when it was read, and why
+    repeats: Repeats | None  # tries behind each cell, if any has more than one
 
     def __init__(
         self,
@@ -86,14 +104,22 @@ class Responses:
         respondents: Iterable[object] | None = None,
         items: Iterable[object] | None = None,
         kind: str | None = None,
+        *,
+        tries: ArrayLike | None = None,
+        spread: ArrayLike | None = None,
     ) -> None:
         wanted = checked_kind(kind)
         table = as_table(values)
         rows = named(respondents, table.shape[0], "respondent")
         columns = named(items, table.shape[1], "item")
         where = cell_finder(rows, columns)
-        cells, found = coded(as_numbers(table, where), wanted, where)
-        _hold(self, cells, found, rows, columns)
+        numbers = as_numbers(table, where)
+        repeats = None if tries is None else checked_repeats(tries, spread, numbers, where)
+        if repeats is None:
+            cells, found = coded(numbers, wanted, where)
+        else:
+            cells, found, repeats = repeated_cells(numbers, repeats, wanted, where)
+        _hold(self, cells, found, rows, columns, repeats)
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, kind: str | None = None) -> Self:
@@ -125,19 +151,34 @@ class Responses:
     ) -> Self:
         """Make a table from one row per response; a pair without a row was never asked.
 
+        Several rows of a pair are repeated answers, and a note says so; a column called tries says
+        how many answers stand behind a row, spread how much they differ.
+
         Respondents and items are in order of appearance. With `facts`, other columns that are the
         same in all rows of an item, such as its task, become facts of items; those that are the
-        same in all rows of a respondent become facts of respondents.
+        same in all rows of a respondent become facts of respondents. The same item in several
+        tasks is then several items, and a respondent that was asked an item under several
+        conditions (shots, temperature, prompt, filter) is several respondents.
         """
         frame = as_pandas(frame)
         triples = frame_conversion.from_long(frame, respondent, item, response)
-        new = cls.from_triples(triples, kind)
-        if facts:
-            told = facts_of_frame(frame, (respondent, item, response), triples)
-            vars(new).update(
-                _item_facts=as_facts(told.of_items, new.items, "item"),
-                _respondent_facts=as_facts(told.of_respondents, new.respondents, "respondent"),
-            )
+        if not facts:
+            new = cls.from_triples(triples, kind)
+            vars(new).update(notes=_notes_on(new, triples))
+            return new
+        taken = (respondent, item, response, *triples.extra)
+        found = identified(triples, coded_columns(frame, taken))
+        new = cls.from_triples(found.triples, kind)
+        told = facts_of_frame(frame, taken, found.triples)
+        of_items, of_rows = (
+            {**told.of_items, **found.item_facts},
+            {**told.of_respondents, **found.respondent_facts},
+        )
+        vars(new).update(
+            _item_facts=as_facts(of_items, new.items, "item"),
+            _respondent_facts=as_facts(of_rows, new.respondents, "respondent"),
+            notes=(*found.notes, *_notes_on(new, triples)),
+        )
         return new
 
     @classmethod
@@ -177,15 +218,37 @@ class Responses:
         rows = named(triples.respondents, len(triples.respondents), "respondent")
         columns = named(triples.items, len(triples.items), "item")
         check_shape((len(rows), len(columns)))
-        codes, found = coded(as_numbers(triples.responses, triples.where), wanted, triples.where)
-        return cls._of(triples.placed(codes), found, rows, columns)
+        numbers = as_numbers(triples.responses, triples.where)
+        many = triples.repeated(numbers)
+        if many is None:
+            codes, found = coded(numbers, wanted, triples.where)
+            return cls._of(triples.placed(codes), found, rows, columns)
+        one = triples.at(many.first)
+        if wanted is None and triples.tries is None:  # a mean of 0.5 may be half right, or a score
+            right = np.isin(numbers[~np.isnan(numbers)], (0, 1)).all()
+            wanted = "binary" if right else "continuous"
+        return cls(
+            one.placed(many.mean),
+            rows,
+            columns,
+            wanted,
+            tries=np.nan_to_num(one.placed(many.tries.astype(np.float64)), nan=0.0),
+            spread=None
+            if triples.tries is not None and triples.spread is None
+            else one.placed(many.spread),
+        )
 
     @classmethod
     def _of(
-        cls, cells: NDArray[Any], kind: Kind, respondents: tuple[str, ...], items: tuple[str, ...]
+        cls,
+        cells: NDArray[Any],
+        kind: Kind,
+        respondents: tuple[str, ...],
+        items: tuple[str, ...],
+        repeats: Repeats | None = None,
     ) -> Self:
         new = cls.__new__(cls)
-        _hold(new, cells, kind, respondents, items)
+        _hold(new, cells, kind, respondents, items, repeats)
         return new
 
     def described(
@@ -205,7 +268,7 @@ class Responses:
         >>> table.described(items={"task": ["sums", "verbs"]}).item_groups("task")
         ('sums', 'verbs')
         """
-        new = Responses._of(self.cells, self.kind, self.respondents, self.items)
+        new = Responses._of(self.cells, self.kind, self.respondents, self.items, self.repeats)
         of_items = {} if items is None else as_facts(items, self.items, "item")
         of_rows = (
             {} if respondents is None else as_facts(respondents, self.respondents, "respondent")
@@ -218,44 +281,29 @@ class Responses:
         return new
 
     @property
-    def item_facts(self) -> pd.DataFrame:
-        """Facts about the items: one row per item, one column per fact."""
-        return facts_frame(self._item_facts, self.items, "item")
-
-    @property
-    def respondent_facts(self) -> pd.DataFrame:
-        """Facts about the respondents: one row per respondent, one column per fact."""
-        return facts_frame(self._respondent_facts, self.respondents, "respondent")
-
-    def item_groups(self, by: object) -> tuple[str, ...]:
-        """The group of each item, `by` a fact such as "task", a mapping, a function or a list."""
-        return grouped(self._item_facts, self.items, by, "item")
-
-    def respondent_groups(self, by: object) -> tuple[str, ...]:
-        """The group of each respondent, `by` a fact, a mapping, a function or a list."""
-        return grouped(self._respondent_facts, self.respondents, by, "respondent")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of respondents and of items."""
-        return len(self.respondents), len(self.items)
-
-    @property
-    def n_respondents(self) -> int:
-        """The number of respondents."""
-        return len(self.respondents)
-
-    @property
-    def n_items(self) -> int:
-        """The number of items."""
-        return len(self.items)
-
-    @property
     def observed(self) -> NDArray[np.bool_]:
         """Which cells hold a response; a new mask at every call."""
         asked: NDArray[np.bool_]
-        asked = ~np.isnan(self.cells) if self.kind == "continuous" else self.cells >= 0
+        asked = ~np.isnan(self.cells) if self.cells.dtype.kind == "f" else self.cells >= 0
         return asked
+
+    @property
+    def tries(self) -> Tries | None:
+        """How many answers stand behind each cell, 0 where never asked; None if one everywhere."""
+        return None if self.repeats is None else self.repeats.tries
+
+    @property
+    def spread(self) -> NDArray[np.float64] | None:
+        """Standard deviation of the answers within each cell; NaN where it is not known.
+
+        None if no cell has more than one answer.
+        """
+        if self.repeats is None:
+            return None
+        if self.repeats.spread is None and self.kind == "binary":
+            return spread_of_shares(self.cells, self.repeats.tries)
+        told = self.repeats.spread
+        return np.full(self.shape, np.nan) if told is None else told
 
     @cached_property
     def n_missing(self) -> int:
@@ -287,6 +335,7 @@ class Responses:
             self.kind,
             named([self.respondents[row] for row in rows], rows.size, "respondent"),
             named([self.items[column] for column in columns], columns.size, "item"),
+            None if self.repeats is None else self.repeats.of(rows, columns),
         )
         vars(part).update(
             _respondent_facts=part_of(self._respondent_facts, rows),
@@ -300,7 +349,11 @@ class Responses:
         wanted = checked_kind(kind)
         if wanted is None or wanted == self.kind:
             return self
-        new = Responses(self.values, self.respondents, self.items, wanted)
+        new = Responses(
+            *(self.values, self.respondents, self.items, wanted),
+            tries=self.tries,
+            spread=self.spread,
+        )
         return new.described(
             respondents=self._respondent_facts, items=self._item_facts, notes=self.notes
         )
@@ -310,8 +363,16 @@ class Responses:
         return frame_conversion.wide(self.values, self.respondents, self.items)
 
     def to_long(self) -> pd.DataFrame:
-        """One row per observed response: respondent and item (as categories), response."""
-        return frame_conversion.long(self.cells, self.observed, self.respondents, self.items)
+        """One row per observed response: respondent and item (as categories), response.
+
+        Repeated answers also have tries, and scores their spread.
+        """
+        frame = frame_conversion.long(self.cells, self.observed, self.respondents, self.items)
+        if self.repeats is not None:
+            frame["tries"] = self.repeats.tries[self.observed]
+            if self.repeats.spread is not None:
+                frame["spread"] = self.repeats.spread[self.observed]
+        return frame
 
     def save(self, path: PathLike) -> Path:
         """Write a CSV (also .csv.gz, .tsv) or Parquet file; see `write_responses`."""
@@ -326,14 +387,16 @@ class Responses:
             self.kind == other.kind
             and self.respondents == other.respondents
             and self.items == other.items
-            and np.array_equal(self.cells, other.cells, equal_nan=self.kind == "continuous")
+            and np.array_equal(self.cells, other.cells, equal_nan=self.cells.dtype.kind == "f")
+            and _equal_tries(self, other)
         )
 
     def __repr__(self) -> str:
         missing = f"{counted(self.n_missing, 'cell')} never asked" if self.n_missing else "complete"
+        often = "" if self.tries is None else f"{tries_in_words(self.tries)}, "
         return (
             f"Responses: {counted(self.n_respondents, 'respondent')} × "
-            f"{counted(self.n_items, 'item')}, {self.kind}, {missing}"
+            f"{counted(self.n_items, 'item')}, {self.kind}, {often}{missing}"
         )
 
     def _repr_html_(self) -> str:
@@ -354,40 +417,23 @@ def _hold(
     kind: Kind,
     respondents: tuple[str, ...],
     items: tuple[str, ...],
+    repeats: Repeats | None = None,
 ) -> None:
     """Set the attributes of a new, frozen object."""
+    cells, repeats = without_single_tries(cells, kind, repeats)
     cells = cells.view()  # the caller's own array stays writable
     cells.flags.writeable = False
     vars(responses).update(cells=cells, respondents=respondents, items=items, kind=kind)
-    vars(responses).update(_respondent_facts={}, _item_facts={}, notes=())
+    vars(responses).update(_respondent_facts={}, _item_facts={}, notes=(), repeats=repeats)
 
 
-def as_responses(table: Table, kind: str | None = None) -> Responses:
-    """Return responses as they are, or make them from a frame or an array, of a given `kind`."""
-    if isinstance(table, Responses):
-        return table if kind is None else table.of_kind(kind)
-    if isinstance(table, str | os.PathLike):
-        raise InputError(
-            f"Responses are needed, not a path. Read it: itemwise.read_responses({str(table)!r})."
-        )
-    if hasattr(table, "responses"):
-        raise InputError(
-            f"Responses are needed, not a {type(table).__name__}; give its attribute 'responses'."
-        )
-    if hasattr(table, "toarray"):
-        raise InputError(
-            "Responses are needed, not a sparse matrix, which cannot tell 0 from never asked. "
-            "Give matrix.toarray(), with NaN where an item was never asked."
-        )
-    frame: Any = as_pandas(table)
-    if hasattr(frame, "columns") and long_columns([str(name) for name in frame.columns], "auto"):
-        raise InputError(
-            "The frame has one row per response, but a table has one row per respondent and one "
-            "column per item. Use Responses.from_long(frame), which takes the names of its columns."
-        )
-    if hasattr(frame, "columns"):
-        return Responses.from_frame(with_row_names(table), kind=kind)
-    return Responses(frame, kind=kind)
+def _equal_tries(one: Responses, other: Responses) -> bool:
+    tries = (tries_or_one(table.tries, table.observed) for table in (one, other))
+    return np.array_equal(next(tries), next(tries))
 
 
-Table: TypeAlias = "Responses | pd.DataFrame | ArrayLike"
+def _notes_on(table: Responses, triples: Triples) -> tuple[str, ...]:
+    """What to say of repeated answers, unless a column of tries announces them."""
+    if triples.tries is not None:
+        return ()
+    return tuple(repeat_notes(table.tries, table.respondents, table.items))

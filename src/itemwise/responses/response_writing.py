@@ -9,10 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from itemwise.errors import FileError, InputError
 from itemwise.files import write_atomically
 from itemwise.responses.names_and_facts import Fact
+from itemwise.responses.repeated_answers import tries_or_one
+from itemwise.responses.stored_cells import HIGHEST_INFERRED_GRADE, extent_of
 from itemwise.responses.table_layouts import CORNER
+from itemwise.responses.triples import SPREAD, TRIES
 from itemwise.words import shown
 
 if TYPE_CHECKING:
@@ -26,8 +32,8 @@ KIND_KEY, ABOUT_KEY = b"itemwise.kind", b"itemwise.about"
 def write_responses(responses: Responses, path: PathLike) -> Path:
     """Write a wide table to `.csv`, `.tsv` (also with `.gz`) or `.parquet`, and return its path.
 
-    `read_responses` returns an equal object. Parquet keeps kind, facts and notes; text files do
-    not, so pass `kind` when reading one whose kind would be inferred differently.
+    `read_responses` returns an equal object. Parquet keeps facts and notes, too; text files do
+    not. Repeated answers are written to text as a long table, one row per cell with its tries.
     """
     name = Path(path).name.lower()
     try:
@@ -71,7 +77,10 @@ def _write_delimited(responses: Responses, file: BinaryIO, *, delimiter: str, pa
 
 
 def _lines(responses: Responses, delimiter: str) -> Iterator[str]:
-    yield delimiter.join(map(_quoted, [CORNER, *responses.items])) + "\n"
+    if responses.tries is not None:
+        yield from _long_lines(responses, delimiter)
+        return
+    yield delimiter.join(map(_quoted, [_corner(responses), *responses.items])) + "\n"
     if responses.kind == "continuous":
         for name, row in zip(responses.respondents, responses.cells, strict=True):
             cells = ("" if cell != cell else repr(cell) for cell in row.tolist())
@@ -81,6 +90,46 @@ def _lines(responses: Responses, delimiter: str) -> Iterator[str]:
     numerals = [*map(str, range(int(responses.cells.max()) + 1)), ""]
     for name, row in zip(responses.respondents, responses.cells, strict=True):
         yield delimiter.join([_quoted(name), *map(numerals.__getitem__, row.tolist())]) + "\n"
+
+
+def _corner(responses: Responses) -> str:
+    """The heading above the names, with the kind if a reader would infer another."""
+    return f"{CORNER} ({responses.kind})" if _inferred_otherwise(responses) else CORNER
+
+
+def _inferred_otherwise(responses: Responses) -> bool:
+    cells = responses.cells
+    if responses.kind == "continuous":
+        extent = extent_of(cells, str)
+        return extent.whole and extent.high <= HIGHEST_INFERRED_GRADE
+    highest = cells.max()
+    grades = "graded" if highest <= HIGHEST_INFERRED_GRADE else "continuous"
+    return responses.kind != ("binary" if highest <= 1 else grades)
+
+
+def _long_lines(responses: Responses, delimiter: str) -> Iterator[str]:
+    """One row per cell, its response and tries.
+
+    Items are read back in the order of the first respondent's rows, and respondents in that of
+    their first rows: these are written even where nothing was asked.
+    """
+    spread = None if responses.kind == "binary" else responses.spread  # its column says: scores
+    tables: list[NDArray[Any]] = [
+        responses.cells,
+        tries_or_one(responses.tries, responses.observed),
+    ]
+    tables += [] if spread is None else [spread]
+    words = ["response", TRIES, *([] if spread is None else [SPREAD])]
+    yield delimiter.join(["respondent", "item", *words]) + "\n"
+    for row, respondent in enumerate(responses.respondents):
+        asked = responses.observed[row]
+        kept = np.flatnonzero(asked | (row == 0) | (np.arange(asked.size) == 0))
+        for column in kept.tolist():
+            numbers = (table[row, column].item() for table in tables) if asked[column] else ()
+            texts = ["" if number != number else repr(number) for number in numbers]
+            texts += [""] * (len(tables) - len(texts))
+            names = _quoted(respondent), _quoted(responses.items[column])
+            yield delimiter.join([*names, *texts]) + "\n"
 
 
 def _quoted(name: str) -> str:
@@ -117,8 +166,14 @@ def _write_parquet(responses: Responses, file: BinaryIO) -> None:
     arrays += [
         pa.array(part.copy(), mask=~asked) for part, asked in zip(cells.T, observed.T, strict=True)
     ]
-    table = pa.Table.from_arrays(arrays, names=[CORNER, *row_facts, *columns])
+    names = [CORNER, *row_facts, *columns]
+    beside = [part for part in responses.repeats or () if part is not None]
+    for word, part in zip((TRIES, SPREAD), beside, strict=False):
+        arrays += [pa.array(one.copy()) for one in (part if by_item else part.T)]
+        names += [f"{column} ({word})" for column in columns]
+    table = pa.Table.from_arrays(arrays, names=names)
     about = {
+        "repeats": len(beside),  # blocks of columns after the responses: tries, then spread
         "rows": "items" if by_item else "respondents",
         "facts": len(row_facts),
         "column_facts": column_facts,

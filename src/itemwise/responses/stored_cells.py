@@ -84,7 +84,7 @@ def coded(values: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArra
     The table is processed in blocks, so that the cells are the only array of its size that is
     made. C-contiguous float64 of the continuous kind is not copied.
     """
-    extent = _extent(values, where)
+    extent = extent_of(values, where)
     kind = kind or _inferred(extent, values, where)
     if kind == "continuous":
         return np.ascontiguousarray(values, dtype=np.float64), kind
@@ -161,7 +161,8 @@ def _blocks(values: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
         yield rows, values[rows]
 
 
-def _extent(values: NDArray[Any], where: Where) -> Extent:
+def extent_of(values: NDArray[Any], where: Where) -> Extent:
+    """The range of the responses; infinite ones are refused."""
     if values.dtype.kind != "f":
         return Extent(float(values.min()), float(values.max()), True) if values.size else Extent()
     low, high, whole = math.inf, -math.inf, True

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools
-from itemwise.responses.response_table import Responses, Table, as_responses
+from itemwise.responses.given_tables import Table, as_responses
+from itemwise.responses.response_table import Responses
 from itemwise.words import counted, listed
 
 Each = TypeVar("Each")

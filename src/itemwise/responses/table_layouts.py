@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
+from itemwise.responses.long_identity import Codes, is_known
 from itemwise.responses.names_and_facts import Fact
 from itemwise.words import shown
 
@@ -51,7 +52,7 @@ class LongColumns(NamedTuple):
 def long_columns(header: Sequence[str], layout: str) -> LongColumns | None:
     """Find the three columns of a long table; None if the table is wide."""
     plain = [_plain(name) for name in header]
-    if layout in ("wide", ITEM_ROWS) or (layout == "auto" and plain[:1] == [CORNER]):
+    if layout in ("wide", ITEM_ROWS) or (layout == "auto" and _is_corner(plain[:1])):
         return None
     found = [
         next((plain.index(name) for name in names if name in plain), None)
@@ -76,12 +77,25 @@ def is_item(heading: str) -> bool:
 
 def names_rows(heading: str, layout: str) -> bool:
     """Whether the heading of the first column of a wide table says that it holds names."""
-    return layout == ITEM_ROWS or _plain(heading) in _FIRST_OF_WIDE
+    plain = _plain(heading)
+    return layout == ITEM_ROWS or plain in _FIRST_OF_WIDE or _is_corner([plain])
+
+
+def stated_kind(heading: str) -> str | None:
+    """The kind of responses that the heading above the names states, as in respondents (graded)."""
+    told = _KIND.fullmatch(_plain(heading))
+    return told[1] if told else None
+
+
+def _is_corner(plain: Sequence[str]) -> bool:
+    return plain[:1] == [CORNER] or (bool(plain) and _KIND.fullmatch(plain[0]) is not None)
 
 
 def _plain(name: str) -> str:
     return name.strip().lower()
 
+
+_KIND = re.compile(rf"{CORNER} \((binary|graded|continuous)\)")
 
 SEPARATOR = "/"
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?")  # 007 is a name
@@ -122,6 +136,8 @@ class ExtraCells:
 
     def add(self, respondent: str, item: str, row: Sequence[str]) -> None:
         """Add the other cells of a row."""
+        if not self._columns:
+            return
         lost = [
             place
             for place, column in self._columns.items()
@@ -164,6 +180,21 @@ def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: Triples) 
                 known = np.flatnonzero(one >= 0)
                 facts[str(name)] = {names[k]: values[one[k]] for k in known.tolist()}
                 break
+    return found
+
+
+def coded_columns(frame: pd.DataFrame, taken: Sequence[str]) -> dict[str, Codes]:
+    """The columns that may say that two names are not one thing."""
+    import pandas as pd
+
+    found: dict[str, Codes] = {}
+    for name in dict.fromkeys(frame.columns):
+        if name not in taken and is_known(str(name)) and frame[name].ndim == 1:
+            try:
+                codes, values = pd.factorize(frame[name])
+            except TypeError:  # lists and the like
+                continue
+            found[str(name)] = Codes(codes, list(values))
     return found
 
 

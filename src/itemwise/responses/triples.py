@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.files import size_for_people
+from itemwise.responses.repeated_answers import Combined, combined
 from itemwise.responses.stored_cells import NEVER_ASKED, pair_in_words
-from itemwise.words import shown
+
+TRIES, SPREAD = "tries", "spread"  # columns of a long table that say what a response is a mean of
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,8 @@ class Triples:
     rows: NDArray[np.integer[Any]]
     columns: NDArray[np.integer[Any]]
     responses: NDArray[Any]
+    tries: NDArray[Any] | None = None  # behind each response, if they are means themselves
+    spread: NDArray[np.float64] | None = None
 
     def where(self, position: int) -> str:
         """Describe the cell of one response."""
@@ -37,31 +41,46 @@ class Triples:
         missing = np.nan if codes.dtype.kind == "f" else NEVER_ASKED
         try:
             cells = np.full(shape, missing, dtype=codes.dtype)
-            seen = np.zeros(shape, dtype=np.bool_)
         except (MemoryError, ValueError) as error:
             raise InputError(
                 f"{shape[0]:,} respondents × {shape[1]:,} items do not fit into memory. "
                 "Check that the columns are not swapped, or select fewer items."
             ) from error
-        seen[self.rows, self.columns] = True
-        if np.count_nonzero(seen) < codes.size:
-            self._refuse_repeated()
         cells[self.rows, self.columns] = codes
         return cells
 
-    def _refuse_repeated(self) -> None:
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """The columns beyond respondent, item and response that were read."""
+        names = (TRIES, self.tries), (SPREAD, self.spread)
+        return tuple(name for name, given in names if given is not None)
+
+    def repeated(self, numbers: NDArray[Any]) -> Combined | None:
+        """One entry per pair if pairs repeat, or if responses are means of several tries."""
         pairs = self.rows.astype(np.int64) * len(self.items) + self.columns
-        found, first, counts = np.unique(pairs, return_index=True, return_counts=True)
-        repeated = np.flatnonzero(counts > 1)
-        earliest = repeated[np.argmin(first[repeated])]
-        row, column = divmod(int(found[earliest]), len(self.items))
-        others = repeated.size - 1
-        more = f" ({others:,} more pair{'s' if others > 1 else ''} repeat)" if others else ""
-        raise InputError(
-            f"Respondent {shown(self.respondents[row])} has {counts[earliest]:,} responses to item "
-            f"{shown(self.items[column])}{more}, but there is one cell for each pair. "
-            "Keep one response, or average them first."
+        if self.tries is None and not _any_twice(pairs, len(self.respondents) * len(self.items)):
+            return None
+        tries = None if self.tries is None else np.nan_to_num(self.tries.astype(float), nan=1.0)
+        return combined(pairs, numbers.astype(np.float64), tries, self.spread)
+
+    def at(self, places: NDArray[np.intp]) -> Triples:
+        """Some of the triples."""
+        return Triples(
+            self.respondents,
+            self.items,
+            self.rows[places],
+            self.columns[places],
+            self.responses[places],
         )
+
+
+def _any_twice(pairs: NDArray[np.int64], n_cells: int) -> bool:
+    """Whether a pair occurs twice; a mask of all cells is fast where it is not much larger."""
+    if n_cells <= 64 * pairs.size + (1 << 20):
+        seen = np.zeros(n_cells, dtype=np.bool_)
+        seen[pairs] = True
+        return bool(np.count_nonzero(seen) < pairs.size)
+    return bool(np.unique(pairs).size < pairs.size)
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,8 @@ def _eap(
     n_jobs: int | None,
 ) -> Abilities:
     # Ten standard deviations, not six: a perfect row of a long test lies far out.
-    nodes = plan_nodes(model, coords, population, population.reach(FARTHEST))
+    reach = population.reach(FARTHEST)
+    nodes = plan_nodes(model, coords, population, reach, often=data.often)
     posterior_of = Posterior(model.log_terms(coords, nodes.coarse), nodes)
     kept = data.shape[0] * nodes.fine.size <= MOST_SEEN
 

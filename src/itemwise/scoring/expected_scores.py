@@ -163,7 +163,11 @@ def _completed(
     there = np.flatnonzero(~np.isnan(as_floats(cells)).all(axis=0))
     asked_of = there if there.size else np.arange(len(coords))
     nodes = plan_nodes(
-        model.of_items(asked_of), coords[asked_of], population, population.reach(FARTHEST)
+        model.of_items(asked_of),
+        coords[asked_of],
+        population,
+        population.reach(FARTHEST),
+        often=None if data.often is None else data.often[asked_of],
     )
     posteriors = PosteriorSlopes(model, coords, nodes)
     chance, noise = model.expected(coords, nodes.fine), model.variance(coords, nodes.fine)

@@ -81,9 +81,9 @@ def ability_derivatives(
     """
     blocks = row_blocks(data.shape[0], max(1, CELLS // coords.size))
     if method.lower() == "eap" and not (model.normal and isinstance(population, NormalPopulation)):
-        seen = found.seen
+        seen, reach = found.seen, population.reach(FARTHEST)
         nodes = (
-            plan_nodes(model, coords, population, population.reach(FARTHEST))
+            plan_nodes(model, coords, population, reach, often=data.often)
             if seen is None
             else seen.nodes
         )

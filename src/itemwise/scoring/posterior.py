@@ -327,13 +327,18 @@ def plan_nodes(
     population: Population = STANDARD,
     reach: tuple[float, float] | None = None,
     coarsening: float = 1.0,
+    often: Floats | None = None,
 ) -> Nodes:
-    """Nodes fine enough for the narrowest posterior that these items can give."""
+    """Nodes fine enough for the narrowest posterior that these items can give.
+
+    `often` says how many answers to each item there may be, if that is more than one.
+    """
     xp = array_namespace(coords)
     low, high = reach or population.reach()
     probe = like(np.linspace(low, high, PROBES), coords)
     information = model.information(coords, probe)
-    most = model.surprise * float(xp.max(xp.sum(information, axis=0)))
+    told = information if often is None else information * like(often, coords)[:, None]
+    most = model.surprise * float(xp.max(xp.sum(told, axis=0)))
     narrowest = 1 / sqrt(1 / population.sd**2 + most)
     steepest = 2 * sqrt(float(xp.max(information)))  # a logistic curve tells at most slope² / 4
     return plan(narrowest, low, high, population.log_density, max(steepest, 1e-6), coarsening)
@@ -343,7 +348,7 @@ def likelihood_on_nodes(
     data: Encoded, model: MeasurementModel, coords: Floats, population: Population
 ) -> tuple[Floats, Floats]:
     """Equally spaced abilities, and the log-likelihood of each row there, (n_rows, n_nodes)."""
-    nodes = plan_nodes(model, coords, population, coarsening=FINER)
+    nodes = plan_nodes(model, coords, population, coarsening=FINER, often=data.often)
     log_likelihood = LogLikelihood(model.log_terms(coords, nodes.coarse))
     parts = []
     for rows in data.blocks(nodes.fine.size):

@@ -14,7 +14,7 @@ from itemwise.errors import FileError
 from itemwise.responses import read_logs, read_responses
 from itemwise.responses.logs import json_lines
 
-from .conftest import row
+from .conftest import DATE, row
 
 
 def test_a_folder_of_models_and_tasks_is_one_table(lm_eval, folder):
@@ -352,3 +352,30 @@ def test_damaged_bytes_never_raise_anything_unexplained(tmp_path_factory, noise,
     path.write_bytes(text[:at] + noise + text[at:])
     with suppress(FileError):  # anything else would be a surprise to the caller
         assert read_logs(path).responses.n_items >= 1
+
+
+def test_other_prompts_make_another_respondent_even_without_results(lm_eval, folder):
+    for date, prompt in ((DATE, "a"), ("2025-03-01T00-00-00.000000", "b")):
+        for task in ("sums", "verbs"):
+            rows = [row(k, 1.0, prompt_hash=f"{prompt}{task}{k}") for k in range(2)]
+            lm_eval(rows, date=date, task=task)
+    found = read_responses(folder)
+    assert found.respondents == ("lab/one (prompt=1)", "lab/one (prompt=2)")
+    assert found.complete
+
+
+def test_groups_of_tasks_are_facts_of_items(lm_eval, folder):
+    told = {"exams": ["science"], "science": ["sums"], "verbs": []}
+    lm_eval([1.0], results={"model_name": "m", "group_subtasks": told})
+    facts = read_responses(folder).item_facts
+    assert facts[["group", "subgroup"]].to_numpy().tolist() == [["exams", "science"]]
+
+
+def test_metrics_and_filters_that_are_not_read_are_named(lm_eval, folder):
+    rows = [row(0, 1.0, acc_norm=0.0), row(0, 0.0, acc_norm=0.0, filter="loose")]
+    lm_eval(rows)
+    (note,) = [note for note in read_logs(folder).notes if note.startswith("Not read")]
+    assert note == (
+        "Not read: metric acc_norm (sums), filter loose (sums). Choose others with metric and "
+        "filter."
+    )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from itemwise.errors import InputError
 from itemwise.responses import read_logs
 from itemwise.responses.logs import LOG_FORMATS
 
@@ -260,3 +261,142 @@ def test_questions_that_differ_in_what_is_not_logged_stay_apart(tmp_path):
     found = read_logs(written("inspect", tmp_path, *runs)).responses
     assert found.shape == (2, 2)
     assert found.values.tolist() == [[1, 0], [1, 0]]
+
+
+LATER = "2025-03-04T05-06-07.000008"
+WITH_CONDITIONS = ["lm-eval", "inspect", "helm", "every-eval-ever"]
+
+
+@pytest.fixture(params=WITH_CONDITIONS)
+def with_conditions(request):
+    return request.param
+
+
+def test_another_temperature_makes_another_respondent(with_conditions, tmp_path):
+    cold, warm = (
+        Asked(ENGLISH, RIGHT, temperature=degree, date=date)
+        for degree, date in ((0.0, DATE), (0.7, LATER))
+    )
+    reading = read_logs(written(with_conditions, tmp_path, cold, warm))
+    found = reading.responses
+    assert sorted(found.respondents) == ["lab/one (temperature=0)", "lab/one (temperature=0.7)"]
+    assert found.tries is None
+    assert found.respondent_facts["model"].tolist() == ["lab/one"] * 2
+    assert sorted(found.respondent_facts["temperature"]) == [0, 0.7]
+    assert any("lab/one: temperature: 0, 0.7" in note for note in reading.notes)
+    assert reading.files["dropped"].sum() == 0
+
+
+@pytest.mark.parametrize("name", ["lm-eval", "inspect", "helm"])
+def test_other_shots_make_another_respondent(name, tmp_path):
+    none, two = (
+        Asked(ENGLISH, RIGHT, shots=shots, date=date) for shots, date in ((0, DATE), (2, LATER))
+    )
+    found = read_logs(written(name, tmp_path, none, two)).responses
+    word = "fewshot" if name == "inspect" else "shots"
+    assert set(found.respondents) == {f"lab/one ({word}=0)", f"lab/one ({word}=2)"}
+
+
+def test_conditions_that_differ_between_models_only_are_facts(with_conditions, tmp_path):
+    runs = [
+        Asked(ENGLISH, RIGHT, model=model, temperature=degree)
+        for model, degree in (("lab/one", 0.0), ("lab/two", 0.7))
+    ]
+    found = read_logs(written(with_conditions, tmp_path, *runs)).responses
+    assert set(found.respondents) == {"lab/one", "lab/two"}
+    assert set(found.respondent_facts["temperature"]) == {0, 0.7}
+
+
+def test_conditions_that_belong_to_tasks_are_facts_of_items(tmp_path):
+    runs = [
+        Asked(ENGLISH, RIGHT, task=task, shots=shots, model=model)
+        for task, shots in (("riddles", 0), ("sums", 5))
+        for model in ("lab/one", "lab/two")
+    ]
+    found = read_logs(written("lm-eval", tmp_path, *runs)).responses
+    assert found.shape == (2, 4)
+    assert found.item_facts["shots"].tolist() == [0, 0, 5, 5]
+    assert "shots" not in found.respondent_facts
+
+
+def test_variants_can_be_merged_or_named(with_conditions, tmp_path):
+    cold, warm = (
+        Asked(ENGLISH, RIGHT, temperature=degree, date=date, version=version)
+        for degree, date, version in ((0.0, DATE, "1"), (0.7, LATER, "2"))
+    )
+    folder = written(with_conditions, tmp_path, cold, warm)
+    merged = read_logs(folder, variants="merge")
+    assert merged.responses.respondents == ("lab/one",)
+    assert merged.responses.tries.tolist() == [[2, 2]]
+    assert any("their answers are repeated ones" in note for note in merged.notes)
+    named = read_logs(folder, variants=["temperature"]).responses
+    assert set(named.respondents) == {"lab/one (temperature=0)", "lab/one (temperature=0.7)"}
+
+
+def test_a_second_run_is_kept_as_repeated_answers(name, tmp_path):
+    again = dict.fromkeys(RIGHT, 0.0)
+    runs = Asked(ENGLISH, RIGHT, date=DATE), Asked(ENGLISH, again, date=LATER)
+    found = read_logs(written(name, tmp_path, *runs)).responses
+    assert found.respondents == ("lab/one",)
+    assert found.tries.tolist() == [[2, 2]]
+    assert found.values.tolist() == [[0.5, 0]]
+
+
+def test_a_log_that_is_there_twice_counts_once(name, tmp_path):
+    run = Asked(ENGLISH, RIGHT)
+    reading = read_logs(written(name, tmp_path, run, run))
+    assert reading.responses.tries is None
+    assert reading.responses.values.tolist() == [[1, 0]]
+    assert reading.left_out == {"that are copies of another log": 2}
+    assert any("they count once" in note for note in reading.notes)
+
+
+def test_a_run_that_was_taken_up_again_counts_each_answer_once(tmp_path):
+    part = Asked({"1": ENGLISH["1"]}, RIGHT, epochs=2)
+    folder = written("inspect", tmp_path, part)
+    whole = Asked(ENGLISH, RIGHT, epochs=2)  # the same run, as its harness names it
+    inspect(folder / "retry", whole)
+    found = read_logs(folder).responses
+    assert found.tries.tolist() == [[2, 2]]
+
+
+@pytest.mark.parametrize("name", ["inspect", "helm", "every-eval-ever", "openml"])
+def test_epochs_are_repeated_answers(name, tmp_path):
+    found = read_logs(written(name, tmp_path, Asked(ENGLISH, RIGHT, epochs=3))).responses
+    assert found.kind == "binary"
+    assert found.tries.tolist() == [[3, 3]]
+
+
+def test_models_can_be_named_by_name_folder_or_file(name, tmp_path, subtests):
+    runs = Asked(ENGLISH, RIGHT), Asked(ENGLISH, RIGHT, date=LATER)  # two models, one name
+    folder = written(name, tmp_path, *runs)
+    files = read_logs(folder).files["file"]
+    for case, rename in {
+        "folders": {str(tmp_path / "0"): "first", str(tmp_path / "1"): "second"},
+        "names of folders": {"0": "first", "1": "second"},
+        "files": {files[0]: "first", files[1]: "second"},
+        "patterns": {"*/0/*": "first", "*/1/*": "second"},
+    }.items():
+        with subtests.test(case):
+            found = read_logs(folder, rename=rename).responses
+            assert found.respondents == ("first", "second")
+            assert found.tries is None
+    with subtests.test("model"):
+        assert read_logs(folder, rename={"lab/one": "us"}).responses.respondents == ("us",)
+
+
+BAD = [
+    ({"variants": "seperate"}, "variants is 'seperate', but it should be"),
+    ({"variants": []}, "variants is"),
+    ({"variants": ["heat"]}, "condition 'heat', but the logs tell of: 'shots', 'temperature'"),
+    ({"rename": {"nobody": "x"}}, "rename names 'nobody', but no model.* are: 'lab/one'"),
+    ({"rename": {"lab/one": ""}}, "rename is"),
+    ({"rename": "x"}, "should map names to new ones"),
+]
+
+
+def test_bad_variants_and_names_are_explained(tmp_path, subtests):
+    folder = written("lm-eval", tmp_path, Asked(ENGLISH, RIGHT, shots=0, temperature=0.5))
+    for given, message in BAD:
+        with subtests.test(message), pytest.raises(InputError, match=message):
+            read_logs(folder, **given)

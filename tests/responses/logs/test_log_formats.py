@@ -66,11 +66,12 @@ def test_helm_leaves_perturbed_and_empty_instances_out(helm):
     assert reading.left_out == {"of perturbed instances": 1, "without a score": 1}
 
 
-def test_helm_averages_its_trials(helm):
+def test_trials_of_helm_are_repeated_answers(helm):
     rows = [instance("id1", stat("exact_match", v)) | {"train_trial_index": v} for v in (0, 1)]
     found = read_responses(helm(rows))
     assert found.values.tolist() == [[0.5]]
-    assert "Trials of 1 task (boolq) were averaged." in found.notes
+    assert found.tries.tolist() == [[2]]
+    assert "Trials of 1 task (boolq) are repeated answers." in found.notes
 
 
 def test_helm_knows_the_main_metric_of_a_group(helm, subtests):

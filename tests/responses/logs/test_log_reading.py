@@ -10,7 +10,7 @@ from itemwise.errors import FileError, InputError
 from itemwise.responses import read_logs, read_responses
 from itemwise.responses.logs import LOG_FORMATS, json_lines
 from itemwise.responses.logs import lm_eval as lm_eval_module
-from itemwise.responses.logs.log_merging import moment
+from itemwise.responses.logs.log_dates import moment
 
 from .conftest import row
 
@@ -40,15 +40,24 @@ def test_every_sample_log_is_read_or_refused_by_name(shared, subtests):
         assert set(reading.files["format"]) == {"lm-eval", "inspect", "helm"} < set(LOG_FORMATS)
 
 
-def test_of_two_runs_the_newest_counts_and_the_older_fills_gaps(lm_eval, folder):
-    old = lm_eval([1.0, 1.0, 1.0], date="2025-01-01T00-00-00.000000")
+def test_answers_of_two_runs_are_repeated_ones(lm_eval, folder):
+    lm_eval([1.0, 1.0, 1.0], date="2025-01-01T00-00-00.000000")
     lm_eval([0.0, 0.0], date="2025-02-01T00-00-00.000000")
     reading = read_logs(folder)
+    assert reading.responses.values.tolist() == [[0.5, 0.5, 1]]
+    assert reading.responses.tries.tolist() == [[2, 2, 1]]
+    assert reading.files["dropped"].sum() == 0
+    assert any("their answers count as repeated ones" in note for note in reading.notes)
+
+
+def test_on_request_the_newest_counts_and_the_older_fills_gaps(lm_eval, folder):
+    old = lm_eval([1.0, 1.0, 1.0], date="2025-01-01T00-00-00.000000")
+    lm_eval([0.0, 0.0], date="2025-02-01T00-00-00.000000")
+    reading = read_logs(folder, epochs="first")
     assert reading.responses.values.tolist() == [[0, 0, 1]]
     files = reading.files.set_index("file")
     assert files.loc[str(old), "dropped"] == 2
     assert "older run" in files.loc[str(old), "reason"]
-    assert any("the newest log is used" in note for note in reading.notes)
 
 
 def test_the_newest_is_told_across_time_zones(tmp_path):
@@ -58,7 +67,7 @@ def test_the_newest_is_told_across_time_zones(tmp_path):
         samples = [{"id": 1, "scores": {"s": {"value": value}}}]
         content = {"version": 2, "status": "success", "eval": told, "samples": samples}
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    found = read_responses(tmp_path)
+    found = read_logs(tmp_path, epochs="first").responses
     assert found.values.tolist() == [[1]]
     assert found.respondent_facts["date"].tolist() == [dates["a"]]
 
@@ -211,7 +220,7 @@ def test_grades_of_different_numbers_of_epochs_are_refused(tmp_path):
         told = {"model": model, "task": "t"}
         content = {"version": 2, "status": "success", "eval": told, "samples": samples}
         (tmp_path / f"{model}.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match="2 epochs in one log and 3 in another"):
+    with pytest.raises(InputError, match="2 epochs of one model and 3 of another"):
         read_logs(tmp_path, epochs="grades")
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from itemwise.errors import FileError
+from itemwise.responses.logs.bounded_files import small_json
 from itemwise.responses.logs.json_lines import Columns, Field, Trouble, columns, first_records
 from itemwise.responses.logs.log_runs import (
     BROKEN_LINES,
@@ -18,9 +19,13 @@ from itemwise.responses.logs.log_runs import (
     LogSettings,
     Passed,
     Run,
-    content_hash,
     no_metric,
+)
+from itemwise.responses.logs.log_values import (
+    as_fact,
+    content_hash,
     part,
+    plain_arguments,
     shortened,
     subject_and_document,
 )
@@ -28,6 +33,7 @@ from itemwise.responses.names_and_facts import Fact
 
 METRICS = ("score", "is_correct")
 NOBODY = "without model or task"
+OTHER_RESULT = "of another result of the same samples"
 
 
 @dataclass(frozen=True)
@@ -46,8 +52,7 @@ class EveryEvalEver:
         """Yield one run per model and task that the rows name."""
         like = first_records(path, wanted.max_bytes)
         metric = _metric(path, like, wanted.metrics)
-        runs: dict[tuple[str, str], Run] = {}
-        lost: Counter[str] = Counter()
+        teller = _Teller(path, metric, items, small_json(_aggregate(path), wanted.max_bytes))
         trouble = Trouble()
         for block in columns(
             path,
@@ -58,49 +63,80 @@ class EveryEvalEver:
             like=like,
             extra=_extra(like, keep_text=wanted.keep_text),
         ):
-            self._add(path, block, metric, runs, items, lost)
-        if not runs:
+            teller.add(block)
+        if not teller.runs:
             raise FileError(
                 f"'{path}' has no row with model, task and id, so there is nothing to read."
             )
-        first = next(iter(runs.values()))
-        lost[BROKEN_LINES] = len(trouble.broken) + bool(trouble.cut)
-        for why, rows in lost.items():
+        first = next(iter(teller.runs.values()))
+        teller.lost[BROKEN_LINES] = len(trouble.broken) + bool(trouble.cut)
+        for why, rows in teller.lost.items():
             first.leave_out(why, rows)
         first.remarks += trouble.sentences()
-        yield from runs.values()
+        yield from teller.runs.values()
 
-    def _add(
-        self,
-        path: Path,
-        block: Columns,
-        metric: str,
-        runs: dict[tuple[str, str], Run],
-        items: Items,
-        lost: Counter[str],
-    ) -> None:
-        """Add the rows of a block."""
+
+@dataclass
+class _Teller:
+    """Adds rows to the runs that they name: one per model, task and evaluation."""
+
+    path: Path
+    metric: str
+    items: Items
+    beside: Mapping[str, Any]  # what the results of the same name tell
+    runs: dict[tuple[str, str, str], Run] = field(default_factory=dict)
+    results: dict[tuple[str, str, str], str | None] = field(default_factory=dict)
+    lost: Counter[str] = field(default_factory=Counter)
+
+    def add(self, block: Columns) -> None:
+        """Add the rows of a block; of several results of an evaluation, the first is read."""
         for at in range(len(block["score"])):
             model, task = block["model"][at], block["task"][at]
-            identity, key = block["id"][at], block["key"][at]
+            identity, content = block["id"][at], block["key"][at]
             if model is None or task is None:
-                lost[NOBODY] += 1
+                self.lost[NOBODY] += 1
                 continue
-            if identity is None and key is None:
-                lost[NO_IDENTITY] += 1
+            if identity is None and content is None:
+                self.lost[NO_IDENTITY] += 1
                 continue
-            run = runs.get((model, task))
-            if run is None:
-                run = runs[model, task] = Run(path, self.name, model, task, metric)
-                run.about = {"source": self.name, "version": block["version"][at]}
+            key = model, task, block["evaluation"][at] or ""
+            run = self.runs.get(key) or self._begin(key, block, at)
+            if block["result"][at] != self.results[key]:
+                run.leave_out(OTHER_RESULT)
+                continue
             if block["error"][at]:
                 run.leave_out(FAILED)
                 continue
-            place = items.place(
-                task, identity, key, together=identity is not None and key is not None
-            )
+            both = identity is not None and content is not None
+            place = self.items.place(task, identity, content, together=both)
             if run.add(place, block["score"][at]):
-                items.tell(place, _facts(block, at))
+                self.items.tell(place, _facts(block, at))
+
+    def _begin(self, key: tuple[str, str, str], block: Columns, at: int) -> Run:
+        model, task, evaluation = key
+        run = self.runs[key] = Run(self.path, EveryEvalEver.name, model, task, self.metric)
+        run.about = {"source": EveryEvalEver.name, "schema": block["version"][at]}
+        run.conditions, run.origin = conditions(self.beside, task), evaluation
+        self.results[key] = block["result"][at]
+        return run
+
+
+def _aggregate(path: Path) -> Path:
+    """The results that belong to samples: <uuid>.json beside <uuid>_samples.jsonl."""
+    return path.with_name(f"{path.name.partition('_samples')[0]}.json")
+
+
+def conditions(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
+    """How the model was asked, from the results of this task, and the version of the harness."""
+    several = results.get("evaluation_results")
+    own = [
+        one
+        for one in (several if isinstance(several, list) else [])
+        if part(one, "evaluation_name") == task
+    ]
+    found = plain_arguments(part(own[0], "generation_config", "generation_args") if own else None)
+    found["version"] = as_fact(part(results, "eval_library", "version"))
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _metric(path: Path, like: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> str:
@@ -122,6 +158,8 @@ def _fields(metric: str) -> list[Field]:
         Field("id", ("sample_id",)),
         Field("key", ("sample_hash",)),
         Field("version", ("schema_version",)),
+        Field("evaluation", ("evaluation_id",)),
+        Field("result", ("evaluation_result_id",)),
         Field("error", ("error",), "flag"),
         Field("subject", ("metadata", "subject")),
         Field("score", ("evaluation", metric), "score"),

@@ -13,17 +13,12 @@ from typing import Any, NamedTuple
 
 from itemwise.errors import FileError
 from itemwise.responses.logs.bounded_files import Pieces, small_json
-from itemwise.responses.logs.log_runs import (
-    NO_IDENTITY,
-    Items,
-    LogSettings,
-    Passed,
-    Run,
+from itemwise.responses.logs.log_runs import NO_IDENTITY, Items, LogSettings, Passed, Run, no_metric
+from itemwise.responses.logs.log_values import (
     as_fact,
     as_name,
     as_score,
     content_hash,
-    no_metric,
     part,
     shortened,
     subject_and_document,
@@ -97,6 +92,8 @@ class Helm:
                 teller.add(instance)
         if teller.available and not run.metric:
             raise no_metric(path, teller.preferred, sorted(teller.available))
+        if others := [name for name in teller.known if name != run.metric]:
+            run.unread["metric"] = others
         if not run.rows:
             raise FileError(f"'{path}' holds no instances, so there is nothing to read.")
         yield run
@@ -119,17 +116,38 @@ class Helm:
                 "Copy the whole folder of the run."
             )
         run = Run(path, self.name, model, _task(named), repeats="trials")
-        run.about = {
-            "source": "helm",
-            "deployment": as_fact(part(spec, "adapter_spec", "model_deployment")),
-        }
+        run.about = {"source": "helm"}
+        run.conditions = conditions(part(spec, "adapter_spec"))
         return run
+
+
+_NO_TASK = ("model", "model_deployment", "max_train_instances", "temperature", "num_outputs")
+_TEMPLATE = (
+    *("instructions", "global_prefix", "global_suffix", "input_prefix", "input_suffix"),
+    *("reference_prefix", "reference_suffix", "output_prefix", "output_suffix"),
+    *("chain_of_thought_prefix", "chain_of_thought_suffix", "instance_prefix", "substitutions"),
+)
+
+
+def conditions(adapter: object) -> dict[str, Fact]:
+    """Shots, temperature, method, template and deployment."""
+    given: Mapping[str, Any] = adapter if isinstance(adapter, Mapping) else {}
+    template = [given.get(name) for name in _TEMPLATE]
+    found = {
+        "shots": as_fact(given.get("max_train_instances")),
+        "temperature": as_fact(given.get("temperature")),
+        "max_tokens": as_fact(given.get("max_tokens")),
+        "method": as_fact(given.get("method")),
+        "template": f"#{content_hash(*template)[:6]}" if any(template) else None,
+        "deployment": as_fact(given.get("model_deployment")),
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _task(name: str) -> str:
     """The name of a run without its model: scenario and arguments."""
     scenario, _, rest = name.partition(":")
-    kept = [argument for argument in rest.split(",") if not argument.startswith("model")]
+    kept = [text for text in rest.split(",") if text.partition("=")[0] not in _NO_TASK]
     return f"{scenario}:{','.join(kept)}" if any(kept) else scenario
 
 
@@ -170,6 +188,12 @@ class _Teller:
     def preferred(self) -> tuple[str, ...]:
         """The metrics to read, the first that an instance has."""
         return self.wanted.metrics or _preferred(self.spec)
+
+    @property
+    def known(self) -> list[str]:
+        """The metrics of these instances that some table of HELM shows."""
+        main = {name for names in MAIN.values() for name in names}
+        return [name for name in self.available if name in main or name in PREFERRED]
 
     def add(self, instance: object) -> None:
         """Add one instance of one trial."""

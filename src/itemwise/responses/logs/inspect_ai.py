@@ -19,13 +19,16 @@ from itemwise.responses.logs.log_runs import (
     LogSettings,
     Passed,
     Run,
+    no_metric,
+)
+from itemwise.responses.logs.log_values import (
     as_fact,
     as_name,
     as_score,
     content_hash,
     in_words,
-    no_metric,
     part,
+    plain_arguments,
     shortened,
     subject_and_document,
 )
@@ -73,14 +76,51 @@ class InspectAI:
         if model is None or task is None:
             raise FileError(f"'{path}' does not name its model and task; it is not a log.")
         run = Run(path, self.name, model, task, date=as_name(part(told, "created")) or "")
-        settings = {**_object(told, "model_args"), **_object(told, "model_generate_config")}
-        run.about = {
-            "source": "inspect",
-            "version": as_fact(part(told, "packages", "inspect_ai")),
-            "date": run.date or None,
-            "arguments": as_fact(json.dumps(settings, sort_keys=True)) if settings else None,
-        }
+        run.about = {"source": "inspect", "date": run.date or None}
+        run.origin = as_name(part(told, "task_id")) or as_name(part(told, "eval_id")) or ""
+        run.conditions = conditions(header)
         return run
+
+
+# Settings of how requests are sent, which do not change what is asked.
+_SENDING = ("max_connections", "max_retries", "timeout", "attempt_timeout", "batch", "cache_prompt")
+
+
+def conditions(header: Mapping[str, Any]) -> dict[str, Fact]:
+    """Arguments of task, generation and model, solver, roles and versions; see `plain_arguments`.
+
+    Arguments of the task that change the questions are no condition: the items differ then.
+    """
+    told = part(header, "eval")
+    generation = _object(told, "model_generate_config") | _object(part(header, "plan"), "config")
+    sent = {name: value for name, value in generation.items() if name not in _SENDING}
+    roles = part(told, "model_roles")
+    found: dict[str, Fact] = {
+        **plain_arguments(_object(told, "task_args")),
+        **plain_arguments(_object(told, "model_args")),
+        **plain_arguments(sent),
+        **plain_arguments({"roles": roles} if isinstance(roles, dict) else {}),
+        "solver": _solver(part(header, "plan", "steps")),
+        "task_version": as_fact(part(told, "task_version")),
+        "version": as_fact(part(told, "packages", "inspect_ai")),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _solver(steps: object) -> Fact:
+    """The names of the solvers, with a hash of their settings, such as a template."""
+    if not isinstance(steps, list) or not steps:
+        return None
+    names = [str(part(step, "solver")) for step in steps]
+    settings = [part(step, "params") or {} for step in steps]
+    plain = all(not one or one == {"tool_calls": "loop"} for one in settings)
+    tail = "" if plain else f" #{content_hash(settings)[:6]}"
+    return f"{' > '.join(names)}{tail}"
+
+
+def _epoch(sample: object) -> int:
+    number = part(sample, "epoch")
+    return number if type(number) is int and 0 <= number < 1 << 20 else 0
 
 
 def _object(record: object, key: str) -> dict[str, Any]:
@@ -98,6 +138,7 @@ class _Teller:
         self.limited = 0
         self.metric: tuple[str, str | None] | None = None  # scorer, and which of its values
         self.scorers: dict[str, None] = {}
+        self.others: dict[str, None] = {}  # what the first sample has beside the metric
         self.arguments = in_words(_object(part(header, "eval"), "task_args"))
 
     def add(self, sample: object) -> None:
@@ -116,6 +157,7 @@ class _Teller:
                 self.run.task, identity, asked(sample), arguments=self.arguments, together=True
             )
             if self.run.add(place, as_number(self._value(scores))):
+                self.run.numbers.append(_epoch(sample))
                 self.items.tell(place, self._facts(sample))
 
     def _value(self, scores: Mapping[str, Any]) -> object:
@@ -138,6 +180,7 @@ class _Teller:
                 if isinstance(value, dict)
                 else [(scorer, None)]
             )
+        self.others = {_spelled(pair): None for pair in found}
         for wanted in self.wanted.metrics:
             for pair in found:
                 if wanted in (_spelled(pair), *pair):
@@ -176,10 +219,12 @@ class _Teller:
             self.run.remarks.append(
                 f"{counted(self.limited, 'sample')} hit a limit; their scores are used"
             )
-        if len(self.scorers) > 1:
-            read = self.metric[0] if self.metric else None
-            others = ", ".join(name for name in self.scorers if name != read)
-            self.run.remarks.append(f"other scorers are not read: {others}")
+        read = self.metric[0] if self.metric else None
+        later = {name: None for name in self.scorers if name != read}  # not of the first sample
+        named = [name for name in self.others if name != self.run.metric]
+        seen = {name.partition("/")[0] for name in named}
+        if others := [*named, *(name for name in later if name not in seen)]:
+            self.run.unread["score"] = others
 
 
 def as_number(value: object) -> float | None:

@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 from itemwise.errors import FileError
 from itemwise.responses.logs.bounded_files import loads
-from itemwise.responses.logs.log_runs import LONGEST_NAME, Passed, as_name, as_score, part
+from itemwise.responses.logs.log_runs import Passed
+from itemwise.responses.logs.log_values import LONGEST_NAME, as_name, as_score, part
 from itemwise.tables.text_tables import MAX_LINE, text_bytes
 from itemwise.words import counted
 

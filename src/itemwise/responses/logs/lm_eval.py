@@ -7,38 +7,40 @@ What is known of the model is in results_<date>.json in the same folder.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from itemwise.errors import FileError
 from itemwise.responses.logs.bounded_files import small_json
 from itemwise.responses.logs.json_lines import (
-    SURVEYED_LINES,
     Columns,
     Field,
     Trouble,
     columns,
     first_records,
-    records,
+)
+from itemwise.responses.logs.lm_eval_metrics import chosen_metric, unread_metrics
+from itemwise.responses.logs.lm_eval_results import (
+    about,
+    conditions,
+    groups,
+    model_name,
+    prompt_hashes,
 )
 from itemwise.responses.logs.log_runs import (
     BROKEN_LINES,
     NO_IDENTITY,
-    PASSAGES,
-    SUBJECTS,
     Items,
     LogSettings,
     Passed,
     Run,
-    as_fact,
-    as_name,
-    as_score,
+)
+from itemwise.responses.logs.log_values import (
+    PASSAGES,
+    SUBJECTS,
     field_of,
     fingerprint,
-    no_metric,
     part,
     question,
     shortened,
@@ -75,6 +77,8 @@ class LmEval:
         metric, remarks = chosen_metric(path, like, wanted)
         run, sign = self._run(path, metric, wanted.max_bytes)
         run.remarks += remarks
+        run.unread |= unread_metrics(like, metric)
+        run.prompts = prompt_hashes(like)
         trouble, filters = Trouble(), _Filters(run, items)
         for block in columns(
             path,
@@ -98,9 +102,11 @@ class LmEval:
         date = (match[2] if match else None) or ""
         results, remark = self._told(path, date, max_bytes)
         folder = path.absolute().parent.name.replace("__", "/")
-        run = Run(path, self.name, _model(results) or folder, task, metric, date)
+        run = Run(path, self.name, model_name(results) or folder, task, metric, date)
         run.remarks += remark
-        run.about = _about(results, date)
+        run.about, run.origin = about(results, date), date
+        run.conditions = conditions(results, task)
+        run.of_task = groups(results, task)
         lower = part(results, "higher_is_better", task, metric) is False
         if lower:
             run.remarks.append(f"lower is better for {metric}: its scores were negated")
@@ -116,7 +122,7 @@ class LmEval:
         same = [found for file, found in beside.items() if date and date in file.name]
         if same or not beside:
             return (same or [{}])[-1], []
-        models = {_model(found) for found in beside.values()} - {None}
+        models = {model_name(found) for found in beside.values()} - {None}
         if len(models) > 1:
             return {}, ["results in the folder are of several models: the folder names the model"]
         remark = "no results of its date in the folder: others name the model"
@@ -125,7 +131,11 @@ class LmEval:
 
 def _kept(results: Mapping[str, Any]) -> dict[str, Any]:
     """The needed part of results, which may be long."""
-    names = ("model_name", "config", "higher_is_better", "lm_eval_version", "git_hash")
+    names = (
+        *("model_name", "config", "higher_is_better", "lm_eval_version", "git_hash"),
+        *("configs", "n-shot", "versions", "group_subtasks", "system_instruction_sha"),
+        *("chat_template_sha", "fewshot_as_multiturn"),
+    )
     return {name: results[name] for name in names if name in results}
 
 
@@ -194,6 +204,11 @@ class _Filters:
         chosen = wanted if known else (strict or names or [None])[0]
         if wanted is not None and not known and len(names) > 1:
             self.run.remarks.append(f"there is no filter {shown(wanted)}; {shown(chosen)} was read")
+        others = [name for name in names if name and name != chosen]
+        if others:
+            self.run.unread["filter"] = others
+        if chosen:
+            self.run.conditions["filter"] = chosen
         for name, scores in self.found.items():
             if name == chosen:
                 for place, score in scores.items():
@@ -207,118 +222,3 @@ def _facts(block: Columns, names: Sequence[str], at: int) -> dict[str, Fact]:
     if "passage" in names:
         facts["document"] = fingerprint(block["passage"][at])
     return facts
-
-
-def _model(results: Mapping[str, Any]) -> str | None:
-    name = as_name(results.get("model_name"))
-    if name is not None:
-        return name
-    arguments = part(results, "config", "model_args")
-    if isinstance(arguments, dict):
-        arguments = f"pretrained={arguments.get('pretrained', '')}"
-    match = re.search(r"(?:pretrained|model)=([^,]+)", str(arguments or ""))
-    return as_name(match[1]) if match else None
-
-
-def _about(results: Mapping[str, Any], date: str) -> dict[str, Fact]:
-    config = part(results, "config")
-    precision = part(config, "model_dtype")
-    return {
-        "source": "lm-eval",
-        "version": as_fact(results.get("lm_eval_version") or results.get("git_hash")),
-        "date": date or None,
-        "precision": precision.removeprefix("torch.") if isinstance(precision, str) else None,
-        "parameters": as_fact(part(config, "model_num_parameters")),
-        "revision": as_fact(part(config, "model_revision")),
-        "arguments": as_fact(part(config, "model_args")),
-    }
-
-
-PREFERRED = ("exact_match", "acc", "acc_norm", "pass@1", "mc1", "em", "f1")
-_NO_METRICS = {
-    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
-    *("doc_hash", "prompt_hash", "target_hash", "schema_version", "task_hash", "sample_len"),
-}
-
-
-@dataclass
-class Survey:
-    """Counts the metrics of the first rows."""
-
-    rows: int = 0
-    named: Counter[str] = field(default_factory=Counter)  # rows that have the key
-    numbers: Counter[str] = field(default_factory=Counter)  # rows in which it is a number
-    texts: Counter[str] = field(default_factory=Counter)  # rows in which a number is spelled
-
-    def of(self, rows: Iterable[Mapping[str, Any]]) -> Survey:
-        """Add these rows."""
-        for row in rows:
-            self.rows += 1
-            told = row.get("metrics")
-            listed = told if isinstance(told, list) else []
-            for key in dict.fromkeys([*map(str, listed), *row]):
-                if key in row and key not in _NO_METRICS:
-                    self.named[key] += 1
-                    self.numbers[key] += as_score(row[key]) is not None
-                    self.texts[key] += _spells_number(row[key])
-        return self
-
-    @property
-    def metrics(self) -> list[str]:
-        """Keys that hold a number somewhere, in the order of the rows."""
-        return [key for key in self.named if self.numbers[key]]
-
-    def usual(self) -> str | None:
-        """The metric that most rows have; of several, a preferred one or the first."""
-        there = self.metrics
-        ranked = [*(name for name in PREFERRED if name in there), *there]
-        return max(ranked, key=lambda name: self.named[name], default=None)
-
-
-def chosen_metric(
-    path: Path, like: Sequence[Mapping[str, Any]], wanted: LogSettings
-) -> tuple[str, list[str]]:
-    """The metric to read, requested or usual, and remarks on it."""
-    if not like:
-        raise FileError(f"'{path}' has no intact row among its first lines. Check how it was made.")
-    survey = Survey().of(like)
-    metric = _choice(survey, wanted.metrics)
-    if metric is None or survey.numbers[metric] < survey.rows:
-        survey = Survey().of(records(path, wanted.max_bytes, SURVEYED_LINES))
-        metric = _choice(survey, wanted.metrics)
-    if metric is None:
-        asked = wanted.metrics or (*PREFERRED, *survey.texts)
-        spelled = [name for name in asked if survey.texts[name]]
-        if spelled:
-            raise FileError(f"'{path}' gives {shown(spelled[0])} as text, not a number.")
-        raise no_metric(path, wanted.metrics, survey.metrics)
-    return metric, _odd(survey, metric)
-
-
-def _choice(survey: Survey, wanted: Sequence[str]) -> str | None:
-    if wanted:
-        there = survey.metrics
-        return next((name for name in wanted if name in there), None)
-    return survey.usual()
-
-
-def _odd(survey: Survey, metric: str) -> list[str]:
-    """Remarks on the choice that a reader should know."""
-    said = []
-    lacking = survey.rows - survey.named[metric]
-    others = [name for name in survey.metrics if name != metric and survey.named[name] <= lacking]
-    if lacking and others:
-        said.append(f"some rows have {', '.join(others[:3])} instead of {metric}, which is read")
-    if survey.texts[metric]:
-        said.append(f"in some rows {metric} is text, not a number")
-    return said
-
-
-def _spells_number(value: object) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True

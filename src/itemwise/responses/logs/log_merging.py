@@ -2,79 +2,77 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.errors import InputError
-from itemwise.responses.logs.log_runs import Epochs, Items, Run
+from itemwise.responses.logs.log_answers import (
+    Answers,
+    drop_copies,
+    epoch_notes,
+    grades,
+    keep_first,
+    reruns,
+)
+from itemwise.responses.logs.log_facts import Told
+from itemwise.responses.logs.log_runs import Items, LogSettings, Run
+from itemwise.responses.logs.log_variants import renamed, respondents
 from itemwise.responses.names_and_facts import Fact
 from itemwise.responses.response_table import Responses
 from itemwise.responses.stored_cells import Kind
 from itemwise.responses.triples import Triples, check_cells
 from itemwise.words import counted, listed, shown
 
-OLDER_RUN = "of an older run of the same model and task"
 MOST_GRADES = 20
 _TABLE_BYTES = 2 * 1024**3
 
 
-@dataclass
-class RunScores:
-    """The scores of a run: one per item, and the number of rows behind it."""
-
-    run: Run
-    places: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    rows: NDArray[np.int64]
-
-    def keep(self, which: NDArray[np.bool_], why: str) -> None:
-        """Keep these items, and count the rows of the others as left out."""
-        if not which.all():
-            self.run.left_out[why] += int(self.rows[~which].sum())
-            self.places, self.scores = self.places[which], self.scores[which]
-            self.rows = self.rows[which]
-
-
-def merged(runs: Sequence[Run], items: Items, epochs: Epochs, max_bytes: int) -> Responses:
-    """Merge all runs into one table, with facts about its items and models."""
-    same, hash_notes = _same_items(runs, items)
-    answers = [_reduced(run, same, epochs) for run in sorted(runs, key=_age)]
-    notes = [*hash_notes, *_epoch_notes(answers, epochs), *_drop_older(answers)]
+def merged(runs: Sequence[Run], items: Items, wanted: LogSettings, max_bytes: int) -> Responses:
+    """Merge all runs into one table, with facts about its items and respondents."""
+    renamed(runs, wanted.rename)
+    same, notes = _same_items(runs, items)
+    named = respondents(runs, wanted.variants)
+    answers = [Answers.of(run, name, same) for run, name in zip(runs, named.names, strict=True)]
+    notes += [*named.notes, *drop_copies(answers)]
+    if wanted.epochs == "first":
+        keep_first(answers)
+    else:
+        notes += [*epoch_notes(answers, wanted.epochs), *reruns(answers)]
+    if wanted.epochs == "grades":
+        grades(answers)
     answers = [one for one in answers if one.places.size]
     used = np.unique(np.concatenate([one.places for one in answers]))
-    there = {one.run.model for one in answers}
-    models = list(dict.fromkeys(run.model for run in runs if run.model in there))
-    check_cells(len(models), used.size, min(max_bytes, _TABLE_BYTES))
-    names, clash = _item_names(items, used)
-    row = {model: at for at, model in enumerate(models)}
+    names = list(dict.fromkeys(one.respondent for one in answers))
+    check_cells(len(names), used.size, min(max_bytes, _TABLE_BYTES))
+    item_names, clash = _item_names(items, used)
+    row = {name: at for at, name in enumerate(names)}
     scores = np.concatenate([one.scores for one in answers])
     triples = Triples(
-        models,
         names,
-        np.concatenate([np.full(one.places.size, row[one.run.model]) for one in answers]),
+        item_names,
+        np.concatenate([np.full(one.places.size, row[one.respondent]) for one in answers]),
         np.searchsorted(used, np.concatenate([one.places for one in answers])),
         scores,
     )
-    table = Responses.from_triples(triples, _kind(scores))
+    table = _table(triples)
     notes = [*_kind_notes(answers, table.kind), *notes, *clash, *_metric_notes(answers)]
+    facts = Told.of(answers, names, items, used)
     return table.described(
-        items=_item_facts(items, used),
-        respondents=_model_facts([one.run for one in answers], models),
+        items=_item_facts(items, used) | facts.of_items,
+        respondents=facts.of_respondents,
         notes=[*notes, *_version_notes(answers), *_source_notes(answers)],
     )
 
 
-def _age(run: Run) -> tuple[float, str]:
-    """Sort key: older runs first; without a date, by name."""
-    return moment(run.date), str(run.file)
+def _table(triples: Triples) -> Responses:
+    """The table of all answers; of its kind, single scores decide, not their means."""
+    kind = _kind(triples.responses)
+    if kind == "graded" and triples.repeated(triples.responses) is not None:
+        kind = "continuous"
+    return Responses.from_triples(triples, kind)
 
 
 def _same_items(runs: Sequence[Run], items: Items) -> tuple[NDArray[np.int64], list[str]]:
@@ -132,83 +130,6 @@ def _join_renumbered(runs: Sequence[Run], items: Items, same: NDArray[np.int64])
         same[places] = places[0]
 
 
-def _reduced(run: Run, same: NDArray[np.int64], epochs: Epochs) -> RunScores:
-    """One score per item: the mean of its epochs, the number correct, or the first."""
-    places = same[np.frombuffer(run.places, dtype=np.int64)]
-    scores = np.frombuffer(run.scores, dtype=np.float64)
-    found, first, inverse, counts = np.unique(
-        places, return_index=True, return_inverse=True, return_counts=True
-    )
-    inverse = inverse.reshape(-1)
-    if epochs == "first":
-        run.left_out[f"of later {run.repeats}"] += places.size - found.size
-        return RunScores(run, found, scores[first], np.ones_like(found))
-    totals = np.bincount(inverse, scores, found.size).astype(np.float64)
-    if epochs == "mean" or not found.size:
-        return RunScores(run, found, totals / np.maximum(counts, 1), counts)
-    if not np.isin(scores, (0.0, 1.0)).all():
-        odd = scores[~np.isin(scores, (0.0, 1.0))][0]
-        raise InputError(
-            f"epochs is 'grades', which counts correct answers, but task {shown(run.task)} in "
-            f"'{run.file}' has the score {odd:g}. Use epochs='mean' or 'first'."
-        )
-    answers = RunScores(run, found, totals, counts)
-    answers.keep(counts == counts.max(), f"of items that lack some of the {run.repeats}")
-    return answers
-
-
-def _epoch_notes(answers: Sequence[RunScores], epochs: Epochs) -> list[str]:
-    """Notes on tasks with several epochs; for grades, all runs need the same number."""
-    several: dict[str, set[int]] = defaultdict(set)
-    words: dict[str, str] = {}
-    for one in answers:
-        if one.rows.size:
-            several[one.run.task].add(int(one.rows.max()))
-            words[one.run.task] = one.run.repeats
-    unequal = [task for task, found in several.items() if len(found) > 1]
-    if epochs == "grades" and unequal:
-        task = unequal[0]
-        found = sorted(several[task])
-        raise InputError(
-            f"epochs is 'grades', but task {shown(task)} has {found[0]} {words[task]} in one log "
-            f"and {found[-1]} in another, so that their grades differ in meaning. "
-            "Use epochs='mean' or 'first'."
-        )
-    became = "averaged" if epochs == "mean" else "counted: a grade is the number correct"
-    repeated: dict[str, list[str]] = defaultdict(list)
-    for task, found_in_task in several.items():
-        if max(found_in_task) > 1:
-            repeated[words[task]].append(task)
-    return [
-        f"{word.capitalize()} of {listed(tasks, 'task')} were {became}."
-        for word, tasks in repeated.items()
-    ]
-
-
-def _drop_older(answers: Sequence[RunScores]) -> list[str]:
-    """Of two runs of a model and a task with the same item, keep the newer."""
-    together: dict[tuple[str, str], list[RunScores]] = defaultdict(list)
-    for one in answers:
-        together[one.run.model, one.run.task].append(one)
-    twice = []
-    for (model, task), several in together.items():
-        newer = several[-1].places
-        for one in reversed(several[:-1]):
-            kept = ~np.isin(one.places, newer)
-            newer = np.union1d(newer, one.places)
-            if not kept.all():
-                one.keep(kept, OLDER_RUN)
-                twice.append(f"{model} on {task}")
-    if not twice:
-        return []
-    pairs = list(dict.fromkeys(twice))
-    note = (
-        f"Several logs hold {listed(pairs, 'pair')} of a model and a task; for items that occur "
-        "in several, the newest log is used."
-    )
-    return [note]
-
-
 def _item_names(items: Items, used: NDArray[np.int64]) -> tuple[list[str], list[str]]:
     """Task and id; with the arguments of the task, or a part of the content hash, if two share it.
 
@@ -239,7 +160,7 @@ def _item_names(items: Items, used: NDArray[np.int64]) -> tuple[list[str], list[
 
 
 def _longer_names(items: Items, name: str, places: Sequence[int]) -> Iterator[list[str]]:
-    """Ways to tell items of one name apart, the plainest first."""
+    """Ways to name items that share a name, the plainest first."""
     if all(items.arguments.get(place) for place in places):
         yield [
             f"{items.tasks[place]}({items.arguments[place]})/{items.ids[place]}" for place in places
@@ -265,26 +186,6 @@ def _item_facts(items: Items, used: NDArray[np.int64]) -> dict[str, list[Fact]]:
     }
 
 
-def _model_facts(runs: Sequence[Run], models: Sequence[str]) -> dict[str, list[Fact]]:
-    """Facts about each model; several values are joined, of dates the latest is kept."""
-    told: dict[str, dict[str, list[Fact]]] = defaultdict(lambda: defaultdict(list))
-    for run in runs:
-        for name, value in run.about.items():
-            if value is not None and value not in told[name][run.model]:
-                told[name][run.model].append(value)
-    return {
-        name: [_one(name, by_model.get(model, [])) for model in models]
-        for name, by_model in told.items()
-    }
-
-
-def _one(name: str, values: Sequence[Fact]) -> Fact:
-    if len(values) < 2:
-        return values[0] if values else None
-    texts = [str(value) for value in values]
-    return max(texts, key=moment) if name == "date" else ", ".join(texts)
-
-
 def _kind(scores: NDArray[np.float64]) -> Kind:
     if np.isin(scores, (0.0, 1.0)).all():
         return "binary"
@@ -292,7 +193,7 @@ def _kind(scores: NDArray[np.float64]) -> Kind:
     return "graded" if whole and scores.max() <= MOST_GRADES else "continuous"
 
 
-def _kind_notes(answers: Sequence[RunScores], kind: str) -> list[str]:
+def _kind_notes(answers: Sequence[Answers], kind: str) -> list[str]:
     """A note on tasks whose scores are not 0 and 1, and the resulting kind."""
     if kind == "binary":
         return []
@@ -306,7 +207,7 @@ def _kind_notes(answers: Sequence[RunScores], kind: str) -> list[str]:
     return [f"{note}{beside}: the table is {kind}."]
 
 
-def _metric_notes(answers: Sequence[RunScores]) -> list[str]:
+def _metric_notes(answers: Sequence[Answers]) -> list[str]:
     return [
         f"Task {shown(task)} is scored by {' in some logs and '.join(sorted(found))} in others; "
         "choose one with metric."
@@ -314,7 +215,7 @@ def _metric_notes(answers: Sequence[RunScores]) -> list[str]:
     ]
 
 
-def _version_notes(answers: Sequence[RunScores]) -> list[str]:
+def _version_notes(answers: Sequence[Answers]) -> list[str]:
     pairs = {
         (one.run.format, str(one.run.about["version"]))
         for one in answers
@@ -331,7 +232,7 @@ def _version_notes(answers: Sequence[RunScores]) -> list[str]:
     return notes
 
 
-def _source_notes(answers: Sequence[RunScores]) -> list[str]:
+def _source_notes(answers: Sequence[Answers]) -> list[str]:
     """Notes on tasks from several harnesses, which may number items differently."""
     return [
         f"Task {shown(task)} comes from logs of {' and '.join(sorted(found))}; items with the "
@@ -346,32 +247,3 @@ def _several_by_task(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, set[st
     for task, value in pairs:
         values[task].add(value)
     return [(task, found) for task, found in sorted(values.items()) if len(found) > 1]
-
-
-_DATE = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d)[:-](\d\d)(?:[:-](\d\d)(\.\d{1,9})?\d*)?)?"
-    r"\s*(?:Z|([+-])(\d\d)[:-]?(\d\d))?",
-    re.ASCII,
-)
-
-
-def moment(text: str) -> float:
-    """Seconds since 1970 of an ISO 8601 date, UTC without a time zone; -inf for other text.
-
-    Logs also write dashes in the time.
-
-    >>> moment("2024-01-01T10:00:00-05:00") - moment("2024-01-01T12-00-00")
-    10800.0
-    """
-    match = _DATE.match(text)
-    if match is None:
-        return -math.inf
-    day, hour, minute, second, fraction, sign, away_hours, away_minutes = match.groups()
-    try:
-        start = datetime.fromisoformat(day).replace(tzinfo=UTC)
-        clock = timedelta(hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0))
-        away = timedelta(hours=int(away_hours or 0), minutes=int(away_minutes or 0))
-    except ValueError:  # a 31st of February
-        return -math.inf
-    seconds = clock - away if sign == "+" else clock + away
-    return start.timestamp() + seconds.total_seconds() + float(fraction or 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,7 +13,9 @@ from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.progress import Progress, Wanted, telling
 from itemwise.responses.logs.log_formats import LogFile, as_paths, find_logs
 from itemwise.responses.logs.log_merging import merged
-from itemwise.responses.logs.log_runs import Epochs, Items, LogSettings, Run, clean
+from itemwise.responses.logs.log_runs import Epochs, Items, LogSettings, Run
+from itemwise.responses.logs.log_values import clean
+from itemwise.responses.logs.log_variants import checked_rename, checked_variants
 from itemwise.responses.response_table import Responses
 from itemwise.results import Result
 from itemwise.words import counted, joined, shown
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
     from itemwise.files import PathLike
 
+MOST_UNREAD = 8  # scores that are named
 _COLUMNS = ("file", "format", "model", "task", "metric", "rows", "read", "dropped", "reason")
 
 
@@ -33,6 +36,8 @@ def read_logs(
     metric: str | Sequence[str] | None = None,
     filter: str | None = None,  # noqa: A002 - the word of the harness
     epochs: Epochs = "mean",
+    variants: str | Sequence[str] = "separate",
+    rename: Mapping[str, str] | None = None,
     keep_text: bool = False,
     max_bytes: int = 8 * 1024**3,
     progress: Progress | bool = True,
@@ -40,16 +45,27 @@ def read_logs(
     """Read evaluation logs at `paths`, or in folders, into one table: models × items.
 
     It reads sample logs of the lm-evaluation-harness and Inspect AI (.json and .eval), run folders
-    of HELM, Every Eval Ever, and predictions of OpenML runs. Items are named task/id; within a
-    task, items are matched by their content hash if a log has one. Facts of items are task, id,
-    and, if the logs have them, subject, document, split and hash; with `keep_text` also text (the
-    first 2,000 characters) and target.
+    of HELM, Every Eval Ever, and predictions of OpenML runs. Items are named task/id. An item is
+    what was asked: within a task, items are matched by the content of question and answer if a log
+    has it, and the same id with another question is another item. Facts of items are task, id,
+    and, if the logs have them, subject, document, split, group, arguments of the task and hash;
+    with `keep_text` also text (the first 2,000 characters) and target.
 
     `metric` names the score to read, or several, of which the first that a log has is used; by
     default, each format has its usual one. `filter` names the lm-eval filter to read, by default a
-    strict one or the first. If an item was asked several times, `epochs` is "mean" (of the scores),
-    "grades" (the number correct) or "first". If several logs of a model and a task have the same
-    item, the newest is used.
+    strict one or the first. What was not read is named in `notes`.
+
+    If a model was asked an item several times, in epochs or in several runs, the answers are
+    repeated ones: with `epochs` "mean", `responses.tries` counts them. "grades" makes the number
+    correct of them, "first" keeps the first of the newest run. A log that is there twice counts
+    once.
+
+    Conditions (shots, temperature, prompt, arguments of task and model, filter, version) are facts
+    of respondents, or of items where each task has its own. If a model was asked the same item
+    under several, `variants` "separate" makes each a respondent of its own, "merge" takes them as
+    repeated answers, and a list names the conditions that make respondents. `rename` maps models,
+    or the folders or files of logs, to the names that they get: some harnesses write the same name
+    for all models of a kind.
 
     An unreadable file in a folder is left out and listed in `files` and `notes`; a file that was
     named explicitly raises an error. `max_bytes` limits each file and its unpacked size.
@@ -68,7 +84,11 @@ def read_logs(
     >>> iw.read_logs(".").responses.to_frame().to_numpy().tolist()
     [[1.0, 0.0]]
     """
-    wanted = _checked(metric, filter, epochs, keep_text, max_bytes)
+    wanted = replace(
+        _checked(metric, filter, epochs, keep_text, max_bytes),
+        variants=checked_variants(variants),
+        rename=checked_rename(rename),
+    )
     given = as_paths(paths)
     found = find_logs(given, max_bytes)
     items = Items()
@@ -76,8 +96,9 @@ def read_logs(
         runs, refused = _all_runs(found, given, wanted, items, told)
     if not any(run.places for run in runs):
         raise FileError(_nothing(given, found, runs, refused))
-    table = merged(runs, items, wanted.epochs, max_bytes)
-    more = [clean(note) for note in (*_refusals(refused), *_remarks(runs))]
+    table = merged(runs, items, wanted, max_bytes)
+    said = *_refusals(refused), *_unread(runs), *_remarks(runs)
+    more = [clean(note) for note in said]
     left_out = sum((run.left_out for run in runs), Counter[str]())
     return LogReading(
         responses=table.described(notes=more),
@@ -184,6 +205,23 @@ def _refusals(refused: dict[Path, str]) -> list[str]:
     more = " The others are listed in files." if len(refused) > 1 else ""
     first = next(iter(refused.values()))
     return [f"{counted(len(refused), 'file')} could not be read. {first}{more}"]
+
+
+def _unread(runs: Sequence[Run]) -> list[str]:
+    """One note on all scores that the logs hold beside those that were read."""
+    tasks: dict[tuple[str, str], dict[str, None]] = {}
+    for run in runs:
+        for what, names in run.unread.items():
+            for name in names:
+                tasks.setdefault((what, name), {})[run.task] = None
+    if not tasks:
+        return []
+    told = [
+        f"{what} {name} ({next(iter(of)) if len(of) == 1 else counted(len(of), 'task')})"
+        for (what, name), of in list(tasks.items())[:MOST_UNREAD]
+    ]
+    more = f" and {len(tasks) - MOST_UNREAD} more" if len(tasks) > MOST_UNREAD else ""
+    return [f"Not read: {', '.join(told)}{more}. Choose others with metric and filter."]
 
 
 def _remarks(runs: Sequence[Run]) -> list[str]:

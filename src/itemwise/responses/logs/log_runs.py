@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from array import array
 from collections import Counter
@@ -11,17 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from itemwise.errors import FileError
+from itemwise.responses.logs.log_dates import moment
+from itemwise.responses.logs.log_values import clean
 from itemwise.responses.names_and_facts import Fact
 from itemwise.words import shown
 
 Epochs = Literal["mean", "grades", "first"]
 Passed = Callable[[int], None]  # called with the number of bytes read so far
-
-LONGEST_TEXT = 2_000
-LONGEST_NAME = 500  # of a model, a task or an id
 
 NOT_SCORED = "without a score"
 NO_IDENTITY = "without an id"
@@ -38,6 +35,8 @@ class LogSettings:
     epochs: Epochs = "mean"
     keep_text: bool = False
     max_bytes: int = 8 * 1024**3
+    variants: str | Sequence[str] = "separate"
+    rename: Mapping[str, str] = field(default_factory=dict)
 
 
 class Items:
@@ -111,6 +110,12 @@ class Run:
     left_out: Counter[str] = field(default_factory=Counter)  # rows, by reason
     remarks: list[str] = field(default_factory=list)
     repeats: str = "epochs"  # the harness's word for asking an item again
+    conditions: dict[str, Fact] = field(default_factory=dict)  # how the model was asked
+    of_task: dict[str, Fact] = field(default_factory=dict)  # facts of all items of the task
+    unread: dict[str, list[str]] = field(default_factory=dict)  # other scores, by what they are
+    prompts: dict[str, str] = field(default_factory=dict)  # hashes of some prompts, by item
+    origin: str = ""  # what the harness calls the run: copies and retries of a log share it
+    numbers: array[int] = field(default_factory=lambda: array("q"))  # epochs, where logged
 
     def __post_init__(self) -> None:
         self.model, self.task = clean(self.model), clean(self.task)
@@ -125,10 +130,20 @@ class Run:
         self.scores.append(score)
         return True
 
+    @property
+    def told(self) -> dict[str, Fact]:
+        """Facts about the model, and the conditions under which it was asked."""
+        return self.about | self.conditions
+
     def leave_out(self, why: str, rows: int = 1) -> None:
         """Count rows as left out."""
         self.rows += rows
         self.left_out[why] += rows
+
+
+def age(run: Run) -> tuple[float, str]:
+    """Sort key: older runs first; without a date, by name."""
+    return moment(run.date), str(run.file)
 
 
 class LogFormat(Protocol):
@@ -145,87 +160,6 @@ class LogFormat(Protocol):
         """Yield the runs of a log; raises a `FileError` if it is not one."""
 
 
-def as_score(value: object) -> float | None:
-    """Convert a number or truth value to float; None for everything else."""
-    if isinstance(value, bool | int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return None
-    return None
-
-
-def as_name(value: object) -> str | None:
-    """A name from text or a number; None if it is empty or too long."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    if isinstance(value, float):  # 1 and 1.0 are one name
-        if not math.isfinite(value):
-            return None
-        value = int(value) if value.is_integer() else value
-    text = clean(str(value))
-    return text if 0 < len(text) <= LONGEST_NAME and text.strip() else None
-
-
-def clean(text: str) -> str:
-    """Escape lone surrogates, which JSON and file names may hold, but UTF-8 may not."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def as_fact(value: object) -> Fact:
-    """A short fact; None if the value is nested or long."""
-    if isinstance(value, bool | int):
-        return value
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return as_name(value)
-
-
-LONGEST_VALUE = 40  # characters of an argument that is shown as it is
-
-
-def plain_arguments(given: object) -> dict[str, Fact]:
-    """Arguments that are plain values, or lists of such; nested ones by path, long ones by hash."""
-    found: dict[str, Fact] = {}
-    for name, value in given.items() if isinstance(given, Mapping) else ():
-        if isinstance(value, Mapping):
-            found |= {f"{name}.{key}": one for key, one in plain_arguments(value).items()}
-        elif isinstance(value, list):
-            if all(isinstance(one, str | int | float | bool) for one in value) and value:
-                found[str(name)] = _brief(", ".join(map(str, value)))
-        elif value is not None:
-            found[str(name)] = _brief(value)
-    return found
-
-
-def _brief(value: object) -> Fact:
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else value
-    if isinstance(value, bool | int):
-        return value
-    text = clean(str(value))
-    return text if len(text) <= LONGEST_VALUE else f"#{fingerprint(text)}"
-
-
-def in_words(arguments: object) -> str:
-    """Arguments as in language=fr, cot=True; empty if there are none."""
-    return ", ".join(f"{name}={value}" for name, value in plain_arguments(arguments).items())
-
-
-def shortened(text: object) -> str | None:
-    """Text cut to the longest that is kept; None if there is none."""
-    return clean(text[:LONGEST_TEXT]) if isinstance(text, str) and text else None
-
-
-def part(record: object, *path: str) -> Any:
-    """The value at a path of keys; None if there is none."""
-    for key in path:
-        if not isinstance(record, dict):
-            return None
-        record = record.get(key)
-    return record
-
-
 def no_metric(path: Path, wanted: Sequence[str], found: Iterable[str]) -> FileError:
     """The error for a log without the requested metrics, listing those it has."""
     asked = " or ".join(map(shown, wanted[:3])) or "that is known"
@@ -235,44 +169,3 @@ def no_metric(path: Path, wanted: Sequence[str], found: Iterable[str]) -> FileEr
     return FileError(
         f"'{path}' has no metric {asked}; it has: {there}. Name one of them as metric."
     )
-
-
-SUBJECTS = ("subject", "category", "topic", "domain", "type")
-PASSAGES = ("passage", "context", "article", "story", "document")  # what several items share
-QUESTIONS = ("question", "query", "problem", "prompt", "sentence", "input", "text", "goal")
-
-
-def field_of(record: object, names: tuple[str, ...]) -> str | None:
-    """The name of the first of these fields that holds text."""
-    if not isinstance(record, Mapping):
-        return None
-    return next((name for name in names if isinstance(record.get(name), str)), None)
-
-
-def content_hash(*parts: object) -> str:
-    """A hash of what an item asks: texts, in this order."""
-    told = json.dumps(parts, ensure_ascii=True, sort_keys=True, default=str)
-    return hashlib.sha256(told.encode("utf-8")).hexdigest()
-
-
-def fingerprint(passage: object) -> str | None:
-    """A short hash of a text, the same for all items that share it."""
-    if not isinstance(passage, str) or not passage.strip():
-        return None
-    return hashlib.blake2b(passage.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-
-
-def subject_and_document(record: object) -> dict[str, Fact]:
-    """Subject and document of one item, from its fields."""
-    subject, passage = field_of(record, SUBJECTS), field_of(record, PASSAGES)
-    found: Mapping[str, Any] = record if isinstance(record, Mapping) else {}
-    return {
-        "subject": None if subject is None else as_fact(found[subject]),
-        "document": None if passage is None else fingerprint(found[passage]),
-    }
-
-
-def question(record: object) -> str | None:
-    """The question, if a field of a known name holds it."""
-    name = field_of(record, QUESTIONS)
-    return None if name is None else shortened(record[name])  # type: ignore[index]

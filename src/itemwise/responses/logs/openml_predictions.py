@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError
 from itemwise.files import readable_file
-from itemwise.responses.logs.log_runs import Items, LogSettings, Passed, Run, as_fact, no_metric
+from itemwise.responses.logs.log_runs import Items, LogSettings, Passed, Run, no_metric
+from itemwise.responses.logs.log_values import as_fact
 from itemwise.responses.names_and_facts import Fact
 from itemwise.tables.arff import read_arff
 from itemwise.tables.text_tables import text_bytes
@@ -67,6 +68,9 @@ class OpenMLPredictions:
         task = f"openml-task:{number}" if number else folder
         run = Run(path, self.name, str(model), task, METRIC, repeats="repeats")
         run.about = {"source": self.name, **told}
+        setup = told.get("setup_id")  # a flow with its hyperparameters
+        run.conditions = {} if setup is None else {"setup_id": setup}
+        run.origin = str(told.get("run_id") or "")
         return run
 
 

@@ -320,7 +320,7 @@ def leaderboard(
     board = Board.of(kept.table, tasks, clusters, scale, average=average, confidence=confidence)
     if tasks is None and by is not None:
         said = [*said, "The tasks of the items are unknown: all items are treated as one task."]
-    return _found(board, alpha, correction, (*kept.notes, *said))
+    return _found(board, alpha, correction, (*whole.notes, *kept.notes, *said))
 
 
 def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) -> Leaderboard:

@@ -1,0 +1,233 @@
+"""Who answered: models by name, and apart where they were asked the same items differently.
+
+Conditions are what a harness says of how it asked: shots, temperature, prompt, arguments of task
+and model, filter, version. A model asked the same item under two conditions is two respondents,
+unless the caller says otherwise.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from itemwise.errors import InputError
+from itemwise.responses.logs.log_runs import Run, age
+from itemwise.responses.names_and_facts import Fact
+from itemwise.words import listed, shown
+
+SEPARATE, MERGE = "separate", "merge"
+Variants = str | Sequence[str]
+Rename = Mapping[str, str]
+PROMPT = "prompt"
+LAST = ("solver", PROMPT, "task_version", "version")
+
+
+@dataclass(frozen=True)
+class Named:
+    """The respondent of each run, and what to say of how they were named."""
+
+    names: list[str]
+    notes: list[str]
+
+
+def checked_variants(variants: object) -> Variants:
+    """Return variants, if they are one of the words or a list of conditions."""
+    if variants in (SEPARATE, MERGE):
+        return str(variants)
+    several = list(variants) if isinstance(variants, list | tuple) else []
+    if several and all(isinstance(name, str) for name in several):
+        return several
+    raise InputError(
+        f"variants is {shown(variants)}, but it should be 'separate', 'merge', or a list of "
+        "conditions that name respondents, such as ['shots']."
+    )
+
+
+def checked_rename(rename: object) -> Rename:
+    """Return the new names, if they are texts by text."""
+    if rename is None:
+        return {}
+    if not isinstance(rename, Mapping) or not all(
+        isinstance(one, str) and one for pair in rename.items() for one in pair
+    ):
+        raise InputError(
+            f"rename is {shown(rename)}, but it should map names to new ones, such as "
+            "{'old': 'new'}; an old name is that of a model, a folder or a file."
+        )
+    return rename
+
+
+def renamed(runs: Sequence[Run], rename: Rename) -> None:
+    """Give runs the names that a caller has for their models, files or folders."""
+    used = set()
+    for run in runs:
+        for old, new in rename.items():
+            if old == run.model or _is_at(run, old):
+                run.model = new
+                used.add(old)
+                break
+    unused = [old for old in rename if old not in used]
+    if unused:
+        there = list(dict.fromkeys(run.model for run in runs))
+        raise InputError(
+            f"rename names {shown(unused[0])}, but no model, folder or file of the logs has that "
+            f"name. The models are: {', '.join(map(shown, there[:10]))}."
+        )
+
+
+def _is_at(run: Run, old: str) -> bool:
+    """Whether a text names the file of a run, or a folder that it is in; * stands for anything."""
+    path = run.file.as_posix()
+    if fnmatch.fnmatchcase(path, old) or path.endswith(f"/{old}"):
+        return True
+    return old.rstrip("/") in (*run.file.parts, *(one.as_posix() for one in run.file.parents))
+
+
+def respondents(runs: Sequence[Run], variants: Variants) -> Named:
+    """The name of the respondent of each run."""
+    _name_prompts(runs)
+    by_model: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_model[run.model].append(run)
+    if not isinstance(variants, str):
+        _check_conditions(runs, variants)
+        return Named([_name(run, variants) for run in runs], [])
+    differing = {model: _differing(several) for model, several in by_model.items()}
+    differing = {model: names for model, names in differing.items() if names}
+    if variants == MERGE:
+        return Named([run.model for run in runs], _said_of_merged(by_model, differing))
+    names = [_name(run, differing.get(run.model, ())) for run in runs]
+    return Named(names, _said_of_separate(by_model, differing))
+
+
+def _name_prompts(runs: Sequence[Run]) -> None:
+    """Make prompts a condition where runs of a model and a task show different ones.
+
+    A run knows the prompts of its first items only; runs that share none of these cannot differ.
+    """
+    together: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.prompts:
+            together[run.model, run.task].append(run)
+    for several in together.values():
+        several.sort(key=age)
+        kinds: list[dict[str, str]] = []
+        for run in several:
+            for kind in kinds:
+                if all(kind.get(item, prompt) == prompt for item, prompt in run.prompts.items()):
+                    break
+            else:
+                kinds.append(kind := {})
+            kind.update(run.prompts)
+            run.conditions[PROMPT] = 1 + next(k for k, one in enumerate(kinds) if one is kind)
+    several_kinds = {run.model for run in runs if run.conditions.get(PROMPT, 1) != 1}
+    for run in runs:
+        if run.model not in several_kinds:
+            run.conditions.pop(PROMPT, None)
+
+
+def _differing(runs: Sequence[Run]) -> list[str]:
+    """The conditions in which two runs of a model with a shared item differ."""
+    found: dict[str, None] = {}
+    by_task: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_task[run.task].append(run)
+    for several in by_task.values():
+        items = [set(run.places) for run in several] if len(several) > 1 else []
+        for at, run in enumerate(several):
+            for before in range(at):
+                unlike = _unlike(run, several[before])
+                if unlike and not items[at].isdisjoint(items[before]):
+                    found.update(dict.fromkeys(unlike))
+    return _enough(runs, sorted(found, key=_order))
+
+
+def _order(name: str) -> int:
+    """Plain conditions first; what follows from others, or says little, last."""
+    return 1 + LAST.index(name) if name in LAST else 0
+
+
+def _enough(runs: Sequence[Run], names: list[str]) -> list[str]:
+    """The first of these conditions that separate the runs as all of them do."""
+    kept = list(names)
+    for name in reversed(names):
+        fewer = [one for one in kept if one != name]
+        if fewer and _parts(runs, fewer) == _parts(runs, kept):
+            kept = fewer
+    return kept
+
+
+def _parts(runs: Sequence[Run], names: Sequence[str]) -> int:
+    return len({tuple(run.conditions.get(name) for name in names) for run in runs})
+
+
+def _unlike(one: Run, other: Run) -> list[str]:
+    """The conditions in which two runs differ; what one of them does not tell does not count."""
+    return [
+        name
+        for name, value in one.conditions.items()
+        if value is not None and other.conditions.get(name, value) not in (value, None)
+    ]
+
+
+def _name(run: Run, conditions: Iterable[str]) -> str:
+    told = [f"{name}={run.conditions[name]}" for name in conditions if _has(run, name)]
+    return f"{run.model} ({', '.join(told)})" if told else run.model
+
+
+def _has(run: Run, name: str) -> bool:
+    return run.conditions.get(name) is not None
+
+
+def _check_conditions(runs: Sequence[Run], wanted: Sequence[str]) -> None:
+    known = dict.fromkeys(name for run in runs for name in run.conditions if _has(run, name))
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        there = ", ".join(map(shown, known)) if known else "none"
+        raise InputError(
+            f"variants names the condition {shown(unknown[0])}, but the logs tell of: {there}."
+        )
+
+
+def _values(runs: Sequence[Run], name: str) -> list[str]:
+    told: dict[Fact, None] = dict.fromkeys(run.conditions.get(name) for run in runs)
+    return [str(value) for value in told if value is not None]
+
+
+def _said_of_separate(
+    by_model: Mapping[str, Sequence[Run]], differing: Mapping[str, Sequence[str]]
+) -> list[str]:
+    if not differing:
+        return []
+    note = (
+        f"{_were_asked(by_model, differing)}: each is a respondent of its own. "
+        "variants='merge' counts them as repeated answers; variants=['...'] names the conditions "
+        "that matter."
+    )
+    return [note]
+
+
+def _said_of_merged(
+    by_model: Mapping[str, Sequence[Run]], differing: Mapping[str, Sequence[str]]
+) -> list[str]:
+    if not differing:
+        return []
+    return [
+        f"{_were_asked(by_model, differing)}, and were merged: their answers are repeated ones."
+    ]
+
+
+def _were_asked(
+    by_model: Mapping[str, Sequence[Run]], differing: Mapping[str, Sequence[str]]
+) -> str:
+    model, names = next(iter(differing.items()))
+    how = "; ".join(
+        f"{name}: {', '.join(_values(by_model[model], name)[:4])}" for name in names[:3]
+    )
+    many = "was" if len(differing) == 1 else "were"
+    return (
+        f"{listed(list(differing), 'model')} {many} asked the same items under different "
+        f"conditions ({model}: {how})"
+    )
