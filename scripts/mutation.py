@@ -22,7 +22,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +32,8 @@ ROOMS = ("numerics", "models", "scoring", "estimation", "adaptive", "ratings")
 TESTS = (*ROOMS, "calibration", "reference")  # folders of tests that run code of the rooms
 # Operators of Cosmic Ray that are left out: they need arguments, or a float breaks at once.
 LEFT_OUT = ("NoOp", "Variable", "ExceptionReplacer", "_Bit", "Shift", "Invert")
-ENOUGH = 15.0  # seconds of tests for one mutant, by the time they took before
+ENOUGH = 15.0  # seconds of tests for one mutant, by what they took before: of a core, not a clock
+CLOCK = "MUTATION_SECONDS"  # the file in which a run with this module as a plugin notes them
 PRELOADED = ("numpy", "scipy.optimize", "scipy.stats", "pandas", "pytest")
 PATIENCE = 20  # a mutant that takes so many times longer is killed
 
@@ -84,13 +84,10 @@ def tests_of_lines(place: Path) -> dict[tuple[str, int], list[tuple[float, str]]
     """The tests that run each line, with their seconds, measured unless they lie in `place`."""
     import coverage
 
-    data, times = place / "coverage", place / "times.xml"
+    data, times = place / "coverage", place / "seconds.json"
     if not times.exists():
         measure(data, times)
-    seconds: dict[str, float] = defaultdict(float)
-    for case in ET.parse(times).iter("testcase"):  # noqa: S314  # written a moment ago
-        name = case.get("name", "").partition("[")[0]
-        seconds[f"{case.get('file')}::{name}"] += float(case.get("time", 0))
+    seconds: dict[str, float] = json.loads(times.read_text("utf-8"))
     kept = coverage.CoverageData(str(data))
     kept.read()
     found: dict[tuple[str, int], list[tuple[float, str]]] = {}
@@ -113,8 +110,29 @@ def measure(data: Path, times: Path) -> None:
     settings.write_text(f"[run]\ndata_file = {data}\nsource = {SOURCE}\n")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:xdist"]
     command += [f"--cov={SOURCE}", f"--cov-config={settings}", "--cov-context=test"]
-    command += ["--cov-report=", f"--junitxml={times}", "-o", "junit_family=xunit1", *folders]
-    subprocess.run(command, cwd=ROOT, check=True, env=environment(ROOT / "src"))
+    command += ["--cov-report=", "-p", Path(__file__).stem, *folders]
+    given = environment(ROOT / "src", Path(__file__).parent)
+    subprocess.run(command, cwd=ROOT, check=True, env={**given, CLOCK: str(times)})
+
+
+# As a plugin of that run, this module notes how long each test computes, all of its cases together:
+# how busy the machine is does not change it.
+_seconds: dict[str, float] = defaultdict(float)
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """Begin to count."""
+    _seconds[nodeid.partition("[")[0]] -= time.process_time()
+
+
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    """End it."""
+    _seconds[nodeid.partition("[")[0]] += time.process_time()
+
+
+def pytest_sessionfinish() -> None:
+    """Keep them."""
+    Path(os.environ[CLOCK]).write_text(json.dumps(_seconds), encoding="utf-8")
 
 
 def sampled(rooms: list[str], count: int, chance: random.Random) -> list[Mutant]:
@@ -254,9 +272,10 @@ def verdict(trial: Trial) -> str | None:
     return "survived" if ended and status == 0 else "killed"
 
 
-def environment(source: Path) -> dict[str, str]:
-    """The variables of a run whose package lies in `source`."""
-    return {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+def environment(*places: Path) -> dict[str, str]:
+    """The variables of a run whose package lies in the first of `places`."""
+    path = os.pathsep.join(map(str, places))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def report(mutants: list[Mutant], verdicts: list[str], out: Path) -> None:

@@ -202,3 +202,15 @@ def test_errors_are_grouped_by_a_deviation_around_the_mean(large):
         "ability below -0.93", "ability -0.93 to 1.1", "ability -0.93 to 1.1", "ability above 1.1",
     ]  # fmt: skip
     np.testing.assert_allclose(errors["error"], errors["ability"] - [-2.0, 0.1, 0.2, 2.0])
+
+
+def test_respondents_without_a_name_are_numbered_from_one(large):
+    found = simulate_adaptive(large, [0.0, 1.0], stopper=Budget(1))
+    assert found.respondents.index.tolist() == ["respondent_1", "respondent_2"]
+
+
+def test_items_nobody_was_asked_are_not_drawn(large):
+    found = simulate_adaptive(large, [0.0, 0.1], stopper=Budget(2))
+    drawn = found.plot("exposure")
+    counts = drawn.ax_.patches[0].get_data().values
+    assert counts.sum() == (found.items["exposure"] > 0).sum()

@@ -26,6 +26,7 @@ from itemwise.adaptive import (
 )
 from itemwise.adaptive import state as adaptive_state
 from itemwise.errors import InputError
+from itemwise.scoring.posterior import NormalPopulation, plan
 
 
 def difficulties(bank, session):
@@ -384,3 +385,39 @@ def test_the_ends_of_a_scale_may_be_answered_and_nothing_beyond(ladder):
     for response in (np.nan, np.inf):
         with pytest.raises(InputError, match="Give a finite number"):
             bank.read(3, response)
+
+
+def test_nodes_follow_from_the_best_items_that_a_respondent_can_meet(large):
+    """The longest test, not the whole bank, says how narrow a posterior becomes."""
+    for longest in (2, 20, 200):
+        bank = adaptive_state.Bank(large, longest)
+        probes = np.linspace(-10, 10, 121)
+        told = np.sort(large.model.information(large.coords, probes), axis=0)[-longest:]
+        most = large.model.surprise * told.sum(axis=0).max()
+        narrowest = min(1 / np.sqrt(1 + most), 0.12)
+        wanted = plan(narrowest, -10, 10, NormalPopulation().log_density, 2 * np.sqrt(told.max()))
+        np.testing.assert_allclose(bank.nodes, wanted.fine)
+        np.testing.assert_allclose(bank.log_prior, wanted.log_weights)
+
+
+def test_terms_of_items_are_those_of_the_model_however_often_they_are_asked_for(large):
+    bank = AdaptiveTest(large).items
+    wanted = large.model.log_terms(large.coords, bank.nodes)
+    for items in ([3, 5], [5, 3, 3], [0, 5]):
+        found = bank.terms(np.array(items))
+        np.testing.assert_allclose(found, np.moveaxis(wanted[:, items], 1, 0))
+
+
+def test_a_share_counts_the_item_to_come(ladder):
+    """Of shares 2 and 1, items one to three are the first group's, the second's, the first's."""
+    groups = {name: "ab"[k % 2] for k, name in enumerate(ladder.item_names)}
+    session = AdaptiveTest(
+        ladder, selector=ContentBalance(groups, {"a": 2, "b": 1}), stopper=Budget(6)
+    ).start()
+    seen = []
+    while (item := session.next_item()) is not None:
+        session.answer(item, 1)
+        seen.append(groups[item])
+    assert "".join(seen) == "abaaba"
+    with pytest.raises(InputError, match=r"sigma is -0\.5"):
+        Reliability(sigma=-0.5)

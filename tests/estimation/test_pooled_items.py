@@ -1,9 +1,14 @@
 """Items of few respondents, given what all items have in common."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import itemwise as iw
+from itemwise.calibration import KnownCovariances
+from itemwise.estimation.pooled_items import _first, _next, _with_common_priors, poolable
+from itemwise.models import OnePL, TwoPL
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +85,41 @@ def test_beta_items_are_not_pooled_and_their_errors_widen():
     wider = np.array([144 / (10 * 8)] + [256 / (14 * 12)] * 11)
     np.testing.assert_allclose(pooled.covariances, errors.covariances * wider[:, None, None])
     np.testing.assert_allclose(pooled.shared, errors.shared * np.sqrt(wider.mean()))
+
+
+def test_spread_is_what_lies_beyond_the_noise_by_hand():
+    values, noise = np.array([1.0, 2.0, 4.0]), np.array([0.5, 1.0, 0.25])
+    mean = np.average(values, weights=1 / noise)
+    beyond = np.average((values - mean) ** 2 - noise, weights=1 / noise)
+    assert _first(values, noise) == pytest.approx((mean, beyond))
+    loud = 100 * noise
+    wanted = np.average(values, weights=1 / loud), 0.05 * values.var()
+    assert _first(values, loud) == pytest.approx(wanted)
+    square = ((values - values.mean()) ** 2 + [0.5, 0.64, 0.25]).mean()
+    assert _next(values, noise, 0.8) == pytest.approx((values.mean(), square))
+
+
+def test_common_priors_are_those_of_the_items_without_what_they_share():
+    model = TwoPL()
+    coords = np.array([[1.0, 0.3], [1.4, -0.5], [0.6, 1.0]])
+    shared = 0.1 * np.ones((1, 3, 2))
+    errors = KnownCovariances(np.stack([0.04 * np.eye(2)] * 3) + 0.01, shared)
+    found = _with_common_priors(model, coords, errors, learnt=False)
+    for k, coordinate in enumerate(found.coordinates):
+        mean, square = _first(coords[:, k], np.full(3, 0.04))
+        assert (coordinate.prior.mean, coordinate.prior.sd) == pytest.approx((mean, square**0.5))
+    learnt = _with_common_priors(found, coords, errors, learnt=True)
+    mean, square = _next(coords[:, 0], np.full(3, 0.04), found.coordinates[0].prior.sd)
+    assert learnt.coordinates[0].prior.sd == pytest.approx(square**0.5)
+    alike = _with_common_priors(model, np.ones((3, 2)), errors, learnt=False)
+    assert alike.coordinates[0].prior.sd == 0.05
+
+
+def test_pooling_is_for_few_respondents_and_ten_items(subtests):
+    for n, m, wanted in ((149, 10, True), (150, 10, False), (149, 9, False)):
+        with subtests.test(n=n, m=m):
+            data = SimpleNamespace(weights=np.ones(n), shape=(n, m))
+            task = SimpleNamespace(data=data, held=None, model=TwoPL())
+            assert poolable(task) == wanted
+    shared = SimpleNamespace(data=data, held=None, model=OnePL())
+    assert not poolable(shared)

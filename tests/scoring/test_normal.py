@@ -98,3 +98,20 @@ def test_items_that_tell_nothing_leave_the_population(case, subtests):
             assert found.at_bound.all() == (method in ("ml", "wle"))
             if method in ("eap", "map"):
                 np.testing.assert_allclose(found.se, 2.0)
+
+
+def test_scores_that_tell_less_than_a_thousandth_of_the_population_tell_nothing(subtests):
+    """A score tells discrimination², of which sd² is the unit."""
+    model = Continuous(bounds=(0, 1)).fitted_to(np.array([[0.3], [0.7]]), ["one"])
+    data = encode(np.array([[0.7]]), model)
+    for sd in (1.0, 2.0):
+        border = np.sqrt(1e-3) / sd
+        for share, lost in ((0.99, True), (1.01, False)):
+            with subtests.test(sd=sd, share=share):
+                coords = np.array([[share * border, 0.0, 0.0]])
+                population = NormalPopulation(0.5, sd)
+                found = score_abilities(data, model, coords, population, "ml", farthest=1e6)
+                assert found.at_bound.tolist() == [lost]
+                z = np.log(0.7 / 0.3)
+                wanted = 0.5 if lost else z / (share * border)
+                np.testing.assert_allclose(found.ability, wanted)

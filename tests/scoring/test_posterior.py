@@ -13,7 +13,6 @@ from itemwise.responses.encoding import encode
 from itemwise.scoring import HistogramPopulation, NormalPopulation
 from itemwise.scoring.posterior import (
     MOST_COARSE_NODES,
-    MOST_PLAIN_NODES,
     STEEPEST_STEP,
     WIDEST_STEP,
     interpolation_matrix,
@@ -246,7 +245,7 @@ def test_few_nodes_need_no_interpolation_and_many_do():
     assert few.interpolation is None
     assert few.coarse is few.fine
     assert many.interpolation.shape == (many.coarse.size, many.fine.size)
-    assert many.coarse.size < MOST_PLAIN_NODES < many.fine.size
+    assert few.fine.size < 1.5 * many.coarse.size < many.fine.size
 
 
 @pytest.mark.parametrize("narrowest", [1.0, 0.1, 0.02])

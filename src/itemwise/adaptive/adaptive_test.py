@@ -193,7 +193,8 @@ class AdaptiveTest:
         bank = self.calibration
         model = bank.model.name, [np.asarray(end).tolist() for end in bank.model.extent()]
         known = model, bank.item_names, bank.population.reach(), self.parts, self.random_state
-        whole = repr(known).encode() + bank.coords.tobytes()
+        with np.printoptions(legacy="1.21"):  # a NumPy number reads as the number that a file holds
+            whole = repr(known).encode() + bank.coords.tobytes()
         return hashlib.sha256(whole).hexdigest()[:16]
 
 

@@ -22,7 +22,6 @@ from itemwise.numerics.arrays import Array, Floats, array_namespace, like
 from itemwise.responses.encoding import Block, Encoded
 
 WIDEST_STEP = 1.1  # in standard deviations of the narrowest posterior
-MOST_PLAIN_NODES = 161  # beyond this, interpolation is cheaper than larger matrix products
 COARSE_NODES = 121
 MOST_FINE_NODES = 10_000  # only items without noise would need more
 MOST_COARSE_NODES = 321  # for the steepest curves: interpolation wants more of them
@@ -71,7 +70,7 @@ def plan(
     intervals = ceil(min(max(60 / coarsening, (high - low) / step), MOST_FINE_NODES))
     smooth = ceil((high - low) * steepest / SMOOTHEST_STEP)
     parts = min(max(smooth, COARSE_NODES - 1), MOST_COARSE_NODES - 1)
-    if intervals < max(MOST_PLAIN_NODES, 1.5 * parts):
+    if intervals < 1.5 * parts:  # beyond, interpolation is cheaper than larger matrix products
         fine = np.linspace(low, high, intervals + 1)
         return Nodes(fine, fine, log_density(fine) + log(fine[1] - fine[0]))
     coarse = np.linspace(low, high, parts + 1)
