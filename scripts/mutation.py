@@ -95,11 +95,25 @@ def tests_of_lines(place: Path) -> dict[tuple[str, int], list[tuple[float, str]]
         for line, contexts in kept.contexts_by_lineno(path).items():
             tests = {each.partition("|")[0].partition("[")[0] for each in contexts if each}
             found[path, line] = sorted((seconds.get(test, 1.0), test) for test in tests)
-        everywhere = {test for (file, _), tests in found.items() if file == path for test in tests}
+        everywhere = sorted(
+            {each for (file, _), them in found.items() if file == path for each in them}
+        )
+        own = lines_of_functions(Path(path).read_text("utf-8"))
         for line in kept.lines(path) or []:
-            if not found.get((path, line)):  # runs when the module is imported
-                found[path, line] = sorted(everywhere)
+            if line not in own:  # runs when the module is imported: any test may depend on it
+                found[path, line] = everywhere
     return found
+
+
+def lines_of_functions(code: str) -> set[int]:
+    """The lines that run when a function is called."""
+    called = (
+        statement
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for statement in node.body
+    )
+    return {line for each in called for line in range(each.lineno, (each.end_lineno or 0) + 1)}
 
 
 def measure(data: Path, times: Path) -> None:
