@@ -12,6 +12,7 @@ log-odds.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +21,33 @@ import itemwise as iw
 from common import machine, print_table, seconds
 
 SHARE, SIZE = 0.1, 0.6
-# Name: sizes of the groups, difference in ability, items, model that draws the responses.
+NAMES = ("first", "second", "third")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How groups are drawn; each is ahead of the one before, the last finds some items easier."""
+
+    sizes: tuple[int, ...]
+    ahead: float  # in standard deviations of ability
+    n_items: int = 40
+    model: str = "2pl"
+    missing: float = 0.0  # share of the cells
+    skewed: bool = False  # abilities are exponential, with a long tail upwards
+
+
 SETTINGS = {
-    "equal ability": ((500, 500), 0.0, 40, "2pl"),
-    "1 sd apart": ((500, 500), 1.0, 40, "2pl"),
-    "1 sd apart, unequal sizes": ((170, 30), 1.0, 40, "2pl"),
-    "1 sd apart, few": ((20, 20), 1.0, 40, "2pl"),
-    "1 sd apart, drawn by a 3PL": ((1000, 1000), 1.0, 40, "3pl"),
-    "1 sd apart, 10 items": ((1000, 1000), 1.0, 10, "2pl"),
+    "equal ability": Setting((500, 500), 0.0),
+    "1 sd apart": Setting((500, 500), 1.0),
+    "1 sd apart, unequal sizes": Setting((170, 30), 1.0),
+    "1 sd apart, a large and a small group": Setting((1500, 60), 1.0),
+    "1 sd apart, few": Setting((20, 20), 1.0),
+    "1 sd apart, fewer": Setting((15, 15), 1.0),
+    "1 sd apart, drawn by a 3PL": Setting((1000, 1000), 1.0, model="3pl"),
+    "1 sd apart, 10 items": Setting((1000, 1000), 1.0, 10),
+    "three groups, 0.5 sd apart each": Setting((400, 300, 300), 0.5),
+    "1 sd apart, 30 % of cells missing": Setting((500, 500), 1.0, missing=0.3),
+    "1 sd apart, skewed ability": Setting((500, 500), 1.0, skewed=True),
 }
 SPLITS = 2
 STEEP = 1.5  # log-odds of the second group by a standard deviation of the score
@@ -36,24 +56,29 @@ VISIBLE = 0.05  # share of the second group whose response was changed
 
 def simulated(name: str, seed: int, *, planted: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return responses, groups and which items differ."""
-    sizes, ahead, n_items, model = SETTINGS[name]
-    random = np.random.default_rng(seed)
-    items = iw.simulate(model, 2, n_items, random_state=seed).truth.items
-    differs = np.zeros(n_items, dtype=bool)
+    setting, random = SETTINGS[name], np.random.default_rng(seed)
+    items = iw.simulate(setting.model, 2, setting.n_items, random_state=seed).truth.items
+    differs = np.zeros(setting.n_items, dtype=bool)
     if planted:
-        differs[random.choice(n_items, max(1, round(SHARE * n_items)), replace=False)] = True
-    other = items.copy()
-    other["difficulty"] -= np.where(differs, SIZE / items["discrimination"], 0.0)
-    parts = [
-        iw.simulate(
-            model,
-            items=each,
-            abilities=random.normal(mean, 1.0, n),
+        count = max(1, round(SHARE * setting.n_items))
+        differs[random.choice(setting.n_items, count, replace=False)] = True
+    parts = []
+    for k, n in enumerate(setting.sizes):
+        own = items.copy()
+        if k == len(setting.sizes) - 1:
+            own["difficulty"] -= np.where(differs, SIZE / items["discrimination"], 0.0)
+        place = random.exponential(1.0, n) - 1 if setting.skewed else random.normal(0.0, 1.0, n)
+        drawn = iw.simulate(
+            setting.model,
+            items=own,
+            abilities=k * setting.ahead + place,
             random_state=int(random.integers(1 << 30)),
-        ).responses.to_frame()
-        for each, mean, n in zip((items, other), (0.0, ahead), sizes, strict=True)
-    ]
-    return np.concatenate(parts), np.repeat(["first", "second"], sizes), differs
+        )
+        parts.append(drawn.responses.to_frame())
+    values = np.concatenate(parts)
+    if setting.missing:
+        values[random.random(values.shape) < setting.missing] = np.nan
+    return values, np.repeat(NAMES[: len(parts)], setting.sizes), differs
 
 
 def split(table: iw.Responses, seed: int, *, planted: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -73,26 +98,30 @@ def split(table: iw.Responses, seed: int, *, planted: bool) -> tuple[np.ndarray,
     return second, values
 
 
+def called_different(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Which items are called different in any group; False where they could not be compared."""
+    found = iw.differential(values, groups, reference="first", model="2pl", progress=False)
+    names = [f"item_{k + 1}" for k in range(values.shape[1])]
+    return np.isin(names, found.differing)
+
+
 def on_simulations(replications: int) -> list[tuple[object, ...]]:
     """Measure false alarms where nothing differs, and both where some items do."""
     rows = []
-    for name, (sizes, _, n_items, _) in SETTINGS.items():
+    for name, setting in SETTINGS.items():
         quiet, false, hits = [], [], []
         for seed in range(replications):
             values, groups, _ = simulated(name, seed, planted=False)
-            found = iw.differential(values, groups, reference="first", model="2pl", progress=False)
-            quiet.append(found.items["differs"].mean())
+            quiet.append(called_different(values, groups).mean())
             values, groups, differs = simulated(name, 1000 + seed, planted=True)
-            found = iw.differential(values, groups, reference="first", model="2pl", progress=False)
-            called = found.items["differs"].reindex([f"item_{k + 1}" for k in range(n_items)])
-            called = called.fillna(value=False).to_numpy(dtype=bool)
+            called = called_different(values, groups)
             false.append(called[~differs].mean())
             hits.append(called[differs].mean())
         rows.append(
             (
-                *(name, f"{sizes[0]} + {sizes[1]}", n_items, f"{np.mean(quiet):.1%}"),
-                *(f"{np.mean(np.array(quiet) > 0):.0%}", f"{np.mean(false):.1%}"),
-                f"{np.mean(hits):.0%}",
+                *(name, " + ".join(map(str, setting.sizes)), setting.n_items),
+                *(f"{np.mean(quiet):.1%}", f"{np.mean(np.array(quiet) > 0):.0%}"),
+                *(f"{np.mean(false):.1%}", f"{np.mean(hits):.0%}"),
             )
         )
     return rows

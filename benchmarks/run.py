@@ -43,6 +43,7 @@ SCRIPTS = [
     "choices.py",
     "labels.py",
     "label_errors.py",
+    "verified_labels.py",
     "witnesses.py",
 ]
 REPEATED = (

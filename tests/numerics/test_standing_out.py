@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, f
+from scipy.optimize import brentq
+from scipy.stats import chi2, f, norm, t
 
 from itemwise.numerics.standing_out import _inverse, _scatter, _tested, stand_out
 
@@ -87,13 +88,14 @@ def test_the_scatter_brings_the_quantiles_of_squared_effects_where_chance_has_th
     assert _scatter(wide, np.full(11, 1.5)) == pytest.approx(np.sqrt(upper))
 
 
-def test_a_median_that_chance_makes_has_no_scatter(subtests):
+def test_a_scatter_of_all_items_must_gain_more_than_it_costs(subtests):
+    """Akaike's criterion: one nat for one parameter, which effects all alike gain as computed."""
     for n in (16, 101):
         with subtests.test(n=n):
-            border = np.sqrt(chi2(1).ppf(0.5 + 1.645 * 0.5 / np.sqrt(n)))
-            assert _scatter(np.full(n, 0.999 * border), np.ones(n)) == 0.0
-            assert _scatter(np.full(n, 1.001 * border), np.ones(n)) > 0.3
-    assert _scatter(np.array([3.0, -3.0]), np.ones(2)) == 0.0  # two are too few to tell
+            border = brentq(lambda z, n=n: n / 2 * (z**2 - 1 - 2 * np.log(z)) - 1, 1.001, 10.0)
+            assert _scatter(np.full(n, 0.97 * border), np.ones(n)) == 0.0
+            assert _scatter(np.full(n, 1.5 * border), np.ones(n)) > 0.3
+    assert _scatter(np.array([1.2, -1.2]), np.ones(2)) == 0.0  # two are too few to tell
     assert _scatter(np.array([3.0, -3.0]), np.zeros(2)) > 0.0
 
 
@@ -111,14 +113,19 @@ def test_p_values_know_that_the_scatter_is_an_estimate(subtests):
     np.testing.assert_allclose(sure, chi2(1).sf(effects**2 / errors), rtol=1e-4)
 
 
-def test_two_contrasts_are_tested_together():
+def test_the_clearest_of_two_contrasts_counts_and_both_know_the_scatter():
     covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
     scatter, effect = np.array([0.6, 0.3]), np.array([2.0, -1.0])
     statistic, p = _tested(effect[None], covariance[None], scatter)
-    whole = np.linalg.inv(covariance + np.diag(scatter**2))
-    assert statistic[0] == pytest.approx(effect @ whole @ effect)
-    own = np.trace(whole @ covariance) / 2
-    assert p[0] == pytest.approx(f(2, 1 / (1 - own) ** 2).sf(statistic[0] / 2))
+    whole = covariance + np.diag(scatter**2)
+    assert statistic[0] == pytest.approx(effect @ np.linalg.inv(whole) @ effect)
+    share = whole[0, 1] / whole[0, 0]
+    rest = (effect[1] - share * effect[0]) / np.sqrt(whole[1, 1] - share * whole[0, 1])
+    each = [
+        2 * t(1 / (1 - covariance[c, c] / whole[c, c]) ** 2).sf(abs(z))
+        for c, z in enumerate((effect[0] / np.sqrt(whole[0, 0]), rest))
+    ]
+    assert p[0] == pytest.approx(min(1.0, 2 * min(each)))
 
 
 def test_a_direction_without_variance_says_nothing():
@@ -150,3 +157,24 @@ def test_effects_beyond_the_mild_ones_weigh_less():
     most = np.sqrt(chi2(1).ppf(0.8))
     assert np.clip(effects - common, -most, most).sum() == pytest.approx(0.0, abs=1e-4)
     assert effects[8] - common > most
+
+
+def test_a_few_items_that_differ_are_no_scatter_of_all_and_are_found():
+    scatters, found = [], []
+    for k in range(12):
+        effects, covariances = drawn(40, seed=100 + k)
+        effects[:4, 0] += 3.8 * np.sqrt(covariances[:4, 0, 0])
+        each = stand_out(effects, covariances, ways(40, 0))
+        scatters.append(each.scatter[0] > 0)
+        found.append((each.p[:4] < 0.005).mean())
+    assert np.mean(scatters) <= 0.1
+    assert np.mean(found) > 0.7
+
+
+def test_each_contrast_is_tested_given_those_before():
+    effects, covariances = drawn(9, seed=3)
+    found = stand_out(effects, covariances, ways(9))
+    for e, v, p in zip(effects, covariances, found.p, strict=True):
+        rest = (e[1] - v[0, 1] / v[0, 0] * e[0]) / np.sqrt(v[1, 1] - v[0, 1] ** 2 / v[0, 0])
+        apart = max(abs(e[0]) / np.sqrt(v[0, 0]), abs(rest))
+        assert p == pytest.approx(min(1.0, 4 * norm.sf(apart)), rel=1e-4)

@@ -50,7 +50,7 @@ MEANINGS = {
     ),
     NEGATIVE: (
         "with negative discrimination",
-        "better respondents do worse on them; look at their labels.",
+        "better respondents do worse; look for a wrong label.",
     ),
     NO_NOISE: (
         "without noise, a Heywood case",

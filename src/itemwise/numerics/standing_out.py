@@ -19,7 +19,10 @@ from itemwise.numerics.arrays import Floats
 QUANTILES = (0.5, 0.75)  # of squared effects; a quarter of the items may differ without being one
 FEWEST_PARTS = 8.0  # degrees of freedom of the scatter: its tails are heavier than normal
 EFFICIENCY = 0.37  # of a scale from the median, in normal errors
-UNLIKELY = 1.645  # standard errors of a share of the items: exceeded by chance once in 20 times
+# Variances of a scatter and of items that differ, in those of the errors, and shares of the latter
+SCATTER_VARIANCES = np.geomspace(0.03, 30.0, 22)
+DIFFERING_VARIANCES = np.geomspace(1.0, 400.0, 8)
+DIFFERING_SHARES = (0.06, 0.12, 0.19, 0.25)
 ROUNDS = 8
 MILD, FAR = (
     0.8,
@@ -35,7 +38,7 @@ class StandingOut:
     effects: Floats  # (n, n_contrasts)
     common: Floats  # (n_ways,): how much of each way all items share
     scatter: Floats  # (n_contrasts,): standard deviation of effects beyond their errors
-    statistic: Floats  # (n,), near chi-square where nothing stands out
+    statistic: Floats  # (n,), of Wald: near chi-square where nothing stands out
     p: Floats
 
 
@@ -86,19 +89,17 @@ def _common_and_scatter(
 def _scatter(effects: Floats, variances: Floats) -> float:
     """Standard deviation beyond the errors: quantiles of squared z are then as they should be.
 
-    It is zero if the median is no larger than chance makes it: a scatter that is only guessed
-    would hide what differs.
+    It is zero unless all items show it: a scatter that is only guessed, or taken from a few items
+    that differ, would hide these.
     """
     from scipy.special import chdtri
 
-    squares, most = effects**2, 0.0
-    n, ratio = len(effects), squares / np.maximum(variances, 1e-300)
-    chance = 0.5 + UNLIKELY * 0.5 / np.sqrt(n)
-    if np.median(ratio) <= float(chdtri(1, max(1 - chance, 1e-12))):
+    if not _all_scatter(effects, variances):
         return 0.0
+    squares, most = effects**2, 0.0
     for share in QUANTILES:
         wanted = float(chdtri(1, 1 - share))
-        place = round(share * (n - 1))
+        place = round(share * (len(effects) - 1))
         low, high = 0.0, float(np.sort(squares)[place]) / wanted
         for _ in range(40):  # the quantile falls as the variance grows
             middle = (low + high) / 2
@@ -109,17 +110,60 @@ def _scatter(effects: Floats, variances: Floats) -> float:
     return float(np.sqrt(most))
 
 
-def _tested(effects: Floats, covariances: Floats, scatter: Floats) -> tuple[Floats, Floats]:
-    """Wald statistics, and p-values that know that the scatter is an estimate (Satterthwaite)."""
-    from scipy.special import fdtrc
+def _all_scatter(effects: Floats, variances: Floats) -> bool:
+    """Whether a scatter of all items explains more than a minority of items that differ does.
 
-    inverse = _inverse(covariances, scatter)
-    statistic = np.einsum("nc,ncd,nd->n", effects, inverse, effects)
-    width = np.maximum(np.einsum("ncd,ndc->n", inverse, covariances + np.diag(scatter**2)), 1.0)
-    own = np.einsum("ncd,ndc->n", inverse, covariances) / width
+    Effects are normal, those of a minority with a larger variance; a scatter is one parameter more,
+    and must gain more log-likelihood than that (Akaike, 1974).
+    """
+    unit = float(np.median(variances))
+    if unit <= 0:
+        return bool(np.any(effects != 0))
+    wider = unit * DIFFERING_VARIANCES[:, None]
+    best = []
+    for scatter in (0.0, *(unit * SCATTER_VARIANCES)):
+        most, rest = (
+            -0.5 * (np.log(each) + effects**2 / each)
+            for each in (variances + scatter, variances + scatter + wider)
+        )
+        mixed = [np.logaddexp(np.log1p(-q) + most, np.log(q) + rest) for q in DIFFERING_SHARES]
+        best.append(max(float(each.sum(axis=1).max()) for each in (most[None], *mixed)))
+    return max(best) - best[0] > 1.0
+
+
+def _tested(effects: Floats, covariances: Floats, scatter: Floats) -> tuple[Floats, Floats]:
+    """Wald statistics, and p-values: that of the clearest contrast, counted as one of them all.
+
+    Contrasts are tested one after the other, each given those before. Most items that differ do so
+    in the first alone, for which a test of all at once would be weaker. p-values know that the
+    scatter is an estimate (Satterthwaite).
+    """
+    from scipy.special import stdtr
+
+    total = covariances + np.diag(scatter**2)
+    statistic = np.einsum("nc,ncd,nd->n", effects, _inverse(covariances, scatter), effects)
+    sizes = np.diagonal(total, axis1=1, axis2=2)
+    errors = np.diagonal(covariances, axis1=1, axis2=2)
+    own = errors / np.where(sizes > 0, sizes, 1.0)
     parts = min(FEWEST_PARTS, max(EFFICIENCY * len(effects), 1.0))
     freedom = parts / np.maximum(1 - own, 1e-3) ** 2
-    return statistic, fdtrc(width, freedom, statistic / width)
+    p = 2 * stdtr(freedom, -np.abs(_successive(effects, total)))
+    return statistic, np.minimum(p.shape[1] * p.min(axis=1), 1.0)
+
+
+def _successive(effects: Floats, covariances: Floats) -> Floats:
+    """Each effect given those before it, in its standard errors; 0 without variance."""
+    left, spread = effects.copy(), covariances.copy()
+    found = np.zeros_like(effects)
+    largest = np.maximum(np.diagonal(spread, axis1=1, axis2=2).max(axis=1), 1e-300)
+    for c in range(effects.shape[1]):
+        known = spread[:, c, c] > FLAT * largest
+        variance = np.where(known, spread[:, c, c], np.inf)
+        found[:, c] = left[:, c] / np.sqrt(variance)
+        share = spread[:, :, c] / variance[:, None]
+        left = left - share * left[:, c : c + 1]
+        spread = spread - share[:, :, None] * spread[:, None, c, :]
+    return found
 
 
 def _inverse(covariances: Floats, scatter: Floats) -> Floats:

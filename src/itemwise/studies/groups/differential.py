@@ -106,8 +106,8 @@ class Differential(Result):
             ahead = (row["mean"] - base["mean"]) / base["sd"]
             unsure = REACH * float(np.hypot(row["mean_se"], base["mean_se"])) / base["sd"]
             told.append(
-                f"{name} is {abs(ahead):.2f} ± {unsure:.2f} standard deviations "
-                f"{'above' if ahead >= 0 else 'below'} {self.reference}"
+                f"the mean of {name} is {abs(ahead):.2f} ± {unsure:.2f} standard deviations "
+                f"{'above' if ahead >= 0 else 'below'} that of {self.reference}"
             )
         return f"By the other items, {'; '.join(told[:3])}."
 
