@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
+from itemwise.responses.long_identity import Identified, identified
+from itemwise.responses.model_facts import note_on, without_facts
 from itemwise.responses.stored_cells import (
     NEVER_ASKED,
     Where,
@@ -18,7 +21,13 @@ from itemwise.responses.stored_cells import (
     pair_in_words,
     stacked,
 )
-from itemwise.responses.table_layouts import SEPARATOR
+from itemwise.responses.table_layouts import (
+    SEPARATOR,
+    coded_columns,
+    facts_of_frame,
+    names_items,
+    said_of_turned,
+)
 from itemwise.responses.triples import SPREAD, TRIES, Triples
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import shown
@@ -35,11 +44,28 @@ class Wide(NamedTuple):
     items: list[str]
     compact: bool
     facts: dict[str, list[Any]]  # of items: the levels above their names
+    respondent_facts: Mapping[str, list[Any]] = {}
+    notes: tuple[str, ...] = ()
 
 
-def from_wide(frame: pd.DataFrame) -> Wide:
-    """The cells of a frame, without a copy if its columns share one numeric type."""
+def from_wide(frame: pd.DataFrame, *, facts: bool = False) -> Wide:
+    """The cells of a frame, without a copy if its columns share one numeric type.
+
+    With `facts`, names may say that rows are items, or that columns tell of respondents.
+    """
     _check_frame(frame)
+    if not facts:
+        return _wide_cells(frame)
+    notes: tuple[str, ...] = ()
+    heading = frame.index.name
+    if names_items(heading) and not names_items(frame.columns.name):
+        frame, notes = frame.T, (said_of_turned(heading),)
+    frame, told = without_facts(frame)
+    notes = (*notes, note_on(list(told))) if told else notes
+    return _wide_cells(frame)._replace(respondent_facts=told, notes=notes)
+
+
+def _wide_cells(frame: pd.DataFrame) -> Wide:
     respondents, (items, facts) = [str(name) for name in frame.index], _items(frame.columns)
     kinds = set(frame.dtypes)
     if not frame.size or (len(kinds) == 1 and _is_plain(kinds.pop())):
@@ -71,8 +97,10 @@ def _items(columns: pd.Index[Any]) -> tuple[list[str], dict[str, list[Any]]]:
     return names, {str(name): columns.get_level_values(level).tolist() for level, name in above}
 
 
-def from_long(frame: pd.DataFrame, respondent: str, item: str, response: str) -> Triples:
-    """One triple per row of the frame."""
+def from_long(
+    frame: pd.DataFrame, respondent: str, item: str, response: str, *, facts: bool
+) -> Identified:
+    """One triple per row of the frame, and the facts in its other columns."""
     _check_frame(frame)
     for column in (respondent, item, response):
         if column not in frame.columns:
@@ -87,12 +115,12 @@ def from_long(frame: pd.DataFrame, respondent: str, item: str, response: str) ->
     def where(position: int) -> str:
         return pair_in_words(respondents[rows[position]], items[columns[position]])
 
-    taken = (respondent, item, response)
+    taken: tuple[str, ...] = (respondent, item, response)
     tries, spread = (
         _numbers(frame[name], where) if name in frame.columns and name not in taken else None
         for name in (TRIES, SPREAD)
     )
-    return Triples(
+    triples = Triples(
         respondents,
         items,
         rows,
@@ -100,6 +128,16 @@ def from_long(frame: pd.DataFrame, respondent: str, item: str, response: str) ->
         _numbers(frame[response], where),
         tries,
         None if spread is None or tries is None else spread.astype(np.float64),
+    )
+    if not facts:
+        return Identified(triples)
+    taken = (*taken, *triples.extra)
+    found = identified(triples, coded_columns(frame, taken))
+    told = facts_of_frame(frame, taken, found.triples)
+    return replace(
+        found,
+        item_facts={**told.of_items, **found.item_facts},
+        respondent_facts={**told.of_respondents, **found.respondent_facts},
     )
 
 

@@ -43,8 +43,8 @@ class Identified:
 
     triples: Triples
     notes: tuple[str, ...] = ()
-    item_facts: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
-    respondent_facts: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
+    item_facts: Mapping[str, Any] = field(default_factory=dict)
+    respondent_facts: Mapping[str, Any] = field(default_factory=dict)
     old_items: Sequence[str] | None = None  # the name of each item before; None if none changed
     old_respondents: Sequence[str] | None = None
 

@@ -16,7 +16,9 @@ from itemwise.responses.table_layouts import (
     is_item,
     long_columns,
     names_and_facts,
+    names_items,
     names_rows,
+    said_of_turned,
 )
 from itemwise.responses.triples import check_cells
 from itemwise.tables.parquet import is_number, parquet_errors, read_columns, read_schema
@@ -41,7 +43,10 @@ def responses_from_parquet(path: Path, kind: str | None, layout: str, max_bytes:
         first = _names_column(schema, layout)
         if layout == ITEM_ROWS:
             return _item_rows(table, first or 0, kind)
-        return Responses.from_frame(_named_frame(table, first), kind=kind)
+        heading = names[first or 0]
+        if layout == "auto" and names_items(heading) and len(names) > 1:
+            return _item_rows(table, first or 0, kind).described(notes=[said_of_turned(heading)])
+        return Responses.from_frame(_named_frame(table, first), kind, facts=layout == "auto")
     roles = [names[column] for column in columns]
     others = _extra_fields(path, schema, roles, max_bytes)
     table = _columns(path, [*(schema.field(column) for column in columns), *others], max_bytes)
@@ -101,14 +106,14 @@ def _item_rows(table: Any, first: int, kind: str | None) -> Responses:
     names, facts = names_and_facts(leading)
     frame = _named_frame(table.select(range(width, table.num_columns)), None)
     frame.index = [str(name) for name in names]
-    return Responses.from_frame(frame.T, kind=kind).described(items=facts)
+    return Responses.from_frame(frame.T, kind, facts=False).described(items=facts)
 
 
 def _as_written(path: Path, table: Any, told: dict[bytes, bytes], kind: str | None) -> Responses:
     """Responses as `write_responses` wrote them, with facts and notes."""
     wanted = kind or told[KIND_KEY].decode()
     if ABOUT_KEY not in told:  # written without facts
-        return Responses.from_frame(_named_frame(table, 0), kind=wanted)
+        return Responses.from_frame(_named_frame(table, 0), wanted, facts=False)
     about = _about(path, told[ABOUT_KEY])
     n_facts, by_item = about["facts"], about["rows"] == "items"
     column_facts, notes = about["column_facts"], about["notes"]
@@ -121,7 +126,8 @@ def _as_written(path: Path, table: Any, told: dict[bytes, bytes], kind: str | No
     facts = {name: table.column(k).to_pylist() for k, name in enumerate(names, start=1)}
     blocks = _blocks(path, table, n_facts, about["repeats"])
     parts = [frame.T if by_item else frame for frame in blocks]
-    found = Responses.from_frame(parts[0], kind=None if len(parts) > 1 else wanted)
+    plain = None if len(parts) > 1 else wanted
+    found = Responses.from_frame(parts[0], plain, facts=False)
     if len(parts) > 1:
         tries, spread = parts[1].to_numpy(), parts[2].to_numpy() if len(parts) > 2 else None
         cells = found.to_frame().to_numpy()

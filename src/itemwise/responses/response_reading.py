@@ -22,6 +22,7 @@ from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
 from itemwise.responses.logs import is_log, read_logs
 from itemwise.responses.long_reading import long_from_rows, rows_of_records
+from itemwise.responses.model_facts import FactColumns
 from itemwise.responses.numerals import Numerals
 from itemwise.responses.parquet_responses import responses_from_parquet
 from itemwise.responses.repeated_answers import repeat_notes
@@ -30,10 +31,13 @@ from itemwise.responses.stored_cells import as_floats, checked_kind, compact, re
 from itemwise.responses.table_layouts import (
     ITEM_ROWS,
     LAYOUTS,
+    is_corner,
     is_item,
     long_columns,
     names_and_facts,
+    names_items,
     names_rows,
+    said_of_turned,
     stated_kind,
     typed,
 )
@@ -82,8 +86,12 @@ def read_responses(
     it is not a number (in Parquet: if it is not of a numeric type, or is the index that pandas
     stored); otherwise they are named respondent_1, respondent_2, ...
 
+    Columns with names such as params_b, license or average are facts of respondents, unless they
+    hold only 0 and 1; a note says so.
+
     Set `layout` to "wide" or "long" if the column names are misleading. "items" is a transposed
-    wide table: one row per item, one column per respondent. In it, further columns of text, or
+    wide table: one row per item, one column per respondent, as is every wide table whose first
+    column is called item or question. In it, further columns of text, or
     called item, before the respondents are facts of items; if the names of items repeat, all of
     these columns make the name, as in sums/12. `kind` is that of `Responses`.
 
@@ -224,10 +232,22 @@ def responses_from_delimited(
             return long_from_rows(header, columns, rows, kind, max_bytes)
         if layout == ITEM_ROWS:
             return _item_rows(path, header, rows, kind)
+        if layout == "auto" and names_items(header[0]) and len(header) > 1:
+            return _item_rows(path, header, rows, kind).described(notes=[said_of_turned(header[0])])
         return _wide(path, header, rows, kind, layout)
 
 
 def _wide(path: Path, header: list[str], rows: Rows, kind: str | None, layout: str) -> Responses:
+    if layout != "auto" or is_corner(header[0]):
+        return _plain_wide(path, header, rows, kind, layout)
+    facts = FactColumns(header)
+    found = _plain_wide(path, facts.header, facts.cut(rows), kind, layout)
+    return facts.described(found, kind)
+
+
+def _plain_wide(
+    path: Path, header: list[str], rows: Rows, kind: str | None, layout: str
+) -> Responses:
     numerals = Numerals()
     first, table = _first_and_table(header, rows, numerals)
     _check_rows(path, first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from itemwise.responses import frame_conversion
 from itemwise.responses.described_table import DescribedTable
-from itemwise.responses.long_identity import identified
 from itemwise.responses.names_and_facts import (
     Facts,
     GivenFacts,
@@ -35,6 +33,7 @@ from itemwise.responses.repeated_answers import (
     tries_or_one,
     without_single_tries,
 )
+from itemwise.responses.response_preview import PREVIEW_COLUMNS, PREVIEW_ROWS, preview_html
 from itemwise.responses.stored_cells import (
     Kind,
     as_floats,
@@ -47,9 +46,7 @@ from itemwise.responses.stored_cells import (
     coded,
     recoded,
 )
-from itemwise.responses.table_layouts import coded_columns, facts_of_frame
 from itemwise.responses.triples import Triples
-from itemwise.results import printable, table_html
 from itemwise.tables.foreign_frames import as_pandas, with_row_names
 from itemwise.words import counted
 
@@ -57,8 +54,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.files import PathLike
-
-_PREVIEW_ROWS, _PREVIEW_COLUMNS = 8, 10
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -122,20 +117,28 @@ class Responses(DescribedTable):
         _hold(self, cells, found, rows, columns, repeats)
 
     @classmethod
-    def from_frame(cls, frame: pd.DataFrame, kind: str | None = None) -> Self:
+    def from_frame(
+        cls, frame: pd.DataFrame, kind: str | None = None, *, facts: bool = True
+    ) -> Self:
         """Make a table from a frame: the index names the respondents, the columns name the items.
 
         If columns have several levels, the last names the items, and those above are their facts.
-        A frame of polars has no index: if its first column is text, it names the respondents.
+        A frame of polars has no index: if its first column is text, it names the respondents. With
+        `facts`, columns with names such as params_b or license are facts of respondents, and an
+        index that is called item makes the rows items; a note says so.
         """
-        wide = frame_conversion.from_wide(with_row_names(frame))
+        wide = frame_conversion.from_wide(with_row_names(frame), facts=facts)
         if wide.compact:
             new = cls.from_codes(wide.values, wide.respondents, wide.items, kind)
         else:
             new = cls(wide.values, wide.respondents, wide.items, kind)
             if np.may_share_memory(new.cells, wide.values):  # the frame may be changed later
                 new = cls._of(new.cells.copy(), new.kind, new.respondents, new.items)
-        vars(new).update(_item_facts=as_facts(wide.facts, new.items, "item"))
+        vars(new).update(
+            _item_facts=as_facts(wide.facts, new.items, "item"),
+            _respondent_facts=as_facts(wide.respondent_facts, new.respondents, "respondent"),
+            notes=wide.notes,
+        )
         return new
 
     @classmethod
@@ -160,24 +163,16 @@ class Responses(DescribedTable):
         tasks is then several items, and a respondent that was asked an item under several
         conditions (shots, temperature, prompt, filter) is several respondents.
         """
-        frame = as_pandas(frame)
-        triples = frame_conversion.from_long(frame, respondent, item, response)
-        if not facts:
-            new = cls.from_triples(triples, kind)
-            vars(new).update(notes=_notes_on(new, triples))
-            return new
-        taken = (respondent, item, response, *triples.extra)
-        found = identified(triples, coded_columns(frame, taken))
-        new = cls.from_triples(found.triples, kind)
-        told = facts_of_frame(frame, taken, found.triples)
-        of_items, of_rows = (
-            {**told.of_items, **found.item_facts},
-            {**told.of_respondents, **found.respondent_facts},
+        found = frame_conversion.from_long(
+            as_pandas(frame), respondent, item, response, facts=facts
         )
+        new = cls.from_triples(found.triples, kind)
+        announced = found.triples.tries is not None
+        said = [] if announced else repeat_notes(new.tries, new.respondents, new.items)
         vars(new).update(
-            _item_facts=as_facts(of_items, new.items, "item"),
-            _respondent_facts=as_facts(of_rows, new.respondents, "respondent"),
-            notes=(*found.notes, *_notes_on(new, triples)),
+            _item_facts=as_facts(found.item_facts, new.items, "item"),
+            _respondent_facts=as_facts(found.respondent_facts, new.respondents, "respondent"),
+            notes=(*found.notes, *said),
         )
         return new
 
@@ -227,15 +222,14 @@ class Responses(DescribedTable):
         if wanted is None and triples.tries is None:  # a mean of 0.5 may be half right, or a score
             right = np.isin(numbers[~np.isnan(numbers)], (0, 1)).all()
             wanted = "binary" if right else "continuous"
+        told = triples.tries is None or triples.spread is not None
         return cls(
             one.placed(many.mean),
             rows,
             columns,
             wanted,
             tries=np.nan_to_num(one.placed(many.tries.astype(np.float64)), nan=0.0),
-            spread=None
-            if triples.tries is not None and triples.spread is None
-            else one.placed(many.spread),
+            spread=one.placed(many.spread) if told else None,
         )
 
     @classmethod
@@ -400,15 +394,8 @@ class Responses(DescribedTable):
         )
 
     def _repr_html_(self) -> str:
-        import pandas as pd
-
-        rows, columns = self.respondents[:_PREVIEW_ROWS], self.items[:_PREVIEW_COLUMNS]
-        corner = as_floats(self.cells[: len(rows), : len(columns)])
-        whole = corner.shape == self.shape
-        note = "" if whole else f" (the first {corner.shape[0]} × {corner.shape[1]} are shown)"
-        said = [f"{self!r}{note}", *(printable(text) for text in self.notes)]
-        table = table_html(pd.DataFrame(corner, pd.Index(rows), pd.Index(columns)))
-        return "".join([*(f"<p>{html.escape(text)}</p>" for text in said), table])
+        rows, columns = self.respondents[:PREVIEW_ROWS], self.items[:PREVIEW_COLUMNS]
+        return preview_html(repr(self), self.notes, self.shape, self.cells, rows, columns)
 
 
 def _hold(
@@ -430,10 +417,3 @@ def _hold(
 def _equal_tries(one: Responses, other: Responses) -> bool:
     tries = (tries_or_one(table.tries, table.observed) for table in (one, other))
     return np.array_equal(next(tries), next(tries))
-
-
-def _notes_on(table: Responses, triples: Triples) -> tuple[str, ...]:
-    """What to say of repeated answers, unless a column of tries announces them."""
-    if triples.tries is not None:
-        return ()
-    return tuple(repeat_notes(table.tries, table.respondents, table.items))

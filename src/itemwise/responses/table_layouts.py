@@ -52,7 +52,7 @@ class LongColumns(NamedTuple):
 def long_columns(header: Sequence[str], layout: str) -> LongColumns | None:
     """Find the three columns of a long table; None if the table is wide."""
     plain = [_plain(name) for name in header]
-    if layout in ("wide", ITEM_ROWS) or (layout == "auto" and _is_corner(plain[:1])):
+    if layout in ("wide", ITEM_ROWS) or (layout == "auto" and plain and is_corner(plain[0])):
         return None
     found = [
         next((plain.index(name) for name in names if name in plain), None)
@@ -75,10 +75,23 @@ def is_item(heading: str) -> bool:
     return _plain(heading) in (*_NAMES_OF_ITEMS, "id")
 
 
+def names_items(heading: object) -> bool:
+    """Whether the first column of a table, by its heading, names items: rows are items then."""
+    return isinstance(heading, str) and _plain(heading) in _NAMES_OF_ITEMS
+
+
+def said_of_turned(heading: object) -> str:
+    """The note on a table that was read as transposed."""
+    return (
+        f"The names of the rows are called {shown(heading)}: rows are items, and columns are "
+        "respondents. If it is the other way round, pass layout='wide'."
+    )
+
+
 def names_rows(heading: str, layout: str) -> bool:
     """Whether the heading of the first column of a wide table says that it holds names."""
     plain = _plain(heading)
-    return layout == ITEM_ROWS or plain in _FIRST_OF_WIDE or _is_corner([plain])
+    return layout == ITEM_ROWS or plain in _FIRST_OF_WIDE or is_corner(plain)
 
 
 def stated_kind(heading: str) -> str | None:
@@ -87,8 +100,10 @@ def stated_kind(heading: str) -> str | None:
     return told[1] if told else None
 
 
-def _is_corner(plain: Sequence[str]) -> bool:
-    return plain[:1] == [CORNER] or (bool(plain) and _KIND.fullmatch(plain[0]) is not None)
+def is_corner(heading: str) -> bool:
+    """Whether the heading above the names is one that Itemwise writes."""
+    plain = _plain(heading)
+    return plain == CORNER or _KIND.fullmatch(plain) is not None
 
 
 def _plain(name: str) -> str:

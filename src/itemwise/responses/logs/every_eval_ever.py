@@ -22,7 +22,10 @@ from itemwise.responses.logs.log_runs import (
     no_metric,
 )
 from itemwise.responses.logs.log_values import (
+    HIGHEST,
+    LOWEST,
     as_fact,
+    as_score,
     content_hash,
     part,
     plain_arguments,
@@ -117,6 +120,7 @@ class _Teller:
         run = self.runs[key] = Run(self.path, EveryEvalEver.name, model, task, self.metric)
         run.about = {"source": EveryEvalEver.name, "schema": block["version"][at]}
         run.conditions, run.origin = conditions(self.beside, task), evaluation
+        run.of_task = bounds(self.beside, task) if self.metric == "score" else {}
         self.results[key] = block["result"][at]
         return run
 
@@ -126,15 +130,24 @@ def _aggregate(path: Path) -> Path:
     return path.with_name(f"{path.name.partition('_samples')[0]}.json")
 
 
+def _result(results: Mapping[str, Any], task: str) -> object:
+    """The first result of a task."""
+    several = results.get("evaluation_results")
+    listed = several if isinstance(several, list) else []
+    return next((one for one in listed if part(one, "evaluation_name") == task), None)
+
+
+def bounds(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
+    """The lowest and the highest score of a task, where the results state both."""
+    told = part(_result(results, task), "metric_config")
+    ends = as_score(part(told, "min_score")), as_score(part(told, "max_score"))
+    return {} if None in ends else dict(zip((LOWEST, HIGHEST), ends, strict=True))
+
+
 def conditions(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
     """How the model was asked, from the results of this task, and the version of the harness."""
-    several = results.get("evaluation_results")
-    own = [
-        one
-        for one in (several if isinstance(several, list) else [])
-        if part(one, "evaluation_name") == task
-    ]
-    found = plain_arguments(part(own[0], "generation_config", "generation_args") if own else None)
+    own = _result(results, task)
+    found = plain_arguments(part(own, "generation_config", "generation_args"))
     found["version"] = as_fact(part(results, "eval_library", "version"))
     return {name: value for name, value in found.items() if value is not None}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from itemwise.responses.names_and_facts import Fact
 
+LOWEST, HIGHEST = "lowest", "highest"  # facts of items: the bounds of their scores
 LONGEST_TEXT = 2_000
 LONGEST_NAME = 500  # of a model, a task or an id
 

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration
+from itemwise.estimation.calibrating import is_auto
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction
 from itemwise.responses import Table, as_responses
+from itemwise.responses.score_units import on_one_scale
 from itemwise.responses.study_tables import DOCUMENT, TASK, answered, groups_of
 from itemwise.results import Draw, Result
 from itemwise.studies.leaderboards.board import Average, Board
@@ -316,8 +318,12 @@ def leaderboard(
     groups = groups_of(whole, by, TASK, "by"), groups_of(whole, cluster, DOCUMENT, "cluster")
     kept = answered(whole)
     tasks, clusters = (None if each is None else kept.of_items(each) for each in groups)
-    scale, said = ability_scale(kept.table, model)
-    board = Board.of(kept.table, tasks, clusters, scale, average=average, confidence=confidence)
+    table, units = kept.table, list[str]()
+    if is_auto(model) or table.kind == "continuous":
+        table, units = on_one_scale(table, tasks)
+    scale, said = ability_scale(table, model)
+    said = [*units, *said]
+    board = Board.of(table, tasks, clusters, scale, average=average, confidence=confidence)
     if tasks is None and by is not None:
         said = [*said, "The tasks of the items are unknown: all items are treated as one task."]
     return _found(board, alpha, correction, (*whole.notes, *kept.notes, *said))

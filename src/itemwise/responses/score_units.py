@@ -1,0 +1,82 @@
+"""Scores in different units: tasks that are averaged must be on one scale.
+
+A judge's score from 0 to 10 beside right and wrong answers would count ten times as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from itemwise.responses.logs.log_values import HIGHEST, LOWEST
+from itemwise.responses.names_and_facts import Fact
+from itemwise.responses.response_table import Responses
+from itemwise.words import counted
+
+USUAL = (1.0, 5.0, 10.0, 20.0, 100.0, 1000.0)  # upper bounds that scores from 0 on usually have
+MOST_NAMED = 3
+
+
+def on_one_scale(table: Responses, tasks: Sequence[str] | None) -> tuple[Responses, list[str]]:
+    """Scores of all tasks from 0 to 1, and a note, if tasks differ in their units.
+
+    The bounds of a task are facts of its items, or else those of its scores: from 0, unless some
+    are lower, to the first usual bound that is not exceeded.
+    """
+    if tasks is None or table.kind == "binary":
+        return table, []
+    groups = np.array(tasks, dtype=object)
+    values = table.values
+    facts = table.item_facts
+    bounds: dict[str, tuple[float, float]] = {}
+    for task in dict.fromkeys(tasks):
+        mine = np.flatnonzero(groups == task)
+        known = [
+            _told(facts[name].iloc[mine].tolist()) if name in facts else None
+            for name in (LOWEST, HIGHEST)
+        ]
+        bounds[task] = _bounds(values[:, mine], known[0], known[1])
+    if len(set(bounds.values())) == 1:
+        return table, []
+    low, high = (np.array([bounds[task][end] for task in tasks]) for end in (0, 1))
+    scaled = Responses(
+        (values - low) / (high - low),
+        table.respondents,
+        table.items,
+        "continuous",
+        tries=table.tries,
+        spread=None if table.spread is None else table.spread / (high - low),
+    )
+    odd = [task for task in bounds if bounds[task] != (0.0, 1.0)]
+    named = "; ".join(f"{task}: {bounds[task][0]:g} to {bounds[task][1]:g}" for task in odd[:3])
+    more = "; ..." if len(odd) > MOST_NAMED else ""
+    note = (
+        f"Tasks differ in the units of their scores, so each was put on a scale from 0 to 1. The "
+        f"bounds of {counted(len(odd), 'task')} are others than 0 and 1 ({named}{more}). If they "
+        "are wrong, give them as facts of the items: lowest and highest."
+    )
+    return scaled.described(
+        respondents=table.respondent_facts, items=table.item_facts, notes=table.notes
+    ), [note]
+
+
+def _told(values: Sequence[Fact]) -> float | None:
+    """The bound that facts state, if all of them state the same."""
+    if len(set(values)) != 1 or isinstance(values[0], str) or values[0] is None:
+        return None
+    return None if values[0] != values[0] else float(values[0])
+
+
+def _bounds(values: np.ndarray, lowest: float | None, highest: float | None) -> tuple[float, float]:
+    """Bounds as stated, or as the scores suggest; never equal."""
+    seen = values[~np.isnan(values)]
+    least, most = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 1.0)
+    low = lowest if lowest is not None and lowest <= least else min(least, 0.0)
+    if highest is not None and highest >= most:
+        high = highest
+    elif low < 0:
+        high = most
+    else:
+        high = next((bound for bound in USUAL if most <= bound), most)
+    return (low, high) if high > low else (low, low + 1.0)
