@@ -1,0 +1,1 @@
+"""A package, so that workers import what tests define from here, whatever else is installed."""
