@@ -7,7 +7,7 @@ import pytest
 
 from itemwise import simulate
 from itemwise.estimation import expectation
-from itemwise.estimation.expectation import expect, expect_generally
+from itemwise.estimation.expectation import _cubic_weights, expect, expect_generally, outer_sums
 from itemwise.estimation.normal_responses import with_moments
 from itemwise.models import MODELS
 from itemwise.responses.encoding import encode
@@ -153,3 +153,16 @@ def test_moments_give_what_rows_give():
         np.testing.assert_allclose(
             getattr(by_moments, name), getattr(by_rows, name), rtol=1e-9, atol=1e-8
         )
+
+
+def test_cubic_weights_reproduce_cubics():
+    u = np.array([0.0, 0.2, 0.5, 0.99])
+    weights = np.stack(_cubic_weights(u))
+    for degree in range(4):
+        values = np.array([-1.0, 0.0, 1.0, 2.0]) ** degree
+        np.testing.assert_allclose(values @ weights, u**degree, atol=1e-12)
+
+
+def test_products_of_mean_scores_are_summed_by_weight():
+    means, weights = np.array([[1.0, 2.0], [-1.0, 3.0]]), np.array([2.0, 0.5])
+    np.testing.assert_allclose(outer_sums(means, weights), [2.5, 4 - 1.5, 8 + 4.5])

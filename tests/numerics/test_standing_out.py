@@ -30,12 +30,13 @@ def test_p_values_are_uniform_where_only_errors_scatter():
 
 
 def test_a_scatter_that_all_effects_have_is_no_finding():
-    shares = []
+    shares, scatters = [], []
     for k in range(15):
         found = stand_out(*drawn(100, scatter=3.0, seed=k), ways(100))
         shares.append((found.p < 0.05).mean())
-        assert found.scatter == pytest.approx([3.0, 3.0], rel=0.5)
+        scatters.append(found.scatter)
     assert np.mean(shares) < 0.05
+    assert np.mean(scatters) == pytest.approx(3.0, rel=0.12)  # a little large: the larger of two
 
 
 def test_what_stands_out_from_the_scatter_is_found():
