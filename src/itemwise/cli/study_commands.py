@@ -56,11 +56,16 @@ Groups = Annotated[
         "and group.",
     ),
 ]
+HumanFile = Annotated[
+    Path,
+    typer.Option("--human", help="The same table as people scored it, where they did."),
+]
 # Parameters that mean the same in every study, and parameters that are not options.
 KNOWN: dict[str, tuple[Any, Any]] = {
     "by": (By, None),
     "calibration": (CalibrationFile, None),
     "groups": (Groups, inspect.Parameter.empty),
+    "human": (HumanFile, inspect.Parameter.empty),
     "model": (ModelOrAuto, AUTO),
     "n_jobs": (Jobs, -1),
     "priors": (Priors, "default"),
@@ -127,7 +132,7 @@ def _run(
     source, bank, model = given["responses"], given.get("calibration"), given.get("model", AUTO)
     if bank is not None and model != AUTO:
         raise InputError("--model does not apply with --calibration. Leave one of them out.")
-    check_sources(source, given["items"], bank)
+    check_sources(source, given["items"], bank, given.get("human"))
     folder = None if given["out"] is None else report_folder(given["out"], source)
     console = Console(given["quiet"], given["json"])
     table, by = None, None
@@ -149,6 +154,8 @@ def _run(
             del arguments[word]
         elif word == "groups":
             arguments["groups"] = _groups(table, value)
+        elif word == "human":
+            arguments["human"] = read_grouped(value, given["layout"], None, None)[0]
         elif table and _is_fact(defaults[word]) and value != defaults[word].default:
             check_facts(table, [value], f"--{word.replace('_', '-')}")
     if by is not None:

@@ -9,6 +9,7 @@ all pairs; with Holm's method, the chance to separate any two equal ones is at m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,26 @@ class Differences:
         found: NDArray[np.bool_] = ~self.behind(best, alpha)
         found[best] = False
         return found
+
+    def significant(self, alpha: float = ALPHA) -> NDArray[np.bool_]:
+        """Whether each pair differs, (n, n)."""
+        return self._square(self.p_adjusted <= alpha)
+
+    def compared(self) -> NDArray[np.bool_]:
+        """Whether each pair could be tested, (n, n); everybody is level with itself."""
+        found: NDArray[np.bool_] = self._square(np.isfinite(self.p)) | np.eye(self.n, dtype=bool)
+        return found
+
+    def _square(self, each: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        found = np.zeros((self.n, self.n), dtype=bool)
+        found[np.triu_indices(self.n, 1)] = each
+        return found | found.T
+
+    def tied_with(self, names: Sequence[str], alpha: float = ALPHA) -> list[str]:
+        """For each rival, the names of those that cannot be distinguished from it."""
+        alike = self.compared() & ~self.significant(alpha) & ~np.eye(self.n, dtype=bool)
+        called = np.array(names, dtype=object)
+        return [", ".join(called[row]) for row in alike]
 
     def rank_limits(self, confidence: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Lowest and highest rank of each rival, from who is significantly better or worse.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.evaluation.item_selections import *  # noqa: F403
     from itemwise.studies.groups.differential import *  # noqa: F403
     from itemwise.studies.health.item_health import *  # noqa: F403
+    from itemwise.studies.human_labels.corrected_judge import *  # noqa: F403
     from itemwise.studies.leaderboards.ranked_board import *  # noqa: F403
     from itemwise.studies.linking.linking import *  # noqa: F403
     from itemwise.studies.planning.evaluation_plan import *  # noqa: F403
@@ -72,6 +73,13 @@ STUDIES: dict[str, Study] = {
     "compare_subsets": Study(".benchmarks.subsets", ("SubsetComparison",)),
     "confidence_by_difficulty": Study(
         ".difficulty.confidence_by_difficulty", ("ConfidenceByDifficulty",)
+    ),
+    "correct_judge": Study(
+        ".human_labels.corrected_judge",
+        ("CorrectedJudge",),
+        command="correct",
+        panel=LANGUAGE_MODELS,
+        help="Correct the scores of a judge by few human labels: accuracies, differences, ranks.",
     ),
     "decode_benchmark": Study(
         ".benchmarks.decoder",

@@ -11,7 +11,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share, one_of
 from itemwise.errors import InputError
@@ -72,27 +71,12 @@ class Preferences(Result):
         """Names, the best first."""
         return tuple(self.board.index)
 
-    @cached_property
-    def significant(self) -> NDArray[np.bool_]:
-        """Whether each pair differs significantly: (n_respondents, n_respondents)."""
-        n = len(self.board)
-        found = np.zeros((n, n), dtype=bool)
-        found[np.triu_indices(n, 1)] = self.tests.p_adjusted <= self.alpha
-        return found | found.T
-
-    @cached_property
-    def compared(self) -> NDArray[np.bool_]:
-        """Whether each pair can be compared: (n_respondents, n_respondents)."""
-        n = len(self.board)
-        found = np.eye(n, dtype=bool)
-        found[np.triu_indices(n, 1)] = np.isfinite(self.tests.p)
-        return found | found.T
-
     @property
     def leaders(self) -> tuple[str, ...]:
         """The first respondent, and all compared with it that do not differ significantly."""
         names = np.array(self.respondents, dtype=object)
-        return tuple(names[self.compared[0] & ~self.significant[0]])
+        level = self.tests.compared()[0] & ~self.tests.significant(self.alpha)[0]
+        return tuple(names[level])
 
     @property
     def meaning(self) -> str:
@@ -129,9 +113,8 @@ class Preferences(Result):
         `tied_with` names respondents that cannot be distinguished from it. `board` numbers groups
         that no battle links, `open` says whose strength the battles leave open on one side.
         """
-        names = np.array(self.respondents, dtype=object)
-        alike = self.compared & ~self.significant & ~np.eye(len(names), dtype=bool)
-        return self.board.assign(tied_with=[", ".join(names[row]) for row in alike])
+        tied = self.tests.tied_with(self.respondents, self.alpha)
+        return self.board.assign(tied_with=tied)
 
     @cached_property
     def pairs(self) -> pd.DataFrame:

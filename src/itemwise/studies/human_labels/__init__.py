@@ -1,0 +1,1 @@
+"""A small set of human labels corrects the scores of a judge."""
