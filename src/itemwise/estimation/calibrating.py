@@ -129,8 +129,13 @@ def calibrate(
     runner = find_engine(engine, settings)
     counts = checked_weights(weights, table)
     with telling(progress, "Calibrating") as told:
-        fit = runner.fit(table.cells, chosen, counts, told, tries=table.tries)
+        fit = runner.fit(table.cells, chosen, counts, told, **_repeats(table))
     return _calibration(table, chosen, fit, counts, runner, [picked] if picked else [])
+
+
+def _repeats(table: Responses) -> dict[str, Any]:
+    """What an engine is told of repeated answers; nothing where there are none."""
+    return {} if table.tries is None else {"tries": table.tries}
 
 
 def _beside(
@@ -150,7 +155,7 @@ def _beside(
         chosen = with_priors(chosen, priors)
     assert isinstance(engine, EM)  # noqa: S101 - no other engine holds items
     counts = checked_weights(weights, table)
-    fit = engine.fit(table.cells, chosen, counts, progress, held, tries=table.tries)
+    fit = engine.fit(table.cells, chosen, counts, progress, held, **_repeats(table))
     note = held_note(held, fit.population.mean, fit.population.sd)
     found = _calibration(table, chosen, fit, counts, engine, [note])
     flags = tuple(

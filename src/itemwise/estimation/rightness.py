@@ -204,14 +204,15 @@ class Anchored:
         counts = np.ones(len(cells)) if weights is None else weights
         ends = np.array([[1], [0]], dtype=cells.dtype).repeat(cells.shape[1], axis=1)
         extra = self.share * counts.sum()
+        given = {}
         if tries is not None:  # they answer once
-            tries = np.concatenate([tries, np.ones(ends.shape, dtype=tries.dtype)])
+            given["tries"] = np.concatenate([tries, np.ones(ends.shape, dtype=tries.dtype)])
         found = self.engine.fit(
             np.concatenate([cells, ends]),
             model,
             np.r_[counts, extra, extra],
             progress,
-            tries=tries,
+            **given,
         )
         artificial = _log_likelihoods_of_ends(model, found.coords, found.population).sum()
         return replace(found, log_likelihood=found.log_likelihood - float(extra * artificial))

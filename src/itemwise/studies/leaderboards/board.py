@@ -138,7 +138,7 @@ class Board:
         return compare_pairs(
             self.table.values[: self.n_compared],
             self.grouping,
-            exact=plain and self.table.kind == "binary",
+            exact=plain and self.table.kind == "binary" and self.table.tries is None,
             bounded=self.bounded,
             confidence=self.confidence,
             correction=correction,
