@@ -53,6 +53,7 @@ MISSING = {
         "answers of language models in metabench (CC BY-NC-SA)",
     ),
     "test_ranked_board.py": "answers of language models in HELM Lite (no licence stated)",
+    "test_board_repeats.py": "answers to GPQA Diamond of two models, five epochs each",
     **dict.fromkeys(
         [
             *("test_confusion_matrix.py", "test_dataset_split.py", "test_table_files.py"),

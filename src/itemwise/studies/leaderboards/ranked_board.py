@@ -27,6 +27,7 @@ from itemwise.results import Draw, Result
 from itemwise.studies.leaderboards.board import Average, Board
 from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale
 from itemwise.studies.leaderboards.board_pairs import Pairs
+from itemwise.studies.leaderboards.board_repeats import Repeated, RepeatedBoard
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ BETTER, WORSE, TIED, APART = "better", "worse", "no significant difference", "no
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Leaderboard(Result):
+class Leaderboard(RepeatedBoard, Result):
     """Respondents by accuracy, with intervals of accuracy, ability and rank.
 
     Accuracy is the mean response, over items or over tasks. Everything is in rank order, the best
@@ -68,6 +69,7 @@ class Leaderboard(Result):
     alpha: float
     correction: str
     notes: tuple[str, ...] = ()
+    repeated: Repeated | None = None  # what repeated answers add
 
     @cached_property
     def significant(self) -> NDArray[np.bool_]:
@@ -109,7 +111,7 @@ class Leaderboard(Result):
         return (
             f"{best} has the highest accuracy {self._said_of_part()}{asked}, {mean} ({low} to "
             f"{high}), and {tail}. {apart:,} of {counted(tested, 'pair')} "
-            f"{'differs' if apart == 1 else 'differ'} significantly{risk}."
+            f"{'differs' if apart == 1 else 'differ'} significantly{risk}.{self._said_of_tries}"
         )
 
     def _said_of_part(self) -> str:
@@ -163,6 +165,7 @@ class Leaderboard(Result):
             "ability_low": self.ability - width,
             "ability_high": self.ability + width,
             "n_items": self.reached.n,
+            **self._of_repeats(),
             "tied_with": [*(", ".join(names[row]) for row in alike), *rest],
         }
         if not self.compared.all():
@@ -215,7 +218,11 @@ class Leaderboard(Result):
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the board, the pairs and the tasks."""
-        return {"leaderboard": self.to_frame(), "pairs": self.pairs, "tasks": self.tasks}
+        found = {"leaderboard": self.to_frame(), "pairs": self.pairs, "tasks": self.tasks}
+        if self.repeated is not None:
+            found["variances"] = self.variances
+            found |= {"attempts": self.attempts} if self.repeated.attempts else {}
+        return found
 
     def figures(self) -> dict[str, Draw]:
         """Return one figure per kind."""
@@ -337,6 +344,7 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
     ability, ability_se, apart_se = board.abilities()
     return Leaderboard(
         respondents=board.table.respondents,
+        repeated=Repeated.of(board.table, board.grouping, board.confidence),
         rank=rank,
         rank_low=np.minimum(low, rank),
         rank_high=np.maximum(high, rank),

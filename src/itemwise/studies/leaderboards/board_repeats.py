@@ -1,0 +1,241 @@
+"""Repeated answers on a leaderboard: how often one of k is right, or all, and what varies.
+
+An estimate for each item comes first, and then the mean over items with its standard error, so
+that answers to one item never count as if they were answers to several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.clustered import Grouping
+from itemwise.responses import Responses
+from itemwise.studies.leaderboards.board_accuracy import Reached, reached
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints = NDArray[np.intp]
+SOME, ALL = "pass@", "pass^"  # at least one of k answers is right; all of them are
+USUAL = (1, 2, 3, 4, 5, 8, 10, 16, 20, 25, 32, 50, 64, 100)  # numbers of answers that are shown
+
+
+@dataclass(frozen=True, eq=False)
+class Variances:
+    """What makes a mean response uncertain: which items were asked, and how each try fell."""
+
+    tries: Floats  # (n_respondents,), as all that follow; mean number of tries per item
+    between: Floats  # variance of the items' own means
+    within: Floats  # variance of single answers to an item
+    share: Floats  # of the variance of the mean that tries make, not items
+    naive_se: Floats  # as if every answer were to another item
+    n: Ints  # items
+
+    @property
+    def se_many_tries(self) -> Floats:
+        """The standard error that no number of tries undercuts."""
+        return np.sqrt(np.maximum(self.between, 0.0) / np.maximum(self.n, 1))
+
+    @property
+    def se_one_try(self) -> Floats:
+        """The standard error of the same items with a single try each."""
+        return np.sqrt((np.maximum(self.between, 0.0) + self.within) / np.maximum(self.n, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Attempts:
+    """Shares of items of which one of k answers is right, or all of them."""
+
+    k: int
+    some: Reached
+    every: Reached
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """All that repeated answers add to a board, respondents in its order."""
+
+    variances: Variances
+    attempts: tuple[Attempts, ...]  # of right or wrong answers; by k
+
+    @classmethod
+    def of(cls, table: Responses, grouping: Grouping, confidence: float) -> Repeated | None:
+        """None if no answer was repeated."""
+        tries, spread = table.tries, table.spread
+        if tries is None or spread is None:
+            return None
+        values = table.to_frame().to_numpy()
+        attempts = []
+        if table.kind == "binary":
+            right = np.rint(np.nan_to_num(values) * tries)
+            weights = np.ones(table.n_items)
+            for k in _shown(tries):
+                some, every = (
+                    reached(one, None, grouping, weights, confidence, bounded=True)
+                    for one in passed(right, tries, k)
+                )
+                attempts.append(Attempts(k, some, every))
+        return cls(variances(values, tries, spread), tuple(attempts))
+
+    def attempts_frame(self, respondents: tuple[str, ...]) -> pd.DataFrame:
+        """One row per k and respondent."""
+        import pandas as pd
+
+        parts = []
+        for one in self.attempts:
+            columns: dict[str, object] = {"k": one.k, "respondent": respondents}
+            for word, found in (("pass_at_k", one.some), ("pass_hat_k", one.every)):
+                columns |= {
+                    word: found.mean,
+                    f"{word}_se": found.se,
+                    f"{word}_low": found.low,
+                    f"{word}_high": found.high,
+                }
+            parts.append(pd.DataFrame({**columns, "n_items": one.some.n}))
+        return pd.concat(parts, ignore_index=True)
+
+    def variances_frame(self, respondents: tuple[str, ...], se: Floats) -> pd.DataFrame:
+        """One row per respondent; `se` is the standard error of its accuracy."""
+        import pandas as pd
+
+        found = self.variances
+        columns = {
+            "tries": found.tries,
+            "between_sd": np.sqrt(np.maximum(found.between, 0.0)),
+            "within_sd": np.sqrt(found.within),
+            "share_of_tries": found.share,
+            "accuracy_se": se,
+            "se_one_try": found.se_one_try,
+            "se_many_tries": found.se_many_tries,
+            "naive_se": found.naive_se,
+            "times_naive": se / found.naive_se,
+        }
+        return pd.DataFrame(columns, index=pd.Index(respondents, name="respondent"))
+
+    @property
+    def meaning(self) -> str:
+        """Whether more items or more tries would make the board surer."""
+        share = float(np.nanmean(self.variances.share))
+        if not np.isfinite(share):
+            return ""
+        said = (
+            f"Of the variance of an accuracy, {share:.0%} comes from how single tries fell and "
+            f"{1 - share:.0%} from which items were asked"
+        )
+        gain = 1 - np.sqrt(1 - share)
+        if share < 0.5:
+            return f"{said}: ask more items; more tries shorten intervals by {gain:.0%} at most."
+        return f"{said}: ask more tries, too; they can shorten intervals by up to {gain:.0%}."
+
+
+class RepeatedBoard:
+    """What a board shows of repeated answers, if there are any."""
+
+    respondents: tuple[str, ...]
+    reached: Reached
+    repeated: Repeated | None
+
+    def _of_repeats(self) -> dict[str, Floats]:
+        """Mean tries per item; and pass@k and pass^k, for the largest k that all items have."""
+        if self.repeated is None:
+            return {}
+        found: dict[str, Floats] = {"tries": self.repeated.variances.tries}
+        for one in self.repeated.attempts[-1:]:
+            for word, share in ((SOME, one.some), (ALL, one.every)):
+                name = f"{word}{one.k}"
+                found |= {name: share.mean, f"{name}_low": share.low, f"{name}_high": share.high}
+        return found
+
+    @property
+    def attempts(self) -> pd.DataFrame:
+        """One row per k and respondent, if answers were repeated.
+
+        `pass_at_k` is the chance that at least one of k answers is right, `pass_hat_k` that all
+        are, both unbiased and as means over items, with intervals over items.
+        """
+        if self.repeated is None or not self.repeated.attempts:
+            raise InputError(
+                "pass@k and pass^k need several right or wrong answers to each item, but these "
+                "responses have " + ("scores." if self.repeated else "one answer per item.")
+            )
+        return self.repeated.attempts_frame(self.respondents)
+
+    @property
+    def variances(self) -> pd.DataFrame:
+        """One row per respondent: what its accuracy owes to items, and what to single tries.
+
+        `between_sd` is the standard deviation of items' own means, `within_sd` that of single
+        answers to an item. `se_one_try` and `se_many_tries` are the standard errors of accuracy
+        with one try per item and with very many, `naive_se` that of answers taken as unrelated.
+        """
+        if self.repeated is None:
+            raise InputError(
+                "The responses have one answer per item, so what single tries add is not known. "
+                "Ask some items again."
+            )
+        return self.repeated.variances_frame(self.respondents, self.reached.se)
+
+    @property
+    def _said_of_tries(self) -> str:
+        """Whether more items or more tries would help."""
+        return "" if self.repeated is None else f" {self.repeated.meaning}".rstrip()
+
+
+def _shown(tries: NDArray[np.int32]) -> list[int]:
+    """The usual numbers up to that which every asked cell has, and that number itself."""
+    most = int(tries[tries > 0].min())
+    return sorted({k for k in USUAL if k < most} | {most})
+
+
+def passed(right: Floats, tries: NDArray[np.int32], k: int) -> tuple[Floats, Floats]:
+    """For each cell, the chance that one of k answers is right, and that all of them are.
+
+    Both are unbiased (Chen and others, 2021): of k answers drawn from those that were given,
+    1 - C(wrong, k) / C(tries, k) and C(right, k) / C(tries, k). NaN with fewer than k tries.
+
+    >>> some, every = passed(np.array([[1.0]]), np.array([[4]], dtype=np.int32), 2)
+    >>> float(some[0, 0]), float(every[0, 0])
+    (0.5, 0.0)
+    """
+    some, every = np.ones(right.shape), np.ones(right.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for taken in range(k):
+            left = tries - taken
+            some *= np.maximum(tries - right - taken, 0.0) / left
+            every *= np.maximum(right - taken, 0.0) / left
+    enough = tries >= k
+    return np.where(enough, 1.0 - some, np.nan), np.where(enough, every, np.nan)
+
+
+def variances(values: Floats, tries: NDArray[np.int32], spread: Floats) -> Variances:
+    """Variance between and within items by analysis of variance; items count alike.
+
+    The variance of item means holds that of tries as well, which is taken off.
+    """
+    asked = tries > 0
+    n = asked.sum(axis=1)
+    freedom = np.where(np.isnan(spread), 0, np.maximum(tries - 1, 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = np.nansum(freedom * spread**2, axis=1) / freedom.sum(axis=1)
+        per_item = np.where(asked, 1.0 / np.maximum(tries, 1), 0.0).sum(axis=1) / n
+        mean = np.nansum(values, axis=1) / n
+        total = np.nansum((values - mean[:, None]) ** 2, axis=1) / (n - 1)
+        of_tries = within * per_item
+        share = np.clip(np.where(total > 0, of_tries / total, np.nan), 0.0, 1.0)
+        pooled = np.nansum(tries * values, axis=1) / tries.sum(axis=1)
+        each = np.nansum(freedom * spread**2 + tries * (values - pooled[:, None]) ** 2, axis=1)
+        naive = np.sqrt(each / np.maximum(tries.sum(axis=1) - 1, 1) / tries.sum(axis=1))
+        return Variances(
+            tries=tries.sum(axis=1) / n,
+            between=np.maximum(total - of_tries, 0.0),
+            within=within,
+            share=share,
+            naive_se=naive,
+            n=np.asarray(n),
+        )

@@ -1,0 +1,141 @@
+"""Leaderboards of repeated answers: items count, not answers."""
+
+import itertools
+from math import comb
+
+import numpy as np
+import pytest
+
+import itemwise as iw
+from itemwise.errors import InputError
+from itemwise.studies.leaderboards.board_repeats import passed, variances
+
+
+def drawn(n, m, tries, random_state, spread=1.5):
+    """Answers whose chances differ from item to item, and a little from model to model."""
+    random = np.random.default_rng(random_state)
+    place = spread * random.standard_normal(m)
+    ability = np.linspace(0.5, -0.5, n)[:, None]
+    chance = 1 / (1 + np.exp(-(ability + place)))
+    right = random.binomial(tries, chance)
+    return iw.Responses(right / tries, tries=tries), chance
+
+
+def test_gpqa_diamond_is_compared_over_items(shared):
+    board = iw.leaderboard(iw.read_responses(shared / "data/llm/gpqa_diamond_scores.csv"))
+    (pair,) = board.pairs.to_dict("records")
+    assert 100 * pair["difference"] == pytest.approx(5.9, abs=0.05)
+    assert 100 * np.array([pair["low"], pair["high"]]) == pytest.approx([0.4, 11.3], abs=0.05)
+    assert pair["p"] == pytest.approx(0.036, abs=5e-4)
+    frame = board.variances
+    unpaired = 1.96 * np.hypot(*frame["accuracy_se"])
+    ends = 100 * (pair["difference"] + unpaired * np.array([-1, 1]))
+    assert ends == pytest.approx([-2.1, 13.8], abs=0.05)
+    assert frame["times_naive"].tolist() == pytest.approx([1.85, 1.92], abs=0.005)
+
+
+def test_some_and_all_of_k_answers_are_those_of_all_choices():
+    random = np.random.default_rng(0)
+    for tries, k in ((5, 2), (6, 6), (4, 1), (7, 3)):
+        answers = random.integers(0, 2, tries)
+        chosen = [answers[list(at)] for at in itertools.combinations(range(tries), k)]
+        some, every = passed(np.array([[answers.sum()]]), np.array([[tries]]), k)
+        assert some[0, 0] == pytest.approx(np.mean([one.any() for one in chosen]))
+        assert every[0, 0] == pytest.approx(np.mean([one.all() for one in chosen]))
+
+
+def test_the_estimate_is_the_published_one():
+    for tries, right, k in itertools.product((5, 10), range(6), (1, 3, 5)):
+        some, _ = passed(np.array([[right]]), np.array([[tries]]), k)
+        published = 1 - comb(tries - right, k) / comb(tries, k)
+        assert some[0, 0] == pytest.approx(published)
+
+
+def test_fewer_tries_than_k_say_nothing():
+    some, every = passed(np.array([[1.0, 0.0]]), np.array([[2, 0]]), 3)
+    assert np.isnan(some).all()
+    assert np.isnan(every).all()
+
+
+def test_intervals_of_k_answers_hold_over_items():
+    inside, counted = 0, 0
+    for seed in range(24):
+        table, _ = drawn(2, 80, 6, seed)
+        frame = iw.leaderboard(table).attempts.query("k == 3")
+        ability = {"respondent_1": 0.5, "respondent_2": -0.5}
+        points, weights = np.polynomial.hermite_e.hermegauss(41)
+        for _, row in frame.iterrows():
+            chance = 1 / (1 + np.exp(-(ability[row["respondent"]] + 1.5 * points)))
+            weight = weights / weights.sum()
+            for word, truth in (
+                ("pass_at_k", weight @ (1 - (1 - chance) ** 3)),
+                ("pass_hat_k", weight @ chance**3),
+            ):
+                inside += row[f"{word}_low"] <= truth <= row[f"{word}_high"]
+                counted += 1
+    assert 0.9 <= inside / counted <= 0.99
+
+
+def test_variances_between_and_within_items_are_recovered():
+    found = []
+    for seed in range(20):
+        table, chance = drawn(1, 300, 5, seed)
+        one = variances(table.to_frame().to_numpy(), table.tries, table.spread)
+        truth = (chance * (1 - chance)).mean(), chance.var(ddof=1)
+        found.append((one.within[0] / truth[0], one.between[0] / truth[1]))
+    assert np.mean(found, axis=0) == pytest.approx([1, 1], abs=0.03)
+
+
+def test_scores_have_variances_too():
+    random = np.random.default_rng(1)
+    scores = random.normal(5, 2, 40)[:, None] + random.normal(0, 1, (40, 4))
+    table = iw.Responses([scores.mean(axis=1)], tries=4, spread=[scores.std(axis=1, ddof=1)])
+    found = variances(table.to_frame().to_numpy(), table.tries, table.spread)
+    assert found.within[0] == pytest.approx(scores.var(axis=1, ddof=1).mean())
+    naive = scores.std(ddof=1) / np.sqrt(scores.size)
+    assert found.naive_se[0] == pytest.approx(naive)
+    board = iw.leaderboard(table)
+    assert "attempts" not in board.tables()
+    with pytest.raises(InputError, match=r"these responses have scores\."):
+        _ = board.attempts
+
+
+def test_a_board_shows_what_repeated_answers_add():
+    table, _ = drawn(3, 40, 4, 2)
+    board = iw.leaderboard(table)
+    frame = board.to_frame()
+    assert {"tries", "pass@4", "pass@4_low", "pass^4", "pass^4_high"} <= set(frame.columns)
+    assert (frame["pass^4"] <= frame["accuracy"]).all()
+    assert (frame["accuracy"] <= frame["pass@4"]).all()
+    one = board.attempts.query("k == 1").set_index("respondent")
+    assert one["pass_at_k"].tolist() == pytest.approx(frame["accuracy"].tolist())
+    assert one["pass_at_k_low"].tolist() == pytest.approx(frame["accuracy_low"].tolist())
+    assert {"attempts", "variances"} <= board.tables().keys()
+    assert "ask more items" in board.meaning
+
+
+def test_what_is_noise_of_tries_calls_for_more_tries():
+    random = np.random.default_rng(3)
+    right = random.binomial(2, 0.5, (2, 100))
+    assert "ask more tries" in iw.leaderboard(iw.Responses(right / 2, tries=2)).meaning
+
+
+def test_unequal_tries_show_the_k_that_all_have():
+    table = iw.Responses([[0.5, 1.0, 2 / 3], [0, 0.25, 1]], tries=[[2, 3, 3], [4, 4, 2]])
+    assert iw.leaderboard(table).attempts["k"].unique().tolist() == [1, 2]
+
+
+def test_items_that_were_not_asked_do_not_count():
+    nan = float("nan")
+    table = iw.Responses([[0.5, nan, 1.0], [0, 0.5, 1]], tries=[[2, 0, 2], [2, 2, 2]])
+    found = iw.leaderboard(table).attempts.query("k == 2").set_index("respondent")
+    assert found.loc["respondent_1", "n_items"] == 2
+    assert found.loc["respondent_1", "pass_at_k"] == 1
+
+
+def test_without_repeated_answers_there_is_nothing_to_show():
+    board = iw.leaderboard(iw.Responses([[1, 0, 1], [0, 0, 1]]))
+    assert "tries" not in board.to_frame()
+    for name in ("attempts", "variances"):
+        with pytest.raises(InputError, match="one answer per item"):
+            getattr(board, name)
