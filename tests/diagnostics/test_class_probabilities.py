@@ -80,7 +80,15 @@ BAD = {
     "labels in a table": (SCORES, [LABELS], None, "should be a list"),
     "labels of another type": (SCORES, [1, 2, 3, 1], NAMES, "of type int, they are of type str"),
     "labels of two types": (SCORES, np.array([1, "a", 2, 3], dtype=object), None, "mix types"),
-    "a missing label": (SCORES, ["ape", None, "bee", "cat"], NAMES, "The label None of row_1"),
+    "a missing label": (
+        SCORES,
+        ["ape", None, "bee", "cat"],
+        None,
+        r"The label is missing for 1 item \(row_1\)",
+    ),
+    "a label that is no number": (SCORES, [0.0, 1.0, np.nan, 2.0], None, r"missing .* \(row_2\)"),
+    "the probability of one class": (SCORES[:, 1], LABELS, None, "not one of its columns"),
+    "one label for two columns": (SCORES, ["ape"] * 4, None, "have 1 different value. Say"),
     "an absent class": (np.full((4, 2), 0.5), LABELS, ["ape", "bee"], "'cat' of row_2 is none"),
     "a class without a column": (
         SCORES,

@@ -160,7 +160,7 @@ def check_labels(target: pd.Series[Any], what: str) -> None:
             f"{what} holds {n_values:,} distinct numbers: it looks like a measurement "
             "(regression), but classes are needed. Name another target, cut it into classes "
             "(pandas.qcut), or turn it into text if these numbers are classes. For regressors, use "
-            "decode_regression; a confusion matrix needs classes."
+            "decode_regression, with a Dataset of kind='numbers'; a confusion matrix needs classes."
         )
 
 
@@ -199,7 +199,7 @@ def check_complete(target: pd.Series[Any], what: str) -> None:
         raise InputError(
             f"{what} is missing in {counted(len(missing), 'row')}, first in row "
             f"{missing[0] + 1:,} (an empty cell, ?, NA, NaN and null are read as missing). "
-            "Remove these rows, or give them a class."
+            "Remove these rows, or fill them in."
         )
 
 

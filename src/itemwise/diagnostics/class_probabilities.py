@@ -42,6 +42,7 @@ def read_probabilities(
     tables = _tables(scores)
     given = _plain(labels, "labels")
     names = _items(tables, labels, len(given), items)
+    _check_complete(given, names)
     known = _classes(tables, given, classes)
     values = []
     for model, table in tables.items():
@@ -73,6 +74,17 @@ def _plain(values: Any, what: str) -> NDArray[Any]:
             f"{what} have shape {array.shape}, but they should be a list: one label per item."
         )
     return array
+
+
+def _check_complete(labels: NDArray[Any], items: tuple[str, ...]) -> None:
+    missing = [
+        item for item, each in zip(items, labels, strict=True) if each is None or each != each
+    ]
+    if missing:
+        raise InputError(
+            f"The label is missing for {listed(missing, 'item')}. Leave such items out of labels "
+            "and scores."
+        )
 
 
 def _items(
@@ -113,14 +125,21 @@ def _classes(tables: dict[str, Any], labels: NDArray[Any], classes: Any) -> tupl
     first = next(iter(tables.values()))
     if hasattr(first, "columns"):
         return tuple(_value(each) for each in first.columns)
-    width = np.asarray(first).shape[-1] if np.asarray(first).ndim else 0
+    shape = np.asarray(first).shape
+    if len(shape) != 2:
+        raise InputError(
+            f"scores have shape {shape}, but they should have one row per item and one column per "
+            "class. Give all that predict_proba returns, not one of its columns."
+        )
+    width = shape[1]
     if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < width:
         return tuple(range(width))
     distinct = _distinct(labels)
     if len(distinct) != width:
         raise InputError(
             f"scores have {counted(width, 'column')}, but the labels have "
-            f"{len(distinct)} different values. Say which class each column is: classes=[...]."
+            f"{counted(len(distinct), 'different value')}. Say which class each column is: "
+            "classes=[...]."
         )
     return distinct
 

@@ -126,7 +126,9 @@ def _all_scatter(effects: Floats, variances: Floats) -> bool:
             -0.5 * (np.log(each) + effects**2 / each)
             for each in (variances + scatter, variances + scatter + wider)
         )
-        mixed = [np.logaddexp(np.log1p(-q) + most, np.log(q) + rest) for q in DIFFERING_SHARES]
+        top = np.maximum(most, rest)
+        parts = np.exp(most - top), np.exp(rest - top)
+        mixed = [top + np.log((1 - q) * parts[0] + q * parts[1]) for q in DIFFERING_SHARES]
         best.append(max(float(each.sum(axis=1).max()) for each in (most[None], *mixed)))
     return max(best) - best[0] > 1.0
 

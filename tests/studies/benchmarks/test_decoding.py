@@ -196,6 +196,8 @@ def test_a_data_set_that_all_solve_has_no_difficulty_but_its_share():
     assert row["share_solved"] == 1
     assert np.isnan(row["difficulty_mean"])
     assert "gets 100% ± 0% of its instances right" in found.meaning
+    assert "none contradicts good classifiers so clearly" in found.meaning
+    assert "none discriminates negatively. " in found.meaning
     assert found.classifiers["ability"].isna().all()
 
 

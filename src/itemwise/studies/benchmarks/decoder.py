@@ -366,8 +366,9 @@ def _doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
         yield "the calibration did not converge"
     if calibration.n_respondents < FEW_RESPONDENTS:
         yield (
-            f"only {calibration.n_respondents:.0f} classifiers calibrate it, so item parameters "
-            "rest mostly on their priors"
+            f"only {counted(round(calibration.n_respondents), 'classifier')} "
+            f"{'calibrates' if round(calibration.n_respondents) == 1 else 'calibrate'} it, so item "
+            "parameters rest mostly on their priors"
         )
     turned, telling = int((~upright_items(calibration)).sum()), int(informative(calibration).sum())
     negative = (

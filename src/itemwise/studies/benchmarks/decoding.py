@@ -280,11 +280,16 @@ class BenchmarkDecoding(Result):
         """Which data set is hardest, how many instances are doubtful, and who scores best."""
         frame = self.datasets
         negative = round(float((frame["share_negative"] * frame["items"]).sum()))
+        turned = "none discriminates negatively."
+        if negative:
+            one = negative == 1
+            turned = (
+                f"{negative:,} {'discriminates' if one else 'discriminate'} negatively: good "
+                f"classifiers get {'it' if one else 'them'} wrong more often than bad ones."
+            )
         return (
             f"{self._hardest()} Of {counted(len(self.items), 'instance')}, {self._doubtful()}, and "
-            f"{negative:,} {'discriminates' if negative == 1 else 'discriminate'} negatively: good "
-            f"classifiers get {'it' if negative == 1 else 'them'} wrong more often than bad ones. "
-            f"{self._strongest()}"
+            f"{turned} {self._strongest()}"
         )
 
     def _doubtful(self) -> str:
@@ -294,6 +299,8 @@ class BenchmarkDecoding(Result):
         if all(trouble.calibrated for trouble in self.label_troubles.values()):
             found = f"{doubtful:,} probably {'has' if one else 'have'} a wrong label"
             return found if doubtful else "none is suspected of a wrong label"
+        if not doubtful:
+            return "none contradicts good classifiers so clearly that its label should be checked"
         return (
             f"{doubtful:,} {'contradicts' if one else 'contradict'} good classifiers so clearly "
             f"that {'its label' if one else 'their labels'} should be checked"
