@@ -441,7 +441,8 @@ def test_without_suspects_it_says_how_sure_the_most_suspicious_is(overlapping):
     found = label_trouble(scores=scores, labels=scores.argmax(axis=1))
     assert not found.suspect.any()
     assert found.meaning.startswith(
-        "None of 600 items is suspect: the probability of a wrong label"
+        "None of 600 items is suspect, which takes a probability of 80% that one has a wrong "
+        "label; the largest is "
     )
 
 

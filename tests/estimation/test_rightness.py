@@ -11,6 +11,7 @@ from itemwise import EM, calibrate, simulate
 from itemwise.errors import InputError
 from itemwise.estimation.rightness import (
     Anchored,
+    Preference,
     calibrate_by_rightness,
     class_preference,
     said_of_direction,
@@ -71,7 +72,7 @@ def test_being_right_stands_above_every_constant_choice_after_anchoring(tasteful
                 assert spearmanr(ability, skill)[0] > spearmanr(plain, skill)[0] + 0.2
                 (note,) = said_of_direction(found)
                 assert note == found.notes[0]
-                assert "did not measure being right" in note
+                assert "measure being right" in note
 
 
 def test_an_ordinary_table_is_calibrated_as_ever():
@@ -130,3 +131,12 @@ def test_labels_of_other_items_are_refused(tasteful):
     plain = calibrate(tasteful[0], "2pl", progress=False)
     with pytest.raises(InputError, match="There are 3 labels for 80 items"):
         class_preference(plain, ["a", "b", "a"])
+
+
+def test_wrong_labels_of_one_class_are_said_to_be_possible():
+    """Negative items of one class alone do not show that respondents prefer a class."""
+    sure = Preference(19, 136, "yes", 16, "no").opening()
+    assert sure.startswith("Without help, the scale did not measure being right: 19 of 136")
+    unsure = Preference(19, 136, "yes", 16, "").opening()
+    assert "may not measure being right, or many labels yes are wrong: 19 of 136" in unsure
+    assert "may not measure being right: 19 of" in Preference(19, 60, "", 0, "").opening()

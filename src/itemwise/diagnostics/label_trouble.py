@@ -123,7 +123,7 @@ class LabelTrouble(Diagnosis):
         rows = np.flatnonzero(self.suspect)
         total = counted(len(self.items), "item")
         if rows.size == 0:
-            return f"None of {total} is suspect: {self._largest()}."
+            return f"None of {total} is suspect{self._largest()}."
         one = rows.size == 1
         names = ", ".join(self._named(k) for k in rows[:3]) + (", ..." if rows.size > 3 else "")
         among = self.evidence[rows]
@@ -142,10 +142,16 @@ class LabelTrouble(Diagnosis):
         )
 
     def _largest(self) -> str:
-        sure = np.nanmax(self.evidence) if np.isfinite(self.evidence).any() else 0.0
-        if self.calibrated:
-            return f"the probability of a wrong label is at most {sure:.0%}"
-        return f"the probability that one contradicts good respondents is at most {sure:.0%}"
+        """How near the first is to being a suspect; it alone must leave few right labels."""
+        known = np.flatnonzero(np.isfinite(self.evidence))
+        if not known.size:
+            return ": there is no evidence"
+        allowed = CALIBRATED_FALSE_SHARE if self.calibrated else FALSE_SHARE
+        what = "has a wrong label" if self.calibrated else "contradicts good respondents"
+        return (
+            f", which takes a probability of {1 - allowed:.0%} that one {what}; the largest is "
+            f"{self.evidence[known[0]]:.0%}"
+        )
 
     def _named(self, row: int) -> str:
         if self.label is None or self.likely is None:

@@ -49,6 +49,13 @@ class Preference:
     in_turned: int  # how many of the negative items are of that class
     preferred: str  # class whose constant choice stands above being right, "" for none
 
+    def opening(self) -> str:
+        """What is known of the scale: wrong labels of one class look as a preference does."""
+        if self.preferred:
+            return f"Without help, the scale did not measure being right: {self}."
+        cause = f", or many labels {self.turned} are wrong" if self.turned else ""
+        return f"Without help, the scale may not measure being right{cause}: {self}."
+
     def __str__(self) -> str:
         """Why, in words."""
         of_class = f", {self.in_turned:,} of them of class {self.turned}" if self.turned else ""
@@ -90,7 +97,7 @@ def calibrate_by_rightness(
             break
     short = "" if settled else " Even so, being always right does not stand above everyone."
     note = (
-        f"Without help, the scale did not measure being right: {why}. Two artificial respondents, "
+        f"{why.opening()} Two artificial respondents, "
         f"one always right and one always wrong, each with the weight of {share:.0%} of all "
         "respondents, now give its direction. Where respondents mostly differ in what they prefer, "
         f"compare accuracies of each class, too.{short}"

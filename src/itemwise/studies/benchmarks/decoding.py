@@ -331,8 +331,9 @@ class BenchmarkDecoding(Result):
         best, near = str(share.index[place]), list(share.index[self._level_with(place, share)])
         accuracy = self.scores("accuracy").loc[share.index].mean(axis=1)
         also = f"; not significantly lower: {listed(near, 'other')}" if near else ""
+        several = " on average" if share.shape[1] > 1 else ""
         text = (
-            f"{best} has the highest true score, {share.mean(axis=1).max():.1%} on average"
+            f"{best} has the highest true score, {share.mean(axis=1).max():.1%}{several}"
             f"{self._left_out()}, and an accuracy of {accuracy.loc[best]:.1%}{also}."
         )
         first = str(accuracy.idxmax())
@@ -348,13 +349,16 @@ class BenchmarkDecoding(Result):
         return f" without the {counted(out, 'instance')} of negative discrimination"
 
     def _level_with(self, best: int, share: pd.DataFrame) -> NDArray[np.bool_]:
-        """Who is not significantly lower than `best`: over data sets, or over the items of one."""
+        """Who is not significantly lower than `best`: over data sets, or over the items of one.
+
+        All items count. Which ones discriminate negatively was found in the same responses: without
+        them, the better of two equal classifiers would hardly be wrong where the other is right.
+        """
         if share.shape[1] > 1:
             return differences_over_units(share.to_numpy(dtype=float)).level_with(best)
         calibration = self.calibrations[str(share.columns[0])]
         table = self.responses[str(share.columns[0])].select(respondents=list(share.index))
-        cells = as_floats(calibration.placed(table))[:, upright_items(calibration)]
-        return differences_of_answers(cells).level_with(best)
+        return differences_of_answers(as_floats(calibration.placed(table))).level_with(best)
 
     def _known(self, dataset: str | None) -> str:
         if dataset is None and len(self.calibrations) == 1:

@@ -144,8 +144,8 @@ class ClassifierComparison(Result):
         said = self.filtered.meaning
         return (
             f"{self.curves.meaning} {counted(len(items), 'item')} discriminate"
-            f"{'s' if len(items) == 1 else ''} negatively, {surely:,} significantly; without "
-            f"{'it' if len(items) == 1 else 'them'}, {said[0].lower()}{said[1:]}"
+            f"{'s' if len(items) == 1 else ''} negatively, {surely or 'none'} significantly; "
+            f"without {'it' if len(items) == 1 else 'them'}, {said[0].lower()}{said[1:]}"
         )
 
     def sentences(self) -> list[str]:
