@@ -40,9 +40,23 @@ def test_what_is_neither_a_fact_nor_a_table_is_refused(run, tables, tmp_path):
     scores, _ = tables
     done = run("differential", scores, "--groups", "nowhere")
     assert done.exit_code == 3
-    assert "--groups is 'nowhere', which is neither a file nor a fact" in " ".join(
+    assert "Error: --groups is 'nowhere', which is neither a file nor a fact" in " ".join(
         done.stderr.split()
     )
     (tmp_path / "odd.csv").write_text("model,kind\na,b\n")
     done = run("differential", scores, "--groups", tmp_path / "odd.csv")
     assert "--groups needs respondent and group" in " ".join(done.stderr.split())
+
+
+def test_groups_that_cannot_be_compared_are_refused_in_the_words_of_the_command(run, tables):
+    scores, groups = tables
+    frame = pd.read_csv(groups)
+    for change, message in (
+        ({"group": ["a"] * 119 + ["b"]}, "'b' has 1. Join groups, or leave small ones out of the"),
+        ({"group": ["a"] * 60 + [None] * 60}, "--groups gives no group to 60 respondents"),
+    ):
+        frame.assign(**change).to_csv(groups, index=False)
+        done = run("differential", scores, "--groups", groups)
+        assert done.exit_code == 3
+        assert message in " ".join(done.stderr.split())
+        assert "responses.select" not in done.stderr

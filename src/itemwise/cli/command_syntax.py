@@ -18,7 +18,9 @@ REMEDIES = {
     _DESCRIBED: r"--items FILE, a table with the columns item and \1",
     r"responses\.select\(items=\[\.\.\.\]\)": "a file without their columns",
     r"responses\.select\(respondents=\[\.\.\.\]\)": "a file without their rows",
+    r"\bout with responses\.select\b": "out of the file",
     r" \(pandas\.qcut\)": "",
+    r", with a Dataset of kind='numbers'": "",
     r"use decode_regression\b": "use decode --pool regressors",
     r"[Uu]se decode_benchmark\b": "use another --pool",
     r", or None\.": ", or leave it out.",
@@ -30,8 +32,8 @@ _KEYWORD = re.compile(
 )
 # The subject of a sentence, or a name that is no English word.
 _SUBJECT = re.compile(
-    r"(?:(?<![^.:] )\b([a-z]+)|(?<![\w'-])([a-z]+(?:_[a-z]+)+))"
-    r"(?= (?:is|are|should|allows|names|lacks) )"
+    r"(?:(?<![^.:] )(?<!-)\b([a-z]+)|(?<![\w'-])([a-z]+(?:_[a-z]+)+))"
+    r"(?= (?:is|are|should|allows|names|lacks|gives) )"
 )
 _PLAIN = re.compile(r"[\w.:+/-]+")
 
