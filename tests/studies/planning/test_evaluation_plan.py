@@ -142,3 +142,54 @@ def test_pilots_that_are_too_small_are_explained(pilot):
         iw.plan(pilot.select(respondents=slice(0, 1)))
     with pytest.raises(InputError, match="no two neighbours answered 10 items in common"):
         iw.plan(pilot.select(items=slice(0, 5)))
+
+
+def repeated(random, n_items, epochs, gap=0.35):
+    """Two models of which each item is answered several times."""
+    easy = random.normal(0.8, 1.2, n_items)
+    shift = random.normal(0, 0.5, n_items)
+    chance = 1 / (1 + np.exp(-np.stack([easy + shift + gap, easy])))
+    return iw.Responses(
+        random.binomial(epochs, chance) / epochs, tries=np.full((2, n_items), epochs)
+    )
+
+
+def test_a_repeated_pilot_plans_for_other_numbers_of_epochs():
+    """The pilot has three tries per item: what it says of one and of ten is what these show."""
+    random = np.random.default_rng(6)
+    frame = iw.plan(repeated(random, 40_000, 3)).to_frame()
+    rows = frame[frame["design"] == "same items"].set_index("epochs")
+    for epochs in (1, 10):
+        there = iw.plan(repeated(random, 40_000, epochs), epochs=[epochs]).to_frame().iloc[0]
+        assert rows.loc[epochs, "items"] == pytest.approx(there["items"], rel=0.04)
+    assert rows["items"].is_monotonic_decreasing
+    assert rows["answers"].is_monotonic_increasing
+
+
+def test_sentences_say_what_epochs_would_save():
+    found = iw.plan(repeated(np.random.default_rng(7), 300, 4))
+    share = f"{found.within_share:.0%} of the variance of single answers is chance of the try"
+    assert share in found.meaning
+    assert "with 10 epochs" in found.meaning
+    assert not any("no repeated answers" in note for note in found.notes)
+
+
+def test_scores_that_were_repeated_plan_with_their_spread():
+    """One try scatters by 0.2 around each item's own score, for both models."""
+    random = np.random.default_rng(8)
+    own = random.normal(0.5, 0.1, (2, 20_000))
+    tries = own + random.normal(0, 0.2, (4, 2, 20_000))
+    table = iw.Responses(
+        tries.mean(axis=0), tries=np.full(own.shape, 4), spread=tries.std(axis=0, ddof=1)
+    )
+    found = iw.plan(table)
+    assert found.within_share == pytest.approx(2 * 0.04 / (2 * 0.04 + 2 * 0.01), abs=0.02)
+
+
+def test_some_items_asked_twice_show_what_epochs_would_do():
+    random = np.random.default_rng(9)
+    twice = repeated(random, 20_000, 2)
+    tries = np.where(np.arange(20_000) < 4000, 2, 1) * np.ones((2, 1), dtype=int)
+    values = np.where(tries == 2, twice.values, random.random(tries.shape) < twice.values)
+    some = iw.plan(iw.Responses(values, tries=tries))
+    assert some.within_share == pytest.approx(iw.plan(twice).within_share, abs=0.04)

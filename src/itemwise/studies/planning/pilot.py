@@ -44,11 +44,11 @@ class Pilot:
         codes = np.arange(table.n_items)
         if clusters is not None:
             codes = np.unique(np.array(clusters), return_inverse=True)[1].astype(np.intp)
-        tries = table.observed.astype(float)
-        many = tries > 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            one = np.where(many, table.values * (1 - table.values) * tries / (tries - 1), np.nan)
-        return cls(table.respondents, table.values, one, tries, codes)
+        tries, spread = table.tries, table.spread
+        if tries is None or spread is None:
+            tries, spread = table.observed, np.full(table.shape, np.nan)
+        one_try = np.stack([_completed(row) for row in spread**2])
+        return cls(table.respondents, table.values, one_try, tries.astype(float), codes)
 
     def pairs(self, wanted: Sequence[str] | None) -> list[Pair]:
         """The pair that was asked for, or neighbours in mean score, best first."""
@@ -100,3 +100,9 @@ class Pilot:
             Spread.of(scores[0] - scores[1], noise.sum(axis=0), one_try.sum(axis=0), clusters),
             alone[0] + alone[1],
         )
+
+
+def _completed(one_try: Floats) -> Floats:
+    """Items asked once scatter as those asked twice do on average, if there are enough of these."""
+    known = np.isfinite(one_try)
+    return one_try if known.sum() < LEAST_ITEMS else np.where(known, one_try, one_try[known].mean())
