@@ -44,11 +44,11 @@ class Pilot:
         codes = np.arange(table.n_items)
         if clusters is not None:
             codes = np.unique(np.array(clusters), return_inverse=True)[1].astype(np.intp)
-        tries, spread = table.tries, table.spread
-        if tries is None or spread is None:
-            tries, spread = table.observed, np.full(table.shape, np.nan)
-        one_try = np.stack([_completed(row) for row in spread**2])
-        return cls(table.respondents, table.values, one_try, tries.astype(float), codes)
+        tries, one_try = table.observed.astype(float), np.full(table.shape, np.nan)
+        if table.tries is not None and table.spread is not None:
+            tries = table.tries.astype(float)
+            one_try = np.stack([_completed(row) for row in table.spread**2])
+        return cls(table.respondents, table.values, one_try, tries, codes)
 
     def pairs(self, wanted: Sequence[str] | None) -> list[Pair]:
         """The pair that was asked for, or neighbours in mean score, best first."""
