@@ -207,6 +207,8 @@ def test_a_respondent_of_too_large_a_number_is_refused(ladder):
     assert AdaptiveTest(ladder).start(2**63 - 1).next_item()
     with pytest.raises(InputError, match=r"respondent is 11805.*, but it should be a whole number"):
         AdaptiveTest(ladder).start(2**70)
+    with pytest.raises(InputError, match="respondent is 9223372036854775808"):
+        AdaptiveTest(ladder).start(2**63)
 
 
 NODES = np.linspace(-4.0, 4.0, 81)
@@ -387,17 +389,18 @@ def test_the_ends_of_a_scale_may_be_answered_and_nothing_beyond(ladder):
             bank.read(3, response)
 
 
-def test_nodes_follow_from_the_best_items_that_a_respondent_can_meet(large):
+def test_nodes_follow_from_the_best_items_that_a_respondent_can_meet(large, bank):
     """The longest test, not the whole bank, says how narrow a posterior becomes."""
-    for longest in (2, 20, 200):
-        bank = adaptive_state.Bank(large, longest)
+    steep = bank(discrimination=np.full(90, 4.0), difficulty=np.linspace(-1, 1, 90))
+    for items, longest in ((large, 2), (large, 200), (steep, 20), (steep, 90)):
+        asked = adaptive_state.Bank(items, longest)
         probes = np.linspace(-10, 10, 121)
-        told = np.sort(large.model.information(large.coords, probes), axis=0)[-longest:]
-        most = large.model.surprise * told.sum(axis=0).max()
+        told = np.sort(items.model.information(items.coords, probes), axis=0)[-longest:]
+        most = items.model.surprise * told.sum(axis=0).max()
         narrowest = min(1 / np.sqrt(1 + most), 0.12)
         wanted = plan(narrowest, -10, 10, NormalPopulation().log_density, 2 * np.sqrt(told.max()))
-        np.testing.assert_allclose(bank.nodes, wanted.fine)
-        np.testing.assert_allclose(bank.log_prior, wanted.log_weights)
+        np.testing.assert_allclose(asked.nodes, wanted.fine)
+        np.testing.assert_allclose(asked.log_prior, wanted.log_weights)
 
 
 def test_terms_of_items_are_those_of_the_model_however_often_they_are_asked_for(large):
