@@ -23,13 +23,16 @@ WIDEST = 3.0  # mean errors of noise alone, beyond the error itself
 
 
 def prediction_error(
-    predicted: Floats, truth: Floats, groups: NDArray[np.int64], reach: Floats | None = None
+    predicted: Floats,
+    truth: Floats,
+    groups: NDArray[np.int64],
+    reach: Floats | tuple[Floats, Floats] | None = None,
 ) -> dict[str, float]:
     """The figures of `COLUMNS`; all arguments are (n,).
 
     Predictions of one of the `groups` (numbered from 0) are dependent, and count as one for
-    standard errors. `reach` is half the width of each interval; without it, nothing is said of
-    intervals.
+    standard errors. `reach` is half the width of each interval, or how far it reaches down and up;
+    without it, nothing is said of intervals.
     """
     error = predicted - truth
     off, rmse = np.abs(error), float(np.sqrt((error**2).mean()))
@@ -44,9 +47,10 @@ def prediction_error(
     }
     if reach is None:
         return {**found, "coverage": np.nan, "coverage_se": np.nan, "width": np.nan}
-    held = (off <= reach).astype(float)
+    down, up = reach if isinstance(reach, tuple) else (reach, reach)
+    held = ((error <= down) & (-error <= up)).astype(float)
     coverage = {"coverage": float(held.mean()), "coverage_se": grouped_se(held, groups)}
-    return {**found, **coverage, "width": float(2 * np.mean(reach))}
+    return {**found, **coverage, "width": float(np.mean(down + up))}
 
 
 def grouped_se(values: Floats, groups: NDArray[np.int64]) -> float:

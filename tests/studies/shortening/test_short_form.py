@@ -11,10 +11,20 @@ from hypothesis import strategies as st
 import itemwise as iw
 from itemwise.displays import Display
 from itemwise.errors import FileError, InputError
+from itemwise.numerics.score_range import Placed
 from itemwise.responses.study_tables import copies, grouped_folds
 from itemwise.saved_files import load_only
-from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, _Covariance, shares
-from itemwise.studies.shortening.folds import full_cells, known_of, margin
+from itemwise.studies.shortening.choosers import (
+    CHOOSERS,
+    Candidates,
+    _Covariance,
+    _exchanged,
+    _greedy,
+    _losses,
+    _Quota,
+    shares,
+)
+from itemwise.studies.shortening.forecasts import Forecast, full_cells, known_of, margin
 from itemwise.studies.shortening.predictors import PREDICTORS, Known
 
 
@@ -108,9 +118,9 @@ def test_shares_sum_to_the_size_and_never_exceed_a_group(groups, data):
     assert all(found[name] <= groups.count(name) for name in found)
 
 
-def test_information_leaves_less_variance_than_any_single_exchange(candidates):
-    chosen = CHOOSERS["information"](candidates, 4, np.random.default_rng(0)).places.tolist()
+def test_exchanged_items_leave_less_variance_than_any_single_exchange(candidates):
     covariance = _Covariance(candidates)
+    chosen = _exchanged(covariance, _greedy(covariance, 4, _Quota(None, 4, 30)), None)
     dense = np.stack([covariance.column(k) for k in range(30)])
 
     def explained(items):
@@ -121,6 +131,27 @@ def test_information_leaves_less_variance_than_any_single_exchange(candidates):
     for k in range(4):
         for other in set(range(30)) - set(chosen):
             assert explained([*chosen[:k], other, *chosen[k + 1 :]]) <= best * (1 + 1e-6)
+
+
+def test_a_short_form_leaves_the_best_and_the_worst_as_much_room_as_all_items(subtests, candidates):
+    worst, best = candidates.rooms
+    for size in (4, 10, 20):
+        with subtests.test(size=size):
+            places = CHOOSERS["information"](candidates, size, np.random.default_rng(0)).places
+            assert best[places].mean() >= best.mean() - 1e-6
+            assert worst[places].mean() >= worst.mean() - 1e-6
+
+
+def test_the_loss_of_an_item_is_the_variance_that_it_alone_explains(candidates):
+    covariance, chosen = _Covariance(candidates), [2, 5, 11, 17]
+    dense = np.stack([covariance.column(k) for k in range(30)])
+
+    def explained(items):
+        pull = dense[items].mean(axis=1)
+        return pull @ np.linalg.solve(dense[np.ix_(items, items)], pull)
+
+    lost = [explained(chosen) - explained([k for k in chosen if k != out]) for out in chosen]
+    np.testing.assert_allclose(_losses(covariance, chosen), lost, rtol=1e-5)
 
 
 def test_the_covariance_by_columns_is_the_shrunken_one(candidates):
@@ -186,8 +217,10 @@ def test_respondents_with_the_same_responses_are_held_out_together():
 def test_a_margin_holds_for_the_share_of_errors_it_promises(n, seed):
     random = np.random.default_rng(seed)
     error, unsure = random.normal(size=n), random.random(n)
-    found = margin(error, unsure, 0.9)
-    assert (np.abs(error) <= found.reach(unsure) + 1e-12).mean() >= 0.9
+    nowhere = [np.zeros(n)] * 6 + [np.full(n, np.nan)] * 2
+    told = Forecast(error, unsure, Placed(*nowhere))
+    down, up = margin(told, np.zeros(n), 0.9).reach(told)
+    assert ((error <= down + 1e-12) & (-error <= up + 1e-12)).mean() >= 0.9
 
 
 def test_auto_considers_every_chooser_but_lots():
@@ -230,6 +263,43 @@ def test_who_was_asked_nothing_may_be_anything(short, table):
     frame.iloc[0] = np.nan
     told = short.predict(frame).iloc[0]
     assert (told["accuracy_low"], told["accuracy_high"]) == (0.0, 1.0)
+
+
+def below_and_above(table, share=0.1):
+    """Respondents below the strongest, and the strongest."""
+    order = np.argsort(mean_scores(table), kind="stable")
+    count = int(share * table.n_respondents)
+    return table.select(respondents=order[:-count]), table.select(respondents=order[-count:])
+
+
+def test_models_stronger_than_any_seen_are_covered_and_not_pulled_back():
+    learned, new = below_and_above(simulated(300, 40, seed=5))
+    found = iw.shorten(learned, 12, cv=2, confidence=0.9)
+    told, truth = found.predict(new), mean_scores(new)
+    held = (truth >= told["accuracy_low"]) & (truth <= told["accuracy_high"])
+    assert held.mean() >= 0.85
+    assert abs((told["accuracy"] - truth).mean()) < 0.04
+    inside = found.predict(learned)
+    assert told["beyond_chance"].mean() > 0.5 > inside["beyond_chance"].mean()
+    assert (told["beyond"] > 0).mean() > 0.3 > (inside["beyond"] > 0).mean()
+
+
+def test_the_error_has_rows_for_the_strongest_and_the_weakest_tenth(short):
+    roles = short.error.groupby("role", sort=False)["predictor"].agg(list)
+    for role in ("stronger than all others", "weaker than all others"):
+        assert roles[role] == [short.predictor, "plain mean"]
+    row = short.error[short.error["role"] == "stronger than all others"].iloc[0]
+    assert f"the error is {row['mae']:.3f}" in short.meaning
+
+
+@pytest.mark.slow
+def test_scores_and_grades_beyond_the_range_are_covered_too(subtests):
+    for model in ("graded", "continuous", "3pl"):
+        with subtests.test(model):
+            learned, new = below_and_above(simulated(200, 30, seed=0, model=model))
+            told, truth = iw.shorten(learned, 8, cv=2).predict(new), mean_scores(new)
+            held = (truth >= told["accuracy_low"]) & (truth <= told["accuracy_high"])
+            assert held.mean() >= 0.85
 
 
 def test_it_is_said_where_a_short_form_is_no_better_than_lots(short):
@@ -358,6 +428,11 @@ def test_a_file_whose_parts_do_not_fit_is_refused(subtests, short, tmp_path_fact
         (["numbers"], None),
         (["margin", "floor"], 0),
         (["margin", "factor"], -1.0),
+        (["margin", "above"], -0.1),
+        (["within", "curves"], [[0.5]]),
+        (["within", "curves", 0, 0], 1.5),
+        (["within", "odds", 0], -1.0),
+        (["within"], {}),
         (["margin"], []),
         (["confidence"], 2.0),
         (["errors", "mae"], [0.1]),
@@ -423,3 +498,21 @@ def test_twenty_five_items_halve_the_error_of_lots_and_beat_anchor_points(shared
                 Candidates(iw.calibrate(learned), learned.to_frame().to_numpy()), 25, random
             )
             assert off <= np.abs(cells[:, found.places] @ found.weights - truth).mean()
+
+
+@pytest.mark.slow
+def test_the_top_tenth_of_real_boards_is_covered_and_no_worse_than_lots(shared, subtests):
+    """Learned below the top decile: before, 20 % were covered, with twice the error of lots."""
+    for name in ("arc_2pl", "mmlu_3pl", "winogrande"):
+        with subtests.test(name):
+            path = shared / "data" / "llm" / f"metabench_{name}_responses.csv.gz"
+            table = iw.read_responses(path)
+            rows = np.random.default_rng(0).permutation(table.n_respondents)[:1500]
+            learned, new = below_and_above(table.select(respondents=rows))
+            told, truth = iw.shorten(learned, 25, confidence=0.9).predict(new), mean_scores(new)
+            held = (truth >= told["accuracy_low"]) & (truth <= told["accuracy_high"])
+            assert held.mean() >= 0.85
+            random, cells = np.random.default_rng(0), new.to_frame().to_numpy()
+            lots = [random.choice(table.n_items, 25, replace=False) for _ in range(50)]
+            plain = np.mean([np.abs(cells[:, lot].mean(axis=1) - truth).mean() for lot in lots])
+            assert np.abs(told["accuracy"] - truth).mean() <= plain

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.score_range import item_curves, score_edges
 
 WORTH = 1000.0  # weight of the measurement model, as a number of respondents
 MOST_EXCHANGED = 100  # items; beyond, exchanges take longer than they are worth
@@ -33,6 +34,18 @@ class Candidates:
     bank: Calibration
     cells: Floats  # (n_respondents, n_items), no gaps
     groups: tuple[str, ...] | None = None  # of each item; each group gets its share
+
+    @property
+    def rooms(self) -> tuple[Floats, Floats]:
+        """What the worst respondents have to lose on each item, and the best have to gain.
+
+        Both are shares of what the item can give.
+        """
+        shares, score = item_shares(self.bank, self.cells), self.cells.mean(axis=1)
+        low, high = (float(np.mean(end)) for end in self.bank.model.extent())
+        score = (score - low) / (high - low)
+        worst, best = item_curves(shares, score, score_edges(score))
+        return worst, 1 - best
 
     def part(self, places: Places) -> Candidates:
         """Return some of the items, as one group."""
@@ -62,7 +75,9 @@ def information(candidates: Candidates, size: int, random: np.random.Generator) 
 
     The covariance of items is the observed one, shrunk towards the one that the measurement model
     implies, so that chance patterns among few respondents do not count. Items are added greedily,
-    then exchanged while that helps.
+    then exchanged while that helps. Items that all respondents solve say nothing of stronger ones,
+    so some are exchanged until the best have as much left to gain, and the worst as much to lose,
+    as on all items.
     """
     del random
     covariance = _Covariance(candidates)
@@ -70,6 +85,9 @@ def information(candidates: Candidates, size: int, random: np.random.Generator) 
     chosen = _greedy(covariance, size, free)
     if size <= MOST_EXCHANGED:
         chosen = _exchanged(covariance, chosen, candidates.groups)
+    worst, best = candidates.rooms
+    chosen = _with_room(covariance, chosen, worst, best, candidates.groups)
+    chosen = _with_room(covariance, chosen, best, worst, candidates.groups)
     places = np.array(chosen, dtype=np.intp)
     return Choice(places, _nearest_shares(candidates.cells, places))
 
@@ -107,6 +125,13 @@ CHOOSERS: dict[str, Chooser] = {
     "stratified": stratified,
     "random": at_random,
 }
+
+
+def item_shares(bank: Calibration, cells: Floats) -> Floats:
+    """Responses to the items of a bank between 0, the worst, and 1, the best."""
+    low, high = (np.asarray(end, dtype=float) for end in bank.model.extent())
+    found: Floats = (cells - low) / (high - low)
+    return found
 
 
 class _Covariance:
@@ -176,6 +201,48 @@ def _exchanged(
         if chosen == before:
             break
     return chosen
+
+
+def _with_room(
+    covariance: _Covariance,
+    chosen: list[int],
+    room: Floats,
+    other: Floats,
+    groups: tuple[str, ...] | None,
+) -> list[int]:
+    """Exchange items until their mean `room` is that of all items, at the least loss.
+
+    The `other` room is kept, if possible.
+    """
+    of_group = None if groups is None else np.array(groups)
+    wanted, kept = (len(chosen) * float(each.mean()) for each in (room, other))
+    for _ in chosen:
+        lack = wanted - float(room[chosen].sum())
+        if lack <= TINY:
+            break
+        more, less = (each[None, :] - each[chosen][:, None] for each in (room, other))
+        change = _gains(covariance, chosen) - _losses(covariance, chosen)[:, None]
+        change[more < min(lack, 0.5 * float(more.max()))] = -np.inf
+        change[:, chosen] = -np.inf
+        if of_group is not None:
+            change[of_group[chosen][:, None] != of_group] = -np.inf
+        have = float(other[chosen].sum())
+        polite = np.where(have + less >= min(have, kept) - TINY, change, -np.inf)
+        change = polite if np.isfinite(polite).any() else change
+        out, into = np.unravel_index(int(change.argmax()), change.shape)
+        if not np.isfinite(change[out, into]) or more[out, into] <= TINY:
+            break
+        chosen = [*chosen[:out], int(into), *chosen[out + 1 :]]
+    return chosen
+
+
+def _losses(covariance: _Covariance, chosen: list[int]) -> Floats:
+    """Variance of the score that would be left unexplained without each of the chosen items."""
+    inner = np.stack([covariance.column(item)[chosen] for item in chosen])
+    inverse = np.linalg.pinv(inner + TINY * np.eye(len(chosen)))
+    weights = inverse @ covariance.with_score[chosen]
+    found: Floats = weights**2 / np.maximum(np.diag(inverse), TINY)
+    return found
 
 
 def _gains(covariance: _Covariance, base: list[int]) -> Floats:

@@ -1,4 +1,4 @@
-"""Cross-validation of short forms on held-out respondents."""
+"""Cross-validation of short forms: on respondents at random, and on the strongest and weakest."""
 
 from __future__ import annotations
 
@@ -12,16 +12,28 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats, workers
-from itemwise.numerics.intervals import conformal_quantile
 from itemwise.numerics.prediction_error import grouped_se, prediction_error
 from itemwise.progress import Progress
 from itemwise.responses import Responses
 from itemwise.responses.study_tables import Ints, copies, grouped_folds
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, Choice
-from itemwise.studies.shortening.predictors import PREDICTORS, Known
+from itemwise.studies.shortening.forecasts import (
+    Forecast,
+    Margin,
+    Rows,
+    bounds,
+    full_cells,
+    known_of,
+    margin,
+    placed_in,
+    range_of,
+)
+from itemwise.studies.shortening.predictors import PREDICTORS
 
 DRAWS = 20  # random forms per fold, whose errors are averaged
 LEAST_KINDS = 4  # distinct respondents needed for cross-validation
+EXTREME = 0.1  # share of the respondents held out as the strongest, and as the weakest
+MOST_TIED = 0.4  # share of respondents; more with equal scores are no extreme
 BASELINE = ("random", "plain mean")
 
 Way = tuple[str, str]  # how items are chosen, and how the score is predicted
@@ -34,17 +46,34 @@ class HeldOut:
     score: Floats  # (n_respondents,); on all items
     fold: Ints
     group: Ints  # respondents with the same responses
-    predicted: dict[Way, Floats]
-    unsure: dict[str, Floats]  # by chooser: standard error of the completed score
+    told: dict[Way, Forecast]
     random: Floats  # (DRAWS, n_respondents); plain mean of random items
 
     def mean_error(self, way: Way, rows: NDArray[np.bool_] | slice = slice(None)) -> float:
         """Mean absolute error of a way."""
-        return float(np.abs(self.predicted[way] - self.score)[rows].mean())
+        return float(np.abs(self.told[way].value - self.score)[rows].mean())
 
     def best(self, rows: NDArray[np.bool_] | slice = slice(None)) -> Way:
         """The way with the smallest error on these respondents."""
-        return min(self.predicted, key=lambda way: self.mean_error(way, rows))
+        return min(self.told, key=lambda way: self.mean_error(way, rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Respondents held out in random folds, and the strongest and the weakest, if there are any."""
+
+    at_random: HeldOut
+    strongest: HeldOut | None
+    weakest: HeldOut | None
+
+    def margin(self, way: Way, told: Forecast, score: Floats, confidence: float) -> Margin:
+        """The margin of random folds, widened by what the extremes show to be lacking."""
+        found = margin(told, score, confidence)
+        strong, weak = (
+            (told.rows(np.arange(0)), score[:0]) if side is None else (side.told[way], side.score)
+            for side in (self.strongest, self.weakest)
+        )
+        return found.widened(strong, weak, confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,40 +83,10 @@ class Plan:
     table: Responses
     model: MeasurementModel
     score: Floats  # (n_respondents,)
-    fold: Ints
     size: int
     methods: tuple[str, ...]
     groups: tuple[str, ...] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Margin:
-    """How wide intervals are: `factor` times (standard error of the completed score + `floor`)."""
-
-    factor: float  # infinite if there are too few respondents
-    floor: float
-
-    def reach(self, unsure: Floats) -> Floats:
-        """Half the width of each interval."""
-        found: Floats = self.factor * (unsure + self.floor)
-        return found
-
-
-def full_cells(bank: Calibration, table: Responses) -> Floats:
-    """Responses as numbers; missing ones as the ability predicts."""
-    values = table.values
-    if table.complete:
-        return values
-    part = bank if bank.item_names == table.items else bank.of_items(table.items)
-    ability = bank.score(table, items_known=True)["ability"].to_numpy()
-    return np.where(np.isnan(values), part.model.expected(part.coords, ability).T, values)
-
-
-def known_of(bank: Calibration, short: Responses, weights: Floats) -> tuple[Known, Floats]:
-    """What a short form says about respondents, and the standard error of the completed score."""
-    scored = bank.completed_scores(short, items_known=True)
-    known = Known(full_cells(bank, short), scored["score"].to_numpy(), weights)
-    return known, scored["score_se"].to_numpy()
+    confidence: float
 
 
 def hold_out(
@@ -97,10 +96,11 @@ def hold_out(
     methods: Sequence[str],
     groups: tuple[str, ...] | None,
     cv: int,
+    confidence: float,
     seed: int,
     report: Progress,
-) -> HeldOut:
-    """Calibrate, choose and learn without each fold in turn, then predict it."""
+) -> Trials:
+    """Calibrate, choose and learn without each part of the respondents, then predict it."""
     group = copies(table)
     kinds = int(group.max()) + 1
     if kinds < LEAST_KINDS:
@@ -109,44 +109,63 @@ def hold_out(
             f"cross-validation needs at least {LEAST_KINDS}. Give more respondents."
         )
     fold = grouped_folds(group, cv, seed)
-    plan = Plan(table, whole.model, full_scores(whole, table), fold, size, tuple(methods), groups)
-    seeds = np.random.SeedSequence(seed).spawn(int(fold.max()) + 1)
-    n = table.n_respondents
-    predicted = {(method, name): np.empty(n) for method in methods for name in PREDICTORS}
-    unsure = {method: np.empty(n) for method in methods}
-    at_random = np.empty((DRAWS, n))
+    score = full_scores(whole, table)
+    plan = Plan(table, whole.model, score, size, tuple(methods), groups, confidence)
+    parts = [fold == k for k in range(int(fold.max()) + 1)]
+    sides = [_extreme(sign * score, group) for sign in (1, -1)]
+    parts += [side for side in sides if side is not None]
+    seeds = np.random.SeedSequence(seed).spawn(len(parts))
+    jobs = [(np.flatnonzero(part), seed) for part, seed in zip(parts, seeds, strict=True)]
     with workers() as run:
         found = []
-        for judged in run(lambda job: _judged(plan, *job), list(enumerate(seeds))):
+        for judged in run(lambda job: _judged(plan, *job), jobs):
             found.append(judged)
-            report(1 + len(found), 1 + len(seeds), "folds held out in turn")
-    for test, told, error, drawn in found:
-        for way, values in told.items():
-            predicted[way][test] = values
-        for method, values in error.items():
-            unsure[method][test] = values
-        at_random[:, test] = drawn
-    return HeldOut(plan.score, fold, group, predicted, unsure, at_random)
+            report(1 + len(found), 1 + len(jobs), "parts held out in turn")
+    count = int(fold.max()) + 1
+    rest = iter(found[count:])
+    strongest, weakest = (
+        None if side is None else _gathered([next(rest)], score, fold, group) for side in sides
+    )
+    return Trials(_gathered(found[:count], score, fold, group), strongest, weakest)
 
 
-def _judged(
-    plan: Plan, held: int, seed: np.random.SeedSequence
-) -> tuple[NDArray[np.intp], dict[Way, Floats], dict[str, Floats], Floats]:
-    """Learn without one fold, and predict it."""
+def _extreme(score: Floats, group: Ints) -> NDArray[np.bool_] | None:
+    """The tenth with the highest scores, and who ties with it; None if too few are left."""
+    count = max(1, int(EXTREME * len(score)))
+    part: NDArray[np.bool_] = score >= np.sort(score)[-count]
+    left = np.unique(group[~part]).size
+    return part if part.mean() <= MOST_TIED and left >= LEAST_KINDS else None
+
+
+Judged = tuple[Rows, dict[Way, Forecast], Floats]
+
+
+def _gathered(parts: Sequence[Judged], score: Floats, fold: Ints, group: Ints) -> HeldOut:
+    """Put what was said of the parts together, in the order of the respondents."""
+    rows = np.sort(np.concatenate([part[0] for part in parts]))
+    order = np.argsort(np.concatenate([part[0] for part in parts]))
+    told = {
+        way: Forecast.joined([(held, said[way]) for held, said, _ in parts]) for way in parts[0][1]
+    }
+    drawn = np.concatenate([part[2] for part in parts], axis=1)[:, order]
+    return HeldOut(score[rows], fold[rows], group[rows], told, drawn)
+
+
+def _judged(plan: Plan, test: Rows, seed: np.random.SeedSequence) -> Judged:
+    """Learn without some respondents, and predict them."""
     from itemwise.estimation import calibrate
 
     random = np.random.default_rng(seed)
-    train, test = np.flatnonzero(plan.fold != held), np.flatnonzero(plan.fold == held)
+    train = np.setdiff1d(np.arange(plan.table.n_respondents), test)
     learned, judged = (plan.table.select(respondents=rows) for rows in (train, test))
     bank = calibrate(learned, plan.model)
     candidates = Candidates(bank, full_cells(bank, learned), plan.groups)
-    told: dict[Way, Floats] = {}
-    unsure = {}
+    told: dict[Way, Forecast] = {}
     for method in plan.methods:
         choice = CHOOSERS[method](candidates, plan.size, random)
-        said, unsure[method] = _predictions(bank, learned, judged, choice, plan.score[train])
-        told.update({(method, name): values for name, values in said.items()})
-    return test, told, unsure, _drawn(full_cells(bank, judged), plan.size, random)
+        said = _forecasts(bank, learned, judged, choice, plan.score[train], plan.confidence)
+        told.update({(method, name): found for name, found in said.items()})
+    return test, told, _drawn(full_cells(bank, judged), plan.size, random)
 
 
 def full_scores(bank: Calibration, table: Responses) -> Floats:
@@ -156,26 +175,27 @@ def full_scores(bank: Calibration, table: Responses) -> Floats:
     return np.asarray(bank.completed_scores(table, items_known=True)["score"].to_numpy())
 
 
-def _predictions(
-    bank: Calibration, learned: Responses, judged: Responses, choice: Choice, score: Floats
-) -> tuple[dict[str, Floats], Floats]:
+def _forecasts(
+    bank: Calibration,
+    learned: Responses,
+    judged: Responses,
+    choice: Choice,
+    score: Floats,
+    confidence: float,
+) -> dict[str, Forecast]:
     """What every predictor says about the held-out respondents."""
     names = [bank.item_names[k] for k in choice.places]
-    known, _ = known_of(bank, learned.select(items=names), choice.weights)
-    asked, unsure = known_of(bank, judged.select(items=names), choice.weights)
-    low, high = bounds(bank)
-    told = {
-        name: np.clip(p.predict(p.fit(known, score), asked), low, high)
+    asked, new = learned.select(items=names), judged.select(items=names)
+    known, _ = known_of(bank, asked, choice.weights)
+    given, unsure = known_of(bank, new, choice.weights)
+    within = range_of(bank, asked, known.responses, score)
+    placed, ends = placed_in(within, bank, new, confidence), bounds(bank)
+    return {
+        name: Forecast(
+            placed.mixed(np.clip(p.predict(p.fit(known, score), given), *ends)), unsure, placed
+        )
         for name, p in PREDICTORS.items()
     }
-    return told, unsure
-
-
-def bounds(bank: Calibration) -> tuple[float, float]:
-    """The worst and the best mean response over all items."""
-    n = len(bank.item_names)
-    low, high = (float(np.broadcast_to(end, n).mean()) for end in bank.model.extent())
-    return low, high
 
 
 def _drawn(cells: Floats, size: int, random: np.random.Generator) -> Floats:
@@ -184,40 +204,32 @@ def _drawn(cells: Floats, size: int, random: np.random.Generator) -> Floats:
     return np.stack([cells[:, chosen].mean(axis=1) for chosen in places])
 
 
-def margin(error: Floats, unsure: Floats, confidence: float) -> Margin:
-    """Intervals that cover the true score for the share `confidence` of respondents like these.
-
-    Errors are in units of the standard error of the completed score plus its mean; the standard
-    error alone is too small for a respondent that solves everything or nothing.
-    """
-    floor = max(float(unsure.mean()), 1e-12)
-    return Margin(conformal_quantile(np.abs(error) / (unsure + floor), confidence), floor)
-
-
 def chosen_ways(held: HeldOut) -> list[Way]:
     """The best way for each fold, chosen on the other folds."""
     return [held.best(held.fold != fold) for fold in range(int(held.fold.max()) + 1)]
 
 
-def chosen_predictions(held: HeldOut, ways: Sequence[Way]) -> tuple[Floats, Floats]:
-    """Predictions of each fold by its chosen way, and standard errors of completed scores."""
-    rows = np.arange(len(held.score))
-    found = np.array([held.predicted[ways[f]][k] for k, f in zip(rows, held.fold, strict=True)])
-    unsure = np.array([held.unsure[ways[f][0]][k] for k, f in zip(rows, held.fold, strict=True)])
-    return found, unsure
+def chosen_forecast(held: HeldOut, ways: Sequence[Way]) -> Forecast:
+    """What is said of each fold by its chosen way."""
+    rows = [np.flatnonzero(held.fold == fold) for fold in range(len(ways))]
+    return Forecast.joined(
+        [(mine, held.told[way].rows(mine)) for mine, way in zip(rows, ways, strict=True)]
+    )
 
 
-def cross_reach(held: HeldOut, predicted: Floats, unsure: Floats, confidence: float) -> Floats:
-    """Half the width of each interval, learned from the other folds."""
-    reach = np.empty(len(predicted))
+def cross_reach(held: HeldOut, told: Forecast, confidence: float) -> tuple[Floats, Floats]:
+    """How far each interval reaches down and up, learned from the other folds."""
+    down, up = np.empty(len(held.score)), np.empty(len(held.score))
     for fold in range(int(held.fold.max()) + 1):
         inside = held.fold == fold
-        learned = margin((predicted - held.score)[~inside], unsure[~inside], confidence)
-        reach[inside] = learned.reach(unsure[inside])
-    return reach
+        learned = margin(told.rows(~inside), held.score[~inside], confidence)
+        down[inside], up[inside] = learned.reach(told.rows(inside))
+    return down, up
 
 
-def figures(held: HeldOut, predicted: Floats, reach: Floats | None = None) -> dict[str, float]:
+def figures(
+    held: HeldOut, predicted: Floats, reach: tuple[Floats, Floats] | None = None
+) -> dict[str, float]:
     """Error, agreement of ranks, coverage of intervals, and gain over random items."""
     off, at_random = np.abs(predicted - held.score), np.abs(held.random - held.score)
     gain = at_random.mean(axis=0) - off

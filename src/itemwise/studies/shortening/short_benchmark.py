@@ -17,9 +17,17 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
+from itemwise.numerics.score_range import ScoreRange
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
-from itemwise.studies.shortening.folds import BASELINE, Margin, bounds, known_of, margin
+from itemwise.studies.shortening.forecasts import (
+    Forecast,
+    Margin,
+    bounds,
+    known_of,
+    margin,
+    placed_in,
+)
 from itemwise.studies.shortening.predictors import PREDICTORS
 from itemwise.studies.shortening.short_benchmark_file import (
     read_short_benchmark,
@@ -34,6 +42,8 @@ if TYPE_CHECKING:
 
 FIGURES = ("prediction", "items")
 MOST_MASKED = 400  # respondents; more would add little
+OWN = "this short form"
+STRONGER, WEAKER = "stronger than all others", "weaker than all others"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,8 +52,9 @@ class ShortBenchmark(Result):
 
     `error` has one row per way to predict the accuracy on all items. The first is that of this
     short form: its error on held-out respondents, with items chosen and everything else learned
-    without them. `held_out` has their accuracy, true and predicted. For grades and scores, accuracy
-    is the mean response.
+    without them. Rows with the role "stronger than all others" are its error for the strongest
+    tenth, learned from the rest; "weaker than all others" likewise. `held_out` has the accuracy of
+    held-out respondents, true and predicted. For grades and scores, accuracy is the mean response.
     """
 
     items: tuple[str, ...]  # in the order of choice
@@ -52,6 +63,7 @@ class ShortBenchmark(Result):
     method: str
     predictor: str
     numbers: Mapping[str, Floats]  # what the predictor has learned
+    within: ScoreRange  # the accuracies it has learned from
     calibration: Calibration  # of all items
     margin: Margin
     confidence: float  # of the intervals
@@ -94,23 +106,28 @@ class ShortBenchmark(Result):
 
         Other items in `responses` are ignored, and missing responses to the short form are
         predicted from the others. The interval from `accuracy_low` to `accuracy_high` covers the
-        true accuracy for the share `confidence` of respondents like those of the benchmark. With
-        missing responses it is widened by the error that masking those respondents in the same way
-        shows. `ability` and `ability_se` are on the scale of all items; `n_items` counts the items
-        asked.
+        true accuracy for the share `confidence` of respondents like those of the benchmark, and
+        reaches further for respondents who may be stronger or weaker than all of them. With missing
+        responses it is widened by the error that masking those respondents in the same way shows.
+        `beyond` says how far the prediction lies above the highest accuracy learned from (below
+        the lowest, if negative; 0 inside), and `beyond_chance` how likely the respondent is outside
+        this range if that is as likely as not beforehand. `ability` and `ability_se` are on the
+        scale of all items; `n_items` counts the items asked.
         """
         import pandas as pd
 
         short = self._asked(as_responses(responses, self.calibration.model.kind))
-        known, unsure = known_of(self.calibration, short, self.weights)
-        predictor, ends = PREDICTORS[self.predictor], bounds(self.calibration)
-        value = np.clip(predictor.predict(self.numbers, known), *ends)
-        reach = _reach(self, np.asarray(short.observed), unsure)
+        ends = bounds(self.calibration)
+        told = _predicted(self, short)
+        down, up = _reach(self, np.asarray(short.observed), told)
         scored = self.bank.score(short)
+        edges = ends[0] + self.within.edges * (ends[1] - ends[0])
         columns = {
-            "accuracy": value,
-            "accuracy_low": np.clip(value - reach, *ends),
-            "accuracy_high": np.clip(value + reach, *ends),
+            "accuracy": told.value,
+            "accuracy_low": np.clip(told.value - down, *ends),
+            "accuracy_high": np.clip(told.value + up, *ends),
+            "beyond": told.value - np.clip(told.value, *edges),
+            "beyond_chance": told.placed.maybe_above + told.placed.maybe_below,
             "ability": scored["ability"].to_numpy(),
             "ability_se": scored["se"].to_numpy(),
             "n_items": short.observed.sum(axis=1),
@@ -139,7 +156,7 @@ class ShortBenchmark(Result):
     @property
     def meaning(self) -> str:
         """The error of the short form, compared with items chosen at random."""
-        own, lot = (self._row(name) for name in ((self.method, self.predictor), BASELINE))
+        own, lot = self._row(OWN), self._row("for comparison")
         whole = counted(len(self.calibration.item_names), "item")
         better = own["gain"] > normal_reach(0.95) * own["gain_se"]
         remark = "" if better else " (the short form is not significantly better)"
@@ -149,13 +166,23 @@ class ShortBenchmark(Result):
             f"{normal_reach(self.confidence) * own['mae_se']:.3f} for held-out respondents; for as "
             f"many items chosen at random it is {lot['mae']:.3f}{remark}. {own['coverage']:.0%} of "
             f"the {self.confidence:.0%} intervals cover the true accuracy."
+            f"{self._said_of_stronger()}"
         )
 
-    def _row(self, way: tuple[str, str]) -> dict[str, Any]:
-        """The figures of one way; the first row is the short form itself."""
-        pairs = list(zip(self.errors["method"], self.errors["predictor"], strict=True))
-        place = 0 if way != BASELINE else pairs.index(BASELINE)
-        return {name: column[place] for name, column in self.errors.items()}
+    def _said_of_stronger(self) -> str:
+        """The error for respondents stronger than those learned from."""
+        if STRONGER not in self.errors["role"]:
+            return ""
+        own, lot = self._row(STRONGER), self._row(STRONGER, 1)
+        return (
+            f" For the strongest tenth, predicted from the others, the error is {own['mae']:.3f} "
+            f"({lot['mae']:.3f} for random items), and {own['coverage']:.0%} are covered."
+        )
+
+    def _row(self, role: str, place: int = 0) -> dict[str, Any]:
+        """The figures of a row with this role."""
+        places = [k for k, name in enumerate(self.errors["role"]) if name == role]
+        return {name: column[places[place]] for name, column in self.errors.items()}
 
     def to_frame(self) -> pd.DataFrame:
         """One row per chosen item: weight, parameters with standard errors, and group."""
@@ -196,20 +223,22 @@ def load_short_benchmark(file: Path, document: Mapping[str, Any]) -> ShortBenchm
     return ShortBenchmark(**read_short_benchmark(file, document))
 
 
-def _reach(short: ShortBenchmark, observed: NDArray[np.bool_], unsure: Floats) -> Floats:
-    """Half the width of each interval, (n_respondents,).
+def _reach(
+    short: ShortBenchmark, observed: NDArray[np.bool_], told: Forecast
+) -> tuple[Floats, Floats]:
+    """How far each interval reaches down and up, (n_respondents,) each.
 
     Where items of the form were not asked, the error of the held-out respondents is increased by
     the change in their predictions when they are masked in the same way. Respondents asked the same
     number of items are treated alike: their patterns are applied in turn.
     """
-    reach = short.margin.reach(unsure)
+    down, up = short.margin.reach(told)
     counts = observed.sum(axis=1)
     for count in np.unique(counts[counts < len(short.items)]):
         rows = np.flatnonzero(counts == count)
-        found = _masked_margin(short, observed[rows])
-        reach[rows] = np.maximum(reach[rows], found.reach(unsure[rows]))
-    return reach
+        found = _masked_margin(short, observed[rows]).reach(told.rows(rows))
+        down[rows], up[rows] = np.maximum(down[rows], found[0]), np.maximum(up[rows], found[1])
+    return down, up
 
 
 def _masked_margin(short: ShortBenchmark, patterns: NDArray[np.bool_]) -> Margin:
@@ -221,16 +250,25 @@ def _masked_margin(short: ShortBenchmark, patterns: NDArray[np.bool_]) -> Margin
     left = ~np.isnan(masked).all(axis=1)
     if not left.any():
         return Margin(np.inf, short.margin.floor)
-    whole, _ = _predicted(short, form[left])
-    part, unsure = _predicted(short, masked[left])
-    held_out = (short.predicted - short.accuracy)[chosen][left]
-    return margin(held_out + part - whole, unsure, short.confidence)
+    whole = _predicted(short, _as_form(short, form[left]))
+    part = _predicted(short, _as_form(short, masked[left]))
+    # Held-out predictions change as those of the finished short form do.
+    moved = short.predicted[chosen][left] + part.value - whole.value
+    told = Forecast(moved, part.unsure, part.placed)
+    return margin(told, short.accuracy[chosen][left], short.confidence)
 
 
-def _predicted(short: ShortBenchmark, form: Floats) -> tuple[Floats, Floats]:
-    """Prediction of the short form, and standard error of the completed score."""
+def _as_form(short: ShortBenchmark, form: Floats) -> Responses:
+    """Responses to the short form, of respondents without names."""
     names = [f"respondent {k}" for k in range(len(form))]
-    kind = short.calibration.model.kind
-    table = Responses(form, respondents=names, items=short.items).of_kind(kind)
-    known, unsure = known_of(short.calibration, table, short.weights)
-    return PREDICTORS[short.predictor].predict(short.numbers, known), unsure
+    table = Responses(form, respondents=names, items=short.items)
+    return table.of_kind(short.calibration.model.kind)
+
+
+def _predicted(short: ShortBenchmark, table: Responses) -> Forecast:
+    """What the short form says about respondents."""
+    bank, ends = short.calibration, bounds(short.calibration)
+    known, unsure = known_of(bank, table, short.weights)
+    inside = np.clip(PREDICTORS[short.predictor].predict(short.numbers, known), *ends)
+    placed = placed_in(short.within, bank, table, short.confidence)
+    return Forecast(np.clip(placed.mixed(inside), *ends), unsure, placed)

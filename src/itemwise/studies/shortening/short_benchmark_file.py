@@ -25,14 +25,16 @@ from itemwise.files import (
 )
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.prediction_error import COLUMNS
+from itemwise.numerics.score_range import POINTS, ScoreRange
 from itemwise.studies.shortening.choosers import CHOOSERS
-from itemwise.studies.shortening.folds import BASELINE, Margin
+from itemwise.studies.shortening.folds import BASELINE
+from itemwise.studies.shortening.forecasts import Margin
 from itemwise.studies.shortening.predictors import PREDICTORS
 
 if TYPE_CHECKING:
     from itemwise.studies.shortening.short_benchmark import ShortBenchmark
 
-KIND, VERSION = "short-benchmark", 1
+KIND, VERSION = "short-benchmark", 2
 TEXTS = ("method", "predictor", "role")
 HELD_OUT = ("accuracy", "predicted", "low", "high")
 KEYS = (
@@ -42,6 +44,7 @@ KEYS = (
     "method",
     "predictor",
     "numbers",
+    "within",
     "calibration",
     "margin",
     "confidence",
@@ -65,10 +68,13 @@ def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
         "method": short.method,
         "predictor": short.predictor,
         "numbers": {name: values.tolist() for name, values in short.numbers.items()},
+        "within": {name: values.tolist() for name, values in short.within.numbers().items()},
         "calibration": document_of(short.calibration),
         "margin": {
             "factor": None if math.isinf(factor) else factor,
             "floor": short.margin.floor,
+            "above": short.margin.above,
+            "below": short.margin.below,
         },
         "confidence": short.confidence,
         "errors": {name: [_told(cell) for cell in column] for name, column in short.errors.items()},
@@ -110,6 +116,7 @@ def _restored(document: Mapping[str, Any]) -> dict[str, Any]:
         method=_one_of(document["method"], CHOOSERS, "method"),
         predictor=predictor,
         numbers=_numbers(predictor, document["numbers"], size),
+        within=_within(document["within"], size),
         calibration=calibration,
         margin=_margin(document["margin"]),
         confidence=checked_share(document["confidence"], "confidence", 0.95),
@@ -144,10 +151,28 @@ def _form(written: Any, shape: tuple[int, int]) -> Floats:
 
 def _margin(written: Mapping[str, Any]) -> Margin:
     factor = math.inf if written["factor"] is None else _number(written["factor"], "factor")
-    floor = _number(written["floor"], "floor")
-    if not (factor >= 0 and floor > 0):
+    floor, above, below = (_number(written[name], name) for name in ("floor", "above", "below"))
+    if not (factor >= 0 and floor > 0 and above >= 0 and below >= 0):
         raise InputError("its margin is negative")
-    return Margin(factor, floor)
+    return Margin(factor, floor, above, below)
+
+
+def _within(written: Mapping[str, Any], size: int) -> ScoreRange:
+    """The range of scores learned from: shares between 0 and 1, and densities."""
+    shapes = {
+        "curves": (POINTS, size),
+        "inside": (POINTS,),
+        "edges": (2,),
+        "odds": (2,),
+        "spread": (1,),
+    }
+    found = {name: _array(written[name], name, shape) for name, shape in shapes.items()}
+    curves, spread = found["curves"], found["spread"]
+    if not (curves.min() > 0 and curves.max() < 1 and spread[0] > 0):
+        raise InputError("its curves are not between 0 and 1")
+    if not (found["inside"].min() >= 0 and found["inside"].sum() > 0 and found["odds"].min() >= 0):
+        raise InputError("the densities of its range are not positive")
+    return ScoreRange.from_numbers(found)
 
 
 def _errors(written: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:

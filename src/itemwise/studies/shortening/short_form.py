@@ -20,20 +20,24 @@ from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, shares
 from itemwise.studies.shortening.folds import (
     BASELINE,
     HeldOut,
+    Trials,
     Way,
-    bounds,
-    chosen_predictions,
+    chosen_forecast,
     chosen_ways,
     cross_reach,
     figures,
-    full_cells,
     hold_out,
-    known_of,
-    margin,
     random_figures,
 )
+from itemwise.studies.shortening.forecasts import bounds, full_cells, known_of, margin, range_of
 from itemwise.studies.shortening.predictors import PREDICTORS
-from itemwise.studies.shortening.short_benchmark import ShortBenchmark, checked_confidence
+from itemwise.studies.shortening.short_benchmark import (
+    OWN,
+    STRONGER,
+    WEAKER,
+    ShortBenchmark,
+    checked_confidence,
+)
 from itemwise.words import counted, listed
 
 __all__ = ["ShortBenchmark", "shorten"]
@@ -77,7 +81,8 @@ def shorten(
     cv
         Number of folds of respondents, held out in turn; respondents with the same responses stay
         together. How accuracy is predicted (weighted mean, completed by the model, a mixture of
-        both, ridge regression, kernel regression) is also chosen on the other folds.
+        both, ridge regression, kernel regression) is also chosen on the other folds. Then the
+        strongest tenth is predicted from the rest, and the weakest: see `error`.
     confidence
         Share of respondents whose accuracy the intervals are to cover.
     random_state
@@ -91,8 +96,8 @@ def shorten(
     >>> import itemwise as iw
     >>> table = iw.simulate("2pl", 60, 12, random_state=1).responses
     >>> short = iw.shorten(table, 4, cv=2)
-    >>> list(short.predict(table).columns)
-    ['accuracy', 'accuracy_low', 'accuracy_high', 'ability', 'ability_se', 'n_items']
+    >>> list(short.predict(table).columns[:5])
+    ['accuracy', 'accuracy_low', 'accuracy_high', 'beyond', 'beyond_chance']
     """
     given = as_responses(responses)
     known = answered(given)
@@ -105,24 +110,26 @@ def shorten(
     with telling(progress, "Shortening") as report:
         report(0, cv + 1, "calibrating")
         whole = calibrate(table, model)
-        held = hold_out(table, whole, size, _methods(method), groups, cv, seed, report)
-    best = held.best()
-    ways = chosen_ways(held)
-    predicted, unsure = chosen_predictions(held, ways)
-    reach = cross_reach(held, predicted, unsure, confidence)
+        trials = hold_out(
+            table, whole, size, _methods(method), groups, cv, confidence, seed, report
+        )
+    held = trials.at_random
+    best, ways = held.best(), chosen_ways(held)
+    told = chosen_forecast(held, ways)
+    down, up = cross_reach(held, told, confidence)
     ends = bounds(whole)
     return ShortBenchmark(
         **_learned(table, whole, best, size, groups, held, seed),
         method=best[0],
         predictor=best[1],
-        margin=margin(predicted - held.score, unsure, confidence),
+        margin=trials.margin(best, told, held.score, confidence),
         confidence=confidence,
-        errors=_errors(held, best, figures(held, predicted, reach), confidence),
+        errors=_errors(trials, best, figures(held, told.value, (down, up)), confidence),
         respondents=table.respondents,
         accuracy=held.score,
-        predicted=predicted,
-        low=np.clip(predicted - reach, *ends),
-        high=np.clip(predicted + reach, *ends),
+        predicted=told.value,
+        low=np.clip(told.value - down, *ends),
+        high=np.clip(told.value + up, *ends),
         notes=(
             *known.notes,
             *_notes(table, whole, held, ways, groups, size),
@@ -151,28 +158,41 @@ def _learned(
     candidates = Candidates(whole, full_cells(whole, table), groups)
     choice = CHOOSERS[way[0]](candidates, size, np.random.default_rng(seed))
     items = tuple(table.items[k] for k in choice.places)
-    known, _ = known_of(whole, table.select(items=items), choice.weights)
+    short = table.select(items=items)
+    known, _ = known_of(whole, short, choice.weights)
     with workers(1):  # BLAS in one thread
         numbers = PREDICTORS[way[1]].fit(known, held.score)
     return {
         "items": items,
         "weights": choice.weights,
         "groups": None if groups is None else tuple(groups[k] for k in choice.places),
-        "form": table.select(items=items).values,
+        "form": short.values,
         "numbers": numbers,
+        "within": range_of(whole, short, known.responses, held.score),
         "calibration": replace(whole, responses=None, weights=None),
     }
 
 
 def _errors(
-    held: HeldOut, best: Way, own: dict[str, Any], confidence: float
+    trials: Trials, best: Way, own: dict[str, Any], confidence: float
 ) -> dict[str, tuple[Any, ...]]:
-    """The short form first, then every way by its error, and random items last."""
-    rows = [_way(best, "this short form", own)]
-    for way in sorted(held.predicted, key=held.mean_error):
-        predicted, unsure = held.predicted[way], held.unsure[way[0]]
-        found = figures(held, predicted, cross_reach(held, predicted, unsure, confidence))
-        rows.append(_way(way, "considered", found))
+    """The short form first, also for extremes, then every way by its error, random items last.
+
+    Coverage of extremes is that of intervals that have not been widened by them.
+    """
+    held = trials.at_random
+    rows = [_way(best, OWN, own)]
+    for way in sorted(held.told, key=held.mean_error):
+        told = held.told[way]
+        rows.append(
+            _way(way, "considered", figures(held, told.value, cross_reach(held, told, confidence)))
+        )
+    inside = margin(held.told[best], held.score, confidence)
+    for role, side in ((STRONGER, trials.strongest), (WEAKER, trials.weakest)):
+        if side is not None:
+            told = side.told[best]
+            rows.append(_way(best, role, figures(side, told.value, inside.reach(told))))
+            rows.append(_way(BASELINE, role, random_figures(side)))
     rows.append(_way(BASELINE, "for comparison", random_figures(held)))
     return {name: tuple(row[name] for row in rows) for name in rows[0]}
 

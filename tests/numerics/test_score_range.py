@@ -1,0 +1,125 @@
+"""Respondents beyond the scores seen: curves that reach the ends, chances, and expectations."""
+
+import numpy as np
+import pytest
+
+from itemwise.numerics.score_range import GRID, Placed, ScoreRange, item_curves, score_edges
+
+
+def drawn(n=400, m=40, seed=0, most=1.0):
+    """Responses of a 2PL, in shares, and scores of the respondents with at most this score."""
+    random = np.random.default_rng(seed)
+    ability, difficulty = random.normal(size=n), random.normal(0, 1.5, m)
+    chance = 1 / (1 + np.exp(-1.5 * (ability[:, None] - difficulty)))
+    values = (random.random((n, m)) < chance).astype(float)
+    kept = values.mean(axis=1) <= most
+    return values[kept], values[kept].mean(axis=1)
+
+
+def test_curves_average_to_the_score_and_reach_the_ends():
+    values, score = drawn()
+    points = np.array([0.01, *np.linspace(*score_edges(score), 9), 0.99])
+    found = item_curves(values, score, points)
+    np.testing.assert_allclose(found.mean(axis=1), points, atol=0.02)
+    ends = item_curves(values, score, np.array([0.0, 1.0]))
+    assert (ends[0] == ends.min()).all()
+    assert (ends[1] == ends.max()).all()
+
+
+def test_curves_do_not_depend_on_which_scores_were_chosen():
+    """Selection by the score biases a regression of the score, but not a curve over it."""
+    whole, lower = drawn(4000), drawn(4000, most=0.6)
+    points = np.array([0.4, 0.5])
+    np.testing.assert_allclose(item_curves(*lower, points), item_curves(*whole, points), atol=0.03)
+
+
+def test_curves_beyond_the_edge_are_straight_lines():
+    values, score = drawn(most=0.6)
+    high = score_edges(score)[1]
+    edge, middle, end = item_curves(values, score, np.array([high, (1 + high) / 2, 1.0]))
+    inside = (edge > 0.01) & (edge < 0.99)
+    np.testing.assert_allclose(middle[inside], ((edge + end) / 2)[inside], atol=0.005)
+
+
+def test_a_rare_outlier_is_no_edge():
+    score = np.concatenate([np.linspace(0.2, 0.6, 999), [0.95]])
+    assert score_edges(score)[1] < 0.61
+    assert score_edges(score[::100])[1] == score[::100].max()
+
+
+def test_stronger_respondents_are_found_and_expected_where_they_are(subtests):
+    values, score = drawn(4000)
+    known = score <= 0.7
+    within = ScoreRange.learned(values[known][:, ::2], score[known])
+    stronger = score > 0.75
+    placed = within.place(values[stronger][:, ::2], 0.9)
+    with subtests.test("found"):
+        assert placed.maybe_above.mean() > 0.85
+        assert placed.maybe_below.max() < 1e-6
+    with subtests.test("expected"):
+        off = placed.if_above - score[stronger]
+        assert abs(off.mean()) < 0.03
+        plain = values[stronger][:, ::2].mean(axis=1) - score[stronger]
+        assert np.abs(off).mean() < np.abs(plain).mean()
+    with subtests.test("reached"):
+        assert (placed.top >= score[stronger]).mean() > 0.9
+    inside = (score > 0.3) & (score < 0.45)
+    with subtests.test("inside"):
+        held = within.place(values[inside][:, ::2], 0.9)
+        assert held.above.mean() < 0.01
+        np.testing.assert_allclose(held.mixed(score[inside]), score[inside], atol=0.1)
+
+
+def test_placing_is_bayes_theorem_over_the_grid():
+    values, score = drawn(200, 20, most=0.7)
+    within = ScoreRange.learned(values[:, :6], score)
+    row = np.array([[1.0, 0.0, 1.0, np.nan, 1.0, 1.0]])
+    seen = ~np.isnan(row[0])
+    chance = np.prod(
+        np.where(row[0][seen] == 1, within.curves[:, seen], 1 - within.curves[:, seen]), axis=1
+    ) ** (1 / within.spread)
+    above = np.where(within.edges[1] < GRID, 1 - GRID, 0.0)
+    below = np.where(within.edges[0] > GRID, GRID, 0.0)
+    parts = [
+        (chance * within.inside).sum(),
+        within.odds[0] * (chance * below).sum() / below.sum(),
+        within.odds[1] * (chance * above).sum() / above.sum(),
+    ]
+    found = within.place(row, 0.9)
+    assert found.above[0] == pytest.approx(parts[2] / sum(parts))
+    assert found.below[0] == pytest.approx(parts[1] / sum(parts))
+    assert found.if_above[0] == pytest.approx((chance * above) @ GRID / (chance * above).sum())
+    weight = chance * above / (chance * above).sum()
+    left = weight[found.top[0] < GRID].sum() * found.maybe_above[0]
+    assert left <= 0.05 + 1e-12
+
+
+def test_nothing_asked_says_nothing():
+    values, score = drawn(200, 20, most=0.7)
+    within = ScoreRange.learned(values[:, :6], score)
+    found = within.place(np.full((1, 6), np.nan), 0.9)
+    assert found.maybe_above[0] == pytest.approx(0.25)
+    assert found.above[0] == pytest.approx(within.odds[1] / (1 + within.odds.sum()))
+
+
+def test_everything_seen_leaves_no_side():
+    random = np.random.default_rng(0)
+    score = np.concatenate([[0.0, 1.0], random.random(50)])
+    values = (random.random((52, 5)) < score[:, None]).astype(float)
+    found = ScoreRange.learned(values, score).place(values, 0.95)
+    assert not found.above.any()
+    assert not found.below.any()
+    assert np.isnan(found.top).all()
+
+
+def test_what_was_learned_survives_as_arrays_and_rows_are_joined():
+    values, score = drawn(100, 5, most=0.8)
+    within = ScoreRange.learned(values, score)
+    again = ScoreRange.from_numbers(within.numbers())
+    first, second = again.place(values, 0.9), within.place(values, 0.9)
+    np.testing.assert_array_equal(first.above, second.above)
+    joined = Placed.joined([first.rows(np.arange(60)), first.rows(np.arange(60, len(score)))])
+    np.testing.assert_array_equal(joined.top, first.top)
+    doubled = first.scaled(1.0, 3.0)
+    np.testing.assert_allclose(doubled.if_above, 1 + 2 * first.if_above)
+    np.testing.assert_array_equal(doubled.maybe_above, first.maybe_above)
