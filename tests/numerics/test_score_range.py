@@ -16,6 +16,11 @@ def drawn(n=400, m=40, seed=0, most=1.0):
     return values[kept], values[kept].mean(axis=1)
 
 
+def learned(values, score):
+    """The range, if the measurement model goes on in straight lines as well."""
+    return ScoreRange.learned(values, score, item_curves(values, score, GRID))
+
+
 def test_curves_average_to_the_score_and_reach_the_ends():
     values, score = drawn()
     points = np.array([0.01, *np.linspace(*score_edges(score), 9), 0.99])
@@ -50,7 +55,7 @@ def test_a_rare_outlier_is_no_edge():
 def test_stronger_respondents_are_found_and_expected_where_they_are(subtests):
     values, score = drawn(4000)
     known = score <= 0.7
-    within = ScoreRange.learned(values[known][:, ::2], score[known])
+    within = learned(values[known][:, ::2], score[known])
     stronger = score > 0.75
     placed = within.place(values[stronger][:, ::2], 0.9)
     with subtests.test("found"):
@@ -72,12 +77,14 @@ def test_stronger_respondents_are_found_and_expected_where_they_are(subtests):
 
 def test_placing_is_bayes_theorem_over_the_grid():
     values, score = drawn(200, 20, most=0.7)
-    within = ScoreRange.learned(values[:, :6], score)
+    within = ScoreRange.learned(values[:, :6], score, np.tile(GRID[:, None] ** 2, 6))
     row = np.array([[1.0, 0.0, 1.0, np.nan, 1.0, 1.0]])
     seen = ~np.isnan(row[0])
-    chance = np.prod(
-        np.where(row[0][seen] == 1, within.curves[:, seen], 1 - within.curves[:, seen]), axis=1
-    ) ** (1 / within.spread)
+    ways = [
+        np.prod(np.where(row[0][seen] == 1, curves[:, seen], 1 - curves[:, seen]), axis=1)
+        for curves in (within.curves, within.modelled)
+    ]
+    chance = sum(way ** (1 / within.spread) for way in ways)
     above = np.where(within.edges[1] < GRID, 1 - GRID, 0.0)
     below = np.where(within.edges[0] > GRID, GRID, 0.0)
     parts = [
@@ -94,9 +101,22 @@ def test_placing_is_bayes_theorem_over_the_grid():
     assert left <= 0.05 + 1e-12
 
 
+def test_responses_decide_how_curves_go_on():
+    """Who fails hard items as the model expects stands lower than who solves some of them."""
+    values, score = drawn(4000, most=0.5)
+    easy_first = np.argsort(-values.mean(axis=0))
+    modelled = np.zeros((GRID.size, 40))
+    modelled[:, easy_first] = np.clip(GRID[:, None] * 40 - np.arange(40), 0, 1)
+    both, straight = ScoreRange.learned(values, score, modelled), learned(values, score)
+    row = np.zeros((1, 40))
+    row[0, easy_first[:30]] = 1.0
+    assert abs(both.place(row, 0.9).if_above[0] - 0.75) < 0.02
+    assert straight.place(row, 0.9).if_above[0] != pytest.approx(0.75, abs=0.02)
+
+
 def test_nothing_asked_says_nothing():
     values, score = drawn(200, 20, most=0.7)
-    within = ScoreRange.learned(values[:, :6], score)
+    within = learned(values[:, :6], score)
     found = within.place(np.full((1, 6), np.nan), 0.9)
     assert found.maybe_above[0] == pytest.approx(0.25)
     assert found.above[0] == pytest.approx(within.odds[1] / (1 + within.odds.sum()))
@@ -106,7 +126,7 @@ def test_everything_seen_leaves_no_side():
     random = np.random.default_rng(0)
     score = np.concatenate([[0.0, 1.0], random.random(50)])
     values = (random.random((52, 5)) < score[:, None]).astype(float)
-    found = ScoreRange.learned(values, score).place(values, 0.95)
+    found = learned(values, score).place(values, 0.95)
     assert not found.above.any()
     assert not found.below.any()
     assert np.isnan(found.top).all()
@@ -114,7 +134,7 @@ def test_everything_seen_leaves_no_side():
 
 def test_what_was_learned_survives_as_arrays_and_rows_are_joined():
     values, score = drawn(100, 5, most=0.8)
-    within = ScoreRange.learned(values, score)
+    within = learned(values, score)
     again = ScoreRange.from_numbers(within.numbers())
     first, second = again.place(values, 0.9), within.place(values, 0.9)
     np.testing.assert_array_equal(first.above, second.above)

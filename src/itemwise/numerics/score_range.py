@@ -5,6 +5,8 @@ towards them. The curve of an item over the score on all items can be extended, 
 points reached, every response is the best possible, and curves average to the score itself, at
 the edge and at the end; so straight lines from the edge to the end do so in between. Choosing
 respondents by their score leaves these curves as they are, but not a regression of the score.
+The curves of a measurement model are another way to go on: hard items stay hard for longer. Which
+of both is right differs between benchmarks, so the responses of each respondent decide.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ NEAR = 0.005  # of the worst and the best response: nothing is impossible
 RARE = 500  # respondents of which one may lie beyond the edge
 LEAST_EDGE = 1e-3  # between an edge and the end
 LEAST_WIDTH = 0.01  # of the kernel
-MOST_ODDS = np.array([0.02, 0.1])  # below and above, against the range: most are stronger
+MOST_ODDS = np.array([0.02, 0.3])  # below and above, against the range: most are stronger
 LEAST_SPREAD, MOST_SPREAD = 0.05, 5.0  # of responses around curves, relative to right and wrong
 
 GRID: Floats = np.linspace(0.0, 1.0, POINTS)
@@ -80,15 +82,20 @@ class ScoreRange:
     Scores and responses are shares: 0 is the worst possible, 1 the best.
     """
 
-    curves: Floats  # (POINTS, n_items)
+    curves: Floats  # (POINTS, n_items), in straight lines beyond the range
+    modelled: Floats  # (POINTS, n_items), by the measurement model beyond the range
     inside: Floats  # (POINTS,), density of the respondents seen; sums to one
     edges: Floats  # (2,), the lowest and the highest score seen
     odds: Floats  # (2,), below and above, relative to one for the range
     spread: float  # variance of responses around the curves, relative to right and wrong
 
     @classmethod
-    def learned(cls, responses: Floats, score: Floats) -> ScoreRange:
-        """Learn from respondents with known scores; `responses` are (n_respondents, n_items)."""
+    def learned(cls, responses: Floats, score: Floats, modelled: Floats) -> ScoreRange:
+        """Learn from respondents with known scores.
+
+        `responses` are (n_respondents, n_items); `modelled` (POINTS, n_items) are the responses
+        that the measurement model expects at each score on all items.
+        """
         edges, width = score_edges(score), _width(score)
         near = np.exp(-0.5 * ((GRID[:, None] - score) / width) ** 2).sum(axis=1)
         near *= (edges[0] - 1 / POINTS <= GRID) & (edges[1] + 1 / POINTS >= GRID)
@@ -100,8 +107,10 @@ class ScoreRange:
             [(score < edges[0] + 2 * width).mean(), (score > edges[1] - 2 * width).mean()]
         ) / (2 * width)
         room = np.array([edges[0], 1 - edges[1]])
+        seen_there = ((edges[0] <= GRID) & (edges[1] >= GRID))[:, None]
         return cls(
             curves,
+            np.where(seen_there, curves, np.clip(modelled, NEAR, 1 - NEAR)),
             near / near.sum(),
             edges,
             np.minimum(at_edge * room / 2, MOST_ODDS),
@@ -113,6 +122,7 @@ class ScoreRange:
         """Restore what `numbers` returned."""
         return cls(
             numbers["curves"],
+            numbers["modelled"],
             numbers["inside"],
             numbers["edges"],
             numbers["odds"],
@@ -123,6 +133,7 @@ class ScoreRange:
         """What was learned, as arrays."""
         return {
             "curves": self.curves,
+            "modelled": self.modelled,
             "inside": self.inside,
             "edges": self.edges,
             "odds": self.odds,
@@ -164,9 +175,14 @@ class ScoreRange:
         asked = ~np.isnan(responses)
         given = np.where(asked, responses, 0.0)
         missed = np.where(asked, 1 - responses, 0.0)
-        log = given @ np.log(self.curves).T + missed @ np.log1p(-self.curves).T
-        log /= self.spread
-        found: Floats = np.exp(log - log.max(axis=1, keepdims=True))
+        ways = np.stack(
+            [
+                given @ np.log(curves).T + missed @ np.log1p(-curves).T
+                for curves in (self.curves, self.modelled)
+            ]
+        )
+        ways /= self.spread
+        found: Floats = np.exp(ways - ways.max(axis=(0, 2), keepdims=True)).mean(axis=0)
         return found
 
 

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from itemwise.calibration import Calibration
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import conformal_quantile
-from itemwise.numerics.score_range import Placed, ScoreRange
+from itemwise.numerics.score_range import GRID, Placed, ScoreRange
 from itemwise.responses import Responses
 from itemwise.studies.shortening.choosers import item_shares
 from itemwise.studies.shortening.predictors import Known
+
+FARTHEST, ABILITIES = 8.0, 401  # standard deviations from the mean, and points between
 
 Rows = NDArray[np.intp]
 
@@ -127,7 +129,19 @@ def range_of(bank: Calibration, short: Responses, cells: Floats, score: Floats) 
     """The range of scores that a short form is learned from; `cells` are its full responses."""
     low, high = bounds(bank)
     part = bank.of_items(short.items)
-    return ScoreRange.learned(item_shares(part, cells), (score - low) / (high - low))
+    share = (score - low) / (high - low)
+    return ScoreRange.learned(item_shares(part, cells), share, _modelled(bank, short.items))
+
+
+def _modelled(bank: Calibration, items: Sequence[str]) -> Floats:
+    """Expected shares of some items, where all items are expected to give the shares of `GRID`."""
+    abilities = np.linspace(*bank.population.reach(FARTHEST), ABILITIES)
+    low, high = bounds(bank)
+    whole = (bank.model.expected(bank.coords, abilities).mean(axis=0) - low) / (high - low)
+    rising = np.maximum.accumulate(whole) + 1e-9 * np.arange(ABILITIES)
+    at = np.interp(GRID, rising, abilities)
+    part = bank.of_items(items)
+    return item_shares(part, part.model.expected(part.coords, at).T)
 
 
 def placed_in(within: ScoreRange, bank: Calibration, short: Responses, confidence: float) -> Placed:

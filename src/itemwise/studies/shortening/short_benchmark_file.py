@@ -161,13 +161,14 @@ def _within(written: Mapping[str, Any], size: int) -> ScoreRange:
     """The range of scores learned from: shares between 0 and 1, and densities."""
     shapes = {
         "curves": (POINTS, size),
+        "modelled": (POINTS, size),
         "inside": (POINTS,),
         "edges": (2,),
         "odds": (2,),
         "spread": (1,),
     }
     found = {name: _array(written[name], name, shape) for name, shape in shapes.items()}
-    curves, spread = found["curves"], found["spread"]
+    curves, spread = np.stack([found["curves"], found["modelled"]]), found["spread"]
     if not (curves.min() > 0 and curves.max() < 1 and spread[0] > 0):
         raise InputError("its curves are not between 0 and 1")
     if not (found["inside"].min() >= 0 and found["inside"].sum() > 0 and found["odds"].min() >= 0):
