@@ -9,6 +9,8 @@ DEV := dev$(if $(ITEMWISE_TORCH),$(comma)deep)
 # Two workers: one with the OpenBLAS kernels of this processor, one with those of another, whose last
 # bits differ. Where NumPy has another BLAS, the variable does nothing.
 WORKERS := --dist worksteal --tx popen --tx popen//env:OPENBLAS_CORETYPE=Haswell
+# Tests start many processes, each of which would compile the package and the tests again.
+unexport PYTHONDONTWRITEBYTECODE
 SETUP := @PYTHON="$(PYTHON)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help
