@@ -20,7 +20,7 @@ X = pd.DataFrame(
 
 @pytest.fixture(scope="module")
 def gate():
-    return CapabilityGate(GaussianNB(), target_accuracy=0.95).fit(X, Y)
+    return CapabilityGate(GaussianNB(), target_accuracy=0.95, trust="capability").fit(X, Y)
 
 
 def test_the_feature_that_looks_like_the_other_class_makes_a_case_hard(gate):
@@ -101,7 +101,7 @@ def changed_values(gate, cases, monkeypatch):
     """By feature and words, the values that the gate was asked about, of the first case."""
     asked, real = [], type(gate).decide
 
-    def decide(self, X):
+    def decide(self, X, **_):
         asked.append(X.iloc[0].to_dict())
         return real(self, X)
 
@@ -172,7 +172,7 @@ def test_contributions_add_up_and_redundant_features_share(width):
 
 def test_the_sentence_names_classes_as_people_write_them():
     codes = (Y == "star").astype(int)
-    made = CapabilityGate(GaussianNB(), target_accuracy=0.95).fit(X, codes)
+    made = CapabilityGate(GaussianNB(), target_accuracy=0.95, trust="capability").fit(X, codes)
     hard = X[(made.decide(X)["decision"] == "person").to_numpy()].head(20)
     said = [made.explain(hard.iloc[[k]]).meaning for k in range(len(hard))]
     assert any("but predict " in one for one in said)

@@ -54,7 +54,7 @@ def tested():
 
 @pytest.fixture(scope="module")
 def promised():
-    return CapabilityGate(target_accuracy=0.96, alpha=0.1).fit(X, Y)
+    return CapabilityGate(target_accuracy=0.96, alpha=0.1, trust="capability").fit(X, Y)
 
 
 @pytest.mark.parametrize("name", ["tested", "promised"])
@@ -187,7 +187,7 @@ def test_held_out_cases_of_which_nothing_is_known_are_left_out_of_the_promise():
     rows.iloc[::3] = np.nan
     gate = CapabilityGate(target_accuracy=0.8).fit(rows, Y)
     assert "Left out (no known feature): " in " ".join(gate.notes_)
-    assert gate.acceptance_.n_cases == gate.capability_["held_out"].sum() < 140
+    assert gate.acceptance_.n_cases == gate.capability_["held_out"].sum() < 200
 
 
 def test_categories_are_the_same_as_numbers_and_as_texts():

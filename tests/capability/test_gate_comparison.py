@@ -10,7 +10,8 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from itemwise import CapabilityGate
-from itemwise.capability.gate_comparison import EQUAL, OWN, Rivals, confidence, selected
+from itemwise.capability.classifying import Classifier
+from itemwise.capability.gate_comparison import EQUAL, OWN, Rivals, selected
 from itemwise.errors import InputError
 
 
@@ -110,9 +111,10 @@ def test_a_model_without_confidence_leaves_the_gate_alone():
 
 def test_margins_serve_where_there_are_no_probabilities():
     model = RidgeClassifier().fit(X, Y)
-    np.testing.assert_allclose(confidence(model, X), np.abs(model.decision_function(X)))
+    said = Classifier(model, model.classes_).confidence(X)
+    np.testing.assert_allclose(said, np.abs(model.decision_function(X)))
     three = RidgeClassifier().fit(X, np.arange(800) % 3)
-    assert (confidence(three, X) >= 0).all()
+    assert (Classifier(three, three.classes_).confidence(X) >= 0).all()
 
 
 def test_unknown_labels_are_refused(gate):

@@ -73,6 +73,38 @@ def test_a_gate_comes_back_as_it_was(gate, saved):
     assert sorted(file.name for file in saved.parent.iterdir()) == ["gate.json", "gate.skops"]
 
 
+def test_limits_of_a_test_that_were_bent_are_refused(subtests, tmp_path_factory):
+    made = CapabilityGate(GaussianNB()).fit(NUMBERS, Y)
+    cases = [
+        (lambda d: d["limits"].update(limit=[0.0]), "1 values for 2 classes"),
+        (lambda d: d["limits"].update(limit=["nan", 0.0]), "limit is not a number"),
+        (lambda d: d["limits"].update(slope=[-1.0, 1.0]), "trust does not fall"),
+        (lambda d: d["limits"].update(limit_se=[-1.0, 1.0]), "standard error is below 0"),
+        (lambda d: d["limits"].update(limit=["inf", "inf"]), "not those it decides by"),
+    ]
+    for change, told in cases:
+        with subtests.test(told=told), pytest.raises(FileError, match=told):
+            load(edited(made.save(tmp_path_factory.mktemp("bent") / "gate.json"), change))
+
+
+SITES = np.resize(["north", "south", "west"], 300)
+
+
+@pytest.mark.parametrize("by", ["class", "prediction", "group"])
+def test_so_do_promises_in_each_part(by, tmp_path):
+    made = CapabilityGate(GaussianNB(), target_accuracy=0.7, alpha=0.2, by=by)
+    groups = {} if by != "group" else {"groups": pd.Series(SITES, name="site")}
+    made.fit(NUMBERS, Y, **groups)
+    again = load(made.save(tmp_path / "gate.json"))
+    pd.testing.assert_frame_equal(again.decide(NUMBERS, **groups), made.decide(NUMBERS, **groups))
+    pd.testing.assert_frame_equal(again.parts_, made.parts_)
+    assert (again.trust_, again.trust_shares_) == (made.trust_, made.trust_shares_)
+    assert again.acceptance_.n_accepted == made.acceptance_.n_accepted > 0
+    if by == "group":
+        new = NUMBERS.assign(site="east")
+        assert again.decide(new)["reason"].str.startswith("Its site 'east' was not among").all()
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -80,8 +112,9 @@ def test_a_gate_comes_back_as_it_was(gate, saved):
         {"estimator": RandomForestClassifier(3, random_state=0), "rule": "steps"},
         {"estimator": make_pipeline(StandardScaler(), LogisticRegression()), "test_size": 0.5},
         {"target_accuracy": 0.999},
+        {"target_accuracy": 0.8, "trust": "probability"},
     ],
-    ids=["network", "forest", "pipeline", "unproven"],
+    ids=["network", "forest", "pipeline", "unproven", "probability"],
 )
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 def test_so_do_gates_of_many_models_also_without_names(settings, tmp_path):
@@ -126,6 +159,14 @@ def edited(path, change):
     return path
 
 
+def trust_of(document):
+    return document["limits"]["trust"]
+
+
+def promise_of(document):
+    return document["limits"]["promise"]
+
+
 def replaced(path, content):
     """Put another model beside the gate, and its sum into the document."""
     path.with_suffix(".skops").write_bytes(content)
@@ -138,13 +179,32 @@ def test_a_document_that_was_bent_is_refused(subtests, gate, tmp_path_factory):
         (lambda d: d.update(schema="itemwise/calibration"), 'is incomplete: it lacks "population"'),
         (lambda d: d.pop("limits"), 'it lacks "limits"'),
         (lambda d: d.update(scikit_learn="0.24.1"), "saved with scikit-learn 0.24.1"),
-        (lambda d: d["limits"].update(limit=[0.0]), "1 values for 2 classes"),
-        (lambda d: d["limits"].pop("slope"), "'slope' is missing"),
-        (lambda d: d["limits"].update(limit=["x", "y"]), "not a gate"),
-        (lambda d: d["limits"].update(limit=["nan", 0.0]), "limit is not a number"),
-        (lambda d: d["limits"].update(limit=[True, 0.0]), "true and false are not numbers"),
-        (lambda d: d["limits"].update(slope=[-1.0, 1.0]), "trust does not fall"),
-        (lambda d: d["limits"].update(limit=["inf", "inf"]), "not those it decides by"),
+        (lambda d: trust_of(d).update(slope=[1.0]), "1 values for 2 classes"),
+        (lambda d: trust_of(d).pop("slope"), "'slope' is missing"),
+        (lambda d: trust_of(d).update(slope=["x", "y"]), "not a gate"),
+        (lambda d: trust_of(d).update(middle=["nan", 0.0]), "trust is not a number"),
+        (lambda d: trust_of(d).update(slope=[True, 1.0]), "true and false are not numbers"),
+        (lambda d: trust_of(d).update(slope=[-1.0, 1.0]), "does not fall"),
+        (lambda d: trust_of(d).update(on_sure=-1.0), "does not fall"),
+        (lambda d: trust_of(d).update(on_sure=0.0), "does not rest on what it says"),
+        (lambda d: trust_of(d).update(kind="luck"), "its trust is 'luck'"),
+        (lambda d: promise_of(d).update(edge=["-inf"]), "not those it decides by"),
+        (lambda d: promise_of(d).update(edge=["nan"]), "does not fit its classes or groups"),
+        (lambda d: promise_of(d).update(edge=[0.0, 0.0]), "2 values for 1 classes"),
+        (lambda d: promise_of(d).update(by="class"), "not for those it was asked for"),
+        (lambda d: promise_of(d).update(few=[True]), "where it promises nothing"),
+        (lambda d: promise_of(d).update(few=[1]), "which parts are too small"),
+        (lambda d: d["limits"].update({"from": "test"}), "do not fit each other"),
+        (lambda d: d["settings"].update(by="moon"), "by is 'moon'"),
+        (lambda d: d["settings"].update(trust="luck"), "trust is 'luck'"),
+        (lambda d: d["trust_shares"].update(luck=0.5), "are not shares"),
+        (lambda d: d["parts"].update(by=["moon"] * len(d["parts"]["by"])), "neither classes"),
+        (lambda d: d["parts"].update(accepted=[9_999] * 5), "not some of those held out"),
+        (lambda d: d.update(groups={"name": "site", "labels": [], "numeric": True}), "its groups"),
+        (
+            lambda d: d.update(groups={"name": 3, "labels": ["a"], "numeric": True}),
+            "groups have no name",
+        ),
         (lambda d: d["capability"].update(accepted=[-1, 1]), "not some of those held out"),
         (lambda d: d["capability"].update(accuracy=[7, 7]), "not a share"),
         (lambda d: d.update(acceptance=None), "do not fit each other"),
@@ -176,7 +236,7 @@ def test_an_edit_is_noticed_by_its_sum(subtests, gate, tmp_path_factory):
         lambda d: d["features"]["kinds"].update(a="text"),
         lambda d: d["features"].update(kinds=dict(reversed(d["features"]["kinds"].items()))),
         lambda d: d["case_difficulty"]["scales"][0].update(unit=-1.0),
-        lambda d: d["limits"].update(middle=[0.0, 0.0]),
+        lambda d: trust_of(d).update(middle=[0.0, 0.0]),
         lambda d: d.update(sha256=None),
     ]
     for number, change in enumerate(cases):

@@ -100,7 +100,9 @@ def test_categories_that_look_like_numbers_are_known_again(gate, tmp_path, cases
 def test_decisions_go_to_the_next_program(run, gate):
     done = run("gate", "decide", "gate.json", "new.csv", "--quiet")
     lines = done.stdout.splitlines()
-    assert lines[0] == "case,prediction,decision,cdi,cdi_se,difficulty,limit,reason"
+    assert (
+        lines[0] == "case,prediction,decision,trust,least_trust,cdi,cdi_se,difficulty,limit,reason"
+    )
     assert len(lines) == 31
     document = json.loads(run("gate", "decide", "gate.json", "new.csv", "--json").stdout)
     assert sum(document["counts"].values()) == len(document["decisions"]) == 30

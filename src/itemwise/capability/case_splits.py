@@ -18,6 +18,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.words import counted
 
 Positions = NDArray[np.intp]
+Cells = tuple[Positions, Positions | None]  # class and group of each case, if there are groups
 ASIDE = 0.3  # share of the cases from which the success curve of a fitted classifier is learned
 
 
@@ -61,6 +62,44 @@ def split_by_difficulty(
         chosen.append(draw.permutation(members)[:n_test])
     test = np.sort(np.concatenate([np.empty(0, dtype=np.intp), *chosen]))
     return np.setdiff1d(np.arange(len(values)), test), test
+
+
+def held_out_unseen(
+    scale: CaseDifficulty, X: Any, y: Any, cells: Cells, size: float, seed: int
+) -> tuple[CaseDifficulty, Positions, Positions]:
+    """Hold cases out by class and group alone, and fit the scale without them.
+
+    A promise needs cases that neither the model nor the scale have seen.
+    """
+    train, held = _by_cell(cells, size, seed)
+    return scale.fit(rows_at(X, train), rows_at(y, train)), train, held
+
+
+def held_out_alike(
+    scale: CaseDifficulty, X: Any, y: Any, cells: Cells, size: float, seed: int
+) -> tuple[CaseDifficulty, Positions, Positions]:
+    """Hold out cases that are as hard as those kept, on a scale of all."""
+    by_cell = _by_cell(cells, size, seed)
+    fitted = scale.fit(X, y)
+    parts = split_by_difficulty(
+        fitted.difficulty(X, y), labels=cells[0], test_size=size, random_state=seed
+    )
+    train, held = parts if len(parts[1]) else by_cell  # each may be alone in its bin
+    return fitted, train, held
+
+
+def _by_cell(cells: Cells, size: float, seed: int) -> tuple[Positions, Positions]:
+    codes, groups = cells
+    labels = codes if groups is None else codes * (int(groups.max()) + 1) + groups
+    parts = split_by_difficulty(
+        np.zeros(len(codes)), labels=labels, test_size=size, random_state=seed
+    )
+    if not len(parts[1]):
+        raise InputError(
+            "Every class has only one case, so none can be held out to find a limit. "
+            "Give more cases."
+        )
+    return parts
 
 
 def _groups(bins: NDArray[np.float64], labels: Any) -> Positions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,19 @@ from itemwise.numerics.arrays import Floats
 from itemwise.words import listed
 
 SCORES = ("predict_proba", "decision_function")  # the first that a classifier has
+SUM_ERROR = 0.01  # of probabilities, which single precision and rounding leave far behind
+
+
+class NoProbabilityError(InputError):
+    """What a classifier calls probabilities are none."""
+
+
+class OutOfFold(NamedTuple):
+    """What is said of cases by models that did not learn from them."""
+
+    places: NDArray[np.intp]  # of the cases; those alone in their class are always learned from
+    codes: NDArray[np.intp]  # of the predicted classes, as confidence
+    confidence: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,21 +84,83 @@ class Classifier:
         ordered = found[:, np.argsort(places)]
         return ordered if np.isfinite(ordered).all() else None
 
+    def confidence(self, X: Any) -> Floats | None:
+        """Confidence in its own predictions, (n_cases,); None if it has none.
+
+        The highest probability, or the margin by which the predicted class leads.
+        """
+        say = next((one for one in SCORES if hasattr(self.model, one)), None)
+        if say is None:
+            return None
+        try:
+            said = np.asarray(getattr(self.model, say)(X), dtype=np.float64)
+        except Exception as error:  # a classifier may raise anything
+            raise InputError(failure(self.model, f"say how sure it is ({say})", error)) from error
+        if not np.isfinite(said).all():
+            return None
+        if say == "predict_proba":
+            self._refuse_no_probabilities(said)
+            return np.asarray(said.max(axis=1))
+        return np.abs(said) if said.ndim == 1 else _lead(said)
+
     def out_of_fold(
         self, X: Any, y: Any, codes: NDArray[np.intp], cv: int, seed: int
     ) -> NDArray[np.intp] | None:
         """Cross-validated predictions; None if a class has only one case."""
-        from sklearn.model_selection import StratifiedKFold, cross_val_predict
+        found = self.judged_out_of_fold(X, y, codes, cv, seed, sure=False)
+        return found.codes if len(found.places) == len(codes) else None
 
-        smallest = int(np.bincount(codes, minlength=len(self.classes)).min())
-        if smallest < 2:
-            return None
-        parts = StratifiedKFold(min(cv, smallest), shuffle=True, random_state=seed)
+    def judged_out_of_fold(
+        self, X: Any, y: Any, codes: NDArray[np.intp], cv: int, seed: int, *, sure: bool
+    ) -> OutOfFold:
+        """Cross-validated predictions and, if wanted, the confidence in them."""
+        from sklearn.model_selection import StratifiedKFold
+
+        counts = np.bincount(codes, minlength=len(self.classes))
+        places = np.flatnonzero(counts[codes] > 1)
+        if not len(places):
+            return OutOfFold(places, places, None)
+        alone = np.flatnonzero(counts[codes] == 1)
+        folds = min(cv, int(counts[counts > 1].min()))
+        parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
+        found = np.empty(len(places), dtype=np.intp)
+        said: list[tuple[NDArray[np.intp], Floats | None]] = []
+        for learn, rest in parts.split(places, codes[places]):
+            train = np.sort(np.concatenate([places[learn], alone]))
+            model = self._fitted_on_fold(rows_at(X, train), rows_at(y, train))
+            rows = rows_at(X, places[rest])
+            found[rest] = model.predict(rows)
+            said.append((rest, model.confidence(rows) if sure else None))
+        if any(one is None for _, one in said):
+            return OutOfFold(places, found, None)
+        confident = np.empty(len(places))
+        for rest, one in said:
+            confident[rest] = one
+        return OutOfFold(places, found, confident)
+
+    def _fitted_on_fold(self, X: Any, y: Any) -> Classifier:
+        from sklearn.base import clone
+
         try:
-            found = cross_val_predict(self.model, X, y, cv=parts)
+            return replace(self, model=clone(self.model).fit(X, y))
         except Exception as error:
             raise InputError(failure(self.model, "learn and predict in folds", error)) from error
-        return self._places(np.asarray(found), len(codes))
+
+    def _refuse_no_probabilities(self, said: Floats) -> None:
+        if said.ndim != 2:
+            raise NoProbabilityError(
+                f"{self.name} gives probabilities of shape {said.shape}; they should be "
+                "(n_cases, n_classes)."
+            )
+        off = (np.abs(said.sum(axis=1) - 1) > SUM_ERROR) | (said < -SUM_ERROR).any(axis=1)
+        if off.any():
+            first = said[np.flatnonzero(off)[0]]
+            raise NoProbabilityError(
+                f"The probabilities of {self.name} do not sum to one in {int(off.sum()):,} of "
+                f"{len(said):,} cases (the first: {first.sum():.3g}, the lowest of them "
+                f'{first.min():.3g}). Mend predict_proba, or set trust="capability" to go '
+                "without it."
+            )
 
     def _places(self, found: NDArray[Any], n_cases: int) -> NDArray[np.intp]:
         if found.shape != (n_cases,):
@@ -110,6 +185,12 @@ def failure(model: Any, what: str, error: Exception) -> str:
         f"{type(model).__name__} failed to {what}: {type(error).__name__}: "
         f"{reason[:300].rstrip('.')}. Try it on these cases by itself first."
     )
+
+
+def _lead(margin: Floats) -> Floats:
+    """Margin between the best class and the second."""
+    ordered = np.sort(margin, axis=1)
+    return np.asarray(ordered[:, -1] - ordered[:, -2])
 
 
 def is_fitted(classifier: Any) -> bool:

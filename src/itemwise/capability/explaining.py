@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -115,6 +116,8 @@ def _expected_of_all(scale: Scale, shown: Floats) -> Floats:
     return expected(scale, shown.reshape(-1, n_items)).reshape(n_ways, n_cases)
 
 
+AFTER = ("difficulty", "limit", "trust", "least_trust", "prediction", "decision")
+Decide: TypeAlias = Callable[[Any], Any]  # cases -> the decisions of a gate
 Move: TypeAlias = Callable[[Any], Any]  # the nearest value that is meant; None for no change
 
 
@@ -142,7 +145,7 @@ class Explanation(Result):
         """The hardest case, what drives it, and what would bring it within the limit."""
         if self.cases.empty:
             return "There are no cases to explain."
-        hardest = int(np.argmax((self.cases["difficulty"] - self.cases["limit"]).to_numpy()))
+        hardest = int(np.argmax([_excess(case) for _, case in self.cases.iterrows()]))
         case, name = self.cases.iloc[hardest], self.cases.index[hardest]
         rows = self._rows(hardest)
         first = rows.iloc[0]
@@ -185,7 +188,7 @@ class Explanation(Result):
         return self.frame.iloc[place * width : (place + 1) * width]
 
 
-def explain(gate: CapabilityGate, rows: Any, index: Any) -> Explanation:
+def explain(gate: CapabilityGate, rows: Any, index: Any, groups: Any = None) -> Explanation:
     """Explain cases by Shapley values, and by decisions after each change of one feature."""
     import pandas as pd
 
@@ -199,11 +202,13 @@ def explain(gate: CapabilityGate, rows: Any, index: Any) -> Explanation:
         )
     names = pd.RangeIndex(len(frame)) if index is None else index
     frame = frame.set_axis(pd.RangeIndex(len(frame)), axis=0)
-    cases = gate.decide(frame).set_axis(names, axis=0)
+    decide: Decide = partial(gate.decide, groups=groups)
+    items = gate.case_difficulty_.coding_.items
+    cases = decide(frame).set_axis(names, axis=0)
     cases["limit_se"] = gate.capability_["limit_se"].reindex(cases["prediction"]).to_numpy()
     shares = contributions(gate.case_difficulty_, frame, cases["prediction"])
     found = [
-        _of_feature(gate, frame, cases, feature).assign(
+        _of_feature(decide, items, frame, cases, feature).assign(
             contribution=share, case=list(names), place=range(len(frame))
         )
         for feature, share in shares.items()
@@ -215,7 +220,11 @@ def explain(gate: CapabilityGate, rows: Any, index: Any) -> Explanation:
 
 
 def _of_feature(
-    gate: CapabilityGate, frame: pd.DataFrame, cases: pd.DataFrame, feature: str
+    decide: Decide,
+    items: Sequence[FeatureItem],
+    frame: pd.DataFrame,
+    cases: pd.DataFrame,
+    feature: str,
 ) -> pd.DataFrame:
     """Value and best change of one feature, one row per case."""
     import pandas as pd
@@ -223,7 +232,8 @@ def _of_feature(
     column = frame.iloc[:, _place(frame, feature)]
     known = column.astype(object).where(column.notna(), None)
     columns: dict[str, Any] = {"feature": feature, "value": known.to_numpy()}
-    tried = list(_tried(gate, frame, feature))
+    own = [item for item in items if item.feature == feature]
+    tried = list(_tried(decide, own, frame, feature))
     return pd.DataFrame(columns).join(_best(tried, cases["prediction"].tolist()))
 
 
@@ -232,11 +242,12 @@ def _place(frame: pd.DataFrame, feature: str) -> int:
     return [str(name) for name in frame.columns].index(feature)
 
 
-def _tried(gate: CapabilityGate, frame: pd.DataFrame, feature: str) -> Iterator[pd.DataFrame]:
+def _tried(
+    decide: Decide, items: list[FeatureItem], frame: pd.DataFrame, feature: str
+) -> Iterator[pd.DataFrame]:
     """Decisions of the gate after each possible change."""
     import pandas as pd
 
-    items = [item for item in gate.case_difficulty_.coding_.items if item.feature == feature]
     column = frame.iloc[:, _place(frame, feature)]
     numeric = bool(pd.api.types.is_numeric_dtype(column.dtype))
     if items[0].rule.kind == "number":
@@ -249,7 +260,8 @@ def _tried(gate: CapabilityGate, frame: pd.DataFrame, feature: str) -> Iterator[
             continue
         said = ["" if one is None else words for one in moved]
         try:
-            yield _after(gate, _changed(frame, feature, moved), said)
+            after = decide(_changed(frame, feature, moved))
+            yield after[list(AFTER)].assign(change=said)
         except InputError:  # a model may refuse categories that it has not seen
             if not words.startswith(NOT):
                 raise
@@ -331,10 +343,10 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _after(gate: CapabilityGate, changed: pd.DataFrame, words: list[str]) -> pd.DataFrame:
-    """Decisions of the gate on changed cases."""
-    after = gate.decide(changed)
-    return after[["difficulty", "limit", "prediction", "decision"]].assign(change=words)
+def _excess(case: Any) -> float:
+    """How far a case is beyond the limit: in difficulty or, if that plays no part, in trust."""
+    beyond = case["difficulty"] - case["limit"]
+    return float(case["least_trust"] - case["trust"] if np.isnan(beyond) else beyond)
 
 
 def _best(tried: list[pd.DataFrame], before: list[Any]) -> pd.DataFrame:
@@ -350,11 +362,7 @@ def _best(tried: list[pd.DataFrame], before: list[Any]) -> pd.DataFrame:
         options = [one.iloc[case] for one in tried if one["change"].iloc[case]]
         back = [one for one in options if one["decision"] == "model"]
         kept = [one for one in back if one["prediction"] == before[case]]
-        best = (
-            max(kept or back, key=lambda one: one["difficulty"] - one["limit"])
-            if back
-            else min(options, key=lambda one: one["difficulty"] - one["limit"], default=None)
-        )
+        best = max(kept or back, key=_excess) if back else min(options, key=_excess, default=None)
         rows.append(
             {
                 "change": "" if best is None else best["change"],

@@ -11,43 +11,35 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from itemwise.arguments import checked_share
+from itemwise.arguments import checked_share, one_of
 from itemwise.capability.case_difficulty import CaseDifficulty
-from itemwise.capability.case_features import Features, as_array
 from itemwise.capability.case_splits import (
     Cases,
     Positions,
-    curve_notes,
-    split_by_difficulty,
-    success_curves,
+    held_out_alike,
+    held_out_unseen,
 )
 from itemwise.capability.class_tests import RULES
-from itemwise.capability.classifying import Classifier, index_of, rows_at
-from itemwise.capability.gate_comparison import Rivals, confidence
-from itemwise.capability.limits import (
-    Codes,
-    Decisions,
-    acceptance_notes,
-    capability_frame,
-    curves_by_prediction,
-    decision_frame,
-    limits_by_target,
-    limits_by_test,
-    unknown_notes,
+from itemwise.capability.classifying import Classifier, NoProbabilityError, index_of, rows_at
+from itemwise.capability.decisions import Decisions, PromisedLimits, Wording, decision_frame
+from itemwise.capability.gate_comparison import Rivals
+from itemwise.capability.gate_limits import (
+    FoundLimits,
+    Material,
+    evidence,
+    find_by_target,
+    find_by_test,
 )
+from itemwise.capability.gate_rows import new_rows, training_rows
+from itemwise.capability.group_facts import GroupFact
+from itemwise.capability.limits import unknown_notes
 from itemwise.capability.named_classifiers import default_model
-from itemwise.capability.risk import Accepted
+from itemwise.capability.promises import BYS, GROUP, Spec, promised_by
+from itemwise.capability.trust import CAPABILITY, TRUSTS, Codes, Judged, Seen
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
-from itemwise.tables.foreign_frames import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +48,8 @@ if TYPE_CHECKING:
     from itemwise.capability.gate_comparison import GateComparison
     from itemwise.capability.risk import RiskCoverage
 
-FOLDS = 5  # to learn how success falls with difficulty
+TEST_SIZE = 0.3
+PROOF_SIZE = 0.5  # with a target: a proof takes cases
 
 
 class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -67,8 +60,9 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     only the predicted class is known, and its limit is used: if a class is rare, most cases
     predicted as such may belong to another, and `notes_` says if they did. With `target_accuracy`,
     the gate instead accepts the largest share of cases on which the model reaches that accuracy,
-    with probability 1 - `alpha` for any model, for cases from the same source. `compare` shows
-    whether case difficulty works better than the model's own confidence.
+    with probability 1 - `alpha` for any model, for cases from the same source: of all accepted
+    cases, or, with `by`, in each class or group. `parts_` shows what is accepted of each.
+    `compare` shows whether the gate works better than the model's own confidence alone.
 
     After Kline and Lee (2023); the target uses learn then test (Angelopoulos et al., 2021).
 
@@ -79,13 +73,21 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     target_accuracy : float or None
         Share of accepted cases that should be right; None uses the capability as the limit.
     alpha : float
-        Probability of missing the target.
+        Probability of missing the target, in any part for which it should hold.
+    by : str or None
+        For whom the target holds: "all" accepted cases together; "class", those of each true
+        class; "prediction", those of each predicted class; "group", those of each group that is
+        given to `fit`. None is "group" if groups are given, else "all".
+    trust : str
+        What cases are ranked by: "capability" (case difficulty), "probability" (the model's own
+        confidence), a "mixture" of both, or "auto", what is expected to accept most. Without a
+        target it is the capability.
     case_difficulty : CaseDifficulty or None
         The scale of case difficulty, not fitted.
     rule : str
         Rule of the adaptive test: "information", or "steps", the published one.
-    test_size : float
-        Share of the cases to hold out.
+    test_size : float or None
+        Share of the cases to hold out; None is 0.3, and 0.5 with a target.
     random_state : int, RandomState or None
         Seed of the split and of the tests.
 
@@ -94,8 +96,13 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     classes_ : the labels, (n_classes,)
     estimator_ : the fitted classifier
     case_difficulty_ : the fitted scale of case difficulty
-    capability_ : frame, one row per class: limit, limit_se, and of the held-out cases predicted as
-        such the number accepted and their accuracy
+    capability_ : frame, one row per class: limit, limit_se, least_trust, and of the held-out cases
+        predicted as such the number accepted and their accuracy
+    parts_ : frame, one row for all held-out cases and one per true class, predicted class and
+        group: how many are accepted and right, with exact 95 % intervals, and whether the target
+        is promised there
+    trust_ : what cases are ranked by
+    trust_shares_ : the share of cases that each kind of trust was expected to accept
     acceptance_ : what the target accepts of the held-out cases; None without a target
     kinds_ : whether each feature is a "number" or a "text"
     notes_ : remarks on the fit
@@ -106,8 +113,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     >>> import itemwise as iw
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> gate = iw.CapabilityGate().fit(X[["mean radius", "mean texture", "mean area"]], y)
-    >>> list(gate.decide(X.head(2)).columns)
-    ['prediction', 'decision', 'cdi', 'cdi_se', 'difficulty', 'limit', 'reason']
+    >>> list(gate.decide(X.head(2)).columns)[:4]
+    ['prediction', 'decision', 'trust', 'least_trust']
     """
 
     def __init__(
@@ -116,88 +123,121 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         *,
         target_accuracy: float | None = None,
         alpha: float = 0.05,
+        by: str | None = None,
+        trust: str = "auto",
         case_difficulty: CaseDifficulty | None = None,
         rule: str = "information",
-        test_size: float = 0.3,
+        test_size: float | None = None,
         random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.target_accuracy = target_accuracy
         self.alpha = alpha
+        self.by = by
+        self.trust = trust
         self.case_difficulty = case_difficulty
         self.rule = rule
         self.test_size = test_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from cases `X` (n_cases, n_features) and their classes `y`, two or more."""
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+        """Learn from cases `X` (n_cases, n_features) and their classes `y`, two or more.
+
+        `groups` (n_cases,) is a fact that is known before the model decides, such as a site or a
+        device: one value per case, or the name of a column of `X`. New cases need it too, if the
+        target should hold in each group; a group that was not seen here goes to a person.
+        """
         self.check_settings()
-        X, y = self._training_rows(X, y)
+        given = X
+        X, y, self.features_ = training_rows(self, X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(
                 f"All cases are of one class, {self.classes_.tolist()[0]!r}: with 1 class there "
                 "is nothing to decide. Give cases of at least two classes."
             )
+        self.by_ = promised_by(self.by, self.target_accuracy, grouped=groups is not None)
+        self.group_fact_, places = None, None
+        if groups is not None:
+            self.group_fact_, places = GroupFact.learn(groups, given, len(codes))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        train, held = self._parted(X, y, codes, seed)
+        scale = CaseDifficulty() if self.case_difficulty is None else clone(self.case_difficulty)
+        proof = self.target_accuracy is not None
+        size = self.test_size or (PROOF_SIZE if proof else TEST_SIZE)
+        hold_out = held_out_unseen if proof else held_out_alike
+        self.case_difficulty_, train, held = hold_out(scale, X, y, (codes, places), size, seed)
         made = default_model(X) if self.estimator is None else self.estimator
         model = Classifier(made, self.classes_)
         self.estimator_ = model.fitted(rows_at(X, train), rows_at(y, train)).model
-        self._find_limits(X, y, codes, (train, held), seed)
+        self._find_limits((X, y, codes, places), (train, held), model, seed)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that the model predicts for each case, even if a person decides it."""
         check_is_fitted(self)
-        return np.asarray(self.classes_[self._predicted(self._new_rows(X))])
+        return np.asarray(self.classes_[self._predicted(new_rows(self, X))])
 
     @available_if(lambda self: _has(self, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """The model's probability of each class, (n_cases, n_classes)."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(self._new_rows(X)))
+        return np.asarray(self.estimator_.predict_proba(new_rows(self, X)))
 
-    def decide(self, X: Any) -> pd.DataFrame:
+    def decide(self, X: Any, *, groups: Any = None) -> pd.DataFrame:
         """Model or person: one row per case, with the index of `X`.
 
-        `prediction` is the model's; `decision` is "model" or "person"; `cdi` says how much the case
-        looks like the predicted class, with `cdi_se`; `difficulty` is -cdi; `limit` is that of the
-        predicted class; `reason` is a sentence.
+        `prediction` is the model's; `decision` is "model" or "person"; `trust` is the estimated
+        chance that the model is right, and `least_trust` that from which such cases are accepted;
+        `cdi` says how much the case looks like the predicted class, with `cdi_se`; `difficulty` is
+        -cdi; `limit` is the difficulty up to which the case is accepted, NaN if difficulty plays no
+        part; `reason` is a sentence. `groups` are needed if the target holds in each group, unless
+        `X` has them as a column.
         """
-        found = self.decisions(X)
-        return decision_frame(found, self.classes_, index_of(X), self.target_accuracy)
+        found = self.decisions(X, groups=groups)
+        return decision_frame(found, self.classes_, index_of(X), self._wording())
 
-    def decisions(self, X: Any) -> Decisions:
+    def decisions(self, X: Any, *, groups: Any = None) -> Decisions:
         """Return the decisions as arrays, without sentences."""
         check_is_fitted(self)
-        rows = self._new_rows(X)
+        rows = new_rows(self, X)
         codes = self._predicted(rows)
         placed = self.case_difficulty_.place(rows)
         at = np.arange(len(codes))
         cdi, se = placed.cdi[at, codes], placed.se[at, codes]
-        within = self.limits_.within(codes, -cdi) & placed.known
-        limit = self.limits_.limit[codes]
-        return Decisions(codes, cdi, se, limit, within, placed.known, placed.unseen)
+        grouped = None
+        if self.by_ == GROUP and self.group_fact_ is not None:
+            grouped = self.group_fact_.find(groups, X, len(codes))
+        seen = Seen(
+            codes,
+            -cdi,
+            self._evidence(rows) if self._needs_confidence() else None,
+            None if grouped is None else grouped.codes,
+        )
+        found = self.limits_.judge(seen)
+        within = found.within & placed.known
+        texts = None if grouped is None else grouped.texts
+        return Decisions(seen, cdi, se, found, within, placed.known, placed.unseen, texts)
 
-    def explain(self, X: Any) -> Explanation:
+    def explain(self, X: Any, *, groups: Any = None) -> Explanation:
         """Which features make each case hard, and which change would bring it within the limit."""
         from itemwise.capability.explaining import explain
 
         check_is_fitted(self)
-        return explain(self, self._new_rows(X), index_of(X))
+        rows = new_rows(self, X)
+        if self.by_ == GROUP and self.group_fact_ is not None:
+            groups = list(self.group_fact_.find(groups, X, len(rows)).texts)
+        return explain(self, rows, index_of(X), groups)
 
-    def risk_coverage(self, X: Any, y: Any) -> RiskCoverage:
+    def risk_coverage(self, X: Any, y: Any, *, groups: Any = None) -> RiskCoverage:
         """Accuracy against coverage on new labelled cases.
 
-        One curve is by case difficulty ("gate"), the other by the model's own confidence
-        ("probability").
+        One curve is by the gate ("gate"), the other by the model's own confidence ("probability").
         """
         from itemwise.capability.gate_comparison import gate_curves
 
-        return gate_curves(self, *self._judged(X, y))
+        return gate_curves(self, *self._judged(X, y, groups))
 
-    def compare(self, X: Any, y: Any) -> GateComparison:
+    def compare(self, X: Any, y: Any, *, groups: Any = None) -> GateComparison:
         """Compare the gate with a threshold on probability and conformal selection, on new cases.
 
         Each is shown at its own limit, if there is a target accuracy, and all at the gate's
@@ -205,7 +245,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         from itemwise.capability.gate_comparison import compare_gate
 
-        return compare_gate(self, *self._judged(X, y))
+        return compare_gate(self, *self._judged(X, y, groups))
 
     def save(self, path: Any) -> Path:
         """Write the gate as .json and the model beside it as .skops; `itemwise.load` reads both."""
@@ -233,7 +273,11 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if self.estimator is not None:
             Classifier(self.estimator, np.empty(0))  # refuses anything but a classifier
         checked_share(self.alpha, "alpha", 0.05)
-        checked_share(self.test_size, "test_size", 0.3)
+        if self.test_size is not None:
+            checked_share(self.test_size, "test_size", TEST_SIZE)
+        if self.by is not None:
+            one_of(self.by, "by", BYS)
+        one_of(self.trust, "trust", TRUSTS)
         if self.target_accuracy is not None:
             checked_share(self.target_accuracy, "target_accuracy", 0.97)
         if self.rule not in RULES:
@@ -244,132 +288,98 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 f"case_difficulty is {type(given).__name__}; give a CaseDifficulty, or None."
             )
 
-    def _training_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        """Training cases and classes in one form; sets the features."""
-        import pandas as pd
-
-        X, y = as_pandas(X), as_pandas(y)
-        if isinstance(X, pd.DataFrame):
-            self.features_ = Features.of(X)
-            X = self.features_.rows(X)
-            validate_data(self, X, skip_check_array=True)
-            if y is None:
-                raise InputError("y is None, but it should be the class of each case.")
-            y = column_or_1d(y, warn=True)
-            check_consistent_length(X, y)
-            if pd.isna(y).any():
-                raise InputError(
-                    f"The class of {int(pd.isna(y).sum()):,} of {len(y):,} cases is missing. "
-                    "Leave these cases out."
-                )
-        else:
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
-            self.features_ = Features.of(X)
-        check_classification_targets(y)
-        return X, np.asarray(y)
-
-    def _new_rows(self, X: Any) -> Any:
-        """New cases in the form of the training cases: a frame with its columns, or an array."""
-        import pandas as pd
-
-        X = as_pandas(X)
-        if isinstance(X, pd.DataFrame) and (self.features_.named or self.features_.knows(X)):
-            rows = self.features_.rows(X)
-            return rows if self.features_.named else as_array(rows)
-        dtype = None if self.features_.named else np.float64
-        finite = False if self.features_.named else self._finite()
-        cells = validate_data(self, X, dtype=dtype, ensure_all_finite=finite, reset=False)
-        if not self.features_.named:
-            return cells
-        frame = pd.DataFrame(cells, columns=list(self.features_.kinds)).infer_objects()
-        return self.features_.rows(frame)
-
-    def _finite(self) -> Any:
-        return "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
-
-    def _parted(self, X: Any, y: Any, codes: Codes, seed: int) -> tuple[Positions, Positions]:
-        """Positions of training and held-out cases; fits the scale.
-
-        A guarantee needs cases that neither model nor scale have seen. So with a target, cases are
-        held out by class alone, and the scale is fitted without them.
-        """
-        made = CaseDifficulty() if self.case_difficulty is None else clone(self.case_difficulty)
-        share = {"test_size": self.test_size, "random_state": seed}
-        by_class = split_by_difficulty(np.zeros(len(codes)), labels=codes, **share)
-        if not len(by_class[1]):
-            raise InputError(
-                "Every class has only one case, so none can be held out to find a limit. "
-                "Give more cases."
-            )
-        if self.target_accuracy is not None:
-            self.case_difficulty_ = made.fit(rows_at(X, by_class[0]), rows_at(y, by_class[0]))
-            return by_class
-        self.case_difficulty_ = made.fit(X, y)
-        hard = self.case_difficulty_.difficulty(X, y)
-        parts = split_by_difficulty(hard, labels=codes, **share)
-        return parts if len(parts[1]) else by_class  # with few cases, each may be alone in its bin
-
     def _find_limits(
-        self, X: Any, y: Any, codes: Codes, parts: tuple[Positions, Positions], seed: int
+        self,
+        cases: tuple[Any, Any, Codes, Codes | None],
+        parts: tuple[Positions, Positions],
+        model: Classifier,
+        seed: int,
     ) -> None:
         """Set the limits, and the attributes that describe them."""
+        X, y, codes, groups = cases
         train, held = parts
         scale = self.case_difficulty_
         known = scale.place(rows_at(X, held)).known
         held = held[known] if known.any() else held
         rows = rows_at(X, held)
-        predicted = self._predicted(rows)
-        cdi = scale.place(rows).cdi
-        right = predicted == codes[held]
-        difficulty = -cdi[np.arange(len(held)), predicted]
-        learning = Cases.of(scale, rows_at(X, train), rows_at(y, train))
-        found = self._out_of_fold(learning, seed)
-        k = len(self.classes_)
-        self.acceptance_: Accepted | None = None
-        if self.target_accuracy is None:
-            curves = success_curves(learning, found, k)
-            own = -cdi[np.arange(len(held)), codes[held]]
-            labels = self.classes_.tolist()
-            self.limits_ = limits_by_test(
-                own, codes[held], right, curves, labels, rule=self.rule, seed=seed
-            )
-        else:
-            curves = curves_by_prediction(learning.cdi, found, learning.codes)
-            target, alpha = float(self.target_accuracy), self.alpha
-            self.limits_, self.acceptance_ = limits_by_target(
-                difficulty, predicted, right, curves, target=target, alpha=alpha
-            )
-        self.capability_ = capability_frame(
-            self.limits_, self.classes_, predicted, difficulty, right
+        predicted, cdi = self._predicted(rows), scale.place(rows).cdi
+        confidence = self._confidence(rows)
+        fitted = Classifier(self.estimator_, self.classes_)
+        difficulty: Floats = -cdi[np.arange(len(held)), predicted]
+        own = None if groups is None else groups[held]
+        judged = Judged(Seen(predicted, difficulty, evidence(fitted, confidence), own), codes[held])
+        fact = self.group_fact_
+        material = Material(
+            Cases.of(scale, rows_at(X, train), rows_at(y, train)),
+            judged,
+            cdi,
+            self.classes_,
+            None if groups is None else groups[train],
+            () if fact is None else fact.labels,
+            "group" if fact is None else fact.name,
         )
+        found = self._found(material, model, seed)
+        self.limits_, self.acceptance_ = found.limits, found.acceptance
+        self.capability_, self.parts_ = found.capability, found.parts
+        self.trust_shares_ = dict(found.trust_shares)
         self.rivals_ = Rivals.learn(
-            confidence(self.estimator_, rows), predicted, right, k, self.target_accuracy, self.alpha
+            confidence,
+            predicted,
+            judged.right,
+            len(self.classes_),
+            self.target_accuracy,
+            self.alpha,
         )
-        curved = self.target_accuracy is not None or self.rule == "information"
-        self.notes_ = [
-            *scale.notes_,
-            *(curve_notes(curves, self.classes_) if curved else []),
-            *unknown_notes(int((~known).sum())),
-            *acceptance_notes(self.capability_, predicted, right),
-            *self.limits_.notes,
-        ]
+        self.notes_ = [*scale.notes_, *unknown_notes(int((~known).sum())), *found.notes]
 
-    def _out_of_fold(self, learning: Cases, seed: int) -> Codes | None:
-        """Cross-validated predictions of the training cases, if they are needed."""
-        if self.target_accuracy is None and self.rule != "information":
-            return None
-        made = default_model(learning.X) if self.estimator is None else self.estimator
-        model = Classifier(made, self.classes_)
-        return model.out_of_fold(learning.X, learning.y, learning.codes, FOLDS, seed)
+    def _found(self, material: Material, model: Classifier, seed: int) -> FoundLimits:
+        if self.target_accuracy is None:
+            return find_by_test(material, model, rule=self.rule, seed=seed)
+        spec = Spec(float(self.target_accuracy), self.alpha)
+        return find_by_target(material, model, spec, kind=self.trust, by=self.by_, seed=seed)
+
+    @property
+    def trust_(self) -> str:
+        """What cases are ranked by."""
+        check_is_fitted(self)
+        limits = self.limits_
+        return limits.trust.kind if isinstance(limits, PromisedLimits) else CAPABILITY
+
+    def _needs_confidence(self) -> bool:
+        limits = self.limits_
+        return isinstance(limits, PromisedLimits) and limits.trust.needs_confidence
+
+    def _confidence(self, rows: Any) -> Floats | None:
+        """Confidence in held-out cases; one that is no probability matters only if it is used."""
+        try:
+            return Classifier(self.estimator_, self.classes_).confidence(rows)
+        except NoProbabilityError:
+            if self.target_accuracy is None or self.trust == CAPABILITY:
+                return None
+            raise
+
+    def _evidence(self, rows: Any) -> Floats:
+        model = Classifier(self.estimator_, self.classes_)
+        found = evidence(model, model.confidence(rows))
+        if found is None:
+            raise InputError(
+                f"{model.name} says of some cases that it is NaN or infinitely sure, so they "
+                "cannot be decided. Leave them out."
+            )
+        return found
+
+    def _wording(self) -> Wording:
+        fact = "group" if self.group_fact_ is None else self.group_fact_.name
+        return Wording(self.limits_ if isinstance(self.limits_, PromisedLimits) else None, fact)
 
     def _predicted(self, rows: Any) -> Codes:
         return Classifier(self.estimator_, self.classes_).predict(rows)
 
-    def _judged(self, X: Any, y: Any) -> tuple[Any, Decisions, Bools]:
+    def _judged(self, X: Any, y: Any, groups: Any) -> tuple[Any, Decisions, Bools]:
         """New cases, the decisions of the gate, and whether the model is right."""
-        found = self.decisions(X)
+        found = self.decisions(X, groups=groups)
         true = self.case_difficulty_.codes(y, len(found.codes))
-        return self._new_rows(X), found, found.codes == true
+        return new_rows(self, X), found, found.codes == true
 
 
 def _has(gate: CapabilityGate, method: str) -> bool:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from itemwise.capability.classifying import SCORES, failure
-from itemwise.capability.limits import Codes
+from itemwise.capability.classifying import Classifier
 from itemwise.capability.risk import RiskCoverage, accepted, risk_coverage
-from itemwise.errors import InputError
+from itemwise.capability.trust import Codes
 from itemwise.numerics.arrays import Bools, Floats
 from itemwise.numerics.intervals import share_interval
 from itemwise.results import Result
@@ -23,8 +22,8 @@ from itemwise.words import counted
 if TYPE_CHECKING:
     import pandas as pd
 
+    from itemwise.capability.decisions import Decisions
     from itemwise.capability.gate import CapabilityGate
-    from itemwise.capability.limits import Decisions
     from itemwise.displays import Display
 
 GATE, PROBABILITY, CONFORMAL = "gate", "probability", "conformal selection"
@@ -111,27 +110,11 @@ class GateComparison(Result):
         return self.curves.plot(**kw)
 
 
-def confidence(estimator: Any, rows: Any) -> Floats | None:
-    """Confidence of a classifier in its own predictions, (n_cases,); None if it has none."""
-    say = next((one for one in SCORES if hasattr(estimator, one)), None)
-    if say is None:
-        return None
-    try:
-        said = np.asarray(getattr(estimator, say)(rows), dtype=np.float64)
-    except Exception as error:  # a classifier may raise anything
-        raise InputError(failure(estimator, f"say how sure it is ({say})", error)) from error
-    if said.ndim == 1:
-        found = np.abs(said)
-    else:
-        found = said.max(axis=1) if say == "predict_proba" else _lead(said)
-    return np.asarray(found) if np.isfinite(found).all() else None
-
-
 def gate_curves(gate: CapabilityGate, rows: Any, found: Decisions, right: Bools) -> RiskCoverage:
     """Curves of the gate and of the model's confidence, with their operating points."""
     import pandas as pd
 
-    scores = {GATE: gate.limits_.trust(found.codes, found.difficulty)}
+    scores = {GATE: found.verdicts.score}
     points = [_row(GATE, OWN, found.within, right)]
     sure, notes = _confidence(gate, rows)
     if sure is not None:
@@ -182,10 +165,10 @@ class _Confidence(NamedTuple):
 
 def _confidence(gate: CapabilityGate, rows: Any) -> tuple[_Confidence | None, tuple[str, ...]]:
     """Confidence of the model in each case, or a note that it has none."""
-    sure = confidence(gate.estimator_, rows)
+    model = Classifier(gate.estimator_, gate.classes_)
+    sure = None if gate.rivals_ is None else model.confidence(rows)
     if sure is None or gate.rivals_ is None:
-        name = type(gate.estimator_).__name__
-        return None, (f"{name} has no confidence to compare the gate with.",)
+        return None, (f"{model.name} has no confidence to compare the gate with.",)
     return _Confidence(sure, gate.rivals_), ()
 
 
@@ -227,12 +210,6 @@ def _ranks(values: Floats) -> Floats:
     found = np.empty(len(values))
     found[np.argsort(values, kind="stable")] = np.arange(len(values)) / max(len(values), 1)
     return found
-
-
-def _lead(margin: Floats) -> Floats:
-    """Margin between the best class and the second."""
-    ordered = np.sort(margin, axis=1)
-    return np.asarray(ordered[:, -1] - ordered[:, -2])
 
 
 def _verdict(gate: Any, rival: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +14,19 @@ import numpy as np
 from itemwise.capability.case_difficulty import CaseDifficulty
 from itemwise.capability.case_features import NUMBER, TEXT, Features
 from itemwise.capability.gate_comparison import Rivals
-from itemwise.capability.limits import Limits
+from itemwise.capability.limit_files import (
+    as_count,
+    as_floats,
+    as_texts,
+    read_capability,
+    read_groups,
+    read_limits,
+    read_parts,
+    read_shares,
+    written_limits,
+    written_parts,
+)
+from itemwise.capability.promises import promised_by
 from itemwise.capability.risk import Accepted
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
@@ -31,8 +42,6 @@ from itemwise.files import (
 from itemwise.learning.skops_files import packed, unpacked
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from itemwise.capability.gate import CapabilityGate
 
 KIND, VERSION = "gate", 1
@@ -41,18 +50,19 @@ KEYS = (
     "settings",
     "features",
     "case_difficulty",
+    "groups",
     "limits",
     "capability",
+    "parts",
     "acceptance",
+    "trust_shares",
     "rivals",
     "notes",
     "model",
 )
 QUANTILES, TABLE = "quantiles", "table"
 SUM = "sha256"  # of all the above, to detect edits
-LIMITS = ("limit", "limit_se", "slope", "middle")
-SETTINGS = ("target_accuracy", "alpha", "rule", "test_size")
-SHARES = ("accuracy", "accuracy_low", "accuracy_high")
+SETTINGS = ("target_accuracy", "alpha", "by", "trust", "rule", "test_size")
 
 
 def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
@@ -78,9 +88,12 @@ def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
         "settings": _written_settings(gate),
         "features": {"kinds": dict(gate.features_.kinds), "named": gate.features_.named},
         "case_difficulty": gate.case_difficulty_.to_dict(),
-        "limits": _written_limits(gate.limits_),
-        "capability": {name: _texts(column) for name, column in gate.capability_.items()},
+        "groups": None if gate.group_fact_ is None else asdict(gate.group_fact_),
+        "limits": written_limits(gate.limits_),
+        "capability": {name: as_texts(column) for name, column in gate.capability_.items()},
+        "parts": written_parts(gate.parts_),
         "acceptance": None if gate.acceptance_ is None else _written_acceptance(gate.acceptance_),
+        "trust_shares": dict(gate.trust_shares_),
         "rivals": None if gate.rivals_ is None else _written_rivals(gate.rivals_),
         "notes": list(gate.notes_),
         "model": {"file": beside.name, "sha256": hashlib.sha256(content).hexdigest()},
@@ -179,12 +192,17 @@ def _restore(gate: CapabilityGate, document: Mapping[str, Any]) -> None:
     gate.n_features_in_ = len(gate.features_.kinds)
     if gate.features_.named:
         gate.feature_names_in_ = np.array(list(gate.features_.kinds), dtype=object)
-    gate.limits_ = _limits(document["limits"], k)
-    gate.capability_ = _capability(document["capability"], gate.classes_, gate.limits_)
+    gate.group_fact_ = read_groups(document["groups"])
+    grouped = gate.group_fact_ is not None
+    gate.by_ = promised_by(gate.by, gate.target_accuracy, grouped=grouped)
+    gate.limits_ = read_limits(document["limits"], gate, k)
+    gate.capability_ = read_capability(document["capability"], gate.classes_, gate.limits_)
+    gate.parts_ = read_parts(document["parts"])
     given = document["acceptance"]
     if (given is None) != (gate.target_accuracy is None):
         raise ValueError("what it accepts and the accuracy it was asked for do not fit each other")
     gate.acceptance_ = None if given is None else _acceptance(given, gate)
+    gate.trust_shares_ = read_shares(document["trust_shares"])
     rivals = document["rivals"]
     gate.rivals_ = None if rivals is None else _rivals(rivals, k)
     gate.notes_ = [str(note) for note in document["notes"]]
@@ -209,91 +227,35 @@ def _written_settings(gate: CapabilityGate) -> dict[str, Any]:
     }
 
 
-def _texts(values: Any) -> list[Any]:
-    """Numbers as JSON values: infinity and NaN as text."""
-    numbers = [value.item() if hasattr(value, "item") else value for value in values]
-    return [value if math.isfinite(value) else str(value) for value in numbers]
-
-
-def _floats(values: Any, n: int | None = None) -> np.ndarray:
-    known = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
-    if any(isinstance(value, bool) for value in values):
-        raise ValueError("true and false are not numbers")
-    found = np.array([known[v] if isinstance(v, str) else float(v) for v in values], dtype=float)
-    if n is not None and found.shape != (n,):
-        raise ValueError(f"there are {len(found)} values for {n} classes")
-    return found
-
-
-def _written_limits(limits: Limits) -> dict[str, Any]:
-    return {name: _texts(getattr(limits, name)) for name in LIMITS}
-
-
-def _limits(written: Mapping[str, Any], n_classes: int) -> Limits:
-    limit, error, slope, middle = (_floats(written[name], n_classes) for name in LIMITS)
-    if np.isnan(limit).any() or not np.isfinite([slope, middle]).all() or (slope <= 0).any():
-        raise ValueError("a limit is not a number, or trust does not fall with difficulty")
-    if (error < 0).any():
-        raise ValueError("a standard error is below 0")
-    return Limits(limit, error, slope, middle)
-
-
-def _capability(written: Mapping[str, Any], classes: Any, limits: Limits) -> pd.DataFrame:
-    import pandas as pd
-
-    from itemwise.capability.limits import COUNTS, REPORTED
-
-    columns = {name: _floats(written[name], len(classes)) for name in REPORTED}
-    held, taken = (columns[name] for name in COUNTS)
-    if not ((taken >= 0) & (taken <= held) & (held % 1 == 0) & (taken % 1 == 0)).all():
-        raise ValueError("accepted cases are not some of those held out")
-    shares = np.array([columns[name] for name in SHARES])[:, taken > 0]
-    if not ((shares >= 0) & (shares <= 1)).all():
-        raise ValueError("an accuracy is not a share of accepted cases")
-    if not all(
-        np.array_equal(columns[name], getattr(limits, name), equal_nan=True)
-        for name in ("limit", "limit_se")
-    ):
-        raise ValueError("the limits it reports are not those it decides by")
-    frame = pd.DataFrame(columns, index=pd.Index(classes, name="class"))
-    return frame.astype(dict.fromkeys(COUNTS, np.int64))
-
-
 def _written_acceptance(found: Accepted) -> dict[str, Any]:
-    return {**asdict(found), "threshold": _texts([found.threshold])[0]}
+    return {**asdict(found), "threshold": as_texts([found.threshold])[0]}
 
 
 def _acceptance(written: Mapping[str, Any], gate: CapabilityGate) -> Accepted:
-    counts = {name: _count(written[name]) for name in ("n_cases", "n_accepted", "n_right")}
+    counts = {name: as_count(written[name]) for name in ("n_cases", "n_accepted", "n_right")}
     if not counts["n_right"] <= counts["n_accepted"] <= counts["n_cases"]:
         raise ValueError("more cases are right than accepted, or accepted than there are")
     threshold, target, alpha = (
-        float(_floats([written[name]])[0]) for name in ("threshold", "target", "alpha")
+        float(as_floats([written[name]])[0]) for name in ("threshold", "target", "alpha")
     )
-    if np.isnan(threshold) or (target, alpha) != (gate.target_accuracy, gate.alpha):
+    if (target, alpha) != (gate.target_accuracy, gate.alpha):
         raise ValueError("what it accepts is not what it was asked for")
     return Accepted(threshold, target, alpha, **counts)
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r:.20} is not a number of cases")
-    return value
-
-
 def _written_rivals(rivals: Rivals) -> dict[str, Any]:
     return {
-        "threshold": _texts([rivals.threshold])[0],
-        "wrong": [_texts(one) for one in rivals.wrong],
+        "threshold": as_texts([rivals.threshold])[0],
+        "wrong": [as_texts(one) for one in rivals.wrong],
         "held_out": list(rivals.held_out),
     }
 
 
 def _rivals(written: Mapping[str, Any], n_classes: int) -> Rivals:
-    wrong = tuple(np.sort(_floats(one)) for one in written["wrong"])
-    held = tuple(_count(n) for n in written["held_out"])
+    wrong = tuple(np.sort(as_floats(one)) for one in written["wrong"])
+    held = tuple(as_count(n) for n in written["held_out"])
     if not len(wrong) == len(held) == n_classes:
         raise ValueError("its confidence data does not fit the classes")
     if any(len(one) > n or np.isnan(one).any() for one, n in zip(wrong, held, strict=True)):
         raise ValueError("there is more confidence in wrong cases than there are cases")
-    return Rivals(float(_floats([written["threshold"]])[0]), wrong, held)
+    return Rivals(float(as_floats([written["threshold"]])[0]), wrong, held)

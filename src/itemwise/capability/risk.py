@@ -1,19 +1,18 @@
 """Which cases a model may decide at a target accuracy; accuracy against coverage.
 
 Learn then test (Angelopoulos, Bates, Candès, Jordan and Lei, 2021): thresholds are tried from
-strict to lax, each with an exact binomial test on held-out cases, until one fails.
+strict to lax, each with an exact binomial test on held-out cases, until one fails. They are tried
+where a test begins to forgive one more error: just before, it could only fail more easily.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share
 from itemwise.errors import InputError
@@ -108,7 +107,9 @@ class RiskCoverage(Result):
         return drawn.plot(**kw)
 
 
-def accepted(scores: Any, right: Any, *, target: float, alpha: float = 0.05) -> Accepted:
+def accepted(
+    scores: Any, right: Any, *, target: float, alpha: float = 0.05, sizes: Any = None
+) -> Accepted:
     """Find the laxest threshold at which the accuracy of accepted cases is at least `target`.
 
     `scores` (n,) are higher for cases on which the model is trusted more; `right` (n,) says whether
@@ -118,6 +119,9 @@ def accepted(scores: Any, right: Any, *, target: float, alpha: float = 0.05) -> 
     thresholds fixed beforehand; for thresholds at scores of the sample, as here, it needs accuracy
     not to recover at laxer thresholds once it is below the target. The threshold is infinite if
     nothing could be shown: too few cases, or too many errors among the most certain ones.
+
+    `sizes` are the numbers of accepted cases to test, ascending, if other cases than these say
+    which; None: from the size at which a test forgives one error, if there is room for it.
 
     >>> import numpy as np
     >>> from itemwise.capability import accepted
@@ -129,15 +133,16 @@ def accepted(scores: Any, right: Any, *, target: float, alpha: float = 0.05) -> 
     wanted = checked_share(target, "target", 0.97)
     risk = checked_share(alpha, "alpha", 0.05)
     score, good = _checked(scores, right)
-    sizes, correct, below = _steps(score, good)
-    tried = _tried(sizes, _first(sizes, wanted, risk))
-    proven = share_tail(sizes[tried], correct[tried], wanted) <= risk
+    reach, correct, below = _steps(score, good)
+    planned = sizes_to_test(len(good), wanted, risk) if sizes is None else np.asarray(sizes)
+    tried = np.unique(np.searchsorted(reach, np.minimum(planned, len(good)) - 1e-9))
+    proven = share_tail(reach[tried], correct[tried], wanted) <= risk
     passed = len(tried) if proven.all() else int(np.argmin(proven))
     if passed == 0:
         return Accepted(np.inf, wanted, risk, len(good), 0, 0)
     last = tried[passed - 1]
     return Accepted(
-        float(below[last]), wanted, risk, len(good), int(sizes[last]), int(correct[last])
+        float(below[last]), wanted, risk, len(good), int(reach[last]), int(correct[last])
     )
 
 
@@ -158,6 +163,51 @@ def risk_coverage(scores: Any, right: Any) -> RiskCoverage:
 def fewest_cases(target: float, alpha: float) -> int:
     """The smallest number of cases that, all right, show an accuracy of `target`."""
     return ceil(log(alpha) / log(target) - 1e-9)
+
+
+def sizes_to_test(n: int, target: float, alpha: float, first: int | None = None) -> Floats:
+    """Numbers of accepted cases to test, ascending, of `n`; empty if nothing can be shown.
+
+    The first forgives `first` errors, each further at least one more, and the last takes all cases.
+    """
+    most = _most_errors(n, target, alpha)
+    if most < 0:
+        return np.empty(0)
+    if first is None:
+        first = int(most > 0 and _smallest(np.ones(1), target, alpha)[0] <= ROOM * n)
+        least = FIRST_SHARE * n
+    else:
+        least = 0.0
+    begin = min(first, most)
+    errors = np.unique(np.linspace(begin, most, min(STEPS, most - begin + 1)).round())
+    sizes = _smallest(errors, target, alpha)
+    enough = sizes[(sizes >= least) & (sizes <= n)]
+    return np.append(enough[enough < n], float(n))
+
+
+def forgiven(sizes: Floats, target: float, alpha: float) -> Floats:
+    """Most errors among so many accepted cases at which a test still passes; -1 if none is."""
+    top = np.full(len(sizes), -1.0)
+    low, high = top.copy(), np.floor(sizes * (1 - target)) + 1
+    while (low < high).any():
+        middle = np.ceil((low + high) / 2)
+        passes = share_tail(sizes, np.maximum(sizes - middle, 0), target) <= alpha
+        low, high = np.where(passes, middle, low), np.where(passes, high, middle - 1)
+    return low
+
+
+def _most_errors(n: int, target: float, alpha: float) -> int:
+    return int(forgiven(np.array([float(n)]), target, alpha)[0])
+
+
+def _smallest(errors: Floats, target: float, alpha: float) -> Floats:
+    """The fewest cases among which so many errors still show the target."""
+    low, high = errors + 1, np.ceil((errors + 1) / (1 - target) * (3 - np.log(alpha))) + 1
+    while (low < high).any():
+        middle = np.floor((low + high) / 2)
+        passes = share_tail(middle, middle - errors, target) <= alpha
+        low, high = np.where(passes, low, middle + 1), np.where(passes, middle, high)
+    return low
 
 
 def _checked(scores: Any, right: Any) -> tuple[Floats, Bools]:
@@ -188,27 +238,6 @@ def _steps(score: Floats, right: Bools) -> tuple[Floats, Floats, Floats]:
     ends = np.flatnonzero(np.append(ladder[1:] < ladder[:-1], True))
     below = np.append(ladder[ends[:-1] + 1], -np.inf)
     return (ends + 1).astype(np.float64), correct[ends].astype(np.float64), below
-
-
-def _first(sizes: Floats, target: float, alpha: float) -> float:
-    """Size of the first test: large enough that one error by chance does not end the search."""
-    n = float(sizes[-1])
-    least = fewest_cases(target, alpha)
-    room = range(least, int(ROOM * n) + 1)
-
-    def forgives(size: int) -> bool:
-        return bool(share_tail(np.array([size]), np.array([size - 1]), target)[0] <= alpha)
-
-    place = bisect_left(room, True, key=forgives)
-    return max(room[place], FIRST_SHARE * n) if place < len(room) else least
-
-
-def _tried(sizes: Floats, first: float) -> NDArray[np.intp]:
-    """Which steps are tested, from `first` cases to all."""
-    n = float(sizes[-1])
-    if n < first:
-        return np.empty(0, dtype=np.intp)
-    return np.unique(np.searchsorted(sizes, np.linspace(first, n, STEPS) - 1e-9))
 
 
 def _curve(score: Floats, right: Bools) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from itemwise.cli.command_arguments import (
 )
 from itemwise.cli.console import Console
 from itemwise.errors import InputError
+from itemwise.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,12 +164,27 @@ def case_difficulty(coding: Path | None, levels: int | None) -> CaseDifficulty:
 
 def read_cases(source: str, target: str | None, console: Console) -> tuple[Any, Any]:
     """Return the cases of a data set as a CaseTable, and their classes."""
+    table, labels, _ = read_grouped_cases(source, target, None, console)
+    return table, labels
+
+
+def read_grouped_cases(
+    source: str, target: str | None, groups: str | None, console: Console
+) -> tuple[Any, Any, Any]:
+    """Return the cases, their classes and, if a column groups them, that column."""
     from itemwise.capability.case_features import case_table
     from itemwise.datasets import load_dataset
 
     with console.progress(f"Reading {file_of(source).name}"):
         dataset = load_dataset(source, target)
-    return case_table(dataset.features), dataset.target.to_numpy()
+    features = dataset.features.rename(columns=str)
+    if groups is not None and groups not in features:
+        raise InputError(
+            f"--groups is {groups!r:.60}, but the data set has no such column. It has "
+            f"{listed(list(features.columns), 'column', 10)}."
+        )
+    group = None if groups is None else features[groups]
+    return case_table(dataset.features), dataset.target.to_numpy(), group
 
 
 def _classes(found: dict[str, Capability]) -> pd.DataFrame:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from itemwise.capability.named_classifiers import CLASSIFIERS, LOGISTIC, UNSAVED
+from itemwise.capability.promises import BYS
+from itemwise.capability.trust import TRUSTS
 from itemwise.cli.capability_commands import (
     RULES,
     CodingFile,
@@ -18,7 +20,7 @@ from itemwise.cli.capability_commands import (
     case_difficulty,
     check_share,
     file_of,
-    read_cases,
+    read_grouped_cases,
 )
 from itemwise.cli.command_arguments import (
     FIGURE,
@@ -65,7 +67,29 @@ TargetAccuracy = Annotated[
     ),
 ]
 Alpha = Annotated[float, typer.Option(help="Probability of missing that accuracy.")]
-TestSize = Annotated[float, typer.Option(help="Share of the cases held out to find the limit.")]
+By = Annotated[
+    str | None,
+    choice(
+        "--by",
+        names=BYS,
+        text="For whom that accuracy holds: all accepted cases together, or those of each class, "
+        "predicted class or group.",
+    ),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(help="Column that groups cases, such as a site; new cases need it too."),
+]
+Trust = Annotated[
+    str, choice("--trust", names=TRUSTS, text="What cases are ranked by; auto: what accepts most.")
+]
+TestSize = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of the cases held out to find the limit.",
+        show_default="0.3; 0.5 with a target",
+    ),
+]
 CompareSize = Annotated[
     float,
     typer.Option(help="Share of the cases held out to evaluate the gate; 0 for none."),
@@ -93,7 +117,10 @@ def fit(
     model: Model = LOGISTIC,
     target_accuracy: TargetAccuracy = None,
     alpha: Alpha = 0.05,
-    test_size: TestSize = 0.3,
+    by: By = None,
+    groups: Groups = None,
+    trust: Trust = "auto",
+    test_size: TestSize = None,
     compare_size: CompareSize = 0.25,
     coding: CodingFile = None,
     levels: Levels = None,
@@ -117,27 +144,34 @@ def fit(
 
     skops_io()  # report a missing package before the work, not after it
     console, scale = Console(quiet, json), case_difficulty(coding, levels)
-    table, labels = read_cases(dataset, target, console)
+    table, labels, group = read_grouped_cases(dataset, target, groups, console)
     learn, kept = _parts(labels, compare_size, random_state)
     made = CapabilityGate(
         named_classifier(model, table.plan, random_state),
         target_accuracy=target_accuracy,
         alpha=alpha,
+        by=by,
+        trust=trust,
         case_difficulty=scale,
         rule=rule,
         test_size=test_size,
         random_state=random_state,
     )
     with console.progress(f"Learning from {file_of(dataset).name}"):
-        made.fit(table.features.iloc[learn], labels[learn])
+        chosen = None if group is None else group.iloc[learn]
+        made.fit(table.features.iloc[learn], labels[learn], groups=chosen)
     made.save(out)
     console.say(f"{model} learnt from {len(learn):,} cases. Limits, and held-out cases within:")
     console.show(made.capability_.round(3))
-    judged = _judged(console, made, table.features.iloc[kept], labels[kept], figure)
+    console.say("What is accepted of the held-out cases, by part:")
+    console.show(made.parts_.set_index("by").round(3))
+    later = None if group is None else group.iloc[kept]
+    judged = _judged(console, made, (table.features.iloc[kept], labels[kept], later), figure)
     notes = [*made.notes_, *table.notes]
     for text in (*notes, f"Gate: {out}"):
         console.say(text)
-    content = {"out": out, "model": model, "cases": len(learn), "capability": made.capability_}
+    tables = {"capability": made.capability_, "parts": made.parts_}
+    content = {"out": out, "model": model, "cases": len(learn), "trust": made.trust_, **tables}
     console.document({**content, "notes": notes, **judged})
     if not all(one.converged for one in made.case_difficulty_.calibrations_):
         raise typer.Exit(NOT_CONVERGED)
@@ -231,13 +265,18 @@ def compare(
 
 
 def _check_fit(
-    target: float | None, alpha: float, test_size: float, compare_size: float, figure: Path | None
+    target: float | None,
+    alpha: float,
+    test_size: float | None,
+    compare_size: float,
+    figure: Path | None,
 ) -> None:
     """Check numbers before anything is read."""
     if target is not None:
         check_share("--target-accuracy", target)
     check_share("--alpha", alpha)
-    check_share("--test-size", test_size)
+    if test_size is not None:
+        check_share("--test-size", test_size)
     if compare_size != 0:
         check_share("--compare-size", compare_size)
     elif figure is not None:
@@ -257,12 +296,13 @@ def _parts(labels: Any, share: float, random_state: int) -> tuple[Any, Any]:
 
 
 def _judged(
-    console: Console, gate: CapabilityGate, X: pd.DataFrame, y: Any, figure: Path | None
+    console: Console, gate: CapabilityGate, cases: tuple[Any, Any, Any], figure: Path | None
 ) -> dict[str, Any]:
     """Show the gate on held-out cases, if there are any, next to the alternatives."""
+    X, y, groups = cases
     if X.empty:
         return {"figure": None, "meaning": [], "comparison": None}
-    found = gate.compare(X, y)
+    found = gate.compare(X, y, groups=groups)
     frame = found.to_frame().set_index("method")
     if figure is not None:
         found.plot().save(figure)

@@ -113,7 +113,9 @@ def _decide(fields: Fields, limits: RequestLimits, decider: Decider, metrics: Me
 def _capability(gate: Gate) -> dict[str, Any]:
     frame = gate.capability_
     named = frame if "class" in frame else frame.rename_axis("class").reset_index()
-    return {"classes": to_records(named)}
+    parts = getattr(gate, "parts_", None)
+    told = {} if parts is None else {"parts": to_records(parts)}
+    return {"classes": to_records(named), **told}
 
 
 def _classes(gate: Gate) -> list[Any]:

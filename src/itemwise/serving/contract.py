@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from itemwise.arguments import as_number, whole_number
 from itemwise.capability.case_features import NUMBER, TEXT
+from itemwise.capability.promises import GROUP
 from itemwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ class Gate(Protocol):
     kinds_: Mapping[str, str]
 
     def decide(self, X: pd.DataFrame) -> pd.DataFrame:
-        """One row per case: prediction, decision, cdi, difficulty, limit, reason."""
+        """One row per case: prediction, decision, cdi, difficulty, limit, reason.
+
+        If the gate groups cases, `X` has the group as a column.
+        """
         ...
 
 
@@ -67,7 +71,16 @@ class Fields:
         names = getattr(gate, "feature_names_in_", None)
         ordered = list(gate.kinds_) if names is None else [str(name) for name in names]
         kinds = {name: gate.kinds_[name] for name in ordered}
+        kinds |= {name: kind for name, kind in _groups(gate).items() if name not in kinds}
         return cls(kinds, _decides_missing(gate, kinds))
+
+
+def _groups(gate: Gate) -> dict[str, str]:
+    """The fact that groups cases, if the promise of the gate holds in each group."""
+    fact = getattr(gate, "group_fact_", None)
+    if fact is None or getattr(gate, "by_", None) != GROUP:
+        return {}
+    return {fact.name: NUMBER if fact.numeric else TEXT}
 
 
 def _decides_missing(gate: Gate, kinds: Mapping[str, str]) -> bool:

@@ -24,6 +24,7 @@ ERRORS = {
     503: "Too many rows are waiting.",
 }
 _NULLABLE_NUMBER = {"type": ["number", "null"]}
+OPTIONAL = ("cdi_se", "trust", "least_trust")
 
 
 def document(
@@ -88,7 +89,7 @@ def _paths(*, key: bool) -> dict[str, Any]:
         "responses": _responses("Decisions", [code for code in ERRORS if code != 401 or key]),
     }
     limits = {
-        "summary": "Up to what difficulty the model is trusted, by class",
+        "summary": "Up to what difficulty the model is trusted, by class; what it accepts, by part",
         "operationId": "capability",
         "responses": _responses("Capability", refused),
     }
@@ -134,9 +135,9 @@ def _schemas(fields: Fields, limits: RequestLimits, classes: list[Any]) -> dict[
     return {
         "Row": {**_object(values), "additionalProperties": False},
         "Rows": {**_object({"rows": rows}), "additionalProperties": False},
-        "Decision": _object(decision, {"cdi_se": _NULLABLE_NUMBER}),
+        "Decision": _object(decision, dict.fromkeys(OPTIONAL, _NULLABLE_NUMBER)),
         "Decisions": _object(told),
-        "Capability": _object({"classes": {"type": "array", "items": {"type": "object"}}}),
+        "Capability": _object({"classes": _records()}, {"parts": _records()}),
         "Health": _object({"status": {"const": "ok"}}),
         "Refusal": _object({"detail": detail}),
     }
@@ -153,6 +154,10 @@ def _value(kind: str, *, missing: bool) -> dict[str, Any]:
 def _object(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
     every = {**properties, **(optional or {})}
     return {"type": "object", "properties": every, "required": list(properties)}
+
+
+def _records() -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "object"}}
 
 
 def _text() -> dict[str, Any]:

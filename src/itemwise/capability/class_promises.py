@@ -1,0 +1,118 @@
+"""A target accuracy that holds in each true class, though only the predicted one is known.
+
+Of the accepted cases that truly belong to a class, at most a given share is wrong, and so for every
+class. The errors of a class are accepted under the names of others, so no class can be tested by
+itself: one ladder of thresholds serves all, with a shift for each predicted class. A step counts as
+shown if it is shown in every class (an intersection-union test, so that no share of the
+probability of a miss is lost to the number of classes). A stricter step may be worse for a class
+than a laxer one, if at first only its errors are accepted; so the ladder and its first step are
+fixed beforehand, on training cases out of fold, and the tests are exact without any assumption.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itemwise.capability.expected_shares import reached
+from itemwise.capability.risk import fewest_cases
+from itemwise.capability.trust import Codes, Judged, Trust
+from itemwise.numerics.arrays import Bools, Floats
+from itemwise.numerics.intervals import share_tail
+
+STEPS = 40  # of the ladder
+STRICTEST = 0.05  # share of cases that the first step accepts
+SAMPLES = 60  # of held-out cases, imagined
+SHIFTS = (-3.0, -1.0, 1.0, 3.0)  # log-odds, tried for each predicted class
+ROUNDS = 2
+FINEST = 0.002  # of the cases; smaller gains are not worth a shift
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPath:
+    """Thresholds from strict to lax, and what they are expected to accept."""
+
+    thresholds: Floats  # (n_steps,), from the first to be tested
+    share: float
+    few: Bools  # (n_classes,), too few held-out cases for a promise
+
+
+def with_shifts(trust: Trust, learning: Judged, true: Codes, target: float, alpha: float) -> Trust:
+    """The trust with a shift for each predicted class that lets most cases be accepted."""
+    best = class_path(trust, learning, true, target, alpha).share
+    for _ in range(ROUNDS):
+        before = best
+        for code in range(len(trust.offset)):
+            for shift in SHIFTS:
+                offset = trust.offset.copy()
+                offset[code] += shift
+                moved = replace(trust, offset=offset)
+                share = class_path(moved, learning, true, target, alpha).share
+                if share > best + FINEST:
+                    best, trust = share, moved
+        if best == before:
+            break
+    return trust
+
+
+def class_path(
+    trust: Trust, learning: Judged, true: Codes, target: float, alpha: float
+) -> ClassPath:
+    """The ladder to test; `true` are the classes of the held-out cases, whose numbers are set."""
+    n_classes = len(trust.offset)
+    few = np.bincount(true, minlength=n_classes) < fewest_cases(target, alpha)
+    odds = trust.log_odds(learning.seen)
+    free = ~few[learning.seen.codes]
+    if few.all() or not free.any():
+        return ClassPath(np.empty(0), 0.0, few)
+    ladder = np.unique(np.quantile(odds[free], np.linspace(0, 1 - STRICTEST, STEPS)))[::-1]
+    ladder = np.append(ladder[:-1], -np.inf)
+    step = len(ladder) - np.searchsorted(ladder[::-1], odds, side="left")  # from which accepted
+    step = np.where(free, step, len(ladder))
+    passed, shares = _imagined(step, learning, len(ladder), len(true), ~few, target, alpha)
+    worth = np.array([reached(passed, shares, k).mean() for k in range(len(ladder))])
+    best = int(np.argmax(worth))
+    return ClassPath(ladder[best:], float(worth[best]), few)
+
+
+def class_edges(
+    path: ClassPath, odds: Floats, held: Judged, target: float, alpha: float
+) -> tuple[Floats, Bools]:
+    """The threshold of each predicted class that the held-out cases allow."""
+    edge = np.full(len(path.few), np.inf)
+    free, right = ~path.few[held.seen.codes], held.right
+    for threshold in path.thresholds:
+        taken = free & (odds > threshold)
+        n, good = (
+            np.bincount(held.true[part], minlength=len(edge))[~path.few]
+            for part in (taken, taken & right)
+        )
+        if not (share_tail(n, good, target) <= alpha).all():
+            break
+        edge[~path.few] = threshold
+    return edge, path.few
+
+
+def _imagined(
+    step: Codes,
+    learning: Judged,
+    n_steps: int,
+    n_held: int,
+    promised: Bools,
+    target: float,
+    alpha: float,
+) -> tuple[Bools, Floats]:
+    """Which steps pass in each imagined sample, and the share of cases that each step accepts."""
+    random = np.random.default_rng(0)
+    n_classes, width = len(promised), n_steps + 1
+    wrong = (~learning.right).astype(np.intp)
+    cell = (learning.true * 2 + wrong) * width + step
+    passed = np.empty((SAMPLES, n_steps), dtype=bool)
+    for sample in range(SAMPLES):
+        drawn = cell[random.integers(0, len(cell), n_held)]
+        table = np.bincount(drawn, minlength=n_classes * 2 * width).reshape(n_classes, 2, width)
+        good, bad = np.cumsum(table[promised, :, :n_steps], axis=2).transpose(1, 0, 2)
+        passed[sample] = (share_tail(good + bad, good, target) <= alpha).all(axis=0)
+    shares = np.cumsum(np.bincount(step, minlength=width)[:n_steps]) / len(step)
+    return passed, shares
