@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from itemwise import CapabilityGate, CaseDifficulty
 from itemwise.capability.coding import Coding, Grades, NormalRange, States
-from itemwise.capability.explaining import expected
+from itemwise.capability.explaining import Explanation, expected
 from itemwise.errors import InputError
 
 RANDOM = np.random.default_rng(0)
@@ -171,9 +171,17 @@ def test_contributions_add_up_and_redundant_features_share(width):
 
 
 def test_the_sentence_names_classes_as_people_write_them():
-    codes = (Y == "star").astype(int)
-    made = CapabilityGate(GaussianNB(), target_accuracy=0.95, trust="capability").fit(X, codes)
-    hard = X[(made.decide(X)["decision"] == "person").to_numpy()].head(20)
-    said = [made.explain(hard.iloc[[k]]).meaning for k in range(len(hard))]
-    assert any("but predict " in one for one in said)
-    assert not any("np." in one for one in said)
+    figures = {"difficulty": 1.0, "limit": 0.5, "trust": 0.6, "least_trust": 0.9}
+    case = {"prediction": np.int64(0), "decision": "person", "reason": "It is hard.", **figures}
+    change = {
+        "feature": "a",
+        "contribution": 0.4,
+        "change": "above 2",
+        "prediction_after": np.int64(1),
+        "decision_after": "model",
+    }
+    said = Explanation(pd.DataFrame([change]), pd.DataFrame([case])).meaning
+    assert said == (
+        "Case 0: it is hard; a makes it hardest (+0.40); with a above 2 the model would decide, but "
+        "predict 1."
+    )

@@ -66,7 +66,9 @@ def parts_notes(frame: pd.DataFrame, target: float | None, fact: str) -> list[st
     notes = []
     for by, noun in ((CLASS, "class"), (GROUP, fact)):
         rows = frame[frame["by"] == by]
-        rare = rows[rows["share_high"] < RARELY * whole["share"]]
+        rare = rows[
+            (rows["share"] < RARELY * whole["share"]) & (rows["share_high"] < whole["share_low"])
+        ]
         if len(rare):
             notes.append(
                 f"{100 * whole['share']:.0f} % of the held-out cases are accepted, but fewer of "
@@ -116,8 +118,7 @@ def _promised(division: Parts, taken: Any, promise: Promise | None) -> Bools:
     if promise.by == division.by:
         return np.asarray((promise.edge < np.inf) & ~promise.few)
     # What holds in each of some parts holds in all of them together.
-    whole = division.by == ALL and not (promise.by == CLASS and promise.few.any())
-    return np.asarray(none | (whole and bool(taken.sum())))
+    return np.asarray(none | (division.by == ALL and bool(taken.sum())))
 
 
 def _named(rows: pd.DataFrame, say: Any) -> str:

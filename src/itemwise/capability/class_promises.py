@@ -7,6 +7,8 @@ shown if it is shown in every class (an intersection-union test, so that no shar
 probability of a miss is lost to the number of classes). A stricter step may be worse for a class
 than a laxer one, if at first only its errors are accepted; so the ladder and its first step are
 fixed beforehand, on training cases out of fold, and the tests are exact without any assumption.
+If a class has too few cases for a test, nothing is accepted: its errors would be under the names
+of the others, and nobody could say how many.
 """
 
 from __future__ import annotations
@@ -63,14 +65,12 @@ def class_path(
     n_classes = len(trust.offset)
     few = np.bincount(true, minlength=n_classes) < fewest_cases(target, alpha)
     odds = trust.log_odds(learning.seen)
-    free = ~few[learning.seen.codes]
-    if few.all() or not free.any():
+    if few.any() or not len(odds):
         return ClassPath(np.empty(0), 0.0, few)
-    ladder = np.unique(np.quantile(odds[free], np.linspace(0, 1 - STRICTEST, STEPS)))[::-1]
+    ladder = np.unique(np.quantile(odds, np.linspace(0, 1 - STRICTEST, STEPS)))[::-1]
     ladder = np.append(ladder[:-1], -np.inf)
     step = len(ladder) - np.searchsorted(ladder[::-1], odds, side="left")  # from which accepted
-    step = np.where(free, step, len(ladder))
-    passed, shares = _imagined(step, learning, len(ladder), len(true), ~few, target, alpha)
+    passed, shares = _imagined(step, learning, len(ladder), len(true), target, alpha)
     worth = np.array([reached(passed, shares, k).mean() for k in range(len(ladder))])
     best = int(np.argmax(worth))
     return ClassPath(ladder[best:], float(worth[best]), few)
@@ -81,16 +81,15 @@ def class_edges(
 ) -> tuple[Floats, Bools]:
     """The threshold of each predicted class that the held-out cases allow."""
     edge = np.full(len(path.few), np.inf)
-    free, right = ~path.few[held.seen.codes], held.right
     for threshold in path.thresholds:
-        taken = free & (odds > threshold)
+        taken = odds > threshold
         n, good = (
-            np.bincount(held.true[part], minlength=len(edge))[~path.few]
-            for part in (taken, taken & right)
+            np.bincount(held.true[part], minlength=len(edge))
+            for part in (taken, taken & held.right)
         )
         if not (share_tail(n, good, target) <= alpha).all():
             break
-        edge[~path.few] = threshold
+        edge[:] = threshold
     return edge, path.few
 
 
@@ -99,20 +98,25 @@ def _imagined(
     learning: Judged,
     n_steps: int,
     n_held: int,
-    promised: Bools,
     target: float,
     alpha: float,
 ) -> tuple[Bools, Floats]:
-    """Which steps pass in each imagined sample, and the share of cases that each step accepts."""
+    """Which steps pass in each imagined sample, and the share of cases that each step accepts.
+
+    In each class, half an error is added to those seen: none that were seen are not none.
+    """
     random = np.random.default_rng(0)
-    n_classes, width = len(promised), n_steps + 1
+    counts = np.bincount(learning.true)
+    n_classes, width = len(counts), n_steps + 1
+    slip = (0.5 / (counts + 1.0))[learning.true] * learning.right
     wrong = (~learning.right).astype(np.intp)
     cell = (learning.true * 2 + wrong) * width + step
     passed = np.empty((SAMPLES, n_steps), dtype=bool)
     for sample in range(SAMPLES):
-        drawn = cell[random.integers(0, len(cell), n_held)]
+        at = random.integers(0, len(cell), n_held)
+        drawn = cell[at] + width * (random.random(n_held) < slip[at])
         table = np.bincount(drawn, minlength=n_classes * 2 * width).reshape(n_classes, 2, width)
-        good, bad = np.cumsum(table[promised, :, :n_steps], axis=2).transpose(1, 0, 2)
+        good, bad = np.cumsum(table[:, :, :n_steps], axis=2).transpose(1, 0, 2)
         passed[sample] = (share_tail(good + bad, good, target) <= alpha).all(axis=0)
     shares = np.cumsum(np.bincount(step, minlength=width)[:n_steps]) / len(step)
     return passed, shares

@@ -227,7 +227,7 @@ def _beyond(edge: Floats) -> Floats:
 def _left(by: str) -> str:
     if by == CLASS:
         return (
-            "Nothing is promised there: cases predicted as such go to a person, but those that "
-            "the model takes for another class may be accepted."
+            "Since their errors would be among the cases accepted as other classes, all cases go "
+            "to a person. Give more cases of them, or join them with another class."
         )
     return "All cases there go to a person."
