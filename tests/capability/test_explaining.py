@@ -182,6 +182,6 @@ def test_the_sentence_names_classes_as_people_write_them():
     }
     said = Explanation(pd.DataFrame([change]), pd.DataFrame([case])).meaning
     assert said == (
-        "Case 0: it is hard; a makes it hardest (+0.40); with a above 2 the model would decide, but "
-        "predict 1."
+        "Case 0: it is hard; a makes it hardest (+0.40); with a above 2 the model would decide, "
+        "but predict 1."
     )
