@@ -227,9 +227,10 @@ def check_kinds(members: Iterable[Member], part: Part) -> None:
     if wrong := [one.name for one in members if one.kind not in ("", wanted)]:
         other = REGRESSOR if part.classes else CLASSIFIER
         study = "decode_benchmark" if part.classes else "decode_regression"
+        are = f"is a {other}" if len(wrong) == 1 else f"are {other}s"
         raise InputError(
-            f"'{part.name}' has {target} to predict, but {listed(wrong, 'member')} of the pool: "
-            f"{other}. Give {wanted}s, as for {study}, or load the data set with another kind."
+            f"'{part.name}' has {target} to predict, but {listed(wrong, 'member')} of the pool "
+            f"{are}. Give {wanted}s, as for {study}, or load the data set with another kind."
         )
 
 

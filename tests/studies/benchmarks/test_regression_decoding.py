@@ -179,7 +179,7 @@ def test_bad_input_is_explained(subtests):
         "classifiers": (
             {"h": frame},
             {"nb": GaussianNB()},
-            r"1 member \(nb\) of the pool: classif",
+            r"1 member \(nb\) of the pool is a classifier\. Give regressors",
         ),
         "a set of classes": (["sklearn:iris"], POOL, "with classes, but regressors predict"),
         "too few rows": ({"h": frame.head(3)}, POOL, "too few to split"),

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from itemwise import compare_classifiers, split_dataset
-from itemwise.datasets import load_dataset
+from itemwise.datasets import Dataset, load_dataset
 from itemwise.displays import Display
 from itemwise.errors import InputError
 from itemwise.studies import ClassifierComparison
@@ -223,3 +223,13 @@ def test_wrong_predictions_are_refused_before_anything_is_trained(sick, tmp_path
 def test_an_unknown_name_of_models_is_explained(sick):
     with pytest.raises(InputError, match=r"There is no pool 'tunned'.*Did you mean 'tuned'"):
         compare(sick, "tunned")
+
+
+def test_a_class_that_is_absent_from_the_test_part_is_no_obstacle():
+    features = pd.DataFrame({"x": np.arange(40.0)})
+    target = pd.Series(["no"] * 30 + ["yes"] * 10)
+    data = Dataset("absent", features, target, "made", test=np.arange(12))
+    pool = {"stump": DecisionTreeClassifier(max_depth=1), "most": DummyClassifier()}
+    found = compare_classifiers(data, pool, pool, model="1pl", n_resamples=20, progress=False)
+    assert found.curves.to_frame()["accuracy"].tolist() == [1.0, 1.0]
+    assert "1 label (yes) not in the test part: never asked" in found.notes

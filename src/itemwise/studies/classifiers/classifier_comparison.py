@@ -255,7 +255,7 @@ def compare_classifiers(
         truth,
         labels,
         positive=positive,
-        classes={as_name(label) for row in labels.values() for label in row},
+        classes=_classes(labels, truth, split),
         scores=scores,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -273,6 +273,12 @@ def compare_classifiers(
         pool_failures=told.failures,
         notes=(*split.notes, *_notes(told, found, curves, filtered)),
     )
+
+
+def _classes(labels: Mapping[str, Any], truth: np.ndarray, split: Split) -> set[str]:
+    """Classes that are predicted; those of the whole data set, if the test part has one only."""
+    found = {as_name(label) for row in labels.values() for label in row}
+    return found if len(set(truth)) > 1 else found | set(map(as_name, split.classes))
 
 
 def _notes(

@@ -214,7 +214,7 @@ def differential(
     one_of(correction, "correction", CORRECTIONS)
     split = respondent_groups(table, groups, reference)
     few, picked = model_of_few(model, table)
-    notes = [*picked]
+    notes: list[str] = []
     with telling(progress, "Comparing groups") as report:
         bank = calibrate(table, few, progress=False)
         if not isinstance(bank.model, Categorical):
@@ -243,7 +243,7 @@ def differential(
         alpha=alpha,
         correction=correction,
         calibration=bank,
-        notes=(*notes, *_remarks(found, split, bank, trusted=anchors is not None)),
+        notes=(*picked, *notes, *_remarks(found, split, bank, trusted=anchors is not None)),
     )
 
 
