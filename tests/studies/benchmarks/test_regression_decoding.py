@@ -188,7 +188,7 @@ def test_bad_input_is_explained(subtests):
         target = None if isinstance(sources, list) else "price"
         with subtests.test(what), pytest.raises(InputError, match=message):
             iw.decode_regression(sources, pool, target=target, progress=False)
-    with pytest.raises(InputError, match="decode_regression; a confusion matrix needs classes"):
+    with pytest.raises(InputError, match="use decode_regression, with a Dataset of"):
         iw.compare_classifiers(frame, POOL, POOL, target="price")
     for study in (iw.compare_classifiers, lambda set_: iw.decode_benchmark([set_], progress=False)):
         with pytest.raises(InputError, match=r"has numbers to predict, but .* needs classes"):
