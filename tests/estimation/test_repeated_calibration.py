@@ -129,11 +129,14 @@ def test_devices_agree():
 
 
 def test_more_tries_make_abilities_surer():
-    right, tries, *_ = drawn(200, 10, 1, 5, missing=0.0)
-    once = iw.calibrate(table_of(right, tries), "1pl").abilities(items_known=True)["se"].mean()
-    often = table_of(7 * right, 7 * tries)
-    many = iw.calibrate(often, "1pl").abilities(items_known=True)["se"].mean()
-    assert many < 0.6 * once
+    random = np.random.default_rng(5)
+    chance = expit(random.standard_normal((200, 1)) - random.standard_normal(10))
+    once, often = (
+        iw.calibrate(iw.Responses(random.binomial(tries, chance) / tries, tries=tries), "1pl")
+        for tries in (1, 7)
+    )
+    many, few = (each.abilities(items_known=True)["se"].mean() for each in (often, once))
+    assert many < 0.6 * few
 
 
 def test_auto_takes_repeated_answers_as_right_and_wrong():

@@ -112,6 +112,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         population=_population(document["population"]),
         log_likelihood=math.nan if told is None else written_number(told, "log_likelihood"),
         n_respondents=written_number(document["n_respondents"], "n_respondents", low=0),
+        dependence=written_number(document.get("dependence", 0.0), "dependence", low=0, high=1),
         iterations=int(written_number(document["iterations"], "iterations", low=0)),
         converged=_truth(document["converged"], "converged"),
         engine=written_text(document["engine"], "engine"),

@@ -69,6 +69,7 @@ def _head(calibration: Calibration) -> dict[str, Any]:
         "iterations": calibration.iterations,
         "converged": calibration.converged,
         "engine": calibration.engine,
+        "dependence": calibration.dependence,
         "notes": list(calibration.notes),
     }
 

@@ -75,6 +75,7 @@ class Calibration(ScoredRespondents, Result):
     responses: Responses | None = None
     weights: Floats | None = None  # how many respondents each row of `responses` stands for
     fitted_by: Any = None  # the engine with its settings; None for a bank from a file
+    dependence: float = 0.0  # correlation of repeated answers of a respondent to an item
 
     def __post_init__(self) -> None:
         self.coords.setflags(write=False)

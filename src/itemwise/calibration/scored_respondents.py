@@ -21,7 +21,7 @@ from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import Correction
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.encoding import Encoded, encode
+from itemwise.responses.encoding import Encoded, effective_tries, encode
 from itemwise.responses.repeated_answers import tries_in_words
 from itemwise.responses.stored_cells import as_floats
 from itemwise.scoring import Abilities, Population, score_abilities
@@ -54,6 +54,7 @@ class ScoredRespondents:
     uncertainty: Uncertainty
     population: Population
     responses: Responses | None
+    dependence: float
 
     def abilities(self, method: str = "eap", *, items_known: bool = False) -> pd.DataFrame:
         """Ability of each respondent of the calibration, with its standard error.
@@ -321,9 +322,9 @@ class ScoredRespondents:
     def _encoded(self, responses: Responses) -> Encoded:
         cells = self.placed(responses)
         self.model.check(cells, self.item_names)
-        tries = responses.tries
+        tries = self.placed_tries(responses)
         if tries is not None:
-            tries = self._in_order(tries, responses, 0)
+            tries = effective_tries(tries, self.dependence)
         return encode(cells, self.model, collapsing=False, tries=tries)
 
     def cells(self, responses: Table | None = None) -> np.ndarray:
@@ -333,7 +334,7 @@ class ScoredRespondents:
             raise InputError(
                 "This needs one answer per cell, but the responses have "
                 f"{tries_in_words(table.tries)}. Give single answers, such as logs that were read "
-                "with epochs='first'."
+                "with epochs='first', or take the shares as scores: kind='continuous'."
             )
         return np.asarray(self._encode(table).cells)
 
@@ -341,6 +342,11 @@ class ScoredRespondents:
         """Responses in the order of this bank; items that were not asked stay empty."""
         never = np.nan if responses.cells.dtype.kind == "f" else -1
         return self._in_order(responses.cells, responses, never)
+
+    def placed_tries(self, responses: Responses) -> np.ndarray | None:
+        """The tries behind `placed`; None if there is one everywhere."""
+        tries = responses.tries
+        return None if tries is None else self._in_order(tries, responses, 0)
 
     def _in_order(self, table: np.ndarray, responses: Responses, never: float) -> np.ndarray:
         """A table beside the items of `responses`, in the order of this bank."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from itemwise.calibration import HELD, Calibration
 from itemwise.errors import InputError
+from itemwise.estimation.dependent_answers import NEGLIGIBLE, dependence, said_of_dependence
 from itemwise.estimation.em import EM
 from itemwise.estimation.fits import Engine, Fit, flag_notes, item_flags, table_notes
 from itemwise.estimation.held_items import check_engine, held_note, items_held
@@ -19,6 +20,7 @@ from itemwise.models import AUTO, Continuous, MeasurementModel, Prior, find_mode
 from itemwise.numerics.arrays import Floats
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.encoding import effective_tries
 
 PICKS = {
     "binary": ("2pl", "responses are right or wrong; where guessing matters, ask for '3pl'"),
@@ -129,13 +131,29 @@ def calibrate(
     runner = find_engine(engine, settings)
     counts = checked_weights(weights, table)
     with telling(progress, "Calibrating") as told:
-        fit = runner.fit(table.cells, chosen, counts, told, **_repeats(table))
-    return _calibration(table, chosen, fit, counts, runner, [picked] if picked else [])
+
+        def fit(**repeats: Any) -> Fit:
+            return runner.fit(table.cells, chosen, counts, told, **repeats)
+
+        found, alike = _fitted(fit, table, chosen, counts)
+    said = [picked] if picked else []
+    return _calibration(table, chosen, found, counts, runner, said, alike)
 
 
-def _repeats(table: Responses) -> dict[str, Any]:
-    """What an engine is told of repeated answers; nothing where there are none."""
-    return {} if table.tries is None else {"tries": table.tries}
+def _fitted(
+    fit: Callable[..., Fit], table: Responses, model: MeasurementModel, counts: Floats | None
+) -> tuple[Fit, float]:
+    """A fit, and the correlation of repeated answers, with which they are fitted again.
+
+    Engines are told of tries only where there are some.
+    """
+    if table.tries is None or model.kind != "binary":
+        return fit(), 0.0
+    first = fit(tries=table.tries)
+    alike = dependence(table.cells, table.tries, model, first.coords, first.population, counts)
+    if alike < NEGLIGIBLE:
+        return first, 0.0
+    return fit(tries=effective_tries(table.tries, alike)), alike
 
 
 def _beside(
@@ -155,9 +173,13 @@ def _beside(
         chosen = with_priors(chosen, priors)
     assert isinstance(engine, EM)  # noqa: S101 - no other engine holds items
     counts = checked_weights(weights, table)
-    fit = engine.fit(table.cells, chosen, counts, progress, held, **_repeats(table))
-    note = held_note(held, fit.population.mean, fit.population.sd)
-    found = _calibration(table, chosen, fit, counts, engine, [note])
+
+    def fit(**repeats: Any) -> Fit:
+        return engine.fit(table.cells, chosen, counts, progress, held, **repeats)
+
+    fitted, alike = _fitted(fit, table, chosen, counts)
+    note = held_note(held, fitted.population.mean, fitted.population.sd)
+    found = _calibration(table, chosen, fitted, counts, engine, [note], alike)
     flags = tuple(
         (*words, HELD) if known else words
         for words, known in zip(found.flags, held.mask, strict=True)
@@ -172,6 +194,7 @@ def _calibration(
     counts: Floats | None,
     engine: Engine,
     first: list[str],
+    alike: float = 0.0,
 ) -> Calibration:
     """What an engine found, with all that a reader should know; notes begin with `first`."""
     flags = item_flags(table, model, fit, counts)
@@ -189,6 +212,7 @@ def _calibration(
         notes=(
             *first,
             *fit.notes,
+            *_repeat_notes(table, model, alike),
             *table_notes(table, model, counts),
             *flag_notes(table, flags),
         ),
@@ -196,7 +220,17 @@ def _calibration(
         responses=table,
         weights=counts,
         fitted_by=engine,
+        dependence=alike,
     )
+
+
+def _repeat_notes(table: Responses, model: MeasurementModel, alike: float) -> list[str]:
+    """How repeated answers count."""
+    if table.tries is None:
+        return []
+    if model.kind != "binary":
+        return [f"The {model.name} model takes the mean of repeated answers as one response."]
+    return [said_of_dependence(alike, table.tries)] if alike else []
 
 
 def calibrate_again(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,7 @@ from itemwise.errors import InputError
 from itemwise.models import MeasurementModel, find_model
 from itemwise.numerics.arrays import Floats, row_blocks
 from itemwise.responses import Responses
+from itemwise.responses.repeated_answers import tries_or_one
 from itemwise.scoring import NormalPopulation, Population
 
 if TYPE_CHECKING:
@@ -111,13 +112,38 @@ def simulate_again(
     if weights is not None and weights.max() > 1 and (weights == np.round(weights)).all():
         rows, weights = np.repeat(rows, weights.astype(int)), None
     ability = _of_population(calibration.population, rows.size, random)
+    if table.tries is not None and calibration.model.kind == "binary":
+        return _repeated_again(calibration, table, rows, ability, random), weights
     cells = _draw(calibration.model, calibration.coords, ability, 0.0, random)
     if table.n_missing:
         cells[~table.observed[rows]] = -1 if cells.dtype.kind == "i" else np.nan
-    whole = rows.size == table.n_respondents
-    names = table.respondents if whole else [f"respondent_{k}" for k in range(1, rows.size + 1)]
     make = Responses.from_codes if cells.dtype.kind == "i" else Responses
-    return make(cells, names, table.items, table.kind), weights
+    return make(cells, _again(table, rows), table.items, table.kind), weights
+
+
+def _again(table: Responses, rows: np.ndarray) -> Sequence[str]:
+    """The names of these rows; new ones where rows became several."""
+    whole = rows.size == table.n_respondents
+    return table.respondents if whole else [f"respondent_{k}" for k in range(1, rows.size + 1)]
+
+
+def _repeated_again(
+    calibration: Calibration,
+    table: Responses,
+    rows: np.ndarray,
+    ability: Floats,
+    random: np.random.Generator,
+) -> Responses:
+    """As many tries as there were, as alike as they were: beta-binomial."""
+    tries = tries_or_one(table.tries, table.observed)[rows]
+    chance = calibration.model.expected(calibration.coords, ability).T
+    if calibration.dependence:
+        worth = (1.0 - calibration.dependence) / calibration.dependence
+        sides = (np.maximum(worth * share, 1e-9) for share in (chance, 1.0 - chance))
+        chance = random.beta(*sides)
+    right = random.binomial(tries, np.clip(chance, 0.0, 1.0))
+    values = np.where(tries > 0, right / np.maximum(tries, 1), np.nan)
+    return Responses(values, _again(table, rows), table.items, "binary", tries=tries)
 
 
 def _of_population(population: Population, n: int, random: np.random.Generator) -> Floats:

@@ -194,9 +194,8 @@ class Encoded:
         """The responses of some rows as tables of numbers."""
         if self.tries is not None:
             xp = array_namespace(self.cells)
-            right = xp.clip(self.cells[rows], 0, None)
-            tables = (xp.astype(part, self.dtype) for part in (right, self.tries[rows]))
-            return Block([next(tables)], next(tables))
+            right, tries = self.cells[rows], self.tries[rows]
+            return Block([xp.astype(right, self.dtype)], xp.astype(tries, self.dtype))
         if self.complete and self.binary:
             return Block([self.rights(rows)], None)
         values, observed = self.values(rows)
@@ -239,11 +238,25 @@ def encode(
     return Encoded(placed, placed_weights, complete, model.statistics, binary, read)
 
 
+def effective_tries(tries: Array, dependence: float) -> Array:
+    """How many independent answers so many tries are worth, if they correlate.
+
+    >>> effective_tries(np.array([1, 5]), 0.5).round(2).tolist()
+    [1.0, 1.67]
+    """
+    if not dependence:
+        return tries
+    found: Array = tries / (1.0 + np.maximum(tries - 1.0, 0.0) * dependence)
+    return found
+
+
 def _encode_repeated(
     cells: Array, tries: Array, model: Reader, weights: Floats, device: str | None
 ) -> Encoded:
     """Numbers of right answers beside numbers of tries."""
-    right = np.where(tries > 0, np.rint(np.nan_to_num(cells) * tries), -1).astype(np.int32)
+    right = np.nan_to_num(cells) * tries
+    if tries.dtype.kind in "iu":  # otherwise tries count for less than one each
+        right = np.rint(right).astype(np.int32)
     return Encoded(
         cells=as_array(right, device),
         weights=as_array(weights, device),

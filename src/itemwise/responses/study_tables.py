@@ -51,6 +51,14 @@ def answered(table: Responses) -> Answered:
     return Answered(part, columns, tuple(notes))
 
 
+def shares_as_scores(table: Responses) -> tuple[Responses, tuple[str, ...]]:
+    """Repeated right or wrong answers as scores, for what is made for one response per cell."""
+    if table.tries is None or table.kind != "binary":
+        return table, ()
+    note = "Repeated answers are taken as scores: the share of them that is right."
+    return table.of_kind("continuous"), (note,)
+
+
 def rivals(scores: Table, study: str) -> Responses:
     """Scores of at least two respondents, one row per respondent, one column per item."""
     found = as_responses(scores, "continuous")

@@ -19,6 +19,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.stored_cells import as_floats
+from itemwise.responses.study_tables import shares_as_scores
 from itemwise.results import ROWS_IN_COMMAND, Draw, Result
 from itemwise.studies.health.benchmark_saturation import (
     information_along,
@@ -233,7 +234,9 @@ def item_health(
     >>> health.items.shape
     (20, 16)
     """
-    table = as_responses(responses)
+    table, said = as_responses(responses), tuple[str, ...]()
+    if calibration is None:
+        table, said = shares_as_scores(table)
     if not table.observed.any():
         raise InputError("No response was observed. Give a table with at least one response.")
     groups = None if by is None else table.item_groups(by)
@@ -265,6 +268,7 @@ def item_health(
         calibration=calibration,
         responses=table,
         notes=(
+            *said,
             *_negative_notes(items, table.n_respondents),
             *_few_answers_notes(items),
             *notes,

@@ -38,8 +38,11 @@ def drift_in_responses(
 
 
 def _values(bank: Calibration, names: Sequence[str]) -> np.ndarray | None:
-    """Responses to the anchors by those who answered any; None if they are not at hand."""
-    if bank.responses is None or bank.weights is not None:
+    """Responses to the anchors by those who answered any; None if they are not at hand.
+
+    Repeated answers are shares, of which no response function of single answers can be fitted.
+    """
+    if bank.responses is None or bank.weights is not None or bank.responses.tries is not None:
         return None
     values: np.ndarray = bank.responses.select(items=list(names)).values
     values = values[np.isfinite(values).any(axis=1)]

@@ -147,11 +147,10 @@ class ShortBenchmark(Result):
         if part.items == self.items:
             return part
         cells = self.bank.placed(part)
-        return (
-            Responses(cells, part.respondents, self.items, "continuous")
-            if part.kind == "continuous"
-            else Responses.from_codes(cells, part.respondents, self.items, part.kind)
-        )
+        if cells.dtype.kind != "f":
+            return Responses.from_codes(cells, part.respondents, self.items, part.kind)
+        tries = self.bank.placed_tries(part)
+        return Responses(cells, part.respondents, self.items, part.kind, tries=tries)
 
     @property
     def meaning(self) -> str:

@@ -15,7 +15,7 @@ from itemwise.numerics.arrays import workers
 from itemwise.numerics.intervals import conformal_rank
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.study_tables import answered, said_of_folds
+from itemwise.responses.study_tables import answered, said_of_folds, shares_as_scores
 from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, shares
 from itemwise.studies.shortening.folds import (
     BASELINE,
@@ -99,7 +99,7 @@ def shorten(
     >>> list(short.predict(table).columns[:5])
     ['accuracy', 'accuracy_low', 'accuracy_high', 'beyond', 'beyond_chance']
     """
-    given = as_responses(responses)
+    given, said = shares_as_scores(as_responses(responses))
     known = answered(given)
     table = known.table
     size = whole_number(size, "size", 1, table.n_items - 1)
@@ -131,6 +131,7 @@ def shorten(
         low=np.clip(told.value - down, *ends),
         high=np.clip(told.value + up, *ends),
         notes=(
+            *said,
             *known.notes,
             *_notes(table, whole, held, ways, groups, size),
             *said_of_folds(held.group, cv),

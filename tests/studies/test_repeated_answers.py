@@ -1,0 +1,60 @@
+"""Every study takes repeated answers, or says that it needs single ones."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import itemwise as iw
+from itemwise.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def repeated():
+    random = np.random.default_rng(0)
+    chance = expit(random.standard_normal((40, 1)) - random.standard_normal(24))
+    table = iw.Responses(random.binomial(4, chance) / 4, tries=4)
+    facts = {"task": ["a"] * 12 + ["b"] * 12}
+    return table.described(items=facts, respondents={"kind": ["x", "y"] * 20})
+
+
+TAKE = {
+    "leaderboard": iw.leaderboard,
+    "item_health": iw.item_health,
+    "task_scales": iw.task_scales,
+    "differential": lambda table: iw.differential(table, "kind"),
+    "link": lambda table: iw.link(iw.calibrate(table, "2pl"), table),
+    "local_dependence": lambda table: iw.local_dependence(iw.calibrate(table)),
+    "reliability": lambda table: iw.reliability(iw.calibrate(table)),
+    "resample": lambda table: iw.resample(
+        iw.calibrate(table), lambda each: each.coords[:, 0], n_resamples=10, progress=False
+    ),
+}
+NEED_SINGLE = {
+    "item_fit": lambda table: iw.item_fit(iw.calibrate(table)),
+    "respondent_fit": lambda table: iw.respondent_fit(iw.calibrate(table)),
+    "model_fit": lambda table: iw.model_fit(iw.calibrate(table)),
+}
+
+
+def test_studies_take_repeated_answers(repeated, subtests):
+    for name, study in TAKE.items():
+        with subtests.test(name):
+            assert study(repeated).meaning
+
+
+def test_studies_of_single_answers_say_so(repeated, subtests):
+    for name, study in NEED_SINGLE.items():
+        with subtests.test(name), pytest.raises(InputError, match="needs one answer per cell"):
+            study(repeated)
+
+
+def test_where_one_response_is_needed_shares_are_scores(repeated):
+    note = "Repeated answers are taken as scores: the share of them that is right."
+    assert note in iw.item_health(repeated).notes
+    assert note in iw.shorten(repeated, 6, cv=2, progress=False).notes
+
+
+def test_a_short_form_scores_repeated_answers_to_some_of_its_items(repeated):
+    short = iw.shorten(repeated, 6, cv=2, progress=False)
+    some = repeated.select(items=list(short.items[:4]))
+    assert short.predict(some)["n_items"].tolist() == [4] * 40
