@@ -97,7 +97,7 @@ def main() -> None:
     print_table("The 20 published tables of decodIRT (2020), 3PL", ("", "found"), rows)
     print()
     for name, told in sentences.items():
-        print(f"- {name}: {' '.join(told)}")
+        print(f"- {name}: {' '.join(one if one.endswith('.') else f'{one}.' for one in told)}")
 
 
 if __name__ == "__main__":

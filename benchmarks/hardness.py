@@ -4,6 +4,10 @@ Written anew from their formulas, because PyHard needs older versions of NumPy a
 features and labels to one number per row: larger is harder. Distances are Gower's, as there. The
 pruned tree is chosen among 12 strengths of pruning rather than 100. CB orders rows as MV does.
 CLD without calibration is not in PyHard; it finds more.
+
+Compared once with PyHard 2.2.4 on five of the sets with uniform noise: CL, CLD, MV, N2, LSR and F1
+to F4 give the same order. The others do not quite; their mean average precision there is within
+0.02 of PyHard's, but 0.04 lower for usefulness and 0.09 lower for LSC.
 """
 
 from __future__ import annotations

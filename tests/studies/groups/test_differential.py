@@ -17,7 +17,18 @@ def groups_of(*sizes, names=(BASE, TUNED, "large")):
     return [name for name, n in zip(names, sizes, strict=False) for _ in range(n)]
 
 
-def drawn(sizes=(400, 400), n_items=20, ahead=1.0, planted=(), size=1.0, model="2pl", seed=0):
+def drawn(
+    sizes=(400, 400),
+    n_items=20,
+    ahead=1.0,
+    planted=(),
+    size=1.0,
+    model="2pl",
+    seed=0,
+    *,
+    skewed=False,
+    missing=0.0,
+):
     """Responses of groups, each `ahead` of the one before; the last finds `planted` easier."""
     random = np.random.default_rng(seed)
     items = simulate(model, 2, n_items, random_state=seed).truth.items
@@ -26,10 +37,11 @@ def drawn(sizes=(400, 400), n_items=20, ahead=1.0, planted=(), size=1.0, model="
         if k == len(sizes) - 1:
             items = items.copy()
             items.loc[list(planted), "difficulty"] -= size
-        ability = random.normal(k * ahead, 1.0, n)
+        ability = k * ahead + (random.exponential(1.0, n) - 1 if skewed else random.normal(size=n))
         part = simulate(model, items=items, abilities=ability, random_state=100 * seed + k)
         parts.append(part.responses.values)
-    return np.concatenate(parts)
+    values = np.concatenate(parts)
+    return np.where(random.random(values.shape) < missing, np.nan, values) if missing else values
 
 
 @cache
@@ -78,14 +90,23 @@ def test_nothing_is_called_different_where_only_ability_differs(sizes, ahead, mo
 @pytest.mark.slow
 def test_false_alarms_and_power_over_many_tables():
     """At most 5 % of the items that do not differ are called different; most of the others are."""
-    cases = {"equal": (0.0, (500, 500), "2pl"), "ahead": (1.0, (500, 500), "2pl"),
-             "unequal": (1.0, (170, 30), "2pl"), "few": (1.0, (20, 20), "2pl"),
-             "guessing": (1.0, (1000, 1000), "3pl")}  # fmt: skip
+    cases = {
+        "equal": (0.0, (500, 500), {}),
+        "ahead": (1.0, (500, 500), {}),
+        "unequal": (1.0, (170, 30), {}),
+        "few": (1.0, (20, 20), {}),
+        "fewer": (1.0, (15, 15), {}),
+        "guessing": (1.0, (1000, 1000), {"model": "3pl"}),
+        "three groups": (0.5, (400, 300, 300), {}),
+        "gaps": (1.0, (400, 400), {"missing": 0.3}),
+        "skewed": (1.0, (400, 400), {"skewed": True}),
+    }
     names = [f"item_{k}" for k in range(1, 5)]
-    for case, (ahead, sizes, model) in cases.items():
+    for case, (ahead, sizes, more) in cases.items():
         false, hits = [], []
         for seed in range(20):
-            table = drawn(sizes, 40, ahead, names if seed % 2 else (), 0.8, model, seed)
+            planted = names if seed % 2 else ()
+            table = drawn(sizes, 40, ahead, planted, 0.8, seed=seed, **more)
             found = differential(table, groups_of(*sizes), model="2pl", progress=False)
             called = found.to_frame()["differs"]
             false.append(called.drop(names).mean())
