@@ -17,7 +17,7 @@ SCRIPTS = [
     "ratings.py",
     "adaptive.py",
     "capability.py",
-    "gate.py",
+    "gates.py",
     "rest.py",
     "decoding.py",
     "regression.py",

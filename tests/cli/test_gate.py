@@ -182,3 +182,30 @@ def test_what_does_not_fit_the_gate_is_named(run, gate, cases, tmp_path):
     for name in ("gate.json", "new.csv"):
         done = run("gate", "decide", "gate.json", "new.csv", "--out", name)
         assert done.exit_code == 3
+
+
+def test_a_promise_in_each_group_is_made_and_kept_on_the_command_line(run, tmp_path):
+    words = ["--target-accuracy", 0.7, "--alpha", 0.2, "--groups", "ward", "--json"]
+    done = run(*FIT, *words)
+    assert done.exit_code in (0, 4), done.output
+    document = json.loads(done.stdout)
+    parts = pd.DataFrame(document["parts"])
+    assert set(parts.loc[parts["by"] == "group", "part"]) == {"1", "2", "x"}
+    assert document["trust"] in ("mixture", "probability", "capability")
+    assert any(note.startswith("Trust in a case rests on") for note in document["notes"])
+    new = pd.read_csv(tmp_path / "new.csv").head(2).assign(ward=[1, 7])
+    new.to_csv(tmp_path / "few.csv", index=False)
+    done = run("gate", "decide", "gate.json", "few.csv", "--out", "found.csv")
+    assert done.exit_code == 0, done.output
+    found = pd.read_csv(tmp_path / "found.csv")
+    assert found["reason"].iloc[1].startswith("Its ward '7' was not among those")
+    assert found["decision"].iloc[1] == "person"
+
+
+def test_a_group_or_promise_that_is_unknown_is_refused(run):
+    done = run(*FIT, "--target-accuracy", 0.8, "--groups", "wing")
+    assert done.exit_code == 3
+    assert "--groups is 'wing', but the data set has no such column" in done.stderr
+    assert "no groups are given" in run(*FIT, "--target-accuracy", 0.8, "--by", "group").stderr
+    assert run(*FIT, "--by", "moon").exit_code == 2
+    assert run(*FIT, "--trust", "luck").exit_code == 2

@@ -73,3 +73,30 @@ def test_odd_rows_within_the_schema_are_decided(make_service, loaded):
 def test_its_capability_has_a_record_a_class(make_service, loaded):
     classes = make_service(loaded).ask("GET", "/capability").json()["classes"]
     assert [one["class"] for one in classes] == ["ill", "well"]
+
+
+@pytest.fixture(scope="module")
+def grouped(cases):
+    frame, y = cases
+    numbers = frame[["pulse", "sodium"]]
+    made = iw.CapabilityGate(LogisticRegression(), target_accuracy=0.6, alpha=0.3)
+    return made.fit(numbers, y, groups=pd.Series(np.resize(["a", "b"], 300), name="site"))
+
+
+def test_a_gate_that_groups_cases_needs_the_group_in_each_row(make_service, grouped, problems):
+    service = make_service(grouped)
+    row = service.ask("GET", "/openapi.json").json()["components"]["schemas"]["Row"]
+    assert list(row["properties"]) == ["pulse", "sodium", "site"]
+    rows = [{"pulse": 70.0, "sodium": 140.0, "site": site} for site in ("a", "b", "c")]
+    decisions = service.decide(rows).json()["decisions"]
+    assert decisions[2]["decision"] == "person"
+    assert decisions[2]["reason"].startswith("Its site 'c' was not among those")
+    assert {"trust", "least_trust"} <= set(decisions[0])
+    found = problems(service.decide([{"pulse": 70.0, "sodium": 140.0}]))
+    assert {place[-1] for place in found} == {"site"}
+
+
+def test_its_capability_says_what_is_accepted_of_each_part(make_service, grouped):
+    parts = make_service(grouped).ask("GET", "/capability").json()["parts"]
+    assert {one["part"] for one in parts if one["by"] == "group"} == {"a", "b"}
+    assert {"share", "share_low", "share_high", "accuracy"} <= set(parts[0])
