@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.groups.differential import *  # noqa: F403
     from itemwise.studies.health.item_health import *  # noqa: F403
     from itemwise.studies.human_labels.corrected_judge import *  # noqa: F403
+    from itemwise.studies.judges.facet_study import *  # noqa: F403
     from itemwise.studies.leaderboards.ranked_board import *  # noqa: F403
     from itemwise.studies.linking.linking import *  # noqa: F403
     from itemwise.studies.planning.evaluation_plan import *  # noqa: F403
@@ -110,6 +111,14 @@ STUDIES: dict[str, Study] = {
         ),
     ),
     "explain_difficulty": Study(".difficulty.difficulty_explanation", ("DifficultyExplanation",)),
+    "facets": Study(
+        ".judges.facet_study",
+        ("Facets",),
+        command="facets",
+        panel=LANGUAGE_MODELS,
+        help="Rank respondents by scores of several judges, adjusted for who judged; and judge the "
+        "judges.",
+    ),
     "first_items": Study(".evaluation.item_selections"),
     "generality": Study(".difficulty.generality", ("Generality",)),
     "inspect_sample_ids": Study(".evaluation.item_selections"),

@@ -1,0 +1,1 @@
+"""Several judges score the same responses: severity, consistency, and adjusted abilities."""
