@@ -49,6 +49,17 @@ class Grouping:
 
 def clustered_means(values: Floats, grouping: Grouping) -> Means:
     """Mean over tasks of the means over their items, of each row; NaN is not asked."""
+    mean, pulls, freedom, clusters = cluster_pulls(values, grouping)
+    se = np.where(clusters > 1, np.sqrt((pulls**2).sum(axis=1)), np.nan)
+    return Means(mean, se, freedom, clusters)
+
+
+def cluster_pulls(values: Floats, grouping: Grouping) -> tuple[Floats, Floats, Floats, Floats]:
+    """Mean of each row, how far each cluster moves it, degrees of freedom, and clusters seen.
+
+    If nothing is missing, pulls are linear in the values: those of a difference of rows are the
+    difference of their pulls.
+    """
     cells = values[:, grouping.order]
     seen = ~np.isnan(cells)
     size = np.add.reduceat(seen.astype(float), grouping.starts, axis=1)
@@ -61,8 +72,7 @@ def clustered_means(values: Floats, grouping: Grouping) -> Means:
         pulls, shares = _pulls(size, total, task_size, task_mean, mean, n_tasks, grouping)
     by_cluster = _summed(pulls, grouping.cluster)
     clusters = (_summed(size, grouping.cluster) > 0).sum(axis=1)
-    se = np.where(clusters > 1, np.sqrt((by_cluster**2).sum(axis=1)), np.nan)
-    return Means(mean, se, _freedom(shares, grouping), clusters.astype(float))
+    return mean, by_cluster, _freedom(shares, grouping), clusters.astype(float)
 
 
 def _pulls(

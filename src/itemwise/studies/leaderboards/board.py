@@ -26,12 +26,18 @@ from itemwise.studies.leaderboards.board_pairs import (
     rank_limits,
     rank_limits_apart,
 )
+from itemwise.studies.leaderboards.many_pairs import (
+    ClusteredPairs,
+    ExactPairs,
+    PairTests,
+    rank_limits_of_many,
+)
 from itemwise.words import counted, listed
 
 Average = Literal["items", "tasks"]
 FINEST = 9  # decimals compared for a rank; the rest is rounding
-MOST = 2000  # respondents up to which all pairs are tested
-BEST = 200  # respondents compared in pairs if there are more
+MOST = 2000  # respondents up to which all pairs are shown
+BEST = 200  # respondents whose pairs are shown if there are more
 Ranks = NDArray[np.intp]
 
 
@@ -45,7 +51,7 @@ class Board:
     reached: Reached
     part: Ranks  # (n_respondents,); above 0 for those that no item links to the first
     n_masked: int  # respondents who were masked to widen intervals
-    together: Reached | None  # simultaneous intervals, if there are too many pairs
+    together: Reached | None  # simultaneous intervals, if there are too many pairs to test
     names: tuple[str, ...]  # of tasks
     task: Ranks  # (n_items,)
     cluster: Ranks  # (n_items,)
@@ -80,7 +86,8 @@ class Board:
         masked = whole.masked()
         found = whole.reached(confidence, masked)
         n, together = table.n_respondents, None
-        if n > MOST:  # Bonferroni
+        plain = _plain(table, grouped, average, names)
+        if n > MOST and not (plain or table.complete):  # Bonferroni
             together = whole.reached(1 - (1 - confidence) / n, masked)
         order = np.lexsort((-np.round(found.mean, FINEST), parts[0]))
         return cls(
@@ -109,7 +116,7 @@ class Board:
     @property
     def n_compared(self) -> int:
         """How many respondents, from the first, are compared in pairs."""
-        return self.order.size if self.together is None else BEST
+        return self.order.size if self.order.size <= MOST else BEST
 
     def ranks(self) -> Ranks:
         """Ranks within each part; 1 is the best, and ties share the better rank."""
@@ -122,8 +129,12 @@ class Board:
     def rank_intervals(self, tests: Pairs) -> tuple[Ranks, Ranks]:
         """Lowest and highest rank of each respondent; all hold simultaneously."""
         if self.together is None:
-            low, high = rank_limits(tests, self.order.size, self.confidence)
-            return low, high - (self.order.size - np.bincount(self.part)[self.part])
+            n, every = self.order.size, self._every_pair()
+            if every is None:
+                low, high = rank_limits(tests, n, self.confidence)
+            else:
+                low, high = rank_limits_of_many(every, n, 1 - self.confidence)
+            return low, high - (n - np.bincount(self.part)[self.part])
         found = np.empty((2, self.order.size), dtype=np.intp)
         low = np.nan_to_num(self.together.low, nan=-np.inf)
         high = np.nan_to_num(self.together.high, nan=np.inf)
@@ -132,13 +143,24 @@ class Board:
             found[:, mine] = rank_limits_apart(low[mine], high[mine])
         return found[0], found[1]
 
+    def _every_pair(self) -> PairTests | None:
+        """Tests of all pairs, if there are too many to keep them."""
+        if self.order.size <= MOST:
+            return None
+        if self._exact:
+            return ExactPairs(self.table.values)
+        return ClusteredPairs(self.table.values, self.grouping)
+
+    @property
+    def _exact(self) -> bool:
+        return _plain(self.table, self.cluster, self.average, self.names)
+
     def pairs(self, correction: str) -> Pairs:
         """Tests of all pairs, or of the best respondents if there are too many."""
-        plain = not self.clustered and (self.average == "items" or len(self.names) == 1)
         return compare_pairs(
             self.table.values[: self.n_compared],
             self.grouping,
-            exact=plain and self.table.kind == "binary" and self.table.tries is None,
+            exact=self._exact,
             bounded=self.bounded,
             confidence=self.confidence,
             correction=correction,
@@ -193,11 +215,15 @@ class Board:
             said.append(
                 f"Standard errors are computed over {clusters} of items, not over single items."
             )
-        if self.together is not None:
+        if self.order.size > MOST:
+            ranks = (
+                "rank intervals come from tests of all pairs"
+                if self.together is None
+                else "rank intervals come from simultaneous intervals of accuracy, which are wider"
+            )
             said.append(
-                f"{counted(self.order.size, 'respondent')} make too many pairs: only the best "
-                f"{BEST} are compared in pairs, and rank intervals come from simultaneous "
-                "intervals of accuracy. To compare others, pass "
+                f"{counted(self.order.size, 'respondent')} make too many pairs to show: pairs are "
+                f"those of the best {BEST}; {ranks}. To compare others, pass "
                 "responses.select(respondents=[...])."
             )
         return [*said, *self._of_parts(), *self._of_gaps()]
@@ -242,6 +268,13 @@ class Board:
             f"answered. {sure}"
         )
         return [note]
+
+
+def _plain(table: Responses, cluster: Ranks, average: str, names: tuple[str, ...]) -> bool:
+    """Whether responses are right or wrong, once each, to unrelated items of equal weight."""
+    alone = np.unique(cluster).size == table.n_items
+    single = table.kind == "binary" and table.tries is None
+    return single and alone and (average == "items" or len(names) == 1)
 
 
 def _coded(names: tuple[str, ...] | list[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:

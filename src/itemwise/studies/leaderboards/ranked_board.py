@@ -287,7 +287,8 @@ def leaderboard(
     responses
         Respondents × items; right or wrong, grades, or scores. Respondents who were not asked all
         items are ranked by the accuracy on all items that the model predicts, so that easy items
-        favour nobody. Of more than 2,000, only the best 200 are compared in pairs; a note says so.
+        favour nobody. Of more than 2,000, `pairs` shows those of the best 200; rank intervals
+        count all of them.
     by
         The task of each item: the name of a fact, a mapping from item to task, a list, or None
         for a single task. Without the fact "task" all items are one task.
