@@ -65,14 +65,11 @@ class ExactPairs:
         seen = ~np.isnan(values)
         right = np.where(seen, values, 0.0).astype(np.float32)  # counts are exact up to 2^24
         self._right, self._wrong = right, seen.astype(np.float32) - right
-        self.n_tested = sum(
-            int(
-                (
-                    _shared(seen, rows) & _upper((rows.stop - rows.start, len(values) - rows.start))
-                ).sum()
-            )
-            for rows in _blocks(len(values))
-        )
+        self._complete = bool(seen.all())
+        self.n_tested = len(values) * (len(values) - 1) // 2
+        if not self._complete:
+            blocks = (_shared(seen, rows) for rows in _blocks(len(values)))
+            self.n_tested = sum(int((block & _upper(block.shape)).sum()) for block in blocks)
 
     def ahead(self, limit: float) -> Iterator[Block]:
         """Compare the larger count with the smallest one that is significant."""
