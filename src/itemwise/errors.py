@@ -6,7 +6,8 @@ from __future__ import annotations
 class ItemwiseError(Exception):
     """Base of every error that Itemwise raises on purpose.
 
-    Such are `InputError` (a ValueError), `FileError` (an OSError) and `MissingExtraError`.
+    Such are `InputError` (a ValueError), `FileError` (an OSError), `HarnessError` (a RuntimeError)
+    and `MissingExtraError`.
 
     >>> import itemwise as iw
     >>> try:
@@ -23,6 +24,10 @@ class InputError(ItemwiseError, ValueError):
 
 class FileError(ItemwiseError, OSError):
     """A file cannot be read or written; the message names it."""
+
+
+class HarnessError(ItemwiseError, RuntimeError):
+    """An evaluation harness could not ask a model; the message says what it said."""
 
 
 class MissingExtraError(ItemwiseError, ImportError):

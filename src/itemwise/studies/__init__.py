@@ -33,7 +33,9 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.difficulty.performance_alarm import *  # noqa: F403
     from itemwise.studies.evaluation.adaptive_replay import *  # noqa: F403
     from itemwise.studies.evaluation.asking import *  # noqa: F403
+    from itemwise.studies.evaluation.inspect_asking import *  # noqa: F403
     from itemwise.studies.evaluation.item_selections import *  # noqa: F403
+    from itemwise.studies.evaluation.lm_eval_asking import *  # noqa: F403
     from itemwise.studies.groups.differential import *  # noqa: F403
     from itemwise.studies.health.item_health import *  # noqa: F403
     from itemwise.studies.human_labels.corrected_judge import *  # noqa: F403
@@ -121,6 +123,7 @@ STUDIES: dict[str, Study] = {
     ),
     "first_items": Study(".evaluation.item_selections"),
     "generality": Study(".difficulty.generality", ("Generality",)),
+    "inspect_ask": Study(".evaluation.inspect_asking"),
     "inspect_sample_ids": Study(".evaluation.item_selections"),
     "item_health": Study(
         ".health.item_health",
@@ -138,6 +141,7 @@ STUDIES: dict[str, Study] = {
         help="Rank respondents by accuracy, and test which differences are significant.",
     ),
     "link": Study(".linking.linking", ("Linking",)),
+    "lm_eval_ask": Study(".evaluation.lm_eval_asking"),
     "lm_eval_samples": Study(".evaluation.item_selections"),
     "performance_alarm": Study(".difficulty.performance_alarm", ("PerformanceAlarm",)),
     "plan": Study(

@@ -74,7 +74,7 @@ def lm_eval_samples(
     {'boolq': [4], 'arc': [2, 7]}
     """
     found: dict[str, list[int]] = {}
-    for name, (group, sample) in _known(items, facts, task, id).items():
+    for name, (group, sample) in known_samples(items, facts, task, id).items():
         try:
             number = int(sample)
             whole = number == float(sample) and number >= 0
@@ -112,18 +112,20 @@ def inspect_sample_ids(
     {'gpqa': ['rec9']}
     """
     found: SampleIds = {}
-    for group, sample in _known(items, facts, task, id).values():
+    for group, sample in known_samples(items, facts, task, id).values():
         found.setdefault(group, []).append(sample)
     _write(found, path)
     return found
 
 
-def _known(items: Iterable[str], facts: Any, task: str, key: str) -> dict[str, tuple[str, Any]]:
+def known_samples(
+    items: Iterable[str], facts: Any, task: str, key: str
+) -> dict[str, tuple[str, Any]]:
     """Task and id of each item, in the order given."""
     names = [items] if isinstance(items, str) else list(dict.fromkeys(items))
     if not names:
         raise InputError("items is empty; give the names of the items to ask.")
-    told = _told(facts)
+    told = told_facts(facts)
     columns = dict(told.items())
     for column in (task, key):
         if column not in columns:
@@ -145,7 +147,7 @@ def _known(items: Iterable[str], facts: Any, task: str, key: str) -> dict[str, t
     return {name: (str(group), sample) for name, (group, sample) in found.items()}
 
 
-def _told(facts: Any) -> Any:
+def told_facts(facts: Any) -> Any:
     """Columns of facts, with None for missing values and Python numbers."""
     if isinstance(facts, Responses):
         return facts._item_facts  # noqa: SLF001 - a frame turns whole numbers into floats
