@@ -12,7 +12,11 @@ import itemwise as iw
 NAMES = [name for name in iw.__all__ if name != "__version__"]
 FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(iw, name))]
 # Of these, some lines are shown but not run; why:
-SKIPPED = {"DeepDifficultyRegressor": "needs torch, which is an extra of hundreds of megabytes"}
+SKIPPED = {
+    "DeepDifficultyRegressor": "needs torch, which is an extra of hundreds of megabytes",
+    "inspect_ask": "needs Inspect, an extra, and a model to ask",
+    "lm_eval_ask": "needs lm-eval, an extra, and a model to ask",
+}
 EXTRAS: dict[str, str] = {}  # public name: the package that its example needs
 PLAIN = doctest.NORMALIZE_WHITESPACE
 

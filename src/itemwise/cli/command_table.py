@@ -48,6 +48,8 @@ CONTENTS: dict[str, dict[str, str]] = {
         "error.",
         "adapt": "Replay recorded responses adaptively: how well a few items predict the score "
         "on all items.",
+        "evaluate": "Ask a model the most informative items, in Inspect or lm-eval, and predict "
+        "its accuracy.",
         "link": "Put a new version of a benchmark, or new items, on the scale of an old item bank.",
     },
     "Algorithms": {
@@ -78,6 +80,7 @@ HOMES = {
     "demo": "decode_commands",
     "diagnose": "scale_commands",
     "difficulty": "difficulty_commands:group",
+    "evaluate": "harness_commands",
     "gate": "gate_commands:group",
     "link": "evaluation_commands",
     "portfolio": "portfolio_commands",
