@@ -53,8 +53,8 @@ def lm_eval_ask(
     further arguments of `lm_eval.simple_evaluate`, such as `model_args`, `num_fewshot`,
     `task_manager`, or `use_cache`, which keeps answers of a batch that was killed.
 
-    Where a task draws its examples at random, a few documents get other examples than in a run of
-    all documents.
+    Where a task draws few-shot examples at random, documents get other examples than in a run of
+    all documents, because they are drawn one after the other.
 
     Use a `batch_size` above 1, so that the model is asked many at once. Needs `itemwise[lm-eval]`.
 
