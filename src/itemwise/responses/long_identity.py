@@ -75,10 +75,17 @@ def identified(triples: Triples, columns: Mapping[str, Codes]) -> Identified:
 def _varies(codes: Ints, owners: Ints) -> bool:
     """Whether an owner has two values; missing ones do not count."""
     told = codes >= 0
-    kept, inverse = np.unique(owners[told], return_inverse=True)
-    one = np.zeros(kept.size, dtype=np.intp)
-    one[inverse.reshape(-1)] = codes[told]
-    return not np.array_equal(one[inverse.reshape(-1)], codes[told])
+    if not told.all():
+        codes, owners = codes[told], owners[told]
+    if not codes.size:
+        return False
+    size = int(owners.max()) + 1
+    if size > 16 * owners.size + (1 << 20):  # a table of all owners would be far too large
+        kept, owners = np.unique(owners, return_inverse=True)
+        owners, size = owners.reshape(-1), kept.size
+    one = np.empty(size, dtype=codes.dtype)
+    one[owners] = codes
+    return not np.array_equal(one[owners], codes)
 
 
 def _split(owners: Ints, *parts: Ints) -> tuple[Ints, Ints, list[Ints]]:

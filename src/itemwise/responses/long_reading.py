@@ -15,7 +15,7 @@ from itemwise.responses.numerals import Numerals
 from itemwise.responses.repeated_answers import repeat_notes
 from itemwise.responses.response_table import Responses
 from itemwise.responses.stored_cells import refuse_text
-from itemwise.responses.table_layouts import ExtraCells, Found, LongColumns, typed
+from itemwise.responses.table_layouts import ExtraCells, Found, LongColumns, facts_of_codes, typed
 from itemwise.responses.triples import SPREAD, TRIES, Collector
 from itemwise.tables.text_tables import Rows
 from itemwise.words import shown
@@ -28,12 +28,6 @@ class _Coded:
     place: int
     known: dict[str, int] = field(default_factory=dict)
     codes: array[int] = field(default_factory=lambda: array("i"))
-
-    def add(self, row: Sequence[str]) -> None:
-        """Add the cell of a row."""
-        text = row[self.place]
-        told = bool(text.strip())
-        self.codes.append(self.known.setdefault(text, len(self.known)) if told else -1)
 
     def column(self) -> Codes:
         """All rows."""
@@ -68,8 +62,9 @@ def long_from_rows(
     ]
     taken = {*columns, *(one.place for one in numbers)}
     coded = [_Coded(at) for at, name in enumerate(header) if at not in taken and is_known(name)]
+    slots = [(one.place, one.known, one.codes) for one in coded]
     numerals, collector = Numerals(), Collector()
-    extras = ExtraCells(header, tuple(taken))
+    extras = ExtraCells(header, (*taken, *(one.place for one in coded)))
     for line, row in rows:
         respondent, item, text = (row[column] for column in columns)
         if not numerals.know(text):
@@ -82,26 +77,29 @@ def long_from_rows(
             )
         collector.add(respondent, item, numerals[text])
         extras.add(respondent, item, row)
-        for one in coded:
-            one.add(row)
+        for place, known, codes in slots:
+            text = row[place]
+            codes.append(known.setdefault(text, len(known)) if text.strip() else -1)
         for column in numbers:
             column.add(row, line, numerals)
     triples = collector.triples(max_bytes)
     told = {header[one.place].strip().lower(): np.frombuffer(one.values) for one in numbers}
     if TRIES in told:
         triples = replace(triples, tries=told[TRIES], spread=told.get(SPREAD))
-    found = identified(triples, {header[one.place]: one.column() for one in coded})
-    return _long_responses(found, extras.found(), kind)
+    columns_told = {header[one.place]: one.column() for one in coded}
+    found = identified(triples, columns_told)
+    return _long_responses(found, extras.found(), facts_of_codes(columns_told, found.triples), kind)
 
 
-def _long_responses(found: Identified, facts: Found, kind: str | None) -> Responses:
-    """The table of triples, with facts that were told of the names before they were changed."""
+def _long_responses(found: Identified, facts: Found, known: Found, kind: str | None) -> Responses:
+    """The table of triples; `facts` are of the names before they were changed, `known` of now."""
     table = Responses.from_triples(found.triples, kind)
     announced = found.triples.tries is not None
     said = [] if announced else repeat_notes(table.tries, table.respondents, table.items)
     return table.described(
-        items=_renamed(facts.of_items, found.old_items) | dict(found.item_facts),
+        items=_renamed(facts.of_items, found.old_items) | known.of_items | dict(found.item_facts),
         respondents=_renamed(facts.of_respondents, found.old_respondents)
+        | known.of_respondents
         | dict(found.respondent_facts),
         notes=(*found.notes, *said),
     )

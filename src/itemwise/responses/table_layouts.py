@@ -176,11 +176,7 @@ def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: Triples) 
     """Columns that are constant within each item, or else within each respondent."""
     import pandas as pd
 
-    found = Found({}, {})
-    sides = (
-        (found.of_items, triples.items, triples.columns),
-        (found.of_respondents, triples.respondents, triples.rows),
-    )
+    columns: dict[str, Codes] = {}
     others = [name for name in frame.columns if name not in taken]
     for name in dict.fromkeys(others):
         column = frame[name]
@@ -190,10 +186,22 @@ def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: Triples) 
             codes, values = pd.factorize(column)
         except TypeError:  # lists and the like
             continue
+        columns[str(name)] = Codes(codes, list(values))
+    return facts_of_codes(columns, triples)
+
+
+def facts_of_codes(columns: Mapping[str, Codes], triples: Triples) -> Found:
+    """Columns that are constant within each item, or else within each respondent."""
+    found = Found({}, {})
+    sides = (
+        (found.of_items, triples.items, triples.columns),
+        (found.of_respondents, triples.respondents, triples.rows),
+    )
+    for name, (codes, values) in columns.items():
         for facts, names, owner in sides:
             if len(values) and (one := _one_each(codes, owner, len(names))) is not None:
                 known = np.flatnonzero(one >= 0)
-                facts[str(name)] = {names[k]: values[one[k]] for k in known.tolist()}
+                facts[name] = {names[k]: values[one[k]] for k in known.tolist()}
                 break
     return found
 

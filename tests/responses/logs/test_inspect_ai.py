@@ -332,3 +332,24 @@ def test_the_order_of_choices_does_not_make_another_question():
 
 def test_without_a_question_there_is_no_hash():
     assert inspect_ai.asked({"id": 1}) is None
+
+
+def test_scores_that_are_not_read_are_named(log):
+    value = {"style": 1, "truth": 0}
+    scores = {"judge": {"value": value}, "match": {"value": "C"}}
+    reading = read_logs(log([sample(1, None, scores=scores)]))
+    assert reading.files.loc[0, "metric"] == "judge/style"
+    (note,) = [note for note in reading.notes if note.startswith("Not read")]
+    assert "score judge/truth (riddles), score match (riddles)" in note
+
+
+def test_secrets_do_not_become_names(tmp_path):
+    for at, secret in enumerate(("s3cret", "t0ps3cret")):
+        given = {"api_key": secret, "auth": {"token": secret}, "max_tokens": 5 + at, "timeout": at}
+        told = EVAL | {"model_args": given, "task_id": str(at)}
+        content = document([sample(1, "C")]) | {"eval": told}
+        (tmp_path / f"{at}.json").write_text(json.dumps(content))
+    found = read_logs(tmp_path).responses
+    assert set(found.respondents) == {"lab/one (max_tokens=5)", "lab/one (max_tokens=6)"}
+    assert "s3cret" not in found.respondent_facts.to_csv()
+    assert not {"timeout", "api_key"} & set(found.respondent_facts)

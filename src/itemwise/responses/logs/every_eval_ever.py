@@ -28,7 +28,7 @@ from itemwise.responses.logs.log_values import (
     as_score,
     content_hash,
     part,
-    plain_arguments,
+    settings,
     shortened,
     subject_and_document,
 )
@@ -147,7 +147,7 @@ def bounds(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
 def conditions(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
     """How the model was asked, from the results of this task, and the version of the harness."""
     own = _result(results, task)
-    found = plain_arguments(part(own, "generation_config", "generation_args"))
+    found = settings(part(own, "generation_config", "generation_args"))
     found["version"] = as_fact(part(results, "eval_library", "version"))
     return {name: value for name, value in found.items() if value is not None}
 

@@ -29,6 +29,7 @@ from itemwise.responses.logs.log_values import (
     in_words,
     part,
     plain_arguments,
+    settings,
     shortened,
     subject_and_document,
 )
@@ -82,10 +83,6 @@ class InspectAI:
         return run
 
 
-# Settings of how requests are sent, which do not change what is asked.
-_SENDING = ("max_connections", "max_retries", "timeout", "attempt_timeout", "batch", "cache_prompt")
-
-
 def conditions(header: Mapping[str, Any]) -> dict[str, Fact]:
     """Arguments of task, generation and model, solver, roles and versions; see `plain_arguments`.
 
@@ -93,12 +90,11 @@ def conditions(header: Mapping[str, Any]) -> dict[str, Fact]:
     """
     told = part(header, "eval")
     generation = _object(told, "model_generate_config") | _object(part(header, "plan"), "config")
-    sent = {name: value for name, value in generation.items() if name not in _SENDING}
     roles = part(told, "model_roles")
     found: dict[str, Fact] = {
         **plain_arguments(_object(told, "task_args")),
-        **plain_arguments(_object(told, "model_args")),
-        **plain_arguments(sent),
+        **settings(_object(told, "model_args")),
+        **settings(generation),
         **plain_arguments({"roles": roles} if isinstance(roles, dict) else {}),
         "solver": _solver(part(header, "plan", "steps")),
         "task_version": as_fact(part(told, "task_version")),

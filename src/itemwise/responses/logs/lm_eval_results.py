@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from itemwise.responses.logs.log_values import as_fact, as_name, part, plain_arguments
+from itemwise.responses.logs.log_values import as_fact, as_name, part, settings
 from itemwise.responses.names_and_facts import Fact
 
 IDENTITY = ("pretrained", "model", "model_name", "path")  # arguments that name the model
@@ -43,7 +43,7 @@ def about(results: Mapping[str, Any], date: str) -> dict[str, Fact]:
 def conditions(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
     """Shots, generation, templates, arguments of the model, and versions."""
     config = part(results, "configs", task)
-    generation = plain_arguments(part(config, "generation_kwargs"))
+    generation = settings(part(config, "generation_kwargs"))
     shots = part(results, "n-shot", task)
     found: dict[str, Fact] = {
         "shots": as_fact(part(config, "num_fewshot") if shots is None else shots),
@@ -67,7 +67,7 @@ def _model_arguments(given: object) -> dict[str, Fact]:
     if isinstance(given, str):
         pairs = (one.partition("=") for one in given.split(","))
         given = {name.strip(): value for name, sign, value in pairs if sign}
-    found = plain_arguments(given)
+    found = settings(given)
     return {name: value for name, value in found.items() if name not in IDENTITY}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,13 +52,19 @@ def as_fact(value: object) -> Fact:
     return as_name(value)
 
 
+_SECRET = re.compile(r"key|token(?!s|iz)|secret|passw|credential|auth", re.I)
 LONGEST_VALUE = 40  # characters of an argument that is shown as it is
 
 
 def plain_arguments(given: object) -> dict[str, Fact]:
-    """Arguments that are plain values, or lists of such; nested ones by path, long ones by hash."""
+    """Arguments that are plain values, or lists of such; nested ones by path, long ones by hash.
+
+    What may be a secret, by its name, is left out: conditions become names and facts.
+    """
     found: dict[str, Fact] = {}
     for name, value in given.items() if isinstance(given, Mapping) else ():
+        if _SECRET.search(str(name)):
+            continue
         if isinstance(value, Mapping):
             found |= {f"{name}.{key}": one for key, one in plain_arguments(value).items()}
         elif isinstance(value, list):
@@ -66,6 +73,24 @@ def plain_arguments(given: object) -> dict[str, Fact]:
         elif value is not None:
             found[str(name)] = _brief(value)
     return found
+
+
+# Settings of how requests are sent and computed, which do not change what is asked.
+_SENDING = {
+    *("batch", "batch_size", "max_batch_size", "device", "device_map", "parallelize"),
+    *("num_concurrent", "max_connections", "max_retries", "timeout", "attempt_timeout"),
+    *("tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization", "cache_prompt"),
+    *("trust_remote_code", "log_level", "tokenized_requests"),
+}
+
+
+def settings(arguments: object) -> dict[str, Fact]:
+    """Arguments of a model or of its generation that change what is asked or answered."""
+    return {
+        name: value
+        for name, value in plain_arguments(arguments).items()
+        if name.rpartition(".")[2] not in _SENDING
+    }
 
 
 def _brief(value: object) -> Fact:
