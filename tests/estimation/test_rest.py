@@ -9,6 +9,7 @@ import pytest
 from itemwise import calibrate, simulate
 from itemwise.estimation import fit_task
 from itemwise.estimation.maximization import Slopes, bounded_step, newton_step
+from itemwise.estimation.observed_information import WholeInformation
 from itemwise.estimation.proposals import weakest
 from itemwise.models import MODELS
 from itemwise.responses.encoding import encode
@@ -156,6 +157,35 @@ def test_a_step_within_bounds_is_never_a_loss_and_newtons_own_where_no_bound_is_
         inside &= (coords + free <= 0.475)[:, 2:].all(axis=1) & (np.abs(free[:, 0]) < 19)
         assert inside.any()
         np.testing.assert_allclose(step[inside], free[inside], rtol=1e-6)
+
+
+def test_steep_items_bend_the_likelihood_as_its_slopes_say():
+    """A few polynomials of ability do not carry a step; what they leave out made steps creep."""
+    model = MODELS["4pl"]()
+    model = model.with_coordinates(tuple(replace(c, prior=None) for c in model.coordinates))
+    task = fit_task.Task(encode(noise(0, (30, 6)).astype(np.int8), model), model)
+    coords = np.array(
+        [
+            [19.0, 3.0, 0.3, 0.2],
+            [-19.0, 9.0, 0.3, 0.2],
+            [19.0, -8.0, 0.2, 0.3],
+            [2.0, 1.0, 0.2, 0.1],
+            [-19.0, -6.0, 0.4, 0.1],
+            [12.0, 0.0, 0.1, 0.4],
+        ]
+    )
+    nodes = task.plan(coords)
+    found = task.expect(task.data, coords, nodes)
+    whole = WholeInformation.at(task.data, model, coords, nodes, found)
+
+    def slope(flat):
+        return task.expect(task.data, flat.reshape(coords.shape), nodes).gradient.reshape(-1)
+
+    here = coords.reshape(-1)
+    bend = np.array([slope(here - s) - slope(here + s) for s in 1e-5 * np.eye(here.size)]) / 2e-5
+    told = np.diagonal(found.expected, axis1=1, axis2=2).reshape(-1)  # were abilities known
+    size = np.sqrt(np.outer(told, told))
+    assert np.abs((whole.matrix - bend) / size).max() < 1e-5
 
 
 def board(shared, name):

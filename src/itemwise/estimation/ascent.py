@@ -21,6 +21,7 @@ from itemwise.scoring.posterior import Nodes
 LOOK = 8  # iterations after which, far from the end, nodes are looked at again
 NEARLY_THERE = 1e-2  # nats left to gain at which single precision no longer does
 PATIENCE = 40  # iterations item by item before all items are looked at together
+PATIENCE_NEAR = 8  # the same, where an earlier ascent ended close by
 
 
 def ascend(
@@ -32,6 +33,7 @@ def ascend(
     """
     data, model = task.data, task.model
     coords, course, far = begin, Course(model, task.held), near is None
+    patience = PATIENCE if far else PATIENCE_NEAR
     reading, nodes = first_reading(task, begin) if near is None else (data, near)
     here: Move | None = None
     last_left = inf
@@ -63,7 +65,7 @@ def ascend(
                 continue
             if arrived:
                 return task.ended(place, nodes, iteration, left, converged=True)
-        if iteration >= PATIENCE and task.held is None:
+        if iteration >= patience and task.held is None:
             return climb_whole(task, place, nodes, iteration, tolerance=tolerance, most=most)
         if iteration % LOOK == 0 and place.found.tables is not None and is_loose(model):
             coords, _ = look_around(model, coords, place.found.tables, place.tilt, task.run)

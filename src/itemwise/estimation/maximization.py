@@ -21,6 +21,7 @@ from itemwise.scoring.posterior import Population, scale_scores
 MOST_TURNS = 8  # Newton converges quadratically; more only chases items that run away
 AT_BOUND = 1e-5  # nearer than this part of its range to a bound is at the bound
 ENOUGH = 1e-3  # an item is done when its next gain is this small a part of its first
+NO_WAY = 1e-200  # a step that is none: no bound is near enough to be reached by it
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,8 @@ def _up_to_bounds(
     step, fixed = 0 * way, xp.zeros_like(way, dtype=bool)
     for _ in range(model.width):
         room = xp.where(way < 0, low - step, high - step)
-        part = xp.where(way != 0, room / xp.where(way != 0, way, 1 + 0 * way), 2 + 0 * way)
+        moves = xp.abs(way) > NO_WAY
+        part = xp.where(moves, room / xp.where(moves, way, 1 + 0 * way), 2 + 0 * way)
         length = xp.clip(xp.min(part, axis=1, keepdims=True), 0.0, 1.0)
         step = xp.where(part <= length, xp.where(way < 0, low, high), step + length * way)
         fixed = fixed | (part <= length)

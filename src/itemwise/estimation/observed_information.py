@@ -37,6 +37,7 @@ from itemwise.estimation.maximization import (
     prior_information,
     tangents,
 )
+from itemwise.estimation.missing_information import Scores
 from itemwise.estimation.normal_responses import expect_normally
 from itemwise.estimation.shared_errors import priors_once
 from itemwise.models.measurement import MeasurementModel
@@ -44,26 +45,19 @@ from itemwise.numerics.arrays import (
     Array,
     Floats,
     Run,
-    array_namespace,
     as_numpy,
-    fold,
     like,
-    row_blocks,
 )
-from itemwise.numerics.newton import positive_inverse, symmetric
-from itemwise.responses.encoding import Block, Encoded
-from itemwise.scoring.item_errors import averaged_scores
-from itemwise.scoring.posterior import STANDARD, Nodes, Population, Posterior
+from itemwise.numerics.newton import positive_inverse
+from itemwise.responses.encoding import Encoded
+from itemwise.scoring.posterior import STANDARD, Nodes, Population
 
 MOST_EXACT = 150  # coordinates of all items together, up to which the whole matrix is inverted
 MOST_BY_MOMENTS = 600  # the same, where moments are all that is needed
 MOST_CURVED = 2_000  # the same, where no two directions are the scale's and only the whole shows it
 STEP = 1e-5  # of a coordinate, over which slopes are compared
 MOST_ROWS = 20_000  # respondents that settle a standard error to half a percent
-MOST_ORDERS = 12
-NEGLIGIBLE = 1e-5  # part of the missing information that may be left out
 BENT_UP = 1e-3  # an eigenvalue of the scaled information that is negative beyond rounding
-BLOCK_CELLS = 1 << 17
 
 
 def observed_inverse(
@@ -217,162 +211,6 @@ def in_unit(errors: KnownCovariances, model: MeasurementModel) -> KnownCovarianc
         np.where(known[:, None] | known, 0.0, errors.covariances),
         np.where(known, 0.0, errors.shared),
     )
-
-
-class Scores:
-    """The derivatives of each respondent's log-likelihood in the items' coordinates."""
-
-    def __init__(self, data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes) -> None:
-        xp = array_namespace(coords)
-        coarse = like(nodes.coarse, coords)
-        self.data = data
-        terms = xp.astype(model.log_terms(coords, coarse), data.dtype, copy=False)
-        self.posterior_of = Posterior(terms, nodes)
-        self.exclusive = model.exclusive and data.exclusive
-        slopes = model.term_slopes(coords, coarse)  # (width, n_terms, n_items, n_nodes)
-        self.slopes = xp.astype(slopes, data.dtype, copy=False)
-
-    def missing_of_all(self, run: Run, negligible: float = NEGLIGIBLE) -> Array:
-        """Missing information of all coordinates together, item by item.
-
-        A score is a smooth function of ability: a few polynomials, orthogonal under the
-        posterior, carry its covariance, and each adds one product.
-        """
-        xp = array_namespace(self.slopes)
-        width, _, n_items, _ = self.slopes.shape
-        blocks = self._blocks(width * n_items)
-        orders = self._orders(blocks[0], negligible)
-
-        def pass_over(rows: slice) -> tuple[Array]:
-            block, root = self.data.block(rows), self._roots(rows)
-            posterior, _ = self.posterior_of(block)
-            total = 0
-            for polynomial in _orthogonal(posterior, self.posterior_of.abilities, orders):
-                scores = self._scores(block, posterior * polynomial)
-                flat = xp.reshape(xp.stack(scores, axis=2), (root.shape[0], -1)) * root
-                total = total + flat.T @ flat
-            return (total,)
-
-        return fold(run, blocks, pass_over, lanes=4)[0]
-
-    def of_all(self, run: Run, negligible: float = NEGLIGIBLE) -> list[Array]:
-        """The scores whose squares `missing_of_all` sums, each (n_rows, n_items x width)."""
-        xp = array_namespace(self.slopes)
-        width, _, n_items, _ = self.slopes.shape
-        blocks = self._blocks(width * n_items)
-        orders = self._orders(blocks[0], negligible)
-
-        def pass_over(rows: slice) -> Array:
-            block, root = self.data.block(rows), self._roots(rows)
-            posterior, _ = self.posterior_of(block)
-            parts = [
-                xp.reshape(
-                    xp.stack(self._scores(block, posterior * polynomial), axis=2),
-                    (root.shape[0], -1),
-                )
-                * root
-                for polynomial in _orthogonal(posterior, self.posterior_of.abilities, orders)
-            ]
-            return xp.concat(parts)
-
-        return list(run(pass_over, blocks))
-
-    def missing_of_each(self, run: Run) -> Array:
-        """Missing information of each item with itself, (n_items, width, width).
-
-        The mean square of the score over the posterior, less the square of its mean.
-        """
-        xp = array_namespace(self.slopes)
-        width, n_terms, n_items, _ = self.slopes.shape
-        pairs = [(i, k) for i in range(width) for k in range(i, width)]
-        if not self.exclusive:
-            return self._missing_by_orders(run, pairs)
-
-        def pass_over(rows: slice) -> list[Array]:
-            block = self.data.block(rows)
-            weights = xp.astype(self.data.weights[rows], self.data.dtype, copy=False)
-            posterior, _ = self.posterior_of(block)
-            scores = self._scores(block, posterior)
-            outer = xp.stack([weights @ (scores[i] * scores[k]) for i, k in pairs])
-            mass = self.posterior_of.on_coarse(posterior) * weights[:, None]
-            counts = [mass.T @ statistic for statistic in block.statistics]
-            asked = block.observed
-            totals = xp.sum(mass, axis=0)[:, None] if asked is None else mass.T @ asked
-            found = [outer, totals, *counts]
-            return [xp.asarray(part, dtype=xp.float64) for part in found]  # sums stay exact
-
-        outer, asked, *counts = fold(run, self._blocks(n_items), pass_over, lanes=4)
-        # A category other than the first adds its own slope to that of the first.
-        mass = [asked - sum(counts), *counts]
-        full = [
-            self.slopes[:, 0],
-            *(self.slopes[:, 0] + self.slopes[:, c] for c in range(1, n_terms)),
-        ]
-        square = [
-            sum(
-                xp.sum(share.T * slope[i] * slope[k], axis=1)
-                for share, slope in zip(mass, full, strict=True)
-            )
-            for i, k in pairs
-        ]
-        return symmetric([s - o for s, o in zip(square, outer, strict=True)])
-
-    def _missing_by_orders(self, run: Run, pairs: list[tuple[int, int]]) -> Array:
-        """The same through orthogonal polynomials, for statistics of any kind."""
-        xp = array_namespace(self.slopes)
-        blocks = self._blocks(self.slopes.shape[2])
-        orders = self._orders(blocks[0])
-
-        def pass_over(rows: slice) -> tuple[Array]:
-            block, weights = self.data.block(rows), self.data.weights[rows]
-            posterior, _ = self.posterior_of(block)
-            total = 0
-            for polynomial in _orthogonal(posterior, self.posterior_of.abilities, orders):
-                scores = self._scores(block, posterior * polynomial)
-                total = total + xp.stack([weights @ (scores[i] * scores[k]) for i, k in pairs])
-            return (total,)
-
-        return symmetric(list(fold(run, blocks, pass_over, lanes=4)[0]))
-
-    def _roots(self, rows: slice) -> Array:
-        """Square roots of weights, (n_rows, 1)."""
-        xp = array_namespace(self.slopes)
-        return xp.astype(xp.sqrt(self.data.weights[rows]), self.slopes.dtype, copy=False)[:, None]
-
-    def _blocks(self, width: int) -> list[slice]:
-        return row_blocks(self.data.shape[0], max(64, BLOCK_CELLS // width))
-
-    def _orders(self, rows: slice, negligible: float = NEGLIGIBLE) -> int:
-        """How many polynomials are worth their while, judged by the first rows."""
-        block, weights = self.data.block(rows), self.data.weights[rows]
-        posterior, _ = self.posterior_of(block)
-        sizes = [
-            sum(float((weights @ s**2).sum()) for s in self._scores(block, posterior * polynomial))
-            for polynomial in _orthogonal(posterior, self.posterior_of.abilities, MOST_ORDERS)
-        ]
-        enough = (1 - negligible) * sum(sizes)
-        return int(np.searchsorted(np.cumsum(sizes), enough)) + 1
-
-    def _scores(self, block: Block, weights: Array) -> list[Array]:
-        """Scores averaged with `weights` on the fine nodes, one (n_rows, n_items) a coordinate."""
-        return averaged_scores(block, self.slopes, self.posterior_of.on_coarse(weights))
-
-
-def _orthogonal(posterior: Array, points: Array, orders: int) -> list[Array]:
-    """Polynomials of degree 1..orders, orthonormal under each row of `posterior`."""
-    xp = array_namespace(posterior)
-    before, now = xp.zeros_like(posterior), xp.ones_like(posterior)
-    found = []
-    for _ in range(orders):
-        centre = xp.sum(posterior * now * now * points, axis=1, keepdims=True)
-        overlap = xp.sum(posterior * now * before * points, axis=1, keepdims=True)
-        ahead = (points - centre) * now - overlap * before
-        length = xp.sqrt(xp.sum(posterior * ahead * ahead, axis=1, keepdims=True))
-        # A posterior that lies on one node has no polynomial: nothing is missing there.
-        wide = xp.astype(length > 1e-12, length.dtype)
-        before, now = now, wide * ahead / xp.clip(length, 1e-12, None)
-        found.append(now)
-    return found
 
 
 def _spread_out(model: MeasurementModel, free: np.ndarray) -> Floats:

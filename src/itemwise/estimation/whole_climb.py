@@ -23,6 +23,8 @@ from itemwise.scoring.posterior import Nodes
 MOST_ROUNDS = 10  # in which coordinates that reach a bound are held, and the others move again
 MOST_PRODUCTS = 200
 FORCING = 0.03  # part of the gradient that a step may leave
+FINEST = 1e-3  # the same, after steps that hardly left less: a flat direction has a faint gradient
+CREEPING = 0.3  # of what a step gained, from which another that gains as much creeps
 SLOW = 20  # steps after which what is hardly determined is held, if they gained
 LITTLE = 0.05  # nats at most
 CLOSE = 1e-2  # nats: after a smaller gain, the curvature is the same
@@ -44,7 +46,13 @@ class Leap:
     newton: bool  # neither cut off nor shortened
 
 
-def leap(model: MeasurementModel, place: Place, bend: WholeCurvature, radius: float) -> Leap:
+def leap(
+    model: MeasurementModel,
+    place: Place,
+    bend: WholeCurvature,
+    radius: float,
+    forcing: float = FORCING,
+) -> Leap:
     """The best step within `radius` that leaves no bound behind."""
     xp = array_namespace(place.coords)
     coords, gradient = place.coords, place.slopes.gradient
@@ -54,7 +62,7 @@ def leap(model: MeasurementModel, place: Place, bend: WholeCurvature, radius: fl
     least = xp.where(far < low, coords - (1 - LEAST_PART) * (coords - low), coords)
     fixed, base = place.fixed, 0 * coords
     for _ in range(MOST_ROUNDS):
-        found = _newton(place, bend, base, fixed, radius)
+        found = _newton(place, bend, base, fixed, radius, forcing)
         step = base + found.step
         under, above = coords + step < far, coords + step > high
         over = (under | above) & ~fixed
@@ -73,7 +81,7 @@ def leap(model: MeasurementModel, place: Place, bend: WholeCurvature, radius: fl
 
 
 def _newton(
-    place: Place, bend: WholeCurvature, base: Array, fixed: Array, radius: float
+    place: Place, bend: WholeCurvature, base: Array, fixed: Array, radius: float, forcing: float
 ) -> Truncated:
     """Newton's step from `base`, which lies ahead of the place, without what is `fixed`."""
     free = array_namespace(base).astype(~fixed, base.dtype)
@@ -86,7 +94,7 @@ def _newton(
         times,
         bend.preconditioner(take_out(place.slopes, fixed), free),
         radius,
-        forcing=FORCING,
+        forcing=forcing,
         most=MOST_PRODUCTS,
     )
 
@@ -147,18 +155,22 @@ class _Climb:
         self._tell()
         self.region, self.patience, self._mark = Region(FIRST), self.count + SLOW, self.place
         self._bend: WholeCurvature | None = None
+        self._forcing = FORCING
 
     def leap(self) -> Leap:
         """The best step within the region."""
         if self._bend is None:
             self._bend = self.task.bend(self.place, self.nodes)
-        return leap(self.task.model, self.place, self._bend, self.region.radius)
+        return leap(self.task.model, self.place, self._bend, self.region.radius, self._forcing)
 
     def together(self, step: Leap) -> None:
         """Take a step of all items, if it keeps a part of its promise."""
         if step.gain <= 0:
             self.region.learn(step, 0.0)
             return
+        creeps = step.newton and step.gain > CREEPING * self._left
+        if creeps:
+            self._forcing = max(0.1 * self._forcing, FINEST)
         self._left = step.gain
         ahead = self._stand(step.ahead)
         work = self.place.work(ahead)
@@ -167,7 +179,8 @@ class _Climb:
             self.place = ahead
         self._tell()
         if self.place is ahead:
-            self._arrive(ahead, same_bend=step.gain < CLOSE and work > 0.5 * step.gain)
+            kept = step.gain < CLOSE and work > 0.5 * step.gain
+            self._arrive(ahead, same_bend=kept and not creeps)
 
     def one_by_one(self, move: Move, most: int) -> bool:
         """Take the step of one iteration of EM; whether there is one that does not lose."""

@@ -19,7 +19,7 @@ from itemwise.estimation.maximization import (
     scale_step,
     tangents,
 )
-from itemwise.estimation.observed_information import Scores
+from itemwise.estimation.missing_information import Scores
 from itemwise.estimation.proposals import Place
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Run, array_namespace, as_numpy, like
