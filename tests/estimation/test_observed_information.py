@@ -8,12 +8,8 @@ import pytest
 from itemwise import simulate
 from itemwise.estimation.expectation import expect, expect_generally
 from itemwise.estimation.fit_task import Task
-from itemwise.estimation.observed_information import (
-    Scores,
-    WholeInformation,
-    _orthogonal,
-    observed_inverse,
-)
+from itemwise.estimation.missing_information import Scores, _orthogonal
+from itemwise.estimation.observed_information import WholeInformation, observed_inverse
 from itemwise.estimation.whole_curvature import WholeCurvature, _by_differences
 from itemwise.models import Graded, TwoPL
 from itemwise.responses.encoding import encode
@@ -195,7 +191,7 @@ def test_polynomials_are_orthonormal_under_each_posterior():
         -0.5 * ((points - np.array([[0.3], [-1.0]])) / np.array([[0.8], [0.4]])) ** 2
     )
     posterior /= posterior.sum(axis=1, keepdims=True)
-    found = _orthogonal(posterior, points, 4)
+    found = list(_orthogonal(posterior, points, 4))
     for i, one in enumerate(found):
         np.testing.assert_allclose((posterior * one).sum(axis=1), 0.0, atol=1e-9)
         for k, other in enumerate(found):
