@@ -56,7 +56,7 @@ def measure(name: str, folder: str | None) -> tuple[tuple[object, ...], np.ndarr
     """Return a row of the table, the average precisions by repetition, and their sums."""
     split = iw.split_dataset(iw.load_dataset(f"sklearn:{name}"))
     answers = []
-    ask = partial(iw.run_pool, split, POOL, folds=0, n_jobs=2, folder=folder)
+    ask = partial(iw.run_pool, split, POOL, cv=0, n_jobs=2, folder=folder)
     took = seconds(lambda: answers.append(ask()))
     keys = [changed(split.y_test, len(split.classes), seed) for seed in range(TABLES)]
     results = [found(answers[0].responses(key), bad) for key, bad in keys]
