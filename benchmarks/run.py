@@ -30,6 +30,7 @@ SCRIPTS = [
     "algorithm_selection.py",
     "logs.py",
     "leaderboard.py",
+    "judging.py",
     "health.py",
     "adaptive_evaluation.py",
     "short_benchmarks.py",

@@ -8,11 +8,10 @@ from itemwise.numerics.paired_comparisons import (
     Cells,
     Curvature,
     Problem,
-    always_ahead,
-    prior_of,
     spread_of,
 )
 from itemwise.numerics.paired_errors import errors_of
+from itemwise.numerics.paired_links import always_ahead, prior_of
 
 TRUTH = np.array([1.0, 0.4, 0.0, -0.4, -1.0])
 

@@ -20,7 +20,6 @@ Ints = NDArray[np.intp]
 
 MOST_STEPS = 60
 CLOSE = 1e-10  # step of a parameter at which Newton's method ends
-WIDEST = 3.0  # standard deviation, in logits, of the prior where data leave a strength open
 RATIO = 1.9207  # half the 95 % quantile of chi-squared with one degree of freedom
 NEAR = 1e-4  # the same while the spread of discriminations is looked for
 SPREADS = np.geomspace(0.03, 2.4, 12)  # standard deviations of log discriminations that are tried
@@ -222,7 +221,7 @@ class Problem:
         for _ in range(MOST_STEPS):
             curve = Curvature.at(found, self.cells, self.penalty)
             try:
-                step = self.inverse(curve.information) @ (curve.slope * self.free)
+                step = self._step(curve)
             except np.linalg.LinAlgError:
                 return found, False
             own = np.zeros(self.cells.n_groups)
@@ -242,6 +241,13 @@ class Problem:
             if np.abs(found.strength).max() > 40:
                 return found, False
         return found, longest < 1e-6
+
+    def _step(self, curve: Curvature) -> Floats:
+        free = np.flatnonzero(self.free)
+        inner = self.anchored(curve.information)[np.ix_(free, free)]
+        found = np.zeros_like(curve.slope)
+        found[free] = np.linalg.solve(inner, curve.slope[free])
+        return found
 
     def _moved(self, found: Strengths, step: Floats, own: Floats) -> Strengths:
         m = self.cells.n_rivals
@@ -280,58 +286,6 @@ def grouped(group: Ints, n_groups: int) -> Any:
 
     n = group.size
     return csr_array((np.ones(n), group, np.arange(n + 1)), shape=(n, n_groups))
-
-
-def always_ahead(cells: Cells) -> tuple[Ints, Ints]:
-    """The connected part of each rival, and its strongly connected one.
-
-    Strengths are finite and their differences identified only within one of the latter, where
-    nobody wins all comparisons with the rest (Ford, 1957).
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    m = cells.n_rivals
-    wins, losses = cells.won + cells.tied > 0, cells.lost + cells.tied > 0
-    rows = np.r_[cells.first[wins], cells.second[losses]]
-    columns = np.r_[cells.second[wins], cells.first[losses]]
-    graph = coo_array((np.ones(rows.size), (rows, columns)), shape=(m, m)).tocsr()
-    part = by_size(connected_components(graph, directed=False)[1])
-    return part, by_size(connected_components(graph, connection="strong")[1])
-
-
-def by_size(label: NDArray[np.int32]) -> Ints:
-    """Labels numbered by size, the largest 0."""
-    size = np.bincount(label)
-    place = np.empty(size.size, dtype=np.intp)
-    place[np.argsort(-size, kind="stable")] = np.arange(size.size)
-    found: Ints = place[label]
-    return found
-
-
-def prior_of(part: Ints, strong: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-    """Precision of the prior that open strengths need, and which strengths are open.
-
-    They are drawn to the mean of the largest set of rivals that beat each other, or where there is
-    none, to the mean of all.
-    """
-    n = part.size
-    penalty, open_ = np.zeros((n, n)), np.zeros(n, dtype=bool)
-    for k in range(int(part.max()) + 1):
-        mine = np.flatnonzero(part == k)
-        kinds, size = np.unique(strong[mine], return_counts=True)
-        if kinds.size == 1:
-            continue
-        main = strong[mine] == kinds[np.argmax(size)]
-        if size.max() == 1:
-            main = np.ones(mine.size, dtype=bool)
-            drawn = main
-        else:
-            drawn = ~main
-        away = (np.eye(mine.size) - main / main.sum())[drawn]
-        penalty[np.ix_(mine, mine)] += away.T @ away / WIDEST**2
-        open_[mine[drawn]] = True
-    return penalty, open_
 
 
 def spread_of(problem: Problem, begin: Strengths) -> tuple[Strengths, tuple[float, float]]:

@@ -166,6 +166,21 @@ def test_a_strict_order_is_finite_and_symmetric():
     assert (found["strength_se"] > 0.5).all()  # not the nearly 0 of outcomes that never vary
 
 
+def test_wins_and_ties_without_a_loss_leave_strengths_open():
+    """Without a cycle of wins, strengths and ties would grow together without end."""
+    for rows in ([("a", "b", "tie")] * 3 + [("a", "b", "a")], [("a", "b", "a"), ("b", "a", "tie")]):
+        found = iw.preferences(rows)
+        frame = found.to_frame()
+        assert frame["open"].all()
+        assert frame["strength"].abs().max() < 3
+        assert (frame["rank_high"] == 2).all()
+    closed = iw.preferences([("a", "b", "a"), ("b", "c", "b"), ("a", "c", "tie")] * 5)
+    assert "open" not in closed.to_frame()
+    assert np.abs(strengths(closed)).max() < 3
+    alone = iw.preferences([("a", "b", "a")])
+    assert "nan" not in alone.meaning
+
+
 def test_boards_that_no_battle_links_are_apart():
     more = battles_of(seed=1).replace({f"m{k}": f"n{k}" for k in range(5)})
     found = iw.preferences(pd.concat([battles_of(), more.iloc[:300]]))

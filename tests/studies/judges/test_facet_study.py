@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -226,3 +228,32 @@ def test_tables_figures_and_text_come_with_it(found, tmp_path):
     assert len(found.pairs) == 6
     assert (found.pairs["p_adjusted"] >= found.pairs["p"]).all()
     assert "m0" in repr(found)
+
+
+def test_scorers_of_an_inspect_log_are_judges(tmp_path):
+    random = np.random.default_rng(0)
+    for name, level in (("lab/one", 0.8), ("lab/two", 0.3)):
+        samples = [
+            {
+                "id": k,
+                "epoch": 1,
+                "input": f"why {k}",
+                "target": "x",
+                "scores": {
+                    scorer: {"value": float(random.random() < level - strict)}
+                    for scorer, strict in (("kind", 0.0), ("strict", 0.2))
+                },
+            }
+            for k in range(40)
+        ]
+        log = {
+            "version": 2,
+            "status": "success",
+            "eval": {"model": name, "task": "riddles", "created": "2025-01-02T03:04:05+00:00"},
+            "samples": samples,
+        }
+        (tmp_path / f"{name[4:]}.json").write_text(json.dumps(log))
+    tables = {name: iw.read_logs(tmp_path, metric=name).responses for name in ("kind", "strict")}
+    found = iw.facets(tables)
+    assert found.respondents[0].endswith("one")
+    assert found.judges["severity"].idxmax() == "strict"

@@ -16,11 +16,10 @@ from itemwise.numerics.paired_comparisons import (
     Curvature,
     Problem,
     Strengths,
-    always_ahead,
-    prior_of,
     spread_of,
 )
 from itemwise.numerics.paired_errors import Errors, errors_of
+from itemwise.numerics.paired_links import always_ahead, prior_of, ties_explain_all
 from itemwise.studies.battles.battle_tables import Battles
 
 Ints = NDArray[np.intp]
@@ -78,7 +77,7 @@ class Fitted:
         joint = self.errors.covariance.copy()
         joint[:n, :n] = self.covariance
         design = np.column_stack([slopes, np.zeros(n), by_tie])
-        se = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", design, joint, design), 0.0))
+        se = np.sqrt(np.maximum(((design @ joint) * design).sum(axis=1), 0.0))
         se = np.where(self.errors.clusters > 1, se, np.nan)
         odds, reach = np.log(rate / (1 - rate)), se / (rate * (1 - rate))
         reach = t_reach(self.errors.freedom, confidence) * reach
@@ -98,8 +97,8 @@ def fit(
     counted = (battles.first[kept], battles.second[kept], battles.score[kept], n, group[kept])
     cells = Cells.of(*counted, n_groups)
     part, strong = always_ahead(cells)
-    penalty, open_ = prior_of(part, strong)
     likely = cells.halved() if ties == "half" else cells
+    penalty, open_ = prior_of(part, strong, whole=ties_explain_all(likely))
     problem = Problem(likely, part, penalty, position)
     found, converged = problem.climb(problem.start())
     if position and not (converged and problem.identified()):
@@ -156,6 +155,6 @@ def _group_errors(problem: Problem, found: Strengths, errors: Errors) -> Floats:
     if not found.spread:
         return np.zeros(problem.cells.n_groups)
     curve = Curvature.at(found, problem.cells, problem.penalty)
-    shared = np.einsum("ig,ij,jg->g", curve.pull, errors.covariance, curve.pull)
+    shared = ((errors.covariance @ curve.pull) * curve.pull).sum(axis=0)
     alone = 1 / curve.own - curve.own**-2 / (1 / curve.own).sum()
     return np.asarray(np.sqrt(alone + np.maximum(shared, 0.0)))

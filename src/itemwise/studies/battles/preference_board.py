@@ -93,6 +93,7 @@ class Preferences(Result):
         elif not tested:
             tail = "no pair can be tested"
         between = f" ({100 * self.confidence:g} % interval: {low} to {high} %)"
+        between = "" if np.isnan(row["win_rate_low"]) else between
         return (
             f"{best} is preferred most: it would win {rate} %{between} of battles with the others, "
             f"ties counted half, and {tail}. {apart:,} of {counted(tested, 'pair')} "
