@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binom
 
-from itemwise.capability.risk import accepted, fewest_cases, risk_coverage
+from itemwise.capability.risk import (
+    accepted,
+    fewest_cases,
+    forgiven,
+    risk_coverage,
+    sizes_to_test,
+)
 from itemwise.errors import InputError
 from itemwise.numerics.intervals import share_interval, share_tail
 
@@ -131,3 +137,22 @@ def test_the_first_test_forgives_one_error_where_there_is_room():
         right = np.ones(n)
         right[-1] = 0  # the surest case
         assert bool(accepted(np.arange(n), right, target=0.95).n_accepted) == proven
+
+
+def test_tests_are_made_where_one_more_error_is_forgiven(subtests):
+    for target, alpha, n in ((0.97, 0.05, 800), (0.6, 0.3, 150), (0.99, 0.01, 1_500)):
+        with subtests.test(target=target, alpha=alpha):
+            sizes = sizes_to_test(n, target, alpha, first=0)[:5]
+            for errors, size in enumerate(sizes):
+                assert binom.cdf(errors, size, 1 - target) <= alpha
+                assert binom.cdf(errors, size - 1, 1 - target) > alpha
+            np.testing.assert_array_equal(forgiven(sizes, target, alpha), np.arange(5))
+            np.testing.assert_array_equal(forgiven(sizes - 1, target, alpha), np.arange(5) - 1)
+
+
+def test_there_are_few_tests_even_for_many_cases_and_the_last_takes_all():
+    sizes = sizes_to_test(1_000_000, 0.9, 0.05)
+    assert len(sizes) <= 101
+    assert sizes[-1] == 1_000_000
+    assert (np.diff(sizes) > 0).all()
+    assert len(sizes_to_test(98, 0.97, 0.05)) == 0
