@@ -26,6 +26,7 @@ from itemwise.numerics.intervals import share_tail
 STEPS = 40  # of the ladder
 STRICTEST = 0.05  # share of cases that the first step accepts
 SAMPLES = 60  # of held-out cases, imagined
+MOST_DRAWS = 2_000_000  # in all samples
 SHIFTS = (-3.0, -1.0, 1.0, 3.0)  # log-odds, tried for each predicted class
 ROUNDS = 2
 FINEST = 0.002  # of the cases; smaller gains are not worth a shift
@@ -70,7 +71,7 @@ def class_path(
     ladder = np.unique(np.quantile(odds, np.linspace(0, 1 - STRICTEST, STEPS)))[::-1]
     ladder = np.append(ladder[:-1], -np.inf)
     step = len(ladder) - np.searchsorted(ladder[::-1], odds, side="left")  # from which accepted
-    passed, shares = _imagined(step, learning, len(ladder), len(true), target, alpha)
+    passed, shares = _imagined(step, learning, n_classes, len(ladder), len(true), target, alpha)
     worth = np.array([reached(passed, shares, k).mean() for k in range(len(ladder))])
     best = int(np.argmax(worth))
     return ClassPath(ladder[best:], float(worth[best]), few)
@@ -96,6 +97,7 @@ def class_edges(
 def _imagined(
     step: Codes,
     learning: Judged,
+    n_classes: int,
     n_steps: int,
     n_held: int,
     target: float,
@@ -106,17 +108,18 @@ def _imagined(
     In each class, half an error is added to those seen: none that were seen are not none.
     """
     random = np.random.default_rng(0)
-    counts = np.bincount(learning.true)
-    n_classes, width = len(counts), n_steps + 1
+    counts = np.bincount(learning.true, minlength=n_classes)
+    width = n_steps + 1
     slip = (0.5 / (counts + 1.0))[learning.true] * learning.right
     wrong = (~learning.right).astype(np.intp)
     cell = (learning.true * 2 + wrong) * width + step
-    passed = np.empty((SAMPLES, n_steps), dtype=bool)
-    for sample in range(SAMPLES):
-        at = random.integers(0, len(cell), n_held)
-        drawn = cell[at] + width * (random.random(n_held) < slip[at])
-        table = np.bincount(drawn, minlength=n_classes * 2 * width).reshape(n_classes, 2, width)
-        good, bad = np.cumsum(table[:, :, :n_steps], axis=2).transpose(1, 0, 2)
-        passed[sample] = (share_tail(good + bad, good, target) <= alpha).all(axis=0)
+    samples = int(np.clip(MOST_DRAWS // n_held, 10, SAMPLES))
+    at = random.integers(0, len(cell), (samples, n_held))
+    drawn = cell[at] + width * (random.random(at.shape) < slip[at])
+    shape = (samples, n_classes, 2, width)
+    drawn += (np.arange(samples) * (n_classes * 2 * width))[:, None]
+    table = np.bincount(drawn.ravel(), minlength=int(np.prod(shape))).reshape(shape)
+    good, bad = np.cumsum(table[..., :n_steps], axis=3).transpose(2, 0, 1, 3)
+    passed = np.all(share_tail(good + bad, good, target) <= alpha, axis=1)
     shares = np.cumsum(np.bincount(step, minlength=width)[:n_steps]) / len(step)
-    return passed, shares
+    return np.asarray(passed), shares
