@@ -337,9 +337,8 @@ def in_groups() -> None:
         for by in ("all", "group"):
             gate = iw.CapabilityGate(target_accuracy=target, by=by, random_state=seed)
             gate.fit(X, y, groups=site)
-            told = gate.decide(X_new, groups=site_new)
-            taken = (told["decision"] == "model").to_numpy()
-            right = (told["prediction"] == y_new).to_numpy()
+            told = gate.decisions(X_new, groups=site_new)
+            taken, right = told.within, gate.classes_[told.codes] == y_new
             for name in np.unique(site_new):
                 own = taken & (site_new == name)
                 share = own.sum() / (site_new == name).sum()

@@ -325,8 +325,8 @@ def test_promises_are_kept_in_all_parts_at_once_over_many_samples(by):
         X, y, site = sites(700, seed)
         made = gate(by=by, target_accuracy=0.85, random_state=seed)
         made.fit(X, y, groups=site)
-        taken = (made.decide(new_X, groups=new_site)["decision"] == "model").to_numpy()
-        predicted = made.predict(new_X)
+        found = made.decisions(new_X, groups=new_site)
+        taken, predicted = found.within, made.classes_[found.codes]
         labels = {
             "all": np.zeros(len(new_y)),
             "class": new_y,
@@ -338,4 +338,4 @@ def test_promises_are_kept_in_all_parts_at_once_over_many_samples(by):
         failed += any(right[part] < 0.85 for part in right.index if part in {0.0, *promised})
         accepted.append(taken.mean())
     assert failed <= 10
-    assert np.mean(accepted) > 0.2
+    assert np.mean(accepted) > 0.1  # otherwise nothing was put to the test
