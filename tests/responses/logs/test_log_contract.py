@@ -333,6 +333,38 @@ def test_variants_can_be_merged_or_named(with_conditions, tmp_path):
     assert set(named.respondents) == {"lab/one (temperature=0)", "lab/one (temperature=0.7)"}
 
 
+def test_a_task_that_was_asked_in_one_way_stays_with_a_variant(tmp_path):
+    def asked(task, date, **conditions):
+        return Asked(ENGLISH, RIGHT, task=task, date=date, task_args=conditions)
+
+    runs = asked("sums", DATE, cot=False), asked("sums", LATER, cot=True), asked("verbs", DATE)
+    reading = read_logs(written("inspect", tmp_path, *runs))
+    found = reading.responses
+    assert found.respondents == ("lab/one (cot=False)", "lab/one (cot=True)")
+    assert found.observed.sum(axis=1).tolist() == [4, 2]
+    assert any("What was asked in one way only, 1 task (verbs)" in note for note in reading.notes)
+
+
+def test_a_task_goes_to_the_variant_that_it_shares_conditions_with(tmp_path):
+    runs = [
+        Asked(ENGLISH, RIGHT, task=task, temperature=degree, date=date)
+        for task, degree, date in (("sums", 0.0, DATE), ("sums", 0.7, LATER), ("verbs", 0.7, DATE))
+    ]
+    found = read_logs(written("lm-eval", tmp_path, *runs)).responses
+    assert found.respondents == ("lab/one (temperature=0)", "lab/one (temperature=0.7)")
+    assert found.observed.sum(axis=1).tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("name", ["lm-eval", "inspect", "helm"])
+def test_what_is_not_set_is_the_default(name, tmp_path):
+    plain, warm = Asked(ENGLISH, RIGHT), Asked(ENGLISH, RIGHT, temperature=0.7, date=LATER)
+    if name == "helm":  # it tells of something else
+        plain.shots = warm.shots = 5
+    found = read_logs(written(name, tmp_path, plain, warm)).responses
+    names = {"lab/one (temperature=default)", "lab/one (temperature=0.7)"}
+    assert set(found.respondents) == names
+
+
 def test_a_second_run_is_kept_as_repeated_answers(name, tmp_path):
     again = dict.fromkeys(RIGHT, 0.0)
     runs = Asked(ENGLISH, RIGHT, date=DATE), Asked(ENGLISH, again, date=LATER)

@@ -139,3 +139,10 @@ def test_without_repeated_answers_there_is_nothing_to_show():
     for name in ("attempts", "variances"):
         with pytest.raises(InputError, match="one answer per item"):
             getattr(board, name)
+
+
+def test_items_that_were_asked_once_do_not_make_every_k_one():
+    table = iw.Responses([[1 / 3, 2 / 3, 1, 0], [0, 1, 0, 1]], tries=[[3, 3, 1, 1], [3, 3, 1, 2]])
+    found = iw.leaderboard(table).attempts
+    assert found["k"].unique().tolist() == [1, 2, 3]
+    assert set(found["n_items"]) == {2}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from itemwise.errors import InputError
 from itemwise.responses.logs.log_runs import Run, age
-from itemwise.responses.names_and_facts import Fact
+from itemwise.responses.names_and_facts import UNKNOWN, Fact
 from itemwise.words import listed, shown
 
 SEPARATE, MERGE = "separate", "merge"
@@ -22,6 +22,7 @@ Variants = str | Sequence[str]
 Rename = Mapping[str, str]
 PROMPT = "prompt"
 LAST = ("solver", PROMPT, "task_version", "version")
+DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -94,12 +95,12 @@ def respondents(runs: Sequence[Run], variants: Variants) -> Named:
     if not isinstance(variants, str):
         _check_conditions(runs, variants)
         return Named([_name(run, variants) for run in runs], [])
-    differing = {model: _differing(several) for model, several in by_model.items()}
-    differing = {model: names for model, names in differing.items() if names}
+    parted = {model: _Parted.of(several) for model, several in by_model.items()}
+    parted = {model: found for model, found in parted.items() if found.names}
     if variants == MERGE:
-        return Named([run.model for run in runs], _said_of_merged(by_model, differing))
-    names = [_name(run, differing.get(run.model, ())) for run in runs]
-    return Named(names, _said_of_separate(by_model, differing))
+        return Named([run.model for run in runs], _said_of_merged(by_model, parted))
+    names = [parted[run.model].name(run) if run.model in parted else run.model for run in runs]
+    return Named(names, _said_of_separate(by_model, parted))
 
 
 def _name_prompts(runs: Sequence[Run]) -> None:
@@ -128,20 +129,54 @@ def _name_prompts(runs: Sequence[Run]) -> None:
             run.conditions.pop(PROMPT, None)
 
 
-def _differing(runs: Sequence[Run]) -> list[str]:
-    """The conditions in which two runs of a model with a shared item differ."""
-    found: dict[str, None] = {}
+@dataclass(frozen=True)
+class _Parted:
+    """The runs of a model, as variants of it that were asked the same items."""
+
+    names: tuple[str, ...]  # the conditions that separate them; empty if nothing does
+    tasks: frozenset[str]  # in which they do
+    keys: tuple[tuple[Fact, ...], ...]  # the values of each variant, the oldest first
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> _Parted:
+        """Find the conditions in which runs with a shared item differ."""
+        pairs = _conflicts(runs)
+        every = dict.fromkeys(name for one, other in pairs for name in _unlike(one, other))
+        names = _enough(pairs, sorted(every, key=_order))
+        tasks = frozenset(one.task for one, _ in pairs)
+        several = sorted((run for run in runs if run.task in tasks), key=age)
+        keys = dict.fromkeys(_values_of(run, names) for run in several)
+        return cls(tuple(names), tasks, tuple(keys))
+
+    def name(self, run: Run) -> str:
+        """The name of the variant of a run.
+
+        A task that was asked in one way only belongs to the variant that it has most in common
+        with, or else to the oldest: as a respondent of its own it would be linked to nothing.
+        """
+        key = _values_of(run, self.names)
+        if run.task not in self.tasks:
+            alike = [sum(a == b for a, b in zip(key, one, strict=True)) for one in self.keys]
+            key = self.keys[alike.index(max(alike))]
+        told = ", ".join(f"{name}={value}" for name, value in zip(self.names, key, strict=True))
+        return f"{run.model} ({told})"
+
+
+def _conflicts(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
+    """Pairs of runs of a task that share an item and differ in a condition."""
+    found = []
     by_task: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         by_task[run.task].append(run)
     for several in by_task.values():
         items = [set(run.places) for run in several] if len(several) > 1 else []
         for at, run in enumerate(several):
-            for before in range(at):
-                unlike = _unlike(run, several[before])
-                if unlike and not items[at].isdisjoint(items[before]):
-                    found.update(dict.fromkeys(unlike))
-    return _enough(runs, sorted(found, key=_order))
+            found += [
+                (several[before], run)
+                for before in range(at)
+                if _unlike(run, several[before]) and not items[at].isdisjoint(items[before])
+            ]
+    return found
 
 
 def _order(name: str) -> int:
@@ -149,27 +184,42 @@ def _order(name: str) -> int:
     return 1 + LAST.index(name) if name in LAST else 0
 
 
-def _enough(runs: Sequence[Run], names: list[str]) -> list[str]:
-    """The first of these conditions that separate the runs as all of them do."""
+def _enough(pairs: Sequence[tuple[Run, Run]], names: list[str]) -> list[str]:
+    """The first of these conditions that separate all pairs."""
+    unlike = [set(_unlike(one, other)) for one, other in pairs]
     kept = list(names)
     for name in reversed(names):
         fewer = [one for one in kept if one != name]
-        if fewer and _parts(runs, fewer) == _parts(runs, kept):
+        if all(differ & set(fewer) for differ in unlike):
             kept = fewer
     return kept
 
 
-def _parts(runs: Sequence[Run], names: Sequence[str]) -> int:
-    return len({tuple(run.conditions.get(name) for name in names) for run in runs})
-
-
 def _unlike(one: Run, other: Run) -> list[str]:
-    """The conditions in which two runs differ; what one of them does not tell does not count."""
-    return [
-        name
-        for name, value in one.conditions.items()
-        if value is not None and other.conditions.get(name, value) not in (value, None)
-    ]
+    """The conditions in which two runs differ.
+
+    What a log does not tell is a default if it tells of other conditions, and unknown otherwise.
+    """
+    found = []
+    for name in dict.fromkeys([*one.conditions, *other.conditions]):
+        first, second = one.conditions.get(name), other.conditions.get(name)
+        if first == second:
+            continue
+        silent = one if first is None else other if second is None else None
+        if silent is None or (name not in LAST and _tells(silent)):
+            found.append(name)
+    return found
+
+
+def _tells(run: Run) -> bool:
+    """Whether a log tells how its model was asked."""
+    return any(name not in (PROMPT, "filter") for name in run.conditions)
+
+
+def _values_of(run: Run, names: Sequence[str]) -> tuple[Fact, ...]:
+    silent = DEFAULT if _tells(run) else UNKNOWN
+    told = (run.conditions.get(name) for name in names)
+    return tuple(silent if value is None else value for value in told)
 
 
 def _name(run: Run, conditions: Iterable[str]) -> str:
@@ -192,42 +242,47 @@ def _check_conditions(runs: Sequence[Run], wanted: Sequence[str]) -> None:
 
 
 def _values(runs: Sequence[Run], name: str) -> list[str]:
-    told: dict[Fact, None] = dict.fromkeys(run.conditions.get(name) for run in runs)
-    return [str(value) for value in told if value is not None]
+    return [str(value) for (value,) in dict.fromkeys(_values_of(run, (name,)) for run in runs)]
 
 
 def _said_of_separate(
-    by_model: Mapping[str, Sequence[Run]], differing: Mapping[str, Sequence[str]]
+    by_model: Mapping[str, Sequence[Run]], parted: Mapping[str, _Parted]
 ) -> list[str]:
-    if not differing:
+    if not parted:
         return []
+    once = [
+        run.task
+        for model, found in parted.items()
+        for run in by_model[model]
+        if run.task not in found.tasks
+    ]
+    tasks = listed(list(dict.fromkeys(once)), "task")
+    rest = (
+        f" What was asked in one way only, {tasks}, counts for the variant that is most like it, "
+        "or for the oldest."
+    )
     note = (
-        f"{_were_asked(by_model, differing)}: each is a respondent of its own. "
-        "variants='merge' counts them as repeated answers; variants=['...'] names the conditions "
+        f"{_were_asked(by_model, parted)}: each variant is a respondent of its own."
+        f"{rest if once else ''} variants='merge' counts them as repeated answers; variants=['...'] names the conditions "
         "that matter."
     )
     return [note]
 
 
 def _said_of_merged(
-    by_model: Mapping[str, Sequence[Run]], differing: Mapping[str, Sequence[str]]
+    by_model: Mapping[str, Sequence[Run]], parted: Mapping[str, _Parted]
 ) -> list[str]:
-    if not differing:
+    if not parted:
         return []
-    return [
-        f"{_were_asked(by_model, differing)}, and were merged: their answers are repeated ones."
-    ]
+    return [f"{_were_asked(by_model, parted)}, and were merged: their answers are repeated ones."]
 
 
-def _were_asked(
-    by_model: Mapping[str, Sequence[Run]], differing: Mapping[str, Sequence[str]]
-) -> str:
-    model, names = next(iter(differing.items()))
-    how = "; ".join(
-        f"{name}: {', '.join(_values(by_model[model], name)[:4])}" for name in names[:3]
-    )
-    many = "was" if len(differing) == 1 else "were"
+def _were_asked(by_model: Mapping[str, Sequence[Run]], parted: Mapping[str, _Parted]) -> str:
+    model, found = next(iter(parted.items()))
+    own = [run for run in by_model[model] if run.task in found.tasks]
+    how = "; ".join(f"{name}: {', '.join(_values(own, name)[:4])}" for name in found.names[:3])
+    many = "was" if len(parted) == 1 else "were"
     return (
-        f"{listed(list(differing), 'model')} {many} asked the same items under different "
+        f"{listed(list(parted), 'model')} {many} asked the same items under different "
         f"conditions ({model}: {how})"
     )

@@ -72,13 +72,17 @@ class Repeated:
             return None
         values = table.to_frame().to_numpy()
         attempts = []
-        if table.kind == "binary":
+        again = (np.where(tries > 0, tries, np.iinfo(np.int32).max).min(axis=0) > 1) & (
+            tries > 0
+        ).any(axis=0)
+        if table.kind == "binary" and again.any():
+            counted = np.where(again, tries, 0)  # items that nobody was asked just once
             right = np.rint(np.nan_to_num(values) * tries)
             weights = np.ones(table.n_items)
-            for k in _shown(tries):
+            for k in _shown(counted):
                 some, every = (
                     reached(one, None, grouping, weights, confidence, bounded=True)
-                    for one in passed(right, tries, k)
+                    for one in passed(right, counted, k)
                 )
                 attempts.append(Attempts(k, some, every))
         return cls(variances(values, tries, spread), tuple(attempts))
@@ -157,7 +161,8 @@ class RepeatedBoard:
         """One row per k and respondent, if answers were repeated.
 
         `pass_at_k` is the chance that at least one of k answers is right, `pass_hat_k` that all
-        are, both unbiased and as means over items, with intervals over items.
+        are, both unbiased and as means over items, with intervals over items. Items that somebody
+        was asked only once do not count.
         """
         if self.repeated is None or not self.repeated.attempts:
             raise InputError(
