@@ -263,8 +263,8 @@ def _said_of_separate(
     )
     note = (
         f"{_were_asked(by_model, parted)}: each variant is a respondent of its own."
-        f"{rest if once else ''} variants='merge' counts them as repeated answers; variants=['...'] names the conditions "
-        "that matter."
+        f"{rest if once else ''} variants='merge' counts them as repeated answers; "
+        "variants=['...'] names the conditions that matter."
     )
     return [note]
 
