@@ -13,6 +13,7 @@ import numpy as np
 
 from itemwise.calibration.bank_writing import HEAD_KEY, KIND, PRIORS, VERSION
 from itemwise.calibration.calibration import Calibration
+from itemwise.calibration.replayed_error import real_error_from
 from itemwise.calibration.uncertainty import KnownCovariances, PooledItems
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
@@ -99,7 +100,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
     flags = tuple(written_texts(words, "flags") for words in items["flags"])
     if len(flags) != len(names):
         raise ValueError("the columns of items have different lengths.")
-    told = document["log_likelihood"]
+    told, replayed = document["log_likelihood"], document.get("replayed")
     return Calibration(
         model=model,
         item_names=names,
@@ -118,6 +119,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         engine=written_text(document["engine"], "engine"),
         notes=written_texts(document["notes"], "notes"),
         flags=flags,
+        replayed=None if replayed is None else real_error_from(replayed, names),
     )
 
 

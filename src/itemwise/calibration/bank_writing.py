@@ -70,6 +70,7 @@ def _head(calibration: Calibration) -> dict[str, Any]:
         "converged": calibration.converged,
         "engine": calibration.engine,
         "dependence": calibration.dependence,
+        "replayed": None if calibration.replayed is None else calibration.replayed.document(),
         "notes": list(calibration.notes),
     }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from itemwise.calibration.bank_writing import save_bank
+from itemwise.calibration.replayed_error import RealError
 from itemwise.calibration.scored_respondents import ScoredRespondents
 from itemwise.calibration.shown_scale import (
     CategoryCurves,
@@ -76,6 +77,7 @@ class Calibration(ScoredRespondents, Result):
     weights: Floats | None = None  # how many respondents each row of `responses` stands for
     fitted_by: Any = None  # the engine with its settings; None for a bank from a file
     dependence: float = 0.0  # correlation of repeated answers of a respondent to an item
+    replayed: RealError | None = None  # of adaptive evaluations, if a replay has measured it
 
     def __post_init__(self) -> None:
         self.coords.setflags(write=False)
@@ -113,6 +115,7 @@ class Calibration(ScoredRespondents, Result):
             log_likelihood=np.nan,
             flags=tuple(self.flags[k] for k in places),
             responses=None if self.responses is None else self.responses.select(items=items),
+            replayed=None,
         )
 
     @property

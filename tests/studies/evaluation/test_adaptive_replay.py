@@ -1,12 +1,14 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.numerics.intervals import conformal_quantile
+from itemwise.errors import FileError, InputError
+from itemwise.numerics.intervals import conformal_quantile, normal_reach
 from itemwise.responses.study_tables import copies, grouped_folds
-from itemwise.studies.evaluation.adaptive_replay import ADAPTIVE, COMPLETED, PLAIN
+from itemwise.studies.evaluation.replayed_predictions import ADAPTIVE, COMPLETED, PLAIN
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +86,78 @@ def test_where_a_benchmark_is_two_scales_the_real_error_makes_intervals_honest()
     plain = iw.evaluate_adaptively(bank, answers.get, budget=15)
     widened = iw.evaluate_adaptively(bank, answers.get, budget=15, error=replay)
     assert widened.accuracy == plain.accuracy
-    reach = replay.real_error.reach(15, 0.95)
-    assert reach > 2.2
-    assert widened.accuracy_high - widened.accuracy == pytest.approx(reach * plain.accuracy_se)
+    error = replay.real_error
+    down, up = error.reaches(15, plain.accuracy, plain.accuracy_se, 0.95)
+    assert min(down, up) >= error.reach(15, 0.95) * (plain.accuracy_se + error.floors[0])
+    assert min(down, up) > 1.1 * normal_reach(0.95) * plain.accuracy_se
+    assert widened.accuracy_high - widened.accuracy == pytest.approx(up)
+
+
+def test_the_bank_of_a_replay_carries_its_error_also_in_a_file(replay, table, tmp_path):
+    answers = dict(zip(table.items, table.cells[0], strict=True))
+    given = iw.evaluate_adaptively(
+        iw.calibrate(table, replay.bank.model), answers.get, budget=8, error=replay
+    )
+    for bank in (replay.bank, iw.load(replay.bank.save(tmp_path / "bank.json"))):
+        found = iw.evaluate_adaptively(bank, answers.get, budget=8)
+        assert found.accuracy_high == pytest.approx(given.accuracy_high)
+        assert not any("comes from the model" in note for note in found.notes)
+    other = iw.evaluate_adaptively(replay.bank, answers.get, budget=8, selector="information")
+    assert any("comes from the model" in note for note in other.notes)
+    assert replay.bank.of_items(table.items[:9]).replayed is None
+
+
+def test_a_bank_whose_replayed_error_is_damaged_is_refused(replay, tmp_path, subtests):
+    cases = [
+        (["sizes"], []),
+        (["floors"], [0.1]),
+        (["misses", 0, 0], -1.0),
+        (["misses", 0], []),
+        (["strongest"], [[0.1]]),
+        (["edges"], [0.1]),
+        (["selector"], 3),
+    ]
+    for path, value in cases:
+        with subtests.test(path=path):
+            file = replay.bank.save(tmp_path / "bank.json")
+            document = json.loads(file.read_text())
+            place = document["replayed"]
+            for key in path[:-1]:
+                place = place[key]
+            place[path[-1]] = value
+            file.write_text(json.dumps(document))
+            with pytest.raises(FileError):
+                iw.load(file)
+
+
+def test_models_that_may_be_strong_get_the_width_that_the_strongest_needed(replay):
+    error = replay.real_error
+    low, high = error.edges
+    assert low < 0.5 < high
+    unit, plain = 0.001 + error.floors[0], error.reach(5, 0.9)
+    strong = max(np.quantile(error.strongest[0], 0.9, method="higher"), plain) * unit
+    assert error.reaches(5, high, 0.001, 0.9) == pytest.approx((strong, strong))
+    assert error.reaches(5, high - 0.9 * strong, 0.001, 0.9)[1] == pytest.approx(strong)
+    assert error.reaches(5, high - 1.1 * strong, 0.001, 0.9)[1] == pytest.approx(plain * unit)
+
+
+def test_stronger_models_than_any_of_the_bank_are_covered():
+    table = two_scales()
+    score = table.to_frame().mean(axis=1).to_numpy()
+    known, new = (
+        table.select(respondents=rows)
+        for rows in (score < np.quantile(score, 0.9), score >= np.quantile(score, 0.9))
+    )
+    error = iw.replay_adaptively(known, sizes=[15], cv=2, model="2pl").real_error
+    told = iw.replay_adaptively(known, new, sizes=[15], model="2pl").predictions
+    mine = told[told["method"] == ADAPTIVE]
+    reach = [
+        error.reaches(15, *row, 0.9)
+        for row in mine[["accuracy", "accuracy_se"]].itertuples(index=False)
+    ]
+    down, up = np.array(reach).T
+    off = (mine["truth"] - mine["accuracy"]).to_numpy()
+    assert ((off <= up) & (-off <= down)).mean() >= 0.85
 
 
 def test_the_real_error_of_another_bank_or_selector_is_refused(replay, table):

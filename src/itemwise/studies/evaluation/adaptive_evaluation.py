@@ -12,9 +12,10 @@ import numpy as np
 
 from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
+from itemwise.calibration.replayed_error import RealError
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.intervals import conformal_quantile, normal_reach
+from itemwise.numerics.intervals import normal_reach
 from itemwise.responses import Responses
 from itemwise.results import Result
 from itemwise.words import counted, listed
@@ -154,21 +155,20 @@ def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
     known = Responses(values, items=asked, kind=bank.model.kind)
     found = bank.completed_scores(known)
     mean, error = found["score"].to_numpy(), found["score_se"].to_numpy()
-    reach = np.full(count + 1, normal_reach(course.confidence))
+    down = up = normal_reach(course.confidence) * error
     if course.error is not None:
-        reach[:] = [course.error.reach(k, course.confidence) for k in range(count + 1)]
+        told = zip(range(count + 1), mean.tolist(), error.tolist(), strict=True)
+        down, up = np.array([course.error.reaches(*row, course.confidence) for row in told]).T
     places = np.array([course.session.test.items.place_of[name] for name in trace["item"]], int)
     least, most = zip(
         *(possible_scores(bank, places[:k], given[:k]) for k in range(count + 1)), strict=True
     )
-    with np.errstate(invalid="ignore"):  # infinite reach times an error of zero is zero
-        half = np.where(error > 0, reach * error, 0.0)
     return pd.DataFrame(
         {
             "accuracy": mean,
             "accuracy_se": error,
-            "accuracy_low": np.maximum(mean - half, least),
-            "accuracy_high": np.minimum(mean + half, most),
+            "accuracy_low": np.maximum(mean - down, least),
+            "accuracy_high": np.minimum(mean + up, most),
         }
     )
 
@@ -185,56 +185,10 @@ def _notes(course: Course) -> tuple[str, ...]:
     if course.error is None:
         notes.append(
             "The interval of the accuracy comes from the model and is too narrow if one ability "
-            "does not explain all items. To widen it by the error that replays show, pass "
-            "error=replay_adaptively(...)."
+            "does not explain all items. Use replay_adaptively(responses).bank, which carries the "
+            "error that a replay has found."
         )
     return tuple(notes)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RealError:
-    """Errors of predictions in standard errors, by number of items asked.
-
-    A standard error of the model assumes that one ability explains all items. If not, predictions
-    miss by more. Intervals by these errors have the right coverage for models like those replayed
-    (conformal prediction with normalised errors).
-    """
-
-    items: frozenset[str]
-    selector: str
-    sizes: tuple[int, ...]
-    misses: tuple[Floats, ...]  # |predicted - true| / standard error, for each size
-
-    def __repr__(self) -> str:
-        n = self.misses[0].size if self.misses else 0
-        sizes = ", ".join(map(str, self.sizes))
-        return (
-            f"RealError({counted(n, 'respondent')}, {counted(len(self.items), 'item')}, "
-            f"sizes {sizes}, selector {self.selector})"
-        )
-
-    def reach(self, asked: int, confidence: float) -> float:
-        """Half the width of an interval after `asked` items, in standard errors.
-
-        It is interpolated between the sizes replayed, and infinite if too few models were replayed.
-        """
-        reaches = [conformal_quantile(missed, confidence) for missed in self.misses]
-        if not np.isfinite(reaches).all():  # each size has the same number of misses
-            return float("inf")
-        return float(np.interp(asked, self.sizes, reaches))
-
-    def refuse_unless_for(self, items: tuple[str, ...], selector: str) -> None:
-        """Refuse the error of another bank or selector, which does not apply."""
-        if self.items != frozenset(items):
-            raise InputError(
-                f"error comes from a replay with {len(self.items):,} items that are not the "
-                f"{len(items):,} of this bank. Replay responses to the same items."
-            )
-        if self.selector != selector:
-            raise InputError(
-                f"error comes from a replay with the selector {self.selector}, but here it is "
-                f"{selector}. Replay with the same selector."
-            )
 
 
 def as_real_error(given: Any) -> RealError | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.adaptive import AdaptiveTest, Budget, Selector, asked_of_recorded
+from itemwise.adaptive import AdaptiveTest, Budget, Selector
 from itemwise.arguments import checked_share, one_of, whole_number
 from itemwise.calibration import Calibration
+from itemwise.calibration.replayed_error import RealError
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.calibrating import model_of_choices
@@ -23,7 +24,14 @@ from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.study_tables import Ints, answered, copies, grouped_folds, said_of_folds
 from itemwise.results import Draw, Result
-from itemwise.studies.evaluation.adaptive_evaluation import RealError
+from itemwise.studies.evaluation.replayed_predictions import (
+    ADAPTIVE,
+    EXTREME,
+    PLAIN,
+    Part,
+    extremes,
+    predicted,
+)
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -35,7 +43,6 @@ __all__ = ["AdaptiveReplay", "replay_adaptively"]
 
 
 SIZES = (5, 10, 25, 50)
-ADAPTIVE, COMPLETED, PLAIN = "adaptive", "random items, completed", "random items, plain mean"
 FIGURES = {"mae": "mean absolute error", "coverage": "share of intervals that cover the truth"}
 
 
@@ -47,11 +54,14 @@ class AdaptiveReplay(Result):
     number of items: `mae`, `rmse`, `bias` with standard errors, agreement of ranks, `coverage` and
     `width` of the model's intervals, and for the adaptive method `coverage_widened` of intervals by
     the error in other folds. `predictions` has one row per method, number of items and respondent.
+    `bank` is calibrated on all models of the source and carries the error found, also in its file:
+    evaluations with it have intervals that are as wide as necessary.
     """
 
     errors: pd.DataFrame
     predictions: pd.DataFrame
     real_error: RealError
+    bank: Calibration
     confidence: float
     n_respondents: int
     n_items: int
@@ -109,14 +119,6 @@ class AdaptiveReplay(Result):
         return display.plot(**kw)
 
 
-class _Part(NamedTuple):
-    """A bank, and respondents that it was not calibrated on."""
-
-    bank: Calibration
-    responses: Responses
-    rows: Ints  # their places in the whole table
-
-
 def replay_adaptively(
     source: Calibration | Table,
     responses: Table | None = None,
@@ -140,8 +142,10 @@ def replay_adaptively(
     responses stay in one fold. Respondents with fewer responses than the largest of `sizes` are
     left out.
 
-    The `selector` is compared with random items, completed by the model and as a plain mean. Pass
-    the result to `evaluate_adaptively(..., error=result)` for intervals that allow for its errors.
+    The `selector` is compared with random items, completed by the model and as a plain mean.
+    `evaluate_adaptively(result.bank, ...)` has intervals that allow for the errors found. From one
+    table, the strongest tenth and the weakest are also replayed with a bank from the rest, so that
+    intervals hold for models stronger or weaker than any in the bank.
 
     The frame, also `errors`, has one row per method and number of items: mae, rmse, bias, each with
     its standard error, rank_correlation, coverage. `batch_size` and `confidence` are those of
@@ -169,14 +173,24 @@ def replay_adaptively(
     settings = steps, selector, batch_size, random_state
     with telling(progress, "Replaying") as report:
         parts = list(_parts(source, responses, table, fold, chosen, report))
-        predictions = _predicted(parts, settings, report)
-    names = frozenset(parts[0].bank.item_names)
-    errors, misses = _summed_up(predictions, ADAPTIVE, groups, fold, confidence)
-    way = repr(AdaptiveTest(parts[0].bank, selector=selector, stopper=Budget(1)).parts.selector)
+        predictions = predicted(parts, settings, report)
+        bank = parts[0].bank
+        sides: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None)
+        if not held_out:
+            bank = calibrate(table, chosen)
+            sides = extremes(table, groups, chosen, settings)
+    names = frozenset(bank.item_names)
+    errors, floors, misses = _summed_up(predictions, ADAPTIVE, groups, fold, confidence)
+    way = repr(AdaptiveTest(bank, selector=selector, stopper=Budget(1)).parts.selector)
+    truth = predictions.loc[predictions["method"] == ADAPTIVE, "truth"].to_numpy()
+    low, high = (float(edge) for edge in np.quantile(truth, [EXTREME, 1 - EXTREME]))
+    weak, strong = (_side_misses(side, steps, floors) for side in sides)
+    error = RealError(names, way, steps, floors, misses, (low, high), weak, strong)
     return AdaptiveReplay(
         errors=errors,
         predictions=predictions.drop(columns="row"),
-        real_error=RealError(names, way, steps, misses),
+        real_error=error,
+        bank=replace(bank, replayed=error),
         confidence=confidence,
         n_respondents=table.n_respondents,
         n_items=len(names),
@@ -243,21 +257,21 @@ def _parts(
     fold: Ints,
     model: str | MeasurementModel,
     report: Progress,
-) -> Iterator[_Part]:
+) -> Iterator[Part]:
     """Banks, each with held-out respondents."""
     if isinstance(source, Calibration):
-        yield _Part(source, table, np.arange(table.n_respondents))
+        yield Part(source, table, np.arange(table.n_respondents))
         return
     if responses is not None:
         bank = calibrate(as_responses(source), model)
-        yield _Part(bank, table, np.arange(table.n_respondents))
+        yield Part(bank, table, np.arange(table.n_respondents))
         return
     count = int(fold.max()) + 1
     for k in range(count):
         report(k, 2 * count, f"bank {k + 1} of {count}")
         rows = np.flatnonzero(fold == k)
         bank = calibrate(table.select(respondents=fold != k), model)
-        yield _Part(bank, table.select(respondents=rows), rows)
+        yield Part(bank, table.select(respondents=rows), rows)
 
 
 def bank_from(responses: Responses, model: str | MeasurementModel = AUTO) -> Calibration:
@@ -272,83 +286,45 @@ def _model(
     return (AUTO, []) if isinstance(source, Calibration) else model_of_choices(model, table)
 
 
-def _predicted(parts: list[_Part], settings: tuple[Any, ...], report: Progress) -> pd.DataFrame:
-    """One row per method, number of items and respondent: prediction and truth."""
-    import pandas as pd
-
-    steps, selector, batch_size, seed = settings
-    frames = []
-    for k, part in enumerate(parts):
-        report(len(parts) + k, 2 * len(parts), f"fold {k + 1} of {len(parts)}")
-        truth = part.bank.completed_scores(part.responses, items_known=True)["score"].to_numpy()
-        for method, how, at_once in (
-            (ADAPTIVE, selector, batch_size),
-            (COMPLETED, "random", 1),
-        ):
-            test = AdaptiveTest(
-                part.bank, selector=how, stopper=Budget(max(steps)), random_state=seed
-            )
-            asked = asked_of_recorded(test, part.responses, max(steps), at_once)
-            for size in steps:
-                known = {"n_items": size, "respondent": part.responses.respondents}
-                known |= {"row": part.rows, "truth": truth}
-                told = {method: _completed(part, asked[:, :size])}
-                if method == COMPLETED:
-                    told[PLAIN] = _plain(part, asked[:, :size])
-                for name, (value, se) in told.items():
-                    columns = {"method": name, **known, "accuracy": value, "accuracy_se": se}
-                    frames.append(pd.DataFrame(columns))
-    whole = pd.concat(frames, ignore_index=True)
-    order = pd.Categorical(whole["method"], [ADAPTIVE, COMPLETED, PLAIN], ordered=True)
-    whole = whole.assign(order=order).sort_values(["order", "n_items", "row"], kind="stable")
-    return whole.drop(columns="order").reset_index(drop=True)
-
-
-def _answers(part: _Part, asked: Ints) -> Floats:
-    """Recorded responses to the items asked, (n, k)."""
-    placed = part.bank.placed(part.responses)
-    found: Floats = np.take_along_axis(placed, asked, axis=1).astype(float)
-    return found
-
-
-def _completed(part: _Part, asked: Ints) -> tuple[Floats, Floats]:
-    values = np.full((len(asked), len(part.bank.item_names)), np.nan)
-    np.put_along_axis(values, asked, _answers(part, asked), axis=1)
-    known = Responses(values, items=part.bank.item_names, kind=part.bank.model.kind)
-    found = part.bank.completed_scores(known)
-    return found["score"].to_numpy(), found["score_se"].to_numpy()
-
-
-def _plain(part: _Part, asked: Ints) -> tuple[Floats, Floats]:
-    """Mean, and its standard error for a sample without replacement from all items."""
-    values, size = _answers(part, asked), asked.shape[1]
-    rest = 1 - size / len(part.bank.item_names)
-    spread = values.std(axis=1, ddof=1) if size > 1 else np.full(len(values), np.nan)
-    return values.mean(axis=1), spread * np.sqrt(rest / size)
-
-
 def _summed_up(
     predictions: pd.DataFrame, widened: str, groups: Ints, fold: Ints, confidence: float
-) -> tuple[pd.DataFrame, tuple[Floats, ...]]:
-    """One row per method and number of items, and the misses of the method `widened` by size.
+) -> tuple[pd.DataFrame, tuple[float, ...], tuple[Floats, ...]]:
+    """One row per method and number of items; floors and misses of the method `widened` by size.
 
     Respondents of one group count as one for standard errors. Coverage of the widened intervals is
     measured on each `fold` with the misses of the others.
     """
     import pandas as pd
 
-    rows, misses, reach = [], [], normal_reach(confidence)
+    rows, floors, misses, reach = [], [], [], normal_reach(confidence)
     for (method, items), part in predictions.groupby(["method", "n_items"], sort=False):
         found = part.sort_values("row")
         value, se, truth = (found[name].to_numpy() for name in ("accuracy", "accuracy_se", "truth"))
         figures = prediction_error(value, truth, groups, reach * se)
         row = {"method": method, "n_items": items, **figures, "coverage_widened": np.nan}
         if method == widened:
-            missed = _missed(value - truth, se)
+            floors.append(float(se.mean()))
+            missed = _missed(value - truth, se + floors[-1])
             misses.append(missed)
             row["coverage_widened"] = _held(missed, fold, confidence)
         rows.append(row)
-    return pd.DataFrame(rows), tuple(misses)
+    return pd.DataFrame(rows), tuple(floors), tuple(misses)
+
+
+def _side_misses(
+    side: pd.DataFrame | None, sizes: tuple[int, ...], floors: tuple[float, ...]
+) -> tuple[Floats, ...]:
+    """Misses of an extreme by size; nothing if it was not replayed."""
+    if side is None:
+        return ()
+    mine = side[side["method"] == ADAPTIVE]
+    parts = [mine[mine["n_items"] == size] for size in sizes]
+    return tuple(
+        _missed(
+            (part["accuracy"] - part["truth"]).to_numpy(), part["accuracy_se"].to_numpy() + floor
+        )
+        for part, floor in zip(parts, floors, strict=True)
+    )
 
 
 def _missed(error: Floats, se: Floats) -> Floats:

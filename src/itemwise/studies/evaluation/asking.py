@@ -63,8 +63,9 @@ def evaluate_adaptively(
     belongs to one evaluation. `progress` is True (a bar in a terminal or a notebook), False, or a
     callable of (items asked, budget, next items).
 
-    Intervals of the accuracy come from the model and are too narrow if one ability does not explain
-    all items; with `error=replay_adaptively(...)` they are as wide as that replay found necessary.
+    Intervals of the accuracy are as wide as a replay found necessary, if the bank carries its error
+    (`replay_adaptively(responses).bank`), or with `error=replay_adaptively(...)`. Otherwise they
+    come from the model and are too narrow if one ability does not explain all items.
 
     The frame has one row per response, with the ability and the accuracy on all items after it,
     each with its standard error, and the interval of the accuracy. `confidence` is the level of the

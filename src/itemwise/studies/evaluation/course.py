@@ -70,8 +70,11 @@ class Course:
             calibration, selector=selector, stopper=Budget(self.budget), random_state=random_state
         )
         self.error = as_real_error(error)
+        way = repr(test.parts.selector)
         if self.error is not None:
-            self.error.refuse_unless_for(calibration.item_names, repr(test.parts.selector))
+            self.error.refuse_unless_for(calibration.item_names, way)
+        elif calibration.replayed is not None and calibration.replayed.selector == way:
+            self.error = calibration.replayed
         self.session = test.start()
         self.recovered = 0
         if not (journal is None or isinstance(journal, str | os.PathLike)):

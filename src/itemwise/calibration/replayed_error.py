@@ -1,0 +1,135 @@
+"""RealError: how far predictions of a bank were off when recorded evaluations were replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from itemwise.errors import InputError
+from itemwise.files import written_number, written_text
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.intervals import conformal_quantile
+from itemwise.words import counted
+
+LARGEST = 1e12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RealError:
+    """Errors of predicted accuracies, relative to their standard errors, by number of items asked.
+
+    A standard error of the model assumes that one ability explains all items. If not, predictions
+    miss by more. Intervals by these errors have the right coverage for models like those replayed
+    (conformal prediction with normalised errors). A model that may belong to the strongest tenth
+    may be better than all of them: its interval also reaches as far up as that tenth needed,
+    predicted by a bank from the rest; and likewise down for the weakest.
+    """
+
+    items: frozenset[str]
+    selector: str
+    sizes: tuple[int, ...]
+    floors: tuple[float, ...]  # mean standard error at each size, added to that of each model
+    misses: tuple[Floats, ...]  # |predicted - true| / (standard error + floor), for each size
+    edges: tuple[float, float]  # accuracies beyond which a tenth lies
+    weakest: tuple[Floats, ...] = ()  # misses of the weakest tenth; empty if it was not replayed
+    strongest: tuple[Floats, ...] = ()
+
+    def __repr__(self) -> str:
+        n = self.misses[0].size if self.misses else 0
+        sizes = ", ".join(map(str, self.sizes))
+        return (
+            f"RealError({counted(n, 'respondent')}, {counted(len(self.items), 'item')}, "
+            f"sizes {sizes}, selector {self.selector})"
+        )
+
+    def reach(self, asked: int, confidence: float) -> float:
+        """Half the width of an interval after `asked` items, in standard errors plus floor.
+
+        It is interpolated between the sizes replayed, and infinite if too few models were replayed.
+        """
+        reaches = [conformal_quantile(missed, confidence) for missed in self.misses]
+        if not np.isfinite(reaches).all():  # each size has the same number of misses
+            return float("inf")
+        return float(np.interp(asked, self.sizes, reaches))
+
+    def reaches(
+        self, asked: int, accuracy: float, se: float, confidence: float
+    ) -> tuple[float, float]:
+        """How far down and up the interval of a predicted accuracy reaches."""
+        unit = se + float(np.interp(asked, self.sizes, self.floors))
+        plain = self.reach(asked, confidence) * unit
+        weak, strong = (
+            max(plain, self._of_extreme(misses, asked, confidence) * unit)
+            for misses in (self.weakest, self.strongest)
+        )
+        low, high = self.edges
+        down = max(weak if accuracy - weak <= low else plain, strong if accuracy >= high else plain)
+        up = max(strong if accuracy + strong >= high else plain, weak if accuracy <= low else plain)
+        return down, up
+
+    def _of_extreme(self, misses: tuple[Floats, ...], asked: int, confidence: float) -> float:
+        """The reach that an extreme needed; 0 if it was not replayed."""
+        if not misses:
+            return 0.0
+        wide = [float(np.quantile(missed, confidence, method="higher")) for missed in misses]
+        return float(np.interp(asked, self.sizes, wide))
+
+    def refuse_unless_for(self, items: tuple[str, ...], selector: str) -> None:
+        """Refuse the error of another bank or selector, which does not apply."""
+        if self.items != frozenset(items):
+            raise InputError(
+                f"error comes from a replay with {len(self.items):,} items that are not the "
+                f"{len(items):,} of this bank. Replay responses to the same items."
+            )
+        if self.selector != selector:
+            raise InputError(
+                f"error comes from a replay with the selector {self.selector}, but here it is "
+                f"{selector}. Replay with the same selector."
+            )
+
+    def document(self) -> dict[str, Any]:
+        """What a bank writes of it; the items are those of the bank."""
+        return {
+            "selector": self.selector,
+            "sizes": list(self.sizes),
+            "floors": list(self.floors),
+            "edges": list(self.edges),
+            **{name: [m.tolist() for m in getattr(self, name)] for name in PARTS},
+        }
+
+
+PARTS = ("misses", "weakest", "strongest")
+
+
+def real_error_from(document: Mapping[str, Any], items: Sequence[str]) -> RealError:
+    """Restore what `RealError.document` returned."""
+    sizes = tuple(int(written_number(size, "sizes", low=1)) for size in document["sizes"])
+    floors = _numbers(document["floors"], "floors")
+    edges = _numbers(document["edges"], "edges")
+    parts = {
+        name: tuple(np.array(_numbers(row, name, low=0.0)) for row in document[name])
+        for name in PARTS
+    }
+    if not len(sizes) == len(floors) == len(parts["misses"]) or not sizes or len(edges) != 2:
+        raise ValueError("the replayed errors do not fit their sizes.")
+    if any(len(rows) not in (0, len(sizes)) for rows in parts.values()):
+        raise ValueError("the replayed errors do not fit their sizes.")
+    if any(not row.size for rows in parts.values() for row in rows):
+        raise ValueError("the replayed errors are empty.")
+    return RealError(
+        items=frozenset(items),
+        selector=written_text(document["selector"], "selector"),
+        sizes=sizes,
+        floors=tuple(floors),
+        edges=(edges[0], edges[1]),
+        **parts,
+    )
+
+
+def _numbers(rows: Any, name: str, low: float = -LARGEST) -> list[float]:
+    if not isinstance(rows, list):
+        raise ValueError(f"{name} is not a list.")
+    return [written_number(value, name, low, LARGEST) for value in rows]
