@@ -46,8 +46,13 @@ def board(name: str, most: int | None) -> iw.Responses:
     return table.select(respondents=np.sort(rows))
 
 
+def accuracy(table: iw.Responses) -> Floats:
+    found: Floats = table.to_frame().mean(axis=1).to_numpy()
+    return found
+
+
 def splits(table: iw.Responses) -> Iterator[tuple[str, iw.Responses, iw.Responses]]:
-    score = table.values.mean(axis=1)
+    score = accuracy(table)
     order, tenth = np.argsort(score, kind="stable"), max(1, len(score) // 10)
     fold = grouped_folds(copies(table), 5, 0)
     for name, new in (
@@ -61,14 +66,15 @@ def splits(table: iw.Responses) -> Iterator[tuple[str, iw.Responses, iw.Response
 
 def plain(new: iw.Responses, size: int) -> float:
     """Return the error of the plain mean of random items."""
-    random, truth = np.random.default_rng(0), new.values.mean(axis=1)
+    random, truth = np.random.default_rng(0), accuracy(new)
     draws = [random.choice(new.n_items, size, replace=False) for _ in range(DRAWS)]
-    return float(np.mean([np.abs(new.values[:, d].mean(axis=1) - truth).mean() for d in draws]))
+    cells = new.to_frame().to_numpy()
+    return float(np.mean([np.abs(cells[:, d].mean(axis=1) - truth).mean() for d in draws]))
 
 
 def shortened(known: iw.Responses, new: iw.Responses, size: int) -> list[str]:
     found = iw.shorten(known, size, confidence=CONFIDENCE, progress=False)
-    told, truth = found.predict(new), new.values.mean(axis=1)
+    told, truth = found.predict(new), accuracy(new)
     low, high = told["accuracy_low"].to_numpy(), told["accuracy_high"].to_numpy()
     return row(found.error["mae"][0], told["accuracy"].to_numpy(), truth, low, high)
 
@@ -79,7 +85,9 @@ def adaptive(known: iw.Responses, new: iw.Responses, size: int) -> list[str]:
     told = iw.replay_adaptively(own.bank, new, **options).predictions
     mine = told[told["method"] == "adaptive"]
     value, se, truth = (mine[c].to_numpy() for c in ("accuracy", "accuracy_se", "truth"))
-    reach = [own.real_error.reaches(size, *pair, CONFIDENCE) for pair in zip(value, se)]
+    reach = [
+        own.real_error.reaches(size, *pair, CONFIDENCE) for pair in zip(value, se, strict=True)
+    ]
     down, up = np.array(reach).T
     return row(own.errors["mae"][0], value, truth, value - down, value + up)
 
