@@ -74,6 +74,20 @@ def test_a_folder_without_readable_logs_is_a_folder_without_answers(answers):
     assert len(answers.to_ask(answers.samples(ITEMS[:3]))["sums"]) == 3
 
 
+def test_logs_of_a_run_that_was_interrupted_are_read_again(answers):
+    samples = answers.samples(ITEMS[:2])
+    assert len(answers.to_ask(samples)["sums"]) == 2
+
+    def stopped():
+        with answers.kept("sums"):
+            log(answers, {0: 1.0})
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert answers.to_ask(samples) == {"sums": samples[1:]}
+
+
 def test_another_question_behind_an_id_is_refused(answers):
     log(answers, {0: 1.0}, hashes="other-{}")
     with pytest.raises(HarnessError, match=r"Sample 0 of task 'sums' is not the question that"):

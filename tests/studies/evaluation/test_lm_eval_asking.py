@@ -186,13 +186,17 @@ def test_harness_errors_are_one_sentence_and_cost_nothing(bank, ask, mind, subte
 
 
 def test_bad_arguments_are_refused_before_anything_runs(bank, facts, ask, tmp_path):
+    with pytest.raises(InputError, match="respondent is None; give the name of a kind of models"):
+        iw.lm_eval_ask(None, facts, tmp_path / "runs")
     with pytest.raises(InputError, match="settings has limit, which an adaptive"):
         ask(limit=3)
     with pytest.raises(InputError, match=r"facts has 2 tasks \(doubles, squares\): give tasks as"):
         ask(TASKS["doubles"])
     ask()
-    settings = {"model_args": "pretrained=gpt2"}
-    with pytest.raises(FileError, match=r"holds the answers of 'Mind' in lm-eval, but 'hf\(pretr"):
+    settings = {"model_args": "pretrained=gpt2,token=secret"}
+    with pytest.raises(
+        FileError, match=r"holds the answers of 'Mind' in lm-eval, but 'hf\(pretrained=gpt2\)'"
+    ):
         iw.lm_eval_ask("hf", facts, tmp_path / "runs", settings=settings)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -106,6 +107,15 @@ class HarnessAnswers:
             if isinstance(error, SeveralConditionsError):
                 raise
             return {}  # nothing was answered, or nothing that can be read with these settings
+
+    @contextmanager
+    def kept(self, task: str) -> Iterator[None]:
+        """While a task runs: if it does not come to its end, its logs are read again."""
+        try:
+            yield
+        except BaseException:
+            self._logged.pop(task, None)
+            raise
 
     def add(self, task: str, logs: Sequence[Path]) -> None:
         """Read the answers in new logs of a task."""

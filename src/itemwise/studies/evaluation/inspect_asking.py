@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import glob
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
+from weakref import WeakKeyDictionary
 
-from itemwise.errors import MissingExtraError
+from itemwise.errors import InputError, MissingExtraError
 from itemwise.files import PathLike
 from itemwise.studies.evaluation.harness_answers import (
     HarnessAnswers,
@@ -20,6 +22,7 @@ from itemwise.studies.evaluation.harness_answers import (
     task_called,
     tasks_by_name,
 )
+from itemwise.words import shown
 
 if TYPE_CHECKING:
     from itemwise.responses.logs.log_runs import Epochs
@@ -73,9 +76,13 @@ def inspect_ask(
     ... )  # doctest: +SKIP
     """
     try:
-        import inspect_ai  # noqa: F401
+        from inspect_ai.model import Model
     except ImportError as error:
-        raise MissingExtraError("inspect_ai", "inspect") from error
+        raise MissingExtraError(error.name or "inspect_ai", "inspect") from error
+    if not isinstance(respondent, str | Model):
+        raise InputError(
+            f"respondent is {shown(respondent)}; give the name of a model, or a Model of Inspect."
+        )
     return InspectAsk(
         respondent,
         HarnessAnswers(HARNESS, str(respondent), facts, folder, metric=metric, epochs=epochs),
@@ -104,8 +111,10 @@ class InspectAsk:
         """Return the response to an item, or a mapping of the responses to several."""
         samples = self._answers.samples([items] if isinstance(items, str) else items)
         failed: dict[str, str] = {}
-        for task, wanted in self._answers.to_ask(samples).items():
-            failed |= await self._run(task, wanted)
+        async with _turn():
+            for task, wanted in self._answers.to_ask(samples).items():
+                with self._answers.kept(task):
+                    failed |= await self._run(task, wanted)
         found = self._answers.responses(samples, failed)
         return found[items] if isinstance(items, str) else found
 
@@ -126,12 +135,13 @@ class InspectAsk:
             )
         except Exception as error:
             raise could_not_run(HARNESS, what, error) from error
+        _pass_on_cancellation(logs)
         kept = [_path(log.location) for log in logs if _is_scored(log)]
         if kept:
             self._answers.add(task, kept)
         for log in logs:
             if log.status != "success":
-                said = log.error.message if log.error else f"it was {log.status}"
+                said = log.error.message if log.error else f"its status is {log.status}"
                 raise could_not_run(HARNESS, what, said)
         return _failures(logs, samples)
 
@@ -147,6 +157,20 @@ class InspectAsk:
             else:
                 self._made = self._respondent
         return self._made
+
+
+_TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+def _turn() -> asyncio.Lock:
+    """Inspect runs one evaluation at a time; several models of one loop take turns."""
+    return _TURNS.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+
+def _pass_on_cancellation(logs: Sequence[Any]) -> None:
+    """Inspect takes it as an end, with the logs so far; the evaluation must end as well."""
+    if not logs or any(log.status == "cancelled" for log in logs):
+        raise asyncio.CancelledError
 
 
 def _is_scored(log: Any) -> bool:

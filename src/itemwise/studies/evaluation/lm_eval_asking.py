@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,7 @@ __all__ = ["lm_eval_ask"]
 
 HARNESS = "lm-eval"
 OURS = ("model", "tasks", "limit", "samples", "log_samples", "evaluation_tracker", "predict_only")
+NAMING = ("pretrained", "model", "revision", "peft", "delta", "base_url")
 OF_THE_MODEL = ("batch_size", "max_batch_size", "device")
 USUAL = {"bootstrap_iters": 0}  # the errors of a batch are of no use
 
@@ -68,25 +71,36 @@ def lm_eval_ask(
     ... )  # doctest: +SKIP
     """
     try:
-        import lm_eval  # noqa: F401
+        from lm_eval.api.model import LM
     except ImportError as error:
-        raise MissingExtraError("lm_eval", "lm-eval") from error
+        raise MissingExtraError(error.name or "lm_eval", "lm-eval") from error
+    if not isinstance(respondent, str | LM):
+        raise InputError(
+            f"respondent is {shown(respondent)}; give the name of a kind of models, or an LM."
+        )
     given = refuse_settings(settings, OURS)
-    name = respondent if isinstance(respondent, str) else type(respondent).__name__
-    arguments = given.get("model_args")
-    return LmEvalAsk(
-        respondent,
-        HarnessAnswers(
-            HARNESS,
-            f"{name}({arguments})" if arguments else name,
-            facts,
-            folder,
-            metric=metric,
-            filter=filter,
-        ),
-        tasks_by_name(tasks, facts),
-        given,
-    )
+    name = _name(respondent, given.get("model_args"))
+    answers = HarnessAnswers(HARNESS, name, facts, folder, metric=metric, filter=filter)
+    return LmEvalAsk(respondent, answers, tasks_by_name(tasks, facts), given)
+
+
+def _name(respondent: Any, arguments: Any) -> str:
+    """The kind of a model and which one it is; other arguments may be secret."""
+    kind = respondent if isinstance(respondent, str) else type(respondent).__name__
+    pairs = arguments.items() if isinstance(arguments, Mapping) else _pairs(str(arguments or ""))
+    told = [f"{key}={value}" for key, value in pairs if key in NAMING]
+    return f"{kind}({', '.join(told)})" if told else kind
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """The arguments of a text such as pretrained=gpt2,dtype=float32."""
+    return [
+        (key.strip(), value.strip())
+        for key, _, value in (one.partition("=") for one in text.split(","))
+    ]
+
+
+_TURN = threading.Lock()  # lm-eval seeds generators of the process: models take turns
 
 
 class LmEvalAsk:
@@ -106,17 +120,17 @@ class LmEvalAsk:
 
     def __call__(self, items: str | Sequence[str]) -> Any:
         """Return the response to an item, or a mapping of the responses to several."""
-        try:
+        with suppress(RuntimeError):  # no loop is running
             asyncio.get_running_loop()
-        except RuntimeError:
-            return self._asked(items)
-        return asyncio.to_thread(self._asked, items)  # lm-eval may start a loop of its own
+            return asyncio.to_thread(self._asked, items)  # lm-eval may start a loop of its own
+        return self._asked(items)
 
     def _asked(self, items: str | Sequence[str]) -> Any:
         samples = self._answers.samples([items] if isinstance(items, str) else items)
-        wanted = self._answers.to_ask(samples)
-        if wanted:
-            self._run(wanted)
+        with _TURN:
+            wanted = self._answers.to_ask(samples)
+            if wanted:
+                self._run(wanted)
         found = self._answers.responses(samples, {})
         return found[items] if isinstance(items, str) else found
 
@@ -149,8 +163,9 @@ class LmEvalAsk:
             known = tracker.general_config_tracker  # by itself it draws a name for a model object
             known.model_name = self._answers.respondent
             known.model_name_sanitized = file_name_of(self._answers.respondent)
-            log = _saved(tracker, self._answers.home(name), results, task.task_name, rows)
-            self._answers.add(name, [log])
+            with self._answers.kept(name):
+                log = _saved(tracker, self._answers.home(name), results, task.task_name, rows)
+                self._answers.add(name, [log])
 
     def _model(self) -> Any:
         """The model, made when it is first needed."""
