@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import itemwise as iw
+from itemwise.calibration import pooled_items
+from itemwise.responses.encoding import encode
+from itemwise.scoring import score_abilities
 
 FEW_MODELS = ["1pl", "2pl", "graded", "continuous"]
 
@@ -112,3 +115,48 @@ def test_errors_are_those_of_a_parametric_bootstrap():
         seen.append(np.mean((off[first] - off[second]) ** 2))
         told.append(np.mean(errors.difference_se(first, second) ** 2))
     assert np.sqrt(np.mean(seen) / np.mean(told)) == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "n_respondents", "n_items", "missing"),
+    [
+        ("2pl", 200, 60, 0.0),
+        ("2pl", 60, 100, 0.3),
+        ("graded", 160, 25, 0.0),
+        ("graded", 50, 40, 0.2),
+    ],
+)
+def test_errors_are_those_of_many_draws_of_the_items(model, n_respondents, n_items, missing):
+    """Multiple imputation (Yang, Hansen and Cai, 2012), as mirt's fscores(MI=) does it.
+
+    Every draw of the items scores all respondents anew: no derivative is involved. The variance
+    within draws and that between them are the whole error.
+    """
+    drawn = iw.simulate(model, n_respondents, n_items, missing=missing, random_state=4).responses
+    cal = iw.calibrate(drawn, model, progress=False)
+    items = pooled_items(cal.uncertainty, cal.coords)
+    own = items.covariances - np.einsum("kni,knj->nij", items.shared, items.shared)
+    values, vectors = np.linalg.eigh(own)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
+    data = encode(cal.placed(drawn), cal.model, collapsing=False)
+    random, abilities, within = np.random.default_rng(0), [], []
+    for _ in range(400):
+        coords = items.coords + np.einsum("nij,nj->ni", root, random.normal(size=own.shape[:2]))
+        coords = coords + np.einsum(
+            "kni,k->ni", items.shared, random.normal(size=len(items.shared))
+        )
+        found = score_abilities(data, cal.model, cal.model.bounded(coords), cal.population)
+        abilities.append(found.ability)
+        within.append(found.se**2)
+    joint = np.cov(np.array(abilities).T) + np.diag(np.mean(within, axis=0))
+    told = cal.ability_covariance()
+    first, second = np.triu_indices(n_respondents, 1)
+    apart = joint[first, first] + joint[second, second] - 2 * joint[first, second]
+    moved = told.offset  # from the items as reported to those that the errors belong to
+    ratio = np.sqrt(np.diag(joint) / (told.variance - moved**2))
+    far = told.difference_se(first, second) ** 2 - (moved[first] - moved[second]) ** 2
+    # 400 draws know a standard deviation to 3.5 %.
+    assert np.median(ratio) == pytest.approx(1.0, abs=0.03)
+    assert np.median(np.sqrt(apart / far)) == pytest.approx(1.0, abs=0.03)
+    assert np.quantile(np.abs(ratio - 1), 0.95) < 0.1
