@@ -82,7 +82,7 @@ def test_beta_items_are_not_pooled_and_their_errors_widen():
     cal = iw.calibrate(responses, "beta", progress=False)
     pooled, errors = cal.uncertainty.pooled, cal.uncertainty
     np.testing.assert_array_equal(pooled.coords, cal.coords)
-    wider = np.array([144 / (10 * 8)] + [256 / (14 * 12)] * 11)
+    wider = np.array([12 / 8] + [16 / 12] * 11) ** 2
     np.testing.assert_allclose(pooled.covariances, errors.covariances * wider[:, None, None])
     np.testing.assert_allclose(pooled.shared, errors.shared * np.sqrt(wider.mean()))
 

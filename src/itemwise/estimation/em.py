@@ -52,7 +52,8 @@ UPSIDE_DOWN = (
 SHAPED = "The shape of the population was fitted, too: AIC and BIC do not count it as parameters."
 ROBUST = (
     "Standard errors are robust (sandwich, by respondent): they also hold where responses of one "
-    "respondent depend on each other beyond ability. Estimates are what they would be without."
+    "respondent depend on each other beyond ability. Estimates are what they would be without, and "
+    "no standard error covers their bias: see local_dependence() and respondent_fit()."
 )
 ERRORS = ("model", "robust")
 POPULATIONS = ("normal", "histogram", "auto")

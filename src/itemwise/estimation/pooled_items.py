@@ -75,13 +75,13 @@ def _errors(task: Task, found: Ascent) -> KnownCovariances:
 def widened(task: Task, found: Ascent, errors: KnownCovariances) -> PooledItems:
     """Items as they were found, with errors as wide as few respondents make them.
 
-    What such items tell of the unit is how far responses scatter about their curves. Of n
-    responses to an item, p coordinates took up their share: the scatter varies as with n - p, and
-    the information, which is proportional to 1 / scatter, is too large by n / (n - p - 2) on
-    average. Of normal responses both are exact.
+    What such items tell of the unit is how far responses scatter about their curves, and their
+    discriminations go with 1 / scatter. Of n responses to an item, p coordinates took up their
+    share: the mean of 1 / scatter is too large by n / (n - p - 2), exactly so for normal responses.
+    So is the information, and 1 / scatter varies as much more than the information says.
     """
     n, p = asked(task.data), task.model.width
-    wider = n**2 / (np.maximum(n - p, 1.0) * np.maximum(n - p - 2, 1.0))
+    wider = (n / np.maximum(n - p - 2, 1.0)) ** 2
     return PooledItems(
         as_numpy(found.coords),
         errors.covariances * wider[:, None, None],
