@@ -16,7 +16,7 @@ N, WIDTH = 4, 2
 
 
 def positive(*shape):
-    root = RANDOM.normal(size=(*shape, shape[-1] + 2))
+    root = np.random.default_rng(10).normal(size=(*shape, shape[-1] + 2))
     return root @ root.swapaxes(-1, -2)
 
 
@@ -50,11 +50,11 @@ def test_with_a_scale_it_is_the_inverse_of_all_where_items_share_nothing_else():
     for k in range(N):
         own = slice(2 * k, 2 * k + 2)
         np.testing.assert_allclose(errors.covariances[k], whole[own, own], atol=1e-9)
-    scores = RANDOM.normal(size=(3, N, WIDTH))
+    scores = np.random.default_rng(11).normal(size=(3, N, WIDTH))
     items, scale = found.moves(scores)
     np.testing.assert_allclose(items.reshape(3, -1), scores.reshape(3, -1) @ whole, atol=1e-9)
     np.testing.assert_allclose(scale, scores.reshape(3, -1) @ flat.T @ found.scale)
-    variances = RANDOM.uniform(0.5, 2.0, (N, WIDTH))
+    variances = np.random.default_rng(12).uniform(0.5, 2.0, (N, WIDTH))
     inverse = np.linalg.inv(OWN)
     wanted = np.einsum("nij,nj,njk->nik", inverse, variances, inverse)
     np.testing.assert_allclose(found.moved_by(variances), wanted)
@@ -78,7 +78,7 @@ def test_beside_held_items_found_ones_move_against_the_population():
 
 
 def test_the_whole_inverse_moves_items_as_a_matrix_does():
-    matrix, spread = positive(6), RANDOM.normal(size=(8, 6))
+    matrix, spread = positive(6), np.random.default_rng(13).normal(size=(8, 6))
     shown = spread.copy()
     shown[:2] = 0.0
     scale = positive(2)
@@ -88,12 +88,12 @@ def test_the_whole_inverse_moves_items_as_a_matrix_does():
     for k in range(N):
         own = slice(2 * k, 2 * k + 2)
         np.testing.assert_allclose(errors.covariances[k], whole[own, own])
-    scores = RANDOM.normal(size=(3, N, WIDTH))
+    scores = np.random.default_rng(14).normal(size=(3, N, WIDTH))
     items, moved = found.moves(scores)
     flat = scores.reshape(3, -1)
     np.testing.assert_allclose(items.reshape(3, -1), flat @ spread @ matrix @ shown.T)
     np.testing.assert_allclose(moved, flat @ WAYS.reshape(2, -1).T @ scale)
-    variances = RANDOM.uniform(0.5, 2.0, (N, WIDTH))
+    variances = np.random.default_rng(15).uniform(0.5, 2.0, (N, WIDTH))
     through = spread @ matrix @ shown.T
     dense = through.T @ np.diag(variances.reshape(-1)) @ through
     for k in range(N):

@@ -28,7 +28,6 @@ from itemwise.estimation.maximization import (
 from itemwise.models import FourPL, OnePL, ThreePL, TwoPL
 from itemwise.scoring.posterior import NormalPopulation
 
-RANDOM = np.random.default_rng(0)
 COORDS = np.array([[1.0, 0.2], [0.5, -0.4], [2.0, 1.0], [-0.7, 0.0]])
 ABILITIES = np.linspace(-3, 3, 13)
 
@@ -93,7 +92,7 @@ def test_what_presses_against_a_bound_is_taken_out_and_what_leaves_it_is_not():
 
 def test_newtons_step_solves_the_system_and_damping_adds_to_its_diagonal():
     model, information = TwoPL(), positive(4, 2)
-    gradient = RANDOM.normal(size=(4, 2))
+    gradient = np.random.default_rng(10).normal(size=(4, 2))
     step = newton_step(model, Slopes(gradient, information))
     for k in range(4):
         np.testing.assert_allclose(information[k] @ step[k], gradient[k], atol=1e-6)
@@ -156,7 +155,7 @@ def test_bounded_coordinates_go_two_thirds_of_the_way_to_a_bound_at_most():
 
 def test_what_an_item_climbs_is_its_expected_log_likelihood_and_its_prior():
     model, given = TwoPL(), tables(4)
-    tilt = RANDOM.normal(size=(4, 2))
+    tilt = np.random.default_rng(11).normal(size=(4, 2))
     chance = 1 / (1 + np.exp(-(COORDS[:, :1] * ABILITIES + COORDS[:, 1:])))
     right, totals = given[1][0], given[2]
     likelihood = (right * np.log(chance) + (totals - right) * np.log(1 - chance)).sum(axis=1)
@@ -187,7 +186,7 @@ def test_items_climb_to_where_a_general_optimiser_ends():
 
 def test_covariances_and_directions_move_with_the_scale():
     model, shift, scale = TwoPL(), 0.3, 1.7
-    covariances, directions = positive(4, 2), RANDOM.normal(size=(3, 4, 2))
+    covariances, directions = positive(4, 2), np.random.default_rng(12).normal(size=(3, 4, 2))
     # Slopes grow by the unit, intercepts by slope times origin.
     ways = np.array([[scale, shift], [0.0, 1.0]])
     moved = model.rescale(COORDS, shift, scale)
@@ -201,7 +200,7 @@ def test_covariances_and_directions_move_with_the_scale():
 
 def test_along_the_scale_the_priors_of_all_items_count_once():
     model, information = TwoPL(), positive(4, 2)
-    ways, pull = tangents(model, COORDS), RANDOM.normal(size=(4, 2))
+    ways, pull = tangents(model, COORDS), np.random.default_rng(13).normal(size=(4, 2))
     flat = ways.reshape(2, -1)
     back = once_only(model, ways, pull, information).reshape(-1)
     np.testing.assert_allclose(
@@ -217,7 +216,7 @@ def test_along_the_scale_the_priors_of_all_items_count_once():
 
 
 def test_the_step_along_the_scale_is_newtons_less_what_items_do_themselves():
-    information, gradient = positive(4, 2), RANDOM.normal(size=(4, 2))
+    information, gradient = positive(4, 2), np.random.default_rng(14).normal(size=(4, 2))
     ways = tangents(TwoPL(), COORDS)
     flat = ways.reshape(2, -1)
     metric = np.stack([np.einsum("nij,nj->ni", information, way).reshape(-1) for way in ways])

@@ -15,8 +15,6 @@ from itemwise.models import Graded, TwoPL
 from itemwise.responses.encoding import encode
 from itemwise.scoring.posterior import plan_nodes
 
-RANDOM = np.random.default_rng(0)
-
 
 def without_priors(model):
     return model.with_coordinates(tuple(replace(c, prior=None) for c in model.coordinates))
@@ -84,7 +82,7 @@ def test_products_with_the_curvature_are_those_of_the_matrix(case, bend):
     data, model, coords, nodes = case
     task = Task(data, model)
     place = task.stand(data, coords, nodes)
-    vector = RANDOM.normal(size=(4, 2))
+    vector = np.random.default_rng(10).normal(size=(4, 2))
     product = task.bend(place, nodes).times(vector)
     np.testing.assert_allclose(product.reshape(-1), bend @ vector.reshape(-1), atol=2e-3)
 
@@ -125,7 +123,7 @@ def test_the_ways_to_the_curvature_agree(case, monkeypatch):
     data, model, coords, nodes = case
     task = Task(data, model)
     place = task.stand(data, coords, nodes)
-    vector = RANDOM.normal(size=(4, 2))
+    vector = np.random.default_rng(11).normal(size=(4, 2))
     wanted = task.bend(place, nodes).times(vector)
     for name, value in (("MOST_WORK", 0), ("MOST_KEPT", 0), ("MOST_EXACTLY", 0)):
         with monkeypatch.context() as patch:

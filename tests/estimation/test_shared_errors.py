@@ -5,19 +5,17 @@ import numpy as np
 from itemwise.estimation import shared_errors
 from itemwise.estimation.shared_errors import directions_of, priors_once
 
-RANDOM = np.random.default_rng(1)
-
 
 def blocks(n, width):
-    root = RANDOM.normal(size=(n, width, width + 1))
+    root = np.random.default_rng(10).normal(size=(n, width, width + 1))
     return root @ root.swapaxes(1, 2)
 
 
 def test_priors_along_the_scale_count_as_one_and_as_many_across_it():
     """P' S P, where P takes 1 - 1/√n of the part along the scale out, in the metric given."""
     n, width = 5, 2
-    information, stiffness = blocks(n, width), RANDOM.uniform(0.5, 2, (n, width))
-    ways = RANDOM.normal(size=(2, n, width))
+    information, stiffness = blocks(n, width), np.random.default_rng(11).uniform(0.5, 2, (n, width))
+    ways = np.random.default_rng(12).normal(size=(2, n, width))
     flat = ways.reshape(2, -1).T
     whole = np.zeros((10, 10))
     for k in range(n):
@@ -47,7 +45,7 @@ def test_priors_along_the_scale_count_as_one_and_as_many_across_it():
 def test_a_direction_in_which_all_items_err_is_found_and_a_weak_one_is_not(monkeypatch):
     n, width = 6, 2
     own = blocks(n, width)
-    way = RANDOM.normal(size=(n, width))
+    way = np.random.default_rng(13).normal(size=(n, width))
 
     def cube(strength):
         found = strength**2 * np.einsum("ia,jb->iajb", way, way)
@@ -61,7 +59,7 @@ def test_a_direction_in_which_all_items_err_is_found_and_a_weak_one_is_not(monke
     ahead = np.abs(np.corrcoef(strong[0].reshape(-1), way.reshape(-1))[0, 1])
     assert ahead > 0.99
     assert directions_of(cube(0.0)).shape == (0, n, width)
-    both = RANDOM.normal(size=(n, width))
+    both = np.random.default_rng(14).normal(size=(n, width))
     two = cube(30.0) + 900 * np.einsum("ia,jb->iajb", both, both)
     assert directions_of(two).shape[0] == 2
     monkeypatch.setattr(shared_errors, "MOST_DIRECTIONS", 1)

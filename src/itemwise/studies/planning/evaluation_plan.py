@@ -174,7 +174,7 @@ def plan(
     --------
     >>> import itemwise as iw
     >>> iw.plan(accuracy=0.7, difference=0.05).to_frame()["items"].tolist()
-    [659.0, 1316.0]
+    [690.0, 1376.0]
     """
     checked_share(power, "power", 0.8)
     checked_share(alpha, "alpha", 0.05)
