@@ -24,7 +24,7 @@ NEAR = 0.005  # of the worst and the best response: nothing is impossible
 RARE = 500  # respondents of which one may lie beyond the edge
 LEAST_EDGE = 1e-3  # between an edge and the end
 LEAST_WIDTH = 0.01  # of the kernel
-MOST_ODDS = np.array([0.02, 0.3])  # below and above, against the range: most are stronger
+MOST_ODDS = np.array([0.02, 0.1])  # below and above, against the range: most are stronger
 LEAST_SPREAD, MOST_SPREAD = 0.05, 5.0  # of responses around curves, relative to right and wrong
 
 GRID: Floats = np.linspace(0.0, 1.0, POINTS)
