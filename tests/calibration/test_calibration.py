@@ -188,6 +188,7 @@ def test_test_information_is_the_sum_over_items(cals, subtests):
             np.testing.assert_allclose(frame["se"], frame["information"] ** -0.5)
 
 
+@pytest.mark.slow
 def test_plots_draw(cals, subtests):
     for cal in cals:
         with subtests.test(cal.model.name):

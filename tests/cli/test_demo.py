@@ -38,6 +38,7 @@ def test_files_are_written_and_said(run, tmp_path, small):
     assert iw.load(folder / "banks" / "wine.json").converged
 
 
+@pytest.mark.slow
 def test_json_is_one_document(run, small, monkeypatch):
     monkeypatch.setattr(demo, "tour", lambda many, two: demo.Tour({}, {}))
     document = json.loads(run("demo", "--json", "--out", "there").stdout)

@@ -113,7 +113,13 @@ def has_a_population_with_mean_zero_and_sd_one_where_the_model_leaves_them_free(
         assert cal.population.sd == pytest.approx(1, abs=1e-3 * shaped)
 
 
-@pytest.mark.parametrize(("engine", "model"), PAIRS)
+@pytest.mark.parametrize(
+    ("engine", "model"),
+    [
+        pair if pair != ("joint", "beta") else pytest.param(*pair, marks=pytest.mark.slow)
+        for pair in PAIRS
+    ],
+)
 def test_every_fit_keeps_every_promise(engine, model, hold, tmp_path):
     def survives_save_and_load(cal):
         for suffix in (".json", ".parquet"):

@@ -70,7 +70,10 @@ def test_every_preset_learns_from_mixed_columns_with_gaps(subtests):
             assert made.notes_ == ["Left out 2 columns (row: an identifier, constant: constant)."]
 
 
-@pytest.mark.parametrize("settings", [{"cv": 5}, {"test_size": 0.3}, {"test_size": 18}])
+@pytest.mark.parametrize(
+    "settings",
+    [pytest.param({"cv": 5}, marks=pytest.mark.slow), {"test_size": 0.3}, {"test_size": 18}],
+)
 def test_intervals_hold_as_often_as_they_say_over_many_draws(settings):
     held = []
     for seed in range(120):

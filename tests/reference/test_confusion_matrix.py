@@ -85,6 +85,7 @@ def confidence(comparison, one, other):
     return 1 - pairs.get((one, other), pairs.get((other, one)))
 
 
+@pytest.mark.slow
 def test_eight_rows_of_table_1_follow_from_the_data(shared, printed, subtests):
     data = pd.read_csv(shared / "data" / "tabular" / "heart-statlog.csv")
     X, y = data.drop(columns="class").to_numpy(), (data["class"] == "present").to_numpy(np.int64)

@@ -23,7 +23,7 @@ NAMES = [
 ]
 ENGLISH = {"otimo": "optimal", "pessimo": "pessimal"}
 # Maximum likelihood takes seconds a table; the quick ones stand for all, `make test-all` asks all.
-QUICK = ("analcatdata_dmft", "dresses-sales", "qsar-biodeg")
+QUICK = ("analcatdata_dmft",)
 PARAMETERS = ["discrimination", "difficulty", "guessing"]
 
 

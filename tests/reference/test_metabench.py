@@ -25,6 +25,7 @@ class Benchmark:
         self.cal = calibrate(self.responses, model, priors=None)
 
 
+@pytest.mark.slow
 def test_arc_is_fitted_at_least_as_well_as_by_mirt(shared, plain, subtests):
     arc = Benchmark(shared / "data" / "llm", "arc", "2pl")
     with subtests.test("log-likelihood"):

@@ -89,8 +89,8 @@ def language_models():
 
 
 # The first few stand for all where time is short.
-QUICK = (decoding, capability)
-LONGER = (language_models, portfolio, alarm, diagnoses, along_difficulty, confusion)
+QUICK = (capability,)
+LONGER = (decoding, language_models, portfolio, alarm, diagnoses, along_difficulty, confusion)
 
 
 @pytest.mark.parametrize(

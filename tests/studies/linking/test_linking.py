@@ -47,6 +47,7 @@ def versions(n_anchors=30, n=1000, drifting=3, seed=1, size=0.8):
     return calibrate(old.responses, "2pl"), calibrate(new.responses, "2pl"), truth, items
 
 
+@pytest.mark.slow
 def test_a_scale_that_was_moved_is_found_again(subtests):
     for model, method in product(AFFINE, MOVED):
         with subtests.test(model=model, method=method):
