@@ -13,7 +13,11 @@ from itemwise.models import MODELS
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 
 
-@pytest.fixture(params=MODELS, ids=MODELS)
+# The beta model takes a third of the time of all; its own tests and the contract ask most of it.
+EACH = [m if m != "beta" else pytest.param(m, marks=pytest.mark.slow) for m in MODELS]
+
+
+@pytest.fixture(params=EACH, ids=MODELS)
 def model_name(request):
     return request.param
 

@@ -14,6 +14,7 @@ from itemwise.models import MODELS
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 WIDER = [name for name in MODELS if name not in BINARY]
+LONG_LAST = [m if m != "beta" else pytest.param(m, marks=pytest.mark.slow) for m in WIDER]
 PARAMETERS = ["discrimination", "difficulty", "guessing", "slip"]
 ERRORS = [f"{name}_se" for name in PARAMETERS]
 METHODS = ["eap", "map", "ml", "wle"]
@@ -376,10 +377,7 @@ def assert_finite(cal):
     assert np.isfinite(cal.log_likelihood)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [name if name != "beta" else pytest.param(name, marks=pytest.mark.slow) for name in WIDER],
-)
+@pytest.mark.parametrize("model", LONG_LAST)
 def test_every_table_of_grades_or_scores_gives_a_finite_fit(widely, model, hold):
     hold(
         ((table, widely(table, model)) for table in NAMES),
@@ -463,7 +461,7 @@ def test_equal_columns_of_grades_or_scores_get_equal_items(widely, subtests):
             np.testing.assert_allclose(coords, coords[:, :1] + 0 * coords, atol=1e-4)
 
 
-@pytest.mark.parametrize("model", WIDER)
+@pytest.mark.parametrize("model", LONG_LAST)
 def test_hopeless_tables_of_grades_and_scores_without_priors_are_finite_and_said(
     widely, model, subtests
 ):

@@ -298,6 +298,7 @@ def test_an_empty_respondent_stands_at_the_mean_of_the_histogram(fits):
     assert row["se"] == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_histogram_survives_save_and_load(fits, tmp_path, subtests):
     for model, suffix in product(SHAPED, [".json", ".parquet"]):
         with subtests.test(f"{model} {suffix}"):

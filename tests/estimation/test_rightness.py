@@ -57,6 +57,7 @@ def test_a_scale_of_preference_is_recognised_by_labels_and_without_them(tasteful
     assert blind.turned == blind.preferred == ""
 
 
+@pytest.mark.slow
 def test_being_right_stands_above_every_constant_choice_after_anchoring(tasteful, subtests):
     table, skill = tasteful
     plain = calibrate(table, "2pl", progress=False).abilities()["ability"]

@@ -52,6 +52,7 @@ def test_where_no_member_ran_the_portfolio_gets_the_worst_of_the_problem():
     assert rows["single best", 1, "mean member"] == pytest.approx((0.6 + 0 + 0.2) / 3)
 
 
+@pytest.mark.slow
 def test_who_ran_on_easy_problems_only_is_not_the_single_best():
     hard = np.linspace(-2, 2, 100)
     noise = 0.05 * np.random.default_rng(0).normal(size=(100, 4))

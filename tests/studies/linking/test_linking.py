@@ -126,9 +126,9 @@ def test_standard_errors_are_the_spread_over_banks_drawn_from_theirs(method):
 
 
 def test_drift_is_found_and_taken_out_of_the_line(subtests):
+    old, new, truth, items = versions()
     for method in METHODS:
         with subtests.test(method=method):
-            old, new, truth, items = versions()
             found = link(old, new, method=method)
             assert set(found.drifted) == set(items.index[:3])
             assert abs(found.slope - truth[0]) < 4 * found.slope_se
