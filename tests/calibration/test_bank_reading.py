@@ -97,6 +97,7 @@ SCORES = simulate("continuous", 80, 4, random_state=2).responses
 CHANCES = simulate("beta", 80, 4, random_state=2).responses
 
 
+@pytest.mark.slow
 def test_options_of_grades_and_scores_come_back(tmp_path, subtests):
     for suffix, (case, (responses, model, priors)) in product(
         SUFFIXES,

@@ -13,6 +13,7 @@ from itemwise.capability.coding import Coding, Grades
 from itemwise.errors import InputError
 
 
+@pytest.mark.slow
 def test_the_contract_of_scikit_learn_holds():
     check_estimator(CaseDifficulty(), on_skip=None)
 

@@ -151,6 +151,7 @@ def test_columns_may_have_names_that_are_no_texts(names):
     pd.testing.assert_frame_equal(frame.drop(columns="feature"), plain.drop(columns="feature"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3, 8])
 def test_contributions_add_up_and_redundant_features_share(width):
     twin = pd.concat([X[["a"]].rename(columns={"a": f"a{k}"}) for k in range(width)], axis=1)

@@ -73,6 +73,7 @@ def test_figures_are_those_of_the_package(run, cases):
     assert document["meaning"]["lda"] == wanted.sentences()
 
 
+@pytest.mark.slow
 def test_several_models_stand_in_one_plane_by_both_rules(run, cases, tmp_path):
     words = ["-m", "lda", "-m", "decision-tree", "-m", "lda", "--rule", "both", "--out", "there"]
     done = run("capability", "cases.csv#state", *words, *QUICK)

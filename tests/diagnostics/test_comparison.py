@@ -74,6 +74,7 @@ def test_the_model_behind_the_responses_is_found(found):
     assert "beyond 1pl is more than chance (likelihood ratio, p < 0.001)" in found.meaning
 
 
+@pytest.mark.slow
 def test_likelihood_ratios_are_uniform_where_the_smaller_model_holds():
     tables = [simulate("1pl", 400, 6, random_state=seed).responses for seed in range(80)]
     p = [compare_models(table, ("1pl", "2pl")).steps["2pl"].p for table in tables]

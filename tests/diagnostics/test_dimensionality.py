@@ -70,6 +70,7 @@ def test_the_bend_of_many_curves_is_no_second_ability(seed):
     assert found.n_dimensions == 1
 
 
+@pytest.mark.slow
 def test_one_ability_is_seldom_taken_for_two():
     """Each is a test at the level of 5 %; 4 or more wrong in 30 has a chance of 6 %."""
     found = [

@@ -156,6 +156,7 @@ def test_m2_star_is_taken_where_it_leaves_degrees_of_freedom(grades):
     assert model_fit(calibrate(long, "graded")).statistic == "m2*"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["1pl", "2pl"])
 def test_p_values_are_uniform_where_the_model_holds(model):
     tables = [simulate(model, 500, 8, random_state=seed).responses for seed in range(80)]

@@ -180,6 +180,7 @@ def test_a_display_draws_on_a_given_axes_and_leaves_everything_else_alone(each_d
         assert dict(mpl.rcParams) == settings_before
 
 
+@pytest.mark.slow
 def test_hostile_names_are_drawn_as_they_are_written(each_display, frames, tmp_path):
     @each_display
     def check(key):

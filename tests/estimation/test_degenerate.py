@@ -185,6 +185,7 @@ def test_guttman_items_keep_their_order(calibrated):
     assert difficulty.is_monotonic_increasing
 
 
+@pytest.mark.slow
 def test_constant_items_without_priors_are_finite_and_said(calibrated, binary_name, subtests):
     for table in ["column all right", "column never asked"]:
         with subtests.test(table):

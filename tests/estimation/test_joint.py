@@ -102,6 +102,7 @@ def test_joint_keeps_degenerate_tables_finite(subtests):
             assert np.isfinite(cal.items[["discrimination", "difficulty"]]).all(axis=None)
 
 
+@pytest.mark.slow
 def test_joint_keeps_items_inside_the_bounds_of_their_model(subtests):
     for model, (case, values) in product(
         ["2pl", "3pl", "4pl"],

@@ -110,6 +110,7 @@ def rewritten(path, change):
     path.write_bytes(content.getvalue())
 
 
+@pytest.mark.slow
 def test_a_tree_that_leads_nowhere_is_refused_before_it_is_walked(subtests, tmp_path_factory):
     cases = [
         (RandomForestRegressor(2, random_state=0), "left_child", 10**6),

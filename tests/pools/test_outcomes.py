@@ -173,6 +173,7 @@ def test_another_split_of_the_same_name_is_another_run(splits, tmp_path, same):
     assert same(run(other, tmp_path), run(other, None))
 
 
+@pytest.mark.slow
 def test_a_member_stopped_in_time_is_tried_again_with_more_time(split, tmp_path):
     folder, tried = tmp_path / "stored", tmp_path / "tried"
 

@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -9,6 +10,7 @@ from itemwise import compare_classifiers
 from itemwise.report import write_folder
 
 
+@pytest.mark.slow
 def test_tables_and_a_figure_for_each_classifier_and_reading(tmp_path):
     random = np.random.default_rng(0)
     label = random.integers(2, size=150)

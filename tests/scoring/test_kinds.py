@@ -64,6 +64,7 @@ def test_eap_is_mean_and_deviation_of_the_posterior(cases, subtests):
             np.testing.assert_allclose(scored["se"], spread, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_modes_are_the_highest_points(cases, subtests):
     for method, (cal, responses) in product(["map", "ml", "wle"], cases):
         with subtests.test(f"{method} {cal.model.name}"):

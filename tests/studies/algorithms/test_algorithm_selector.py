@@ -43,6 +43,7 @@ class OfThree(AlgorithmSelector):
         return super().fit(X, np.column_stack([y, np.sin(3 * y), np.cos(y)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [AlgorithmSelector(), OfThree(regressor=TREE), OfThree("performance", regressor=TREE)],

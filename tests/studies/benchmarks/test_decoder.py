@@ -190,6 +190,7 @@ def test_a_data_set_that_cannot_be_split_stops_the_run_before_any_training(tmp_p
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_every_method_places_the_optimal_classifier_above_the_pessimal(subtests):
     for method in ["eap", "map", "ml", "wle", "staged"]:
         with subtests.test(method=method):

@@ -61,6 +61,7 @@ def test_intervals_of_spearman_by_hand():
     assert found["high"] == pytest.approx(np.tanh(np.arctanh(r) + reach), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_intervals_of_spearman_cover_as_often_as_they_say():
     random, hits = np.random.default_rng(0), []
     truth = 6 / np.pi * np.arcsin(0.6 / 2)  # of ranks, where normal values correlate 0.6

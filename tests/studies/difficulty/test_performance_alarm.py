@@ -77,6 +77,7 @@ def test_another_spread_is_seen_though_the_mean_stays():
     assert found.situation == "other items, performance unknown"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "most"), [("curve", 0.05), ("paper", 0.05)])
 @pytest.mark.parametrize(("sizes", "ability"), [((200, 100), 0.0), ((60, 300), 3.0)])
 def test_unchanged_samples_are_met_with_silence(method, most, sizes, ability):
