@@ -74,6 +74,11 @@ class Differences:
         called = np.array(names, dtype=object)
         return [", ".join(called[row]) for row in alike]
 
+    def leaders(self, names: Sequence[str], alpha: float = ALPHA) -> tuple[str, ...]:
+        """The first of rivals in rank order, and all that cannot be distinguished from it."""
+        level = self.compared()[0] & ~self.significant(alpha)[0]
+        return tuple(np.array(names, dtype=object)[level])
+
     def rank_limits(self, confidence: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Lowest and highest rank of each rival, from who is significantly better or worse.
 

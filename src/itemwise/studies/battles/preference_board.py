@@ -74,9 +74,7 @@ class Preferences(Result):
     @property
     def leaders(self) -> tuple[str, ...]:
         """The first respondent, and all compared with it that do not differ significantly."""
-        names = np.array(self.respondents, dtype=object)
-        level = self.tests.compared()[0] & ~self.tests.significant(self.alpha)[0]
-        return tuple(names[level])
+        return self.tests.leaders(self.respondents, self.alpha)
 
     @property
     def meaning(self) -> str:

@@ -62,8 +62,7 @@ class CorrectedJudge(Result):
     @property
     def leaders(self) -> tuple[str, ...]:
         """The first respondent, and all compared with it that do not differ significantly."""
-        level = self.tests.compared()[0] & ~self.tests.significant(self.alpha)[0]
-        return tuple(np.array(self.respondents, dtype=object)[level])
+        return self.tests.leaders(self.respondents, self.alpha)
 
     @property
     def meaning(self) -> str:

@@ -72,8 +72,7 @@ class Facets(Result):
     @property
     def leaders(self) -> tuple[str, ...]:
         """The first respondent, and all that do not differ significantly from it."""
-        level = self.tests.compared()[0] & ~self.tests.significant(self.alpha)[0]
-        return tuple(np.array(self.respondents, dtype=object)[level])
+        return self.tests.leaders(self.respondents, self.alpha)
 
     @property
     def contradicting(self) -> tuple[str, ...]:
