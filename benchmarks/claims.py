@@ -14,6 +14,7 @@ import itemwise as iw
 from common import machine, print_table
 from itemwise.calibration.compared_abilities import level_with_strongest
 from itemwise.numerics.differing import differences_over_units
+from itemwise.studies.classifiers.measures import MEASURES
 
 DATASETS = (2, 4, 7, 20, 60)
 RIVALS = 10
@@ -152,6 +153,22 @@ def tasks(n_respondents: int, replications: int) -> tuple[object, ...]:
     return n_respondents, replications, *(f"{figure:.3f}" for figure in figures)
 
 
+def confusion(replications: int) -> list[tuple[object, ...]]:
+    """Return how often ten equal classifiers of a pool of forty are separated on 150 items."""
+    wrong = {"all items": 0, "without items of negative discrimination": 0}
+    for seed in range(replications):
+        random = np.random.default_rng(seed)
+        truth = random.integers(0, 2, 150)
+        right = random.random((40, 150)) < random.beta(4, 1.5, 150)
+        bank = iw.calibrate(right.astype(float), "2pl")
+        equal = {f"m{k}": np.where(right[k], truth, 1 - truth) for k in range(RIVALS)}
+        whole = iw.enrich_confusion(bank, truth, equal, n_resamples=200)
+        for name, found in zip(wrong, (whole, whole.without_negative()), strict=True):
+            k = MEASURES.index("accuracy")
+            wrong[name] += int(found.level(k).sum() < RIVALS - 1)
+    return [(name, replications, f"{count / replications:.3f}") for name, count in wrong.items()]
+
+
 def main() -> None:
     replications = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     print(f"\n## Claims\n\n{machine()}. Simulated truth; all claims at 5 %.")
@@ -172,6 +189,11 @@ def main() -> None:
         f"Correlation of true abilities on {N_TASKS} tasks of {TASK_ITEMS} items, truly 0.9",
         ("respondents", "tables", "mean", "95 % interval covers", "width"),
         [tasks(n, replications) for n in TASKS],
+    )
+    print_table(
+        "Tables in which accuracy would separate some of ten equal classifiers of the pool",
+        ("confusion on", "tables", "separated"),
+        confusion(replications),
     )
 
 

@@ -63,7 +63,7 @@ def test_of_ten_equal_models_none_is_called_lower(calibration, truth):
         right = random.random((10, N_ITEMS)) < 0.75
         equal = {f"m{k}": np.where(row, truth, 1 - truth) for k, row in enumerate(right)}
         found = enrich_confusion(calibration, truth, equal, n_resamples=100)
-        claims += found._level(MEASURES.index("accuracy")).sum() < 9
+        claims += found.level(MEASURES.index("accuracy")).sum() < 9
     assert claims <= 2
 
 
@@ -228,6 +228,20 @@ def test_without_negative_items_they_are_gone_from_every_part(curves):
     kept = ~curves.items.index.isin(list(negative))
     right = curves.predictions.right[:, kept]
     np.testing.assert_allclose(filtered.measures["accuracy"], right.mean(axis=1))
+
+
+def test_items_chosen_by_responses_separate_no_equal_models():
+    """Ten equal models of the pool: four were called lower than the first on the items left."""
+    random = np.random.default_rng(12)
+    truth = random.integers(0, 2, 150)
+    right = random.random((40, 150)) < random.beta(4, 1.5, 150)
+    bank = calibrate(right.astype(float), "2pl")
+    equal = {f"m{k}": np.where(right[k], truth, 1 - truth) for k in range(10)}
+    filtered = enrich_confusion(bank, truth, equal, n_resamples=50).without_negative()
+    for found in (filtered, filtered.one_vs_rest(1)):
+        assert " leads " not in found.meaning
+        assert "significantly" not in found.meaning
+        assert "not tested here, for the items were chosen by who got them wrong" in found.meaning
 
 
 def test_errors_that_all_lie_on_negative_items_leave_a_perfect_model(calibration, truth):

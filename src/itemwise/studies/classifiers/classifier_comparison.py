@@ -15,27 +15,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.datasets import Dataset, Split, load_dataset, split_dataset
+from itemwise.datasets import Split, load_dataset, split_dataset
 from itemwise.datasets.dataset import require_classes
 from itemwise.diagnostics import RankComparison, compare_ranks
-from itemwise.diagnostics.diagnosis import upright_items
+from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError
 from itemwise.estimation.rightness import calibrate_by_rightness
 from itemwise.models import MeasurementModel
-from itemwise.pools import Answers, Member, Pool, find_pool, run_pool
+from itemwise.numerics.multiplicity import holm
+from itemwise.pools import Answers, Pool, find_pool, run_pool
 from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
 from itemwise.responses.names_and_facts import row_name
 from itemwise.results import Draw, Result, picked
+from itemwise.studies.classifiers.compared_models import predicted_labels, sorted_models
 from itemwise.studies.classifiers.confusion_curves import ConfusionCurves, enrich_confusion
 from itemwise.studies.classifiers.measures import MEASURES
 from itemwise.studies.classifiers.predictions import positive_code, read_predictions
-from itemwise.tables.foreign_frames import with_row_names
 from itemwise.tables.table_files import as_name
 from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from itemwise.calibration import Calibration
     from itemwise.displays import Display
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassifierComparison", "compare_classifiers"]
 
-TUNED = "tuned"
+ALPHA = 0.05
 FILTERED = "_filtered"  # suffix of columns without items of negative discrimination
 
 
@@ -139,13 +141,13 @@ class ClassifierComparison(Result):
         left_out = ~upright_items(self.curves.calibration)
         if not left_out.any() or self.filtered is None:
             return self.curves.meaning
-        items = self.curves.calibration.items[left_out]
-        surely = int((items["discrimination"] + 1.96 * items["discrimination_se"] < 0).sum())
+        surely = int(_surely_negative(self.curves.calibration).sum())
+        one = int(left_out.sum()) == 1
         said = self.filtered.meaning
         return (
-            f"{self.curves.meaning} {counted(len(items), 'item')} discriminate"
-            f"{'s' if len(items) == 1 else ''} negatively, {surely or 'none'} significantly; "
-            f"without {'it' if len(items) == 1 else 'them'}, {said[0].lower()}{said[1:]}"
+            f"{self.curves.meaning} {counted(int(left_out.sum()), 'item')} discriminate"
+            f"{'s' if one else ''} negatively, {surely or 'none'} significantly; "
+            f"without {'it' if one else 'them'}, {said[0].lower()}{said[1:]}"
         )
 
     def sentences(self) -> list[str]:
@@ -235,7 +237,7 @@ def compare_classifiers(
     split = split_dataset(
         loaded, test_size=test_size, max_test_size=max_test_size, random_state=random_state
     )
-    calibrating, (chosen, elsewhere) = find_pool(pool), _sorted_out(models, loaded, split)
+    calibrating, (chosen, elsewhere) = find_pool(pool), sorted_models(models, loaded, split)
     truth = np.array(split.classes, dtype=object)[split.y_test]
     positive_code(positive, split.classes)
     if elsewhere:  # refuse wrong tables before training
@@ -247,7 +249,7 @@ def compare_classifiers(
         runner = _Runner(split, folder, time_limit, n_jobs, random_state, combined)
         told = runner.run(calibrating, "pool")
         found = None if chosen is None else runner.run(chosen, "models")
-    labels = _labels(found, split, elsewhere)
+    labels = predicted_labels(found, split, elsewhere)
     answers = told.responses(split.y_test, calibrating.calibrating)
     calibration = calibrate_by_rightness(answers, model, labels=truth)
     curves = enrich_confusion(
@@ -273,6 +275,20 @@ def compare_classifiers(
         pool_failures=told.failures,
         notes=(*split.notes, *_notes(told, found, curves, filtered)),
     )
+
+
+def _surely_negative(calibration: Calibration) -> NDArray[np.bool_]:
+    """Items of significantly negative discrimination, corrected for the number of items (Holm)."""
+    from scipy.special import ndtr
+
+    items = calibration.items
+    slope, error = (
+        items[name].to_numpy(dtype=float) for name in ("discrimination", "discrimination_se")
+    )
+    known = informative(calibration) & (error > 0)
+    p = np.full(slope.size, np.nan)
+    p[known] = ndtr(slope[known] / error[known])
+    return holm(p) <= ALPHA
 
 
 def _classes(labels: Mapping[str, Any], truth: np.ndarray, split: Split) -> set[str]:
@@ -315,105 +331,3 @@ class _Runner:
             random_state=self.random_state,
             progress=self.combined.of(name, len(pool.members)),
         )
-
-
-def _sorted_out(models: Any, dataset: Dataset, split: Split) -> tuple[Pool | None, dict[str, Any]]:
-    """Classifiers to fit, as a pool; and the labels of all other models by name."""
-    if models is None:
-        return find_pool(TUNED), {}
-    if isinstance(models, str | Pool):
-        return find_pool(models), {}
-    models = with_row_names(models)
-    if hasattr(models, "columns"):
-        frame = _by_place(models, split)
-        return None, {str(name): frame.iloc[:, k] for k, name in enumerate(frame.columns)}
-    given = _named(models)
-    fitted = {name: one for name, one in given.items() if _is_fitted(one)}
-    unfitted = {
-        name: one
-        for name, one in given.items()
-        if name not in fitted and (hasattr(one, "predict") or isinstance(one, Member))
-    }
-    labels = {name: one for name, one in given.items() if name not in (*fitted, *unfitted)}
-    asked = {name: _predicted(name, one, dataset, split) for name, one in fitted.items()}
-    pool = find_pool(list(unfitted.items())) if unfitted else None
-    return pool, {**asked, **labels}
-
-
-def _by_place(frame: Any, split: Split) -> Any:
-    """Rename rows that are numbered by their place in the data set to the names of items."""
-    numbers = set(frame.index)
-    if numbers == set(split.test.tolist()) and numbers != set(range(len(frame))):
-        return frame.rename(index=row_name)
-    return frame
-
-
-def _named(models: Any) -> dict[str, Any]:
-    """Classifiers or lists of labels by unique name."""
-    if isinstance(models, Mapping):
-        pairs = [(str(name), one) for name, one in models.items()]
-    elif hasattr(models, "predict"):
-        pairs = [(type(models).__name__, models)]
-    elif isinstance(models, list | tuple) and any(map(_is_model, models)):
-        pairs = [one if isinstance(one, tuple) else (_text(one), one) for one in models]
-    else:
-        pairs = [("model", models)]  # the labels of one model
-    named = dict(pairs)
-    if not named:
-        raise InputError("models is empty. Give at least one classifier, or None for tuned ones.")
-    if len(named) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(
-            f"Two models are called '{twice:.60}'. Give a mapping with a different name for each."
-        )
-    return named
-
-
-def _is_model(entry: Any) -> bool:
-    return hasattr(entry, "predict") or isinstance(entry, Member | tuple)
-
-
-def _text(model: Any) -> str:
-    return model.name if isinstance(model, Member) else " ".join(repr(model).split())
-
-
-def _is_fitted(model: Any) -> bool:
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
-
-    if not hasattr(model, "predict"):
-        return False
-    try:
-        check_is_fitted(model)
-    except (NotFittedError, TypeError):
-        return False
-    return True
-
-
-def _predicted(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
-    """Predictions of a fitted classifier for the test part."""
-    try:
-        return model.predict(dataset.features.iloc[split.test])
-    except Exception as error:  # whatever a foreign classifier raises
-        raise InputError(
-            f"{name!r:.60} is already fitted, but cannot predict from the columns of "
-            f"'{dataset.name}': {type(error).__name__}, {str(error).splitlines()[0]:.200}. "
-            "Give a pipeline that takes them as they are, or an unfitted classifier."
-        ) from error
-
-
-def _labels(answers: Answers | None, split: Split, elsewhere: Mapping[str, Any]) -> dict[str, Any]:
-    """Predicted classes of the models that did not fail, and those made elsewhere."""
-    if answers is None:
-        return dict(elsewhere)
-    classes = np.array(split.classes, dtype=object)
-    labels = {
-        name: classes[predicted]
-        for name, predicted in zip(answers.members, answers.predictions, strict=True)
-        if name not in answers.failures
-    }
-    if not labels and not elsewhere:
-        name, reason = next(iter(answers.failures.items()))
-        raise InputError(f"All models failed, so there is nothing to compare. '{name}': {reason}")
-    return {**labels, **elsewhere}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +18,11 @@ from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.differing import differences_of_estimates
-from itemwise.numerics.rankings import kendall
 from itemwise.responses import Responses
 from itemwise.results import Draw, Result, picked
 from itemwise.scoring.expected_scores import total_scores, true_scores
-from itemwise.studies.classifiers.measures import MEASURES, RANGE, Measured, measure
+from itemwise.studies.classifiers.cell_curve_rows import curve_frame
+from itemwise.studies.classifiers.measures import MEASURES, Measured, measure
 from itemwise.studies.classifiers.predictions import (
     PARAMETERS,
     Cells,
@@ -31,6 +30,7 @@ from itemwise.studies.classifiers.predictions import (
     code_of,
     positive_code,
     read_predictions,
+    remarks_on,
 )
 from itemwise.words import counted, listed
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ConfusionCurves", "enrich_confusion"]
 
-CURVE_POINTS = 61
-CURVE_REACH = 4.0  # population standard deviations
 MOST_FIGURES = 3  # of single models on a page
 
 
@@ -66,6 +64,7 @@ class ConfusionCurves(Result):
     measured: Measured
     n_resamples: int
     random_state: int
+    chosen: bool = False  # whether items were left out because of responses to them
     notes: tuple[str, ...] = ()
 
     @property
@@ -103,17 +102,7 @@ class ConfusionCurves(Result):
 
     def agreement(self) -> pd.DataFrame:
         """How similarly two measures rank the models: Kendall's tau-b and its 95 % range."""
-        import pandas as pd
-
-        there = np.flatnonzero(~np.isnan(self.measured.value).any(axis=1))
-        drawn = self.measured.drawn[~np.isnan(self.measured.drawn[:, there]).any(axis=(1, 2))]
-        rows = []
-        for one, other in combinations(there, 2):
-            low, high = np.quantile(kendall(drawn[:, one], drawn[:, other]), RANGE)
-            tau = kendall(self.measured.value[one], self.measured.value[other])
-            names = {"measure": MEASURES[one], "other": MEASURES[other]}
-            rows.append({**names, "kendall": float(tau), "low": low, "high": high})
-        return pd.DataFrame(rows)
+        return self.measured.agreement()
 
     @cached_property
     def items(self) -> pd.DataFrame:
@@ -143,7 +132,8 @@ class ConfusionCurves(Result):
     def without_negative(self) -> ConfusionCurves:
         """The same without items of negative discrimination, also in the abilities.
 
-        Items that all of the pool got right, or all got wrong, are kept.
+        Items that all of the pool got right, or all got wrong, are kept. Items are left out because
+        of who got them wrong, so the result describes the models on the rest, but tests nothing.
         """
         keep = np.flatnonzero(upright_items(self.calibration))
         if not keep.size:
@@ -155,6 +145,7 @@ class ConfusionCurves(Result):
             self.positive,
             self.n_resamples,
             self.random_state,
+            chosen=True,
         )
 
     def one_vs_rest(self, label: object, scores: Any = None) -> ConfusionCurves:
@@ -164,7 +155,8 @@ class ConfusionCurves(Result):
         of this class, in the form of predictions, for the area under its ROC curve.
         """
         given = self.predictions.against_the_rest(code_of(label, self.classes), scores)
-        return _enriched(self.calibration, given, 1, self.n_resamples, self.random_state)
+        settings = (self.n_resamples, self.random_state)
+        return _enriched(self.calibration, given, 1, *settings, chosen=self.chosen)
 
     def to_frame(self) -> pd.DataFrame:
         """The models, the most accurate first."""
@@ -239,36 +231,8 @@ class ConfusionCurves(Result):
 
     def curves_of(self, model: str | None = None) -> pd.DataFrame:
         """One row per item and ability: the curve of each item, and its cell."""
-        import pandas as pd
-
-        k = self._known(model)
-        bank, coords = self.calibration.model, self.calibration.coords
-        axis = np.linspace(*self.calibration.population.reach(CURVE_REACH), CURVE_POINTS)
-        n_items = len(self.predictions.items)
-        each = np.repeat(np.arange(n_items), CURVE_POINTS)
-        label = {"true": self.predictions.true, "predicted": self.predictions.predicted[k]}
-        order, place = self._positive_first()
-        slope = bank.parameters(coords)["discrimination"]
-        slope = np.where(informative(self.calibration), slope, np.nan)  # meaningless for the others
-        return pd.DataFrame(
-            {
-                **{
-                    name: pd.Categorical.from_codes(place[codes][each], pd.Index(order))
-                    for name, codes in label.items()
-                },
-                "item": pd.Categorical.from_codes(each, pd.Index(self.predictions.items)),
-                "ability": np.tile(axis, n_items),
-                "expected": bank.expected(coords, axis).ravel(),
-                "discrimination": slope[each],
-            }
-        )
-
-    def _positive_first(self) -> tuple[list[str], NDArray[np.intp]]:
-        """Classes in the order of the figure, and the position of each code in it."""
-        codes = np.arange(len(self.classes))
-        first = -1 if self.positive is None else self.positive
-        order = np.argsort(codes != first, kind="stable")
-        return [self.classes[code] for code in order], np.argsort(order)
+        known = (self.calibration, self.predictions, self.positive)
+        return curve_frame(*known, self._known(model))
 
     def _cell_display(self, model: int) -> Display:
         from itemwise.displays import DISPLAYS
@@ -296,9 +260,12 @@ class ConfusionCurves(Result):
     def meaning(self) -> str:
         """Who leads by accuracy and by total score, and how many others may be as good."""
         items = counted(len(self.predictions.items), "item")
+        untested = (
+            "; who is better is not tested here, for the items were chosen by who got them wrong"
+        )
         return (
             f"On {items}, by accuracy {self._leaders('accuracy')}; by total score "
-            f"{self._leaders('total_score')}."
+            f"{self._leaders('total_score')}{untested if self.chosen else ''}."
         )
 
     def _leaders(self, name: str) -> str:
@@ -306,12 +273,16 @@ class ConfusionCurves(Result):
         k = MEASURES.index(name)
         rank, value = self.measured.rank[k], self.measured.value[k]
         first = [m for m, r in zip(self.models, rank, strict=True) if r == 1]
-        lead = f"{first[0]} leads" if len(first) == 1 else f"{listed(first, 'model')} lead"
-        near = int((self._level(k) & (rank != 1)).sum())
+        one = len(first) == 1
+        who = first[0] if one else listed(first, "model")
+        highest = f"{float(np.nanmax(value)):.3f}"
+        if self.chosen:
+            return f"{who} {'has' if one else 'have'} the highest value ({highest})"
+        near = int((self.level(k) & (rank != 1)).sum())
         others = f"; {counted(near, 'other')} not significantly lower" if near else ""
-        return f"{lead} ({float(np.nanmax(value)):.3f}{others})"
+        return f"{who} {'leads' if one else 'lead'} ({highest}{others})"
 
-    def _level(self, k: int) -> NDArray[np.bool_]:
+    def level(self, k: int) -> NDArray[np.bool_]:
         """Who is not significantly lower than the first by a measure, over resampled items."""
         value, drawn = self.measured.value[k], self.measured.drawn[:, k]
         covariance = np.cov(drawn, rowvar=False).reshape(value.size, value.size)
@@ -389,6 +360,8 @@ def _enriched(
     positive: int | None,
     n_resamples: int,
     random_state: int,
+    *,
+    chosen: bool = False,
 ) -> ConfusionCurves:
     """Score the models and compute all measures."""
     responses = Responses.from_codes(given.right, list(given.models), list(given.items), "binary")
@@ -418,20 +391,6 @@ def _enriched(
         measured=measured,
         n_resamples=n_resamples,
         random_state=random_state,
-        notes=tuple(_notes(given)),
+        chosen=chosen,
+        notes=tuple(remarks_on(given)),
     )
-
-
-def _notes(given: Predictions) -> Iterable[str]:
-    present = np.bincount(given.true, minlength=len(given.classes)) > 0
-    if absent := [name for name, there in zip(given.classes, present, strict=True) if not there]:
-        several = len(absent) > 1
-        yield (
-            f"No item belongs to class{'es' if several else ''} {', '.join(absent)}: "
-            f"{'their' if several else 'its'} metrics are undefined."
-        )
-    for model, predicted, right in zip(given.models, given.predicted, given.right, strict=True):
-        if np.ptp(predicted) == 0:
-            yield f"{model} predicts {given.classes[predicted[0]]!r:.40} for every item."
-        elif right.all():
-            yield f"{model} is right on every item, so resampling shows no uncertainty."

@@ -7,6 +7,7 @@ weights, so thousands of them are matrix products.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,11 @@ from numpy.typing import NDArray
 
 from itemwise.numerics.arrays import row_blocks
 from itemwise.numerics.classification import auc_of_scores, classic_metrics, confusion_counts
+from itemwise.numerics.rankings import kendall
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from itemwise.calibration import Calibration
     from itemwise.numerics.arrays import Floats
     from itemwise.studies.classifiers.predictions import Predictions
@@ -41,6 +45,20 @@ class Measured:
     rank_low: Floats
     rank_high: Floats
     drawn: Floats  # (n_draws, n_measures, n_models)
+
+    def agreement(self) -> pd.DataFrame:
+        """How similarly two measures rank the models: Kendall's tau-b and its 95 % range."""
+        import pandas as pd
+
+        there = np.flatnonzero(~np.isnan(self.value).any(axis=1))
+        drawn = self.drawn[~np.isnan(self.drawn[:, there]).any(axis=(1, 2))]
+        rows = []
+        for one, other in combinations(there, 2):
+            low, high = np.quantile(kendall(drawn[:, one], drawn[:, other]), RANGE)
+            tau = kendall(self.value[one], self.value[other])
+            names = {"measure": MEASURES[one], "other": MEASURES[other]}
+            rows.append({**names, "kendall": float(tau), "low": low, "high": high})
+        return pd.DataFrame(rows)
 
 
 def measure(

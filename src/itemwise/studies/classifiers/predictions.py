@@ -309,3 +309,19 @@ def code_of(label: object, classes: tuple[str, ...]) -> int:
             f"There is no class {text!r:.60}. Choose one of: {', '.join(classes[:12])}."
         )
     return classes.index(text)
+
+
+def remarks_on(given: Predictions) -> Iterable[str]:
+    """Classes that no item has, and models of one answer or without an error."""
+    present = np.bincount(given.true, minlength=len(given.classes)) > 0
+    if absent := [name for name, there in zip(given.classes, present, strict=True) if not there]:
+        several = len(absent) > 1
+        yield (
+            f"No item belongs to class{'es' if several else ''} {', '.join(absent)}: "
+            f"{'their' if several else 'its'} metrics are undefined."
+        )
+    for model, predicted, right in zip(given.models, given.predicted, given.right, strict=True):
+        if np.ptp(predicted) == 0:
+            yield f"{model} predicts {given.classes[predicted[0]]!r:.40} for every item."
+        elif right.all():
+            yield f"{model} is right on every item, so resampling shows no uncertainty."
