@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 import itemwise as iw
 from itemwise import calibrate, simulate
@@ -101,6 +102,21 @@ def test_missing_responses_and_fewer_grades_than_the_bank_knows_are_fine():
     found = calibrate(table, fixed=bank)
     assert found.converged
     assert "12 items held as the bank has them, 6 items found beside them" in found.notes[0]
+
+
+def test_the_likelihood_of_scores_beside_a_bank_is_that_of_normal_log_odds():
+    _, bank, responses, _ = world("continuous")
+    usual = (np.abs(responses.values - 0.5) < 0.499).all(axis=1)  # as near to a bound as the bank's
+    few = responses.select(respondents=np.array(responses.respondents)[usual][:200])
+    found = calibrate(few, fixed=bank)
+    items, x = found.items, few.values
+    loading = 1 / items["scaling"].to_numpy()
+    noise = loading / items["discrimination"].to_numpy()
+    mean = loading * (found.population.mean - items["difficulty"].to_numpy())
+    spread = found.population.sd**2 * np.outer(loading, loading) + np.diag(noise**2)
+    density = multivariate_normal(mean, spread).logpdf(np.log(x / (1 - x)))
+    wanted = density.sum() - np.log(x * (1 - x)).sum()  # of scores, not of their log-odds
+    assert found.log_likelihood == pytest.approx(wanted, rel=1e-6)
 
 
 def test_only_what_was_found_counts_as_a_parameter():

@@ -5,10 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import quad
 from scipy.special import betaln, digamma
 
 from itemwise.errors import InputError
 from itemwise.models import BetaResponse
+from itemwise.models.beta_shapes import BoundTerm
 
 ABILITIES = np.linspace(-3.0, 3.0, 13)
 SCORES = np.array([1e-6, 0.05, 0.3, 0.5, 0.8, 0.999])
@@ -217,3 +219,31 @@ def test_directions_of_the_scale_are_the_moves_of_items_nearest_to_a_move_of_abi
                 aside = way + nudge * np.eye(2)[k]
                 assert divergence(model, coords, at, coords + step * aside, 2 * at - there) > best
     assert (np.linalg.eigvalsh(model.scale_information(coords)) > 0).all()
+
+
+def test_the_chance_of_a_bound_has_the_derivatives_of_its_integral(subtests):
+    """Against integrals: moments of log t and of t under t^(shape - 1) exp(-x t) on (0, 1)."""
+    for shape, x in product([0.4, 1.0, 3.0], [0.0, 0.3, 4.0]):
+        with subtests.test(shape=shape, x=x):
+            found = BoundTerm.of(np.array([shape]), np.array([x]))
+
+            def moment(power, length, shape=shape, x=x):
+                """In u = t^shape, which has no pole."""
+                return quad(
+                    lambda u: (
+                        (np.log(u) / shape) ** power
+                        * u ** (length / shape)
+                        * np.exp(-x * u ** (1 / shape))
+                        / shape
+                    ),
+                    0.0,
+                    1.0,
+                )[0]
+
+            whole = moment(0, 0)
+            log, square, long = (moment(*each) / whole for each in [(1, 0), (2, 0), (0, 1)])
+            assert found.value[0] == pytest.approx(np.log(whole), rel=1e-6)
+            assert found.own[0] == pytest.approx(shape * log, rel=1e-5)
+            bend = shape * log + shape**2 * (square - log**2)
+            assert found.own_own[0] == pytest.approx(bend, rel=1e-3, abs=1e-6)
+            assert found.other[0] == pytest.approx(-x * long, rel=1e-6, abs=1e-12)

@@ -327,3 +327,15 @@ def test_a_fitted_model_refuses_grades_that_it_does_not_know(kind):
     fitted.check(CELLS, ITEMS)
     with pytest.raises(InputError, match=r"Item 'c' has the grade 3"):
         fitted.check(np.array([[0, 0, 3]], dtype=np.int8), ITEMS)
+
+
+def test_items_whose_lowest_grades_differ_are_of_different_models(kind):
+    from_zero, from_one = kind(categories=3, lowest=0), kind(categories=3, lowest=1)
+    for one, other in [(from_zero, from_one), (from_one, from_zero)]:
+        assert not one.alike(other)
+        with pytest.raises(InputError, match="different models"):
+            one.joined(2, other, 2)
+    more = kind(categories=(4, 2), lowest=1)
+    assert from_one.alike(more)
+    assert from_one.joined(1, more, 2).categories == (3, 4, 2)
+    assert not from_one.alike(TwoPL())

@@ -8,6 +8,7 @@ from itemwise.numerics.paired_comparisons import (
     Cells,
     Curvature,
     Problem,
+    _peak,
     spread_of,
 )
 from itemwise.numerics.paired_errors import errors_of
@@ -138,6 +139,16 @@ def test_many_clusters_have_the_errors_of_single_leverages(monkeypatch):
     assert single == pytest.approx(exact, rel=0.02)
 
 
+def test_without_ties_single_leverages_leave_out_single_comparisons(monkeypatch):
+    """One comparison is one direction: taking it out has a closed form, also with an advantage."""
+    first, second, score, _ = drawn(n=200, tie=0.0, advantage=0.8)
+    problem = problem_of(first, second, score, advantage=True)
+    found = problem.climb(problem.start())[0]
+    exact = errors_of(problem, found, []).covariance
+    monkeypatch.setattr("itemwise.numerics.paired_errors.MOST_NUMBERS", 0)
+    np.testing.assert_allclose(errors_of(problem, found, []).covariance, exact, atol=1e-6)
+
+
 def test_two_kinds_of_clusters_are_added_and_what_they_share_is_subtracted():
     first, second, score, _ = drawn(n=2000)
     problem = problem_of(first, second, score)
@@ -184,6 +195,15 @@ def test_discriminations_of_groups_are_found():
     assert 0 < low < log.std() < high
     _, (low, _) = spread_of(*even(20))
     assert low == 0
+
+
+def test_between_spreads_that_were_tried_the_top_is_that_of_a_parabola(subtests):
+    for top, steps in {0.3: (-0.5, 0.1, 0.9), -0.6: (-1.0, -0.5, 0.0)}.items():
+        with subtests.test(top=top):
+            x = np.array(steps)
+            assert _peak(x, -700.0 - 3 * (x - top) ** 2) == pytest.approx(np.exp(top))
+    straight = np.array([0.0, 1.0, 2.0])
+    assert _peak(straight, straight) == pytest.approx(np.exp(1.0))  # no top: the middle
 
 
 def even(n_groups):

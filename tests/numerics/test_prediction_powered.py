@@ -71,6 +71,22 @@ def test_a_useless_judge_has_nearly_no_weight_and_a_constant_one_none():
     assert flat.both.estimate[0] == flat.human.estimate[0]
 
 
+def test_a_judge_that_says_the_opposite_has_no_weight():
+    judge, human = scored(n_human=100)
+    found = found_of(1 - judge, human)
+    assert found.weight[0] == 0
+    assert found.both.estimate[0] == found.human.estimate[0]
+
+
+def test_right_or_wrong_labels_have_the_error_of_two_more_cases_one_of_them_right():
+    human = np.array([[1.0, 1.0, 0.0, 1.0, 1.0, 1.0, *[np.nan] * 4]])
+    found = found_of(np.zeros((1, 10)), human, binary=True)
+    share = (5 + 1) / (6 + 2)
+    assert found.human.estimate[0] == pytest.approx(5 / 6)
+    assert found.human.middle[0] == pytest.approx(share)
+    assert found.human.se[0] == pytest.approx(np.sqrt(share * (1 - share) / (8 - 1)))
+
+
 def test_if_people_scored_everything_the_judge_is_not_needed():
     judge, _ = scored()
     human = np.clip(judge - 0.1, 0, 1)

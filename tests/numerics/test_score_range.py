@@ -143,3 +143,21 @@ def test_what_was_learned_survives_as_arrays_and_rows_are_joined():
     doubled = first.scaled(1.0, 3.0)
     np.testing.assert_allclose(doubled.if_above, 1 + 2 * first.if_above)
     np.testing.assert_array_equal(doubled.maybe_above, first.maybe_above)
+
+
+def test_the_spread_is_that_of_responses_around_the_curve_at_the_nearest_point_of_the_grid():
+    values, score = drawn(60, 30, most=0.9)
+    values = np.clip(values, 0.2, 0.7)  # less than right and wrong would scatter
+    curve = item_curves(values, score, GRID[np.abs(score[:, None] - GRID).argmin(axis=1)])
+    wanted = ((values - curve) ** 2).sum() / (curve * (1 - curve)).sum()
+    assert learned(values, score).spread == pytest.approx(wanted, rel=1e-9)
+
+
+def test_the_odds_of_a_side_are_half_of_its_room_at_the_density_of_the_edge():
+    score = np.linspace(0.02, 0.94, 2301)
+    values = np.tile(score[:, None], 3)
+    low, high = score_edges(score)
+    found = learned(values, score)
+    # Scores are even: as many lie in a stretch as it is long.
+    wanted = np.array([low, 1 - high]) / (0.92 * 2)
+    np.testing.assert_allclose(found.odds, wanted, rtol=0.02)

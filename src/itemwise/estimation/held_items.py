@@ -215,7 +215,7 @@ def held_note(held: Held, mean: float, sd: float) -> str:
     """What was held, and where it puts the respondents."""
     known = int(held.mask.sum())
     return (
-        f"{counted(known, 'item')} held as the bank has {'it' if known == 1 else 'them'}, "
+        f"{counted(known, 'item')} held as the bank has them, "
         f"{counted(int(held.mask.size - known), 'item')} found beside them; on the bank's scale "
         f"the respondents have mean {mean:.2f} and standard deviation {sd:.2f}."
     )
