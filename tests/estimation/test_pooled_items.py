@@ -118,7 +118,7 @@ def test_common_priors_are_those_of_the_items_without_what_they_share():
 def test_pooling_is_for_few_respondents_and_ten_items(subtests):
     for n, m, wanted in ((149, 10, True), (150, 10, False), (149, 9, False)):
         with subtests.test(n=n, m=m):
-            data = SimpleNamespace(weights=np.ones(n), shape=(n, m))
+            data = SimpleNamespace(n_respondents=float(n), shape=(n, m))
             task = SimpleNamespace(data=data, held=None, model=TwoPL())
             assert poolable(task) == wanted
     shared = SimpleNamespace(data=data, held=None, model=OnePL())

@@ -235,7 +235,7 @@ def test_origin_and_unit_of_a_shape_are_as_sure_as_mean_and_deviation_of_a_sampl
     data = encode((random.random(chance.shape) < chance).astype(np.int8), model)
     nodes = plan_nodes(model, coords)
     posterior_of = Posterior(model.log_terms(coords, nodes.coarse), nodes)
-    found = covariance_of_moments(data, posterior_of, nodes)
+    found = covariance_of_moments(data, lambda part: posterior_of, nodes)
     skewness, kurtosis = np.mean(ability**3), np.mean(ability**4)
     sample = np.array([[1, skewness / 2], [skewness / 2, (kurtosis - 1) / 4]]) / 400
     np.testing.assert_allclose(found, sample, rtol=0.15)

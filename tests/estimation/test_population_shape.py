@@ -15,6 +15,7 @@ from itemwise.estimation.population_shape import (
     _shares,
     covariance_of_moments,
 )
+from itemwise.numerics.arrays import fold
 from itemwise.numerics.newton import Anderson
 from itemwise.scoring.posterior import HistogramPopulation, Nodes, NormalPopulation
 
@@ -124,7 +125,8 @@ def test_the_covariance_of_mean_and_deviation_is_that_of_a_sample_where_abilitie
     data = SimpleNamespace(
         block=lambda rows: seen[rows],
         weights=weights,
-        blocks=lambda n: [slice(0, 20), slice(20, 50)],
+        n_respondents=weights.sum(),
+        gather=lambda run, over, width: fold(run, [slice(0, 20), slice(20, 50)], over(data, run)),
     )
 
     class Seen:
@@ -133,7 +135,7 @@ def test_the_covariance_of_mean_and_deviation_is_that_of_a_sample_where_abilitie
         def __call__(self, block):
             return block, None
 
-    found = covariance_of_moments(data, Seen(), SimpleNamespace(fine=points))
+    found = covariance_of_moments(data, lambda part: Seen(), SimpleNamespace(fine=points))
     x = np.stack([points[places], 0.5 * (points[places] ** 2 - 1)])
     n = weights.sum()
     np.testing.assert_allclose(found, np.cov(x, bias=True, fweights=weights.astype(int)) / n)

@@ -23,12 +23,11 @@ from itemwise.numerics.arrays import (
     array_namespace,
     as_numpy,
     by_items,
-    fold,
     histogram,
     like,
 )
 from itemwise.numerics.special import log_fall, sigmoid_pair
-from itemwise.responses.encoding import Encoded
+from itemwise.responses.encoding import Encoded, Work
 from itemwise.scoring.posterior import (
     STANDARD,
     Nodes,
@@ -67,20 +66,28 @@ def _expect_by_row(
     data: Encoded, coords: Array, nodes: Nodes, run: Run, population: Population
 ) -> Expectation:
     """Sufficient scores, few respondents: the posterior of each."""
-    xp = array_namespace(coords)
     curves = _LinearCurves.at(coords, nodes, population)
 
-    def pass_over(rows: slice) -> tuple[Array, ...]:
-        rights, weights = data.rights(rows), data.weights[rows]
-        scores = rights @ coords[:, 0]
-        posterior, log_norm = normalised(scores[:, None] * curves.abilities + curves.log_base)
-        mean = posterior @ curves.abilities
-        ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
-        outer = outer_sums(posterior @ curves.scores, weights)
-        return ends, weights @ log_norm, weights @ posterior, (mean * weights) @ rights, outer
+    known = coords[:, 0], curves.abilities, curves.log_base, curves.scores
 
-    ends, log_norm, mass, products, outer = fold(
-        run, data.blocks(nodes.fine.size), pass_over, combine=_join
+    def over(part: Encoded, run: Run) -> Work:
+        del run
+        slope, abilities, log_base, scores = (like(values, part.weights) for values in known)
+        xp = array_namespace(slope)
+
+        def pass_over(rows: slice) -> tuple[Array, ...]:
+            rights, weights = part.rights(rows), part.weights[rows]
+            place = rights @ slope
+            posterior, log_norm = normalised(place[:, None] * abilities + log_base)
+            mean = posterior @ abilities
+            ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
+            outer = outer_sums(posterior @ scores, weights)
+            return ends, weights @ log_norm, weights @ posterior, (mean * weights) @ rights, outer
+
+        return pass_over
+
+    ends, log_norm, mass, products, outer = data.gather(
+        run, over, width=nodes.fine.size, combine=_join
     )
     return curves.expectation(data, coords, products, mass, log_norm, outer, ends)
 
@@ -98,19 +105,26 @@ def _expect_by_table(
     posterior, log_norm = normalised(grid[:, None] * curves.abilities + curves.log_base)
     means = posterior @ curves.abilities
 
-    def pass_over(rows: slice) -> tuple[Array, Array]:
-        rights, weights = data.rights(rows), data.weights[rows]
-        place = (rights @ slope - low) / TABLE_STEP
-        index = xp.astype(place, xp.int64)
-        u = place - xp.astype(index, coords.dtype)
-        bins, mean = 0, 0
-        for offset, weight in zip((-1, 0, 1, 2), _cubic_weights(u), strict=True):
-            near = index + offset
-            bins = bins + histogram(near, weight * weights, size)
-            mean = mean + weight * xp.take(means, near)
-        return bins, (mean * weights) @ rights
+    def over(part: Encoded, run: Run) -> Work:
+        del run
+        own, table = like(slope, part.weights), like(means, part.weights)
+        xp = array_namespace(own)
 
-    bins, products = fold(run, data.blocks(1), pass_over)
+        def pass_over(rows: slice) -> tuple[Array, Array]:
+            rights, weights = part.rights(rows), part.weights[rows]
+            place = (rights @ own - low) / TABLE_STEP
+            index = xp.astype(place, xp.int64)
+            u = place - xp.astype(index, own.dtype)
+            bins, mean = 0, 0
+            for offset, weight in zip((-1, 0, 1, 2), _cubic_weights(u), strict=True):
+                near = index + offset
+                bins = bins + histogram(near, weight * weights, size)
+                mean = mean + weight * xp.take(table, near)
+            return bins, (mean * weights) @ rights
+
+        return pass_over
+
+    bins, products = data.gather(run, over)
     mass = bins @ posterior
     outer = outer_sums(posterior @ curves.scores, bins)
     seen = posterior[bins > 1e-6 * xp.max(bins)]
@@ -157,7 +171,7 @@ class _LinearCurves:
         weighted = (self.rise * self.fall) @ moments
         information = xp.stack([weighted[:, :2], weighted[:, 1:]], axis=1)
         value = float(log_norm + coords[:, 1] @ data.right_counts)
-        chance = data.right_counts / xp.sum(data.weights)
+        chance = data.right_counts / data.n_respondents
         return Expectation(
             log_likelihood=value,
             gradient=gradient,
@@ -182,41 +196,22 @@ def expect_generally(
 ) -> Expectation:
     """Matrix products of responses with the items' terms, and of posteriors with responses."""
     xp = array_namespace(coords)
-    coarse = like(nodes.coarse, coords)
-    n_nodes = coarse.shape[0]
+    scores_on_nodes = scale_scores(population, nodes.fine)[0]
+    n_nodes = len(nodes.coarse)
 
-    def item_terms(items: slice) -> tuple[Array]:
-        return (xp.permute_dims(model.log_terms(coords[items], coarse), (1, 0, 2)),)
+    def over(part: Encoded, run: Run) -> Work:
+        posterior_of = Posterior(_terms(part, model, coords, nodes, run), nodes)
+        scores = array_namespace(posterior_of.abilities).astype(
+            like(scores_on_nodes, part.weights), part.dtype, copy=False
+        )
+        return lambda rows: _general_sums(part, rows, posterior_of, scores)
 
-    (terms,) = by_items(run, coords, n_nodes, item_terms)
-    terms = xp.astype(xp.permute_dims(terms, (1, 0, 2)), data.dtype, copy=False)
-    posterior_of = Posterior(terms, nodes)
-    scores = like(scale_scores(population, nodes.fine)[0], coords)
-    scores = xp.astype(scores, data.dtype, copy=False)
-
-    def pass_over(rows: slice) -> list[Array]:
-        block, weights = data.block(rows), xp.astype(data.weights[rows], data.dtype, copy=False)
-        posterior, log_norm = posterior_of(block)
-        weighted = posterior if data.unweighted else posterior * weights[:, None]
-        ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
-        outer = outer_sums(posterior @ scores, weights)
-        mass = weights @ posterior
-        carried = posterior_of.on_coarse(weighted)
-        counts = [carried.T @ statistic for statistic in block.statistics]
-        if block.observed is None:
-            totals = mass if carried is weighted else xp.sum(carried, axis=0)
-        else:
-            totals = carried.T @ block.observed
-        value = data.weights[rows] @ xp.astype(log_norm, xp.float64, copy=False)
-        found = [ends, value, mass, outer, totals, *counts]
-        return [xp.asarray(part, dtype=xp.float64) for part in found]  # sums stay exact
-
-    lanes = min(16, max(2, LANE_CELLS // (terms.shape[0] * coords.shape[0] * n_nodes)))
-    ends, value, mass, outer, totals, *counts = fold(
-        run, data.blocks(nodes.fine.size), pass_over, lanes, _join
+    lanes = min(16, max(2, LANE_CELLS // ((1 + len(model.direction)) * coords.shape[0] * n_nodes)))
+    ends, value, mass, outer, totals, *counts = data.gather(
+        run, over, width=nodes.fine.size, lanes=lanes, combine=_join
     )
     totals = totals[None, :] if data.complete else totals.T
-    tables = coarse, xp.stack([count.T for count in counts]), totals
+    tables = like(nodes.coarse, coords), xp.stack([count.T for count in counts]), totals
     gradient, expected, observed = by_items(
         run, coords, n_nodes, lambda items: model.curvature(coords[items], *of_items(tables, items))
     )
@@ -231,6 +226,40 @@ def expect_generally(
         mass=as_numpy(mass),
         tables=tables,
     )
+
+
+def _terms(data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes, run: Run) -> Array:
+    """What items say on the coarse nodes, where the rows are and in their precision."""
+    coords, coarse = like(coords, data.weights), like(nodes.coarse, data.weights)
+    xp = array_namespace(coords)
+
+    def item_terms(items: slice) -> tuple[Array]:
+        return (xp.permute_dims(model.log_terms(coords[items], coarse), (1, 0, 2)),)
+
+    (terms,) = by_items(run, coords, coarse.shape[0], item_terms)
+    return xp.astype(xp.permute_dims(terms, (1, 0, 2)), data.dtype, copy=False)
+
+
+def _general_sums(
+    data: Encoded, rows: slice, posterior_of: Posterior, scores: Array
+) -> list[Array]:
+    """Masses at both ends, log-likelihood, posterior mass, and what its tables hold of a block."""
+    xp = array_namespace(scores)
+    block, weights = data.block(rows), xp.astype(data.weights[rows], data.dtype, copy=False)
+    posterior, log_norm = posterior_of(block)
+    weighted = posterior if data.unweighted else posterior * weights[:, None]
+    ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
+    outer = outer_sums(posterior @ scores, weights)
+    mass = weights @ posterior
+    carried = posterior_of.on_coarse(weighted)
+    counts = [carried.T @ statistic for statistic in block.statistics]
+    if block.observed is None:
+        totals = mass if carried is weighted else xp.sum(carried, axis=0)
+    else:
+        totals = carried.T @ block.observed
+    value = data.weights[rows] @ xp.astype(log_norm, xp.float64, copy=False)
+    found = [ends, value, mass, outer, totals, *counts]
+    return [xp.asarray(part, dtype=xp.float64) for part in found]  # sums stay exact
 
 
 def _join(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:

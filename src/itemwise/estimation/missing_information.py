@@ -7,12 +7,14 @@ unless curves are steps beside the posteriors; then each node counts by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
 
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, Run, array_namespace, fold, like, row_blocks
+from itemwise.numerics.arrays import Array, Run, array_namespace, like
 from itemwise.numerics.newton import symmetric
-from itemwise.responses.encoding import Block, Encoded
+from itemwise.responses.encoding import Block, Encoded, Work
 from itemwise.scoring.item_errors import averaged_scores
 from itemwise.scoring.posterior import Nodes, Posterior
 
@@ -28,15 +30,35 @@ class Scores:
     """The derivatives of each respondent's log-likelihood in the items' coordinates."""
 
     def __init__(self, data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes) -> None:
-        xp = array_namespace(coords)
-        coarse = like(nodes.coarse, coords)
-        self.data = data
-        terms = xp.astype(model.log_terms(coords, coarse), data.dtype, copy=False)
-        self.posterior_of = Posterior(terms, nodes)
+        self.data, self.model, self.coords, self.nodes = data, model, coords, nodes
         self.exclusive = model.exclusive and data.exclusive
-        slopes = model.term_slopes(coords, coarse)  # (width, n_terms, n_items, n_nodes)
-        self.slopes = xp.astype(slopes, data.dtype, copy=False)
         self._known_steep: dict[float, bool] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without rows, and without what is quickly computed again beside other rows."""
+        kept = ("model", "coords", "nodes", "exclusive", "_known_steep")
+        return {name: vars(self)[name] for name in kept}
+
+    def _on(self, data: Encoded) -> Scores:
+        """The same scores of other rows, such as a part of all."""
+        if data is vars(self).get("data"):
+            return self
+        found = Scores(data, self.model, like(self.coords, data.weights), self.nodes)
+        found._known_steep.update(self._known_steep)
+        return found
+
+    @cached_property
+    def posterior_of(self) -> Posterior:
+        """Where respondents may stand."""
+        terms = self.model.log_terms(self.coords, like(self.nodes.coarse, self.coords))
+        xp = array_namespace(self.coords)
+        return Posterior(xp.astype(terms, self.data.dtype, copy=False), self.nodes)
+
+    @cached_property
+    def slopes(self) -> Array:
+        """Derivatives of the terms, (width, n_terms, n_items, n_nodes)."""
+        slopes = self.model.term_slopes(self.coords, like(self.nodes.coarse, self.coords))
+        return array_namespace(self.coords).astype(slopes, self.data.dtype, copy=False)
 
     def missing_of_all(self, run: Run, negligible: float = NEGLIGIBLE) -> Array:
         """Missing information of all coordinates together, item by item.
@@ -44,31 +66,40 @@ class Scores:
         A score is a smooth function of ability: a few polynomials, orthogonal under the
         posterior, carry its covariance, and each adds one product.
         """
-        xp = array_namespace(self.slopes)
-        width, _, n_items, _ = self.slopes.shape
+        self._steep(negligible)  # known before parts are looked at, each by itself
 
-        def pass_over(rows: slice) -> tuple[Array]:
-            total = 0
-            for scores in self._of_block(rows, negligible):
-                flat = xp.reshape(xp.stack(scores, axis=2), (scores[0].shape[0], -1))
-                total = total + flat.T @ flat
-            return (total,)
+        def over(part: Encoded, run: Run) -> Work:
+            del run
+            own = self._on(part)
 
-        return fold(run, self._blocks(width * n_items), pass_over, lanes=4)[0]
+            def pass_over(rows: slice) -> tuple[Array]:
+                total = 0
+                for scores in own.of_block(rows, negligible):
+                    flat = _side_by_side(scores)
+                    total = total + flat.T @ flat
+                return (total,)
+
+            return pass_over
+
+        rows = self._rows(self._numbers)
+        return self.data.gather(run, over, rows=rows, lanes=4)[0]
 
     def of_all(self, run: Run, negligible: float = NEGLIGIBLE) -> list[Array]:
         """The scores whose squares `missing_of_all` sums, each (n_rows, n_items x width)."""
-        xp = array_namespace(self.slopes)
-        width, _, n_items, _ = self.slopes.shape
+        self._steep(negligible)
 
-        def pass_over(rows: slice) -> Array:
-            parts = [
-                xp.reshape(xp.stack(scores, axis=2), (scores[0].shape[0], -1))
-                for scores in self._of_block(rows, negligible)
-            ]
-            return xp.concat(parts)
+        def over(part: Encoded, run: Run) -> Work:
+            del run
+            own = self._on(part)
 
-        return list(run(pass_over, self._blocks(width * n_items)))
+            def pass_over(rows: slice) -> list[Array]:
+                parts = [_side_by_side(scores) for scores in own.of_block(rows, negligible)]
+                return [array_namespace(parts[0]).concat(parts)]
+
+            return pass_over
+
+        rows = self._rows(self._numbers)
+        return list(self.data.gather(run, over, rows=rows, combine=_one_after_the_other))
 
     def missing_of_each(self, run: Run) -> Array:
         """Missing information of each item with itself, (n_items, width, width).
@@ -81,20 +112,13 @@ class Scores:
         if not self.exclusive:
             return self._missing_by_orders(run, pairs)
 
-        def pass_over(rows: slice) -> list[Array]:
-            block = self.data.block(rows)
-            weights = xp.astype(self.data.weights[rows], self.data.dtype, copy=False)
-            posterior, _ = self.posterior_of(block)
-            scores = self._scores(block, posterior)
-            outer = xp.stack([weights @ (scores[i] * scores[k]) for i, k in pairs])
-            mass = self.posterior_of.on_coarse(posterior) * weights[:, None]
-            counts = [mass.T @ statistic for statistic in block.statistics]
-            asked = block.observed
-            totals = xp.sum(mass, axis=0)[:, None] if asked is None else mass.T @ asked
-            found = [outer, totals, *counts]
-            return [xp.asarray(part, dtype=xp.float64) for part in found]  # sums stay exact
+        def over(part: Encoded, run: Run) -> Work:
+            del run
+            own = self._on(part)
+            return lambda rows: own.squares_and_counts(rows, pairs)
 
-        outer, asked, *counts = fold(run, self._blocks(n_items), pass_over, lanes=4)
+        rows = self._rows(n_items)
+        outer, asked, *counts = self.data.gather(run, over, rows=rows, lanes=4)
         # A category other than the first adds its own slope to that of the first.
         mass = [asked - sum(counts), *counts]
         full = [
@@ -112,21 +136,47 @@ class Scores:
 
     def _missing_by_orders(self, run: Run, pairs: list[tuple[int, int]]) -> Array:
         """The same through orthogonal polynomials, for statistics of any kind."""
+        self._steep(NEGLIGIBLE)
+
+        def over(part: Encoded, run: Run) -> Work:
+            del run
+            own = self._on(part)
+
+            def pass_over(rows: slice) -> tuple[Array]:
+                total, xp = 0, array_namespace(own.slopes)
+                for scores in own.of_block(rows, NEGLIGIBLE):
+                    squares = [xp.sum(scores[i] * scores[k], axis=0) for i, k in pairs]
+                    total = total + xp.stack(squares)
+                return (total,)
+
+            return pass_over
+
+        rows = self._rows(self.coords.shape[0])
+        return symmetric(list(self.data.gather(run, over, rows=rows, lanes=4)[0]))
+
+    def squares_and_counts(self, rows: slice, pairs: list[tuple[int, int]]) -> list[Array]:
+        """Squares of mean scores, and posterior mass by category, of a block."""
         xp = array_namespace(self.slopes)
+        block = self.data.block(rows)
+        weights = xp.astype(self.data.weights[rows], self.data.dtype, copy=False)
+        posterior, _ = self.posterior_of(block)
+        scores = self._scores(block, posterior)
+        outer = xp.stack([weights @ (scores[i] * scores[k]) for i, k in pairs])
+        mass = self.posterior_of.on_coarse(posterior) * weights[:, None]
+        counts = [mass.T @ statistic for statistic in block.statistics]
+        asked = block.observed
+        totals = xp.sum(mass, axis=0)[:, None] if asked is None else mass.T @ asked
+        found = [outer, totals, *counts]
+        return [xp.asarray(part, dtype=xp.float64) for part in found]  # sums stay exact
 
-        def pass_over(rows: slice) -> tuple[Array]:
-            total = 0
-            for scores in self._of_block(rows, NEGLIGIBLE):
-                total = total + xp.stack([xp.sum(scores[i] * scores[k], axis=0) for i, k in pairs])
-            return (total,)
+    @property
+    def _numbers(self) -> int:
+        return int(self.coords.shape[0]) * int(self.coords.shape[1])
 
-        blocks = self._blocks(self.slopes.shape[2])
-        return symmetric(list(fold(run, blocks, pass_over, lanes=4)[0]))
+    def _rows(self, width: int) -> int:
+        return max(64, BLOCK_CELLS // width)
 
-    def _blocks(self, width: int) -> list[slice]:
-        return row_blocks(self.data.shape[0], max(64, BLOCK_CELLS // width))
-
-    def _of_block(self, rows: slice, negligible: float) -> Iterator[list[Array]]:
+    def of_block(self, rows: slice, negligible: float) -> Iterator[list[Array]]:
         """Scores averaged with one function of ability after the other, orthonormal ones.
 
         Their squares sum to the covariance over the posterior, but for a `negligible` part of it.
@@ -155,11 +205,11 @@ class Scores:
 
         Judged by the first rows, and only where going node by node is no great work.
         """
-        width, _, n_items, _ = self.slopes.shape
-        fine = self.posterior_of.abilities.shape[0]
-        if self.data.shape[0] * fine * (width * n_items) ** 2 > MOST_BY_NODES:
-            return False
-        if negligible not in self._known_steep:
+        if negligible in self._known_steep:
+            return self._known_steep[negligible]
+        if self.data.shape[0] * len(self.nodes.fine) * self._numbers**2 > MOST_BY_NODES:
+            self._known_steep[negligible] = False
+        else:
             block = self.data.block(slice(0, FIRST_ROWS))
             posterior, _ = self.posterior_of(block)
             xp, size, total = array_namespace(self.slopes), 0.0, 0.0
@@ -175,6 +225,16 @@ class Scores:
     def _scores(self, block: Block, weights: Array) -> list[Array]:
         """Scores averaged with `weights` on the fine nodes, one (n_rows, n_items) a coordinate."""
         return averaged_scores(block, self.slopes, self.posterior_of.on_coarse(weights))
+
+
+def _side_by_side(scores: list[Array]) -> Array:
+    """Scores of all coordinates as one table, (n_rows, n_items x width)."""
+    xp = array_namespace(scores[0])
+    return xp.reshape(xp.stack(scores, axis=2), (scores[0].shape[0], -1))
+
+
+def _one_after_the_other(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:
+    return [*old, *new]
 
 
 def _node_by_node(posterior: Array) -> Iterator[Array]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from itemwise.estimation.fits import Expectation
 from itemwise.models.measurement import MeasurementModel, NormalSums
-from itemwise.numerics.arrays import Array, Floats, Run, array_namespace, fold
-from itemwise.responses.encoding import Encoded
+from itemwise.numerics.arrays import Array, Floats, Run, array_namespace, like
+from itemwise.responses.encoding import Encoded, Work
 
 MOST_ITEMS = 2_000  # a covariance of more would be larger than most tables
 
@@ -25,19 +25,25 @@ def with_moments(data: Encoded, run: Run) -> Encoded:
     """`data` with the mean and covariance of its scores, where those are all that is needed."""
     if not data.complete or data.shape[1] > MOST_ITEMS:
         return data
-    xp = array_namespace(data.cells)
-    blocks = data.blocks(1)
-    centre = xp.mean(data.values(blocks[0])[0], axis=0)  # near the mean: nothing cancels
+    xp = array_namespace(data.weights)
+    centre = xp.mean(data.values(data.blocks(1)[0])[0], axis=0)  # near the mean: nothing cancels
 
-    def pass_over(rows: slice) -> tuple[Array, Array]:
-        apart = data.values(rows)[0] - centre
-        if data.unweighted:
-            return xp.sum(apart, axis=0), apart.T @ apart
-        weighted = apart * data.weights[rows][:, None]
-        return xp.sum(weighted, axis=0), weighted.T @ apart
+    def over(part: Encoded, run: Run) -> Work:
+        del run
+        middle = like(centre, part.weights)
+        xp = array_namespace(middle)
 
-    total, products = fold(run, blocks, pass_over)
-    n = float(xp.sum(data.weights))
+        def pass_over(rows: slice) -> tuple[Array, Array]:
+            apart = part.values(rows)[0] - middle
+            if part.unweighted:
+                return xp.sum(apart, axis=0), apart.T @ apart
+            weighted = apart * part.weights[rows][:, None]
+            return xp.sum(weighted, axis=0), weighted.T @ apart
+
+        return pass_over
+
+    total, products = data.gather(run, over)
+    n = data.n_respondents
     shift = total / n
     return replace(data, moments=(centre + shift, products / n - shift[:, None] * shift))
 
@@ -56,7 +62,7 @@ def _expect_by_moments(data: Encoded, model: MeasurementModel, coords: Array) ->
     xp = array_namespace(coords)
     assert data.moments is not None  # noqa: S101 - the caller looked
     mean, covariance = data.moments
-    n = float(xp.sum(data.weights))
+    n = data.n_respondents
     loading, apart = model.loadings(coords), mean - coords[:, 1]
     precision = xp.exp(-2 * coords[:, 2])
     weights = loading * precision
@@ -90,6 +96,31 @@ def _expect_by_moments(data: Encoded, model: MeasurementModel, coords: Array) ->
 def _expect_by_rows(data: Encoded, model: MeasurementModel, coords: Array, run: Run) -> Expectation:
     """Each respondent's own posterior, over the items that were asked."""
     xp = array_namespace(coords)
+
+    def over(part: Encoded, run: Run) -> Work:
+        del run
+        return _row_sums(part, model, like(coords, part.weights))
+
+    value, whole, sums = data.gather(run, over, width=16)
+    parts = NormalSums(*sums)
+    gradient, expected, observed = model.curvature_of_sums(coords, parts)
+    centred = parts.z_ability - parts.z / xp.clip(parts.asked, 1e-300, None) * parts.ability
+    n = data.n_respondents
+    left, mean, square = (float(part) / n for part in whole)
+    return Expectation(
+        log_likelihood=float(value),
+        gradient=gradient,
+        expected=expected,
+        observed=observed,
+        scale=_scale_information(n, left, mean, square),
+        edges=(0.0, 0.0),
+        alignment=float(xp.sum(centred)),
+    )
+
+
+def _row_sums(data: Encoded, model: MeasurementModel, coords: Array) -> Work:
+    """Sums over a block of rows: log-likelihood, what abilities say, and what items need."""
+    xp = array_namespace(coords)
     loading, intercept = model.loadings(coords), coords[:, 1]
     precision = xp.exp(-2 * coords[:, 2])
     weights = loading * precision
@@ -115,21 +146,7 @@ def _expect_by_rows(data: Encoded, model: MeasurementModel, coords: Array, run: 
         whole = xp.stack([counted @ left, counted @ mean, counted @ mean**2])
         return [counted @ value, whole, xp.stack(sums)]
 
-    value, whole, sums = fold(run, data.blocks(16), pass_over)
-    parts = NormalSums(*sums)
-    gradient, expected, observed = model.curvature_of_sums(coords, parts)
-    centred = parts.z_ability - parts.z / xp.clip(parts.asked, 1e-300, None) * parts.ability
-    n = float(xp.sum(data.weights))
-    left, mean, square = (float(part) / n for part in whole)
-    return Expectation(
-        log_likelihood=float(value),
-        gradient=gradient,
-        expected=expected,
-        observed=observed,
-        scale=_scale_information(n, left, mean, square),
-        edges=(0.0, 0.0),
-        alignment=float(xp.sum(centred)),
-    )
+    return pass_over
 
 
 def _scale_information(n: float, left: float, mean: float, square: float) -> Floats:

@@ -41,7 +41,7 @@ LEAST_NOISE = 1e-6
 def poolable(task: Task) -> bool:
     """Whether items are vague, and many enough to learn from each other."""
     return (
-        float(task.data.weights.sum()) < FEW
+        task.data.n_respondents < FEW
         and task.data.shape[1] >= LEAST_ITEMS
         and task.held is None
         and not task.model.shared.any()

@@ -10,6 +10,7 @@ follow it chase each other without end.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -20,9 +21,9 @@ from itemwise.calibration import KnownCovariances
 from itemwise.estimation.fits import Expectation
 from itemwise.estimation.maximization import tangents
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, fold, like
+from itemwise.numerics.arrays import Array, Floats, Run, array_namespace, as_numpy, like
 from itemwise.numerics.newton import Anderson, positive_inverse
-from itemwise.responses.encoding import Encoded
+from itemwise.responses.encoding import Encoded, Work
 from itemwise.scoring.posterior import HistogramPopulation, Nodes, Population, Posterior
 
 POINTS = 49
@@ -110,8 +111,12 @@ def with_unknown_shape(
     With a shape that is known, every respondent near an edge of it tells where the scale lies.
     With one that is found, origin and unit are mean and standard deviation of respondents alone.
     """
-    terms = model.log_terms(coords, like(nodes.coarse, coords))
-    found = covariance_of_moments(data, Posterior(terms, nodes), nodes)
+
+    def posterior_on(part: Encoded) -> Posterior:
+        here = like(coords, part.weights)
+        return Posterior(model.log_terms(here, like(nodes.coarse, here)), nodes)
+
+    found = covariance_of_moments(data, posterior_on, nodes)
     found = positive_inverse(positive_inverse(found) + LEAST_KNOWN)
     values, vectors = np.linalg.eigh(found - positive_inverse(known.scale))
     ways = as_numpy(tangents(model, coords))
@@ -122,24 +127,31 @@ def with_unknown_shape(
     )
 
 
-def covariance_of_moments(data: Encoded, posterior_of: Posterior, nodes: Nodes) -> Floats:
+def covariance_of_moments(
+    data: Encoded, posterior_on: Callable[[Encoded], Posterior], nodes: Nodes
+) -> Floats:
     """Covariance of the mean and the log standard deviation of abilities, (2, 2).
 
     A density tilted by ability and its square changes both; how surely the tilt is known follows
     from what each respondent's responses tell of ability and its square.
     """
-    xp = array_namespace(posterior_of.abilities)
-    points = posterior_of.abilities
-    moments = xp.stack([points, 0.5 * (points**2 - 1)], axis=1)
 
-    def pass_over(rows: slice) -> tuple[Array, Array, Array]:
-        posterior, _ = posterior_of(data.block(rows))
-        weights = data.weights[rows]
-        seen, mass = posterior @ moments, weights @ posterior
-        return (seen.T * weights) @ seen, (moments.T * mass) @ moments, mass @ moments
+    def over(part: Encoded, run: Run) -> Work:
+        del run
+        posterior_of = posterior_on(part)
+        points = posterior_of.abilities
+        moments = array_namespace(points).stack([points, 0.5 * (points**2 - 1)], axis=1)
 
-    told, spread, mean = map(as_numpy, fold(map, data.blocks(nodes.fine.size), pass_over))
-    n = float(xp.sum(data.weights))
+        def pass_over(rows: slice) -> tuple[Array, Array, Array]:
+            posterior, _ = posterior_of(part.block(rows))
+            weights = part.weights[rows]
+            seen, mass = posterior @ moments, weights @ posterior
+            return (seen.T * weights) @ seen, (moments.T * mass) @ moments, mass @ moments
+
+        return pass_over
+
+    told, spread, mean = map(as_numpy, data.gather(map, over, width=nodes.fine.size))
+    n = data.n_respondents
     centre = np.outer(mean, mean) / n
     change = (spread - centre) / n  # of mean and log unit, by a unit of the tilt
     found: Floats = change @ positive_inverse(told - centre) @ change

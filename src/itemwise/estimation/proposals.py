@@ -72,7 +72,7 @@ class Place:
     def rounding(self, data: Encoded) -> float:
         """Differences of values smaller than this say nothing."""
         relative = ROUNDING[int(data.single)]
-        return relative * abs(self.value) + INTERPOLATION * float(data.weights.sum())
+        return relative * abs(self.value) + INTERPOLATION * data.n_respondents
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def propose(data: Encoded, model: MeasurementModel, place: Place, run: Run = map
     coords, found, slopes = place.coords, place.found, place.slopes
     own, gains = bounded_step(model, coords, slopes)
     slight = own
-    n_respondents = float(xp.sum(data.weights))
+    n_respondents = data.n_respondents
     sure = n_respondents >= MANY and all(c.prior is not None for c in model.coordinates)
     on_top = sure and float(xp.sum(gains)) < NEAR
     if found.tables is not None and not (on_top or model.shared.any()):
@@ -184,7 +184,7 @@ def propose_beside(
         here, tables = coords[items], of_items(found.tables, items)
         ahead = _climb(model, here, slight[items], gains[items], tables, 0 * here, run)
         own[items] = ahead - here
-    together, gain = _population_step(model, coords, found, held, float(xp.sum(data.weights)))
+    together, gain = _population_step(model, coords, found, held, data.n_respondents)
     own, slight = shorten(model, own), shorten(model, slight)
     return Move(
         place,

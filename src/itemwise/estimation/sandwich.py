@@ -22,11 +22,9 @@ from itemwise.numerics.arrays import (
     Run,
     array_namespace,
     as_numpy,
-    fold,
     like,
-    row_blocks,
 )
-from itemwise.responses.encoding import Encoded
+from itemwise.responses.encoding import Encoded, Work
 from itemwise.scoring.item_errors import averaged_scores
 from itemwise.scoring.posterior import Nodes, Posterior
 
@@ -43,27 +41,32 @@ def sandwich(
     run: Run = map,
 ) -> KnownCovariances:
     """Covariances of items from the scores of respondents; `inverse` is the bread."""
-    coarse = like(nodes.coarse, coords)
-    posterior_of = Posterior(model.log_terms(coords, coarse), nodes)
-    slopes = model.term_slopes(coords, coarse)
-    xp = array_namespace(coords)
 
-    def pass_over(rows: slice) -> tuple[Floats, ...]:
-        block, weights = data.block(rows), as_numpy(data.weights[rows])
-        posterior, _ = posterior_of(block)
-        averaged = averaged_scores(block, slopes, posterior_of.on_coarse(posterior))
-        items, scale = inverse.moves(as_numpy(xp.stack(averaged, axis=2)))
-        return (
-            np.einsum("r,rni,rnj->nij", weights, items, items, optimize=True),
-            np.einsum("r,rni->ni", weights, items),
-            (scale.T * weights) @ scale,
-            weights @ scale,
-            weights @ as_numpy(block.asked),
-        )
+    def over(part: Encoded, run: Run) -> Work:
+        del run
+        own, coarse = like(coords, part.weights), like(nodes.coarse, part.weights)
+        posterior_of = Posterior(model.log_terms(own, coarse), nodes)
+        slopes = model.term_slopes(own, coarse)
+        xp = array_namespace(own)
 
-    rows = row_blocks(data.shape[0], max(1, CELLS // (coords.shape[0] * model.width)))
-    square, sums, scale, common, asked = fold(run, rows, pass_over, lanes=4)
-    n = float(xp.sum(data.weights))
+        def pass_over(rows: slice) -> tuple[Floats, ...]:
+            block, weights = part.block(rows), as_numpy(part.weights[rows])
+            posterior, _ = posterior_of(block)
+            averaged = averaged_scores(block, slopes, posterior_of.on_coarse(posterior))
+            items, scale = inverse.moves(as_numpy(xp.stack(averaged, axis=2)))
+            return (
+                np.einsum("r,rni,rnj->nij", weights, items, items, optimize=True),
+                np.einsum("r,rni->ni", weights, items),
+                (scale.T * weights) @ scale,
+                weights @ scale,
+                weights @ as_numpy(block.asked),
+            )
+
+        return pass_over
+
+    rows = max(1, CELLS // (coords.shape[0] * model.width))
+    square, sums, scale, common, asked = data.gather(run, over, rows=rows, lanes=4)
+    n = data.n_respondents
     # Priors leave scores with a mean other than zero, which is no error of sampling.
     square = square - sums[:, :, None] * sums[:, None, :] / n
     scale = scale - np.outer(common, common) / n

@@ -32,7 +32,7 @@ NEARLY_NONE = 0.02  # of an item's variance, as noise to begin with
 
 def start(data: Encoded, model: MeasurementModel) -> Array:
     """Coordinates from item means and loadings on the first principal component."""
-    xp = array_namespace(data.cells)
+    xp = array_namespace(data.weights)
     sample = data.every(data.shape[0] // MOST_ROWS)
     block, weights = sample.block(slice(None)), sample.weights
     asked = weights @ block.asked
@@ -83,7 +83,7 @@ def factor_start(data: Encoded, model: MeasurementModel) -> Array | None:
     varied = variance > least
     if varied.sum() < 3:
         return None
-    n = float(as_numpy(data.weights).sum())
+    n = data.n_respondents
     weight = 0.0 if model.coordinates[0].prior is None else 1 / n
     loading, noise = _maximum(covariance[np.ix_(varied, varied)], least, weight)
     slope = loading / np.sqrt(noise)
@@ -92,7 +92,7 @@ def factor_start(data: Encoded, model: MeasurementModel) -> Array | None:
     coords[varied, 0] = slope if loading.sum() >= 0 else -slope
     coords[:, 2] = 0.5 * np.log(least)
     coords[varied, 2] = 0.5 * np.log(noise)
-    found: Array = like(coords, data.cells)
+    found: Array = like(coords, data.weights)
     return found
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from itemwise.numerics.arrays import (
     Array,
     Floats,
+    Run,
+    add,
     array_namespace,
     as_array,
     as_numpy,
+    fold,
     free_bytes,
     row_blocks,
 )
@@ -25,6 +28,10 @@ PRODUCT_CELLS = 1 << 18  # a block that keeps matrix products busy
 NODE_CELLS = 1 << 18  # posterior weights of a block
 LEAST_ROWS = 192  # with fewer rows, a matrix product waits for memory
 DEVICE_CELLS = 1 << 28  # block size on a GPU
+
+Work: TypeAlias = "Callable[[slice], Sequence[Array]]"  # on a block of rows
+Over: TypeAlias = "Callable[[Encoded, Run], Work]"  # the work on the blocks of these rows
+Combine: TypeAlias = "Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]"
 
 
 class Reader(Protocol):
@@ -92,9 +99,33 @@ class Encoded:
         return bool((self.weights == 1).all())
 
     @cached_property
+    def n_respondents(self) -> float:
+        """How many respondents all rows stand for."""
+        return float(self.weights.sum())
+
+    @cached_property
     def right_counts(self) -> Array:
         """Weighted number of correct responses to each item of a binary table."""
-        return sum(self.weights[rows] @ self.rights(rows) for rows in self.blocks(1))
+        return self.gather(map, _right_counts, lanes=1)[0]
+
+    def gather(
+        self,
+        run: Run,
+        over: Over,
+        *,
+        width: int = 1,
+        rows: int | None = None,
+        lanes: int = 16,
+        combine: Combine = add,
+    ) -> Sequence[Array]:
+        """Combine what the work of `over` finds in each block, in an order that is fixed.
+
+        `over(data, run)` prepares the work on some rows. It is asked where they are, so it may
+        hold on to items and nodes, but to no rows. Blocks have so many `rows`, or as many as suit
+        `width` numbers a row.
+        """
+        blocks = self.blocks(width) if rows is None else row_blocks(self.shape[0], rows)
+        return fold(run, blocks, over(self, run), lanes, combine)
 
     @property
     def exclusive(self) -> bool:
@@ -152,7 +183,7 @@ class Encoded:
     @property
     def dtype(self) -> Any:
         """Precision of the tables that blocks hold."""
-        xp = array_namespace(self.cells)
+        xp = array_namespace(self.weights)
         return xp.float32 if self.single else xp.float64
 
     def in_single(self) -> Encoded:
@@ -168,7 +199,7 @@ class Encoded:
         """The table of a complete binary block: 1 where the response is correct."""
         if self.floats is not None:
             return self.floats[rows]
-        return array_namespace(self.cells).astype(self.cells[rows], self.dtype)
+        return array_namespace(self.weights).astype(self.cells[rows], self.dtype)
 
     @cached_property
     def floats(self) -> Array | None:
@@ -176,12 +207,12 @@ class Encoded:
         n_rows, n_items = self.shape
         if self.single or not self.complete or 16 * n_rows * n_items > free_bytes(self.cells):
             return None
-        xp = array_namespace(self.cells)
+        xp = array_namespace(self.weights)
         return xp.astype(self.cells, xp.float64)
 
     def values(self, rows: slice) -> tuple[Array, Array | None]:
         """Some rows as numbers, 0 where never asked, and a mask of the asked cells (None: all)."""
-        xp = array_namespace(self.cells)
+        xp = array_namespace(self.weights)
         cells = self.cells[rows]
         cells = cells if self.read is None else self.read(cells)
         if self.complete:
@@ -193,7 +224,7 @@ class Encoded:
     def block(self, rows: slice) -> Block:
         """The responses of some rows as tables of numbers."""
         if self.tries is not None:
-            xp = array_namespace(self.cells)
+            xp = array_namespace(self.weights)
             right, tries = self.cells[rows], self.tries[rows]
             return Block([xp.astype(right, self.dtype)], xp.astype(tries, self.dtype))
         if self.complete and self.binary:
@@ -236,6 +267,11 @@ def encode(
     binary = model.kind == "binary"
     placed_weights = as_array(weights, device)
     return Encoded(placed, placed_weights, complete, model.statistics, binary, read)
+
+
+def _right_counts(data: Encoded, run: Run) -> Work:
+    del run
+    return lambda rows: (data.weights[rows] @ data.rights(rows),)
 
 
 def effective_tries(tries: Array, dependence: float) -> Array:
