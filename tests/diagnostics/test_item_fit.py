@@ -12,10 +12,12 @@ import itemwise
 from itemwise import Responses, calibrate, simulate
 from itemwise.calibration import known_items
 from itemwise.diagnostics.diagnosis import Material
-from itemwise.diagnostics.item_fit import Group, item_fit, joined, joint_with_score
+from itemwise.diagnostics.item_fit import item_fit
+from itemwise.diagnostics.score_groups import Group, joined
 from itemwise.errors import InputError
 from itemwise.models import TwoPL
 from itemwise.numerics.multiplicity import benjamini_hochberg
+from itemwise.numerics.summed_scores import joint_with_score
 from itemwise.scoring import NormalPopulation
 
 BINARY = [

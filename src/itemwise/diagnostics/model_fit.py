@@ -165,6 +165,7 @@ def model_fit(
             f"statistic is {statistic!r}; choose one of auto, {', '.join(STATISTICS)}."
         )
     rows = _complete(calibration, responses)
+    _check_size(_smallest(statistic, model), rows, model)  # before curves of many items are made
     family = _fitted(calibration, model, rows.items)
     chosen = _chosen(statistic, family, model)
     _check_size(chosen, rows, model)
@@ -256,6 +257,13 @@ def _chosen(statistic: str, family: Family, model: Categorical) -> str:
         return statistic
     n_items = family.prob.shape[1]
     return "m2*" if n_moments("m2*", n_items, model.n_categories) > family.n_free else "c2"
+
+
+def _smallest(statistic: str, model: Categorical) -> str:
+    """The statistic of the fewest margins that may be chosen."""
+    if model.n_categories == 2:
+        return "m2"
+    return "m2*" if statistic == "auto" else statistic
 
 
 def _check_size(statistic: str, rows: _Rows, model: Categorical) -> None:
