@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import itemwise as iw
+from itemwise.calibration import encoded_responses as reading
 from itemwise.calibration import scored_respondents as room
 from itemwise.estimation import EM
 from itemwise.report.reading import analysed
@@ -25,7 +26,7 @@ def calls(monkeypatch):
 
         monkeypatch.setattr(owner, name, counting)
 
-    counted(room, "encode", "encoded")
+    counted(reading, "encode", "encoded")
     counted(room, "score_abilities", "scored")
     counted(EM, "fit", "fits")
     return found
@@ -86,7 +87,7 @@ def test_another_table_is_scored_anew(table, calls):
 
 
 def test_the_encoding_of_a_huge_table_is_not_kept(table, calls, monkeypatch):
-    monkeypatch.setattr(room, "MOST_KEPT", table.cells.nbytes - 1)
+    monkeypatch.setattr(reading, "MOST_KEPT", table.cells.nbytes - 1)
     found = iw.calibrate(table, "2pl")
     for method in ("eap", "map", "eap"):
         found.abilities(method, items_known=True)

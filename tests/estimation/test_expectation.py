@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from itemwise import simulate
-from itemwise.estimation import expectation
-from itemwise.estimation.expectation import _cubic_weights, expect, expect_generally, outer_sums
+from itemwise.estimation.expectation import expect, expect_generally, outer_sums
 from itemwise.estimation.normal_responses import with_moments
 from itemwise.models import MODELS
 from itemwise.responses.encoding import encode
+from itemwise.scoring import sufficient_scores
 from itemwise.scoring.posterior import Posterior, plan_nodes
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
@@ -41,7 +41,7 @@ def test_the_way_by_rows_gives_what_the_general_way_gives(linear, monkeypatch):
     data, model, coords, nodes = linear
     general = expect_generally(data, model, coords, nodes)
     assert general.tables is not None
-    monkeypatch.setattr(expectation, "TABLE_STEP", 1e-9)  # too many steps for a table
+    monkeypatch.setattr(sufficient_scores, "TABLE_STEP", 1e-9)  # too many steps for a table
     by_row = expect(data, model, coords, nodes)
     assert_same(by_row, general, 1e-9)
     np.testing.assert_allclose(by_row.edges, general.edges)
@@ -50,7 +50,7 @@ def test_the_way_by_rows_gives_what_the_general_way_gives(linear, monkeypatch):
 def test_the_way_by_a_table_gives_what_the_general_way_gives(linear):
     data, model, coords, nodes = linear
     general, by_table = (way(data, model, coords, nodes) for way in (expect_generally, expect))
-    assert 2 * np.abs(coords[:, 0]).sum() / expectation.TABLE_STEP < data.shape[0]
+    assert 2 * np.abs(coords[:, 0]).sum() / sufficient_scores.TABLE_STEP < data.shape[0]
     assert_same(by_table, general, 1e-7)
     # Between two scores of the table lies a respondent: ends are those of the outer one.
     assert (np.array(by_table.edges) >= 0.999 * np.array(general.edges)).all()
@@ -153,14 +153,6 @@ def test_moments_give_what_rows_give():
         np.testing.assert_allclose(
             getattr(by_moments, name), getattr(by_rows, name), rtol=1e-9, atol=1e-8
         )
-
-
-def test_cubic_weights_reproduce_cubics():
-    u = np.array([0.0, 0.2, 0.5, 0.99])
-    weights = np.stack(_cubic_weights(u))
-    for degree in range(4):
-        values = np.array([-1.0, 0.0, 1.0, 2.0]) ** degree
-        np.testing.assert_allclose(values @ weights, u**degree, atol=1e-12)
 
 
 def test_products_of_mean_scores_are_summed_by_weight():

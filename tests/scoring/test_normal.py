@@ -10,7 +10,8 @@ from itemwise.models import Continuous
 from itemwise.numerics.arrays import workers
 from itemwise.responses.encoding import encode
 from itemwise.scoring import HistogramPopulation, NormalPopulation, score_abilities
-from itemwise.scoring.abilities import GRID, LEAST_INFORMATION, _eap, _mode
+from itemwise.scoring.abilities import _eap
+from itemwise.scoring.likelihood_modes import GRID, LEAST_INFORMATION, modes
 
 METHODS = ("eap", "map", "ml", "wle")
 
@@ -29,7 +30,7 @@ def by_search(data, model, coords, population, method):
     if method == "eap":
         found = _eap(data, model, coords, population, n_jobs=1)
         return [found.ability, found.se, found.at_bound]
-    work = _mode(data, model, coords, population, method, 10.0)
+    work = modes(data, model, coords, population, method, 10.0)
     with workers(1) as run:
         parts = list(run(work, data.blocks(GRID)))
     return [np.concatenate(column) for column in zip(*parts, strict=True)]

@@ -16,8 +16,7 @@ from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Bools, Floats
 from itemwise.responses import Responses
 from itemwise.scoring import Population
-from itemwise.scoring.abilities import FARTHEST
-from itemwise.scoring.posterior import PROBES, Nodes, plan
+from itemwise.scoring.posterior import FARTHEST, PROBES, Nodes, plan
 
 Ints = NDArray[np.int64]
 PLACES = 100  # per population standard deviation; closer abilities share one ranking of items

@@ -54,7 +54,7 @@ def join_banks(first: Calibration, second: Calibration) -> Calibration:
     """
     known = set(first.item_names)
     added = [k for k, name in enumerate(second.item_names) if name not in known]
-    bank = replace(first, log_likelihood=np.nan, responses=None, weights=None)
+    bank = replace(first, log_likelihood=np.nan, responses=None, encoded=None, weights=None)
     if not added:
         return bank
     shape = second.model.of_items(added)

@@ -28,6 +28,7 @@ from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
+from itemwise.responses.encoding import Encoded
 from itemwise.results import Draw, Result, picked
 from itemwise.scoring import Population
 from itemwise.words import counted
@@ -75,6 +76,7 @@ class Calibration(ScoredRespondents, Result):
     flags: tuple[tuple[str, ...], ...] = ()  # of each item; empty where there is nothing to say
     responses: Responses | None = None
     weights: Floats | None = None  # how many respondents each row of `responses` stands for
+    encoded: Encoded | None = None  # `responses` on the engine's device, if it has one
     fitted_by: Any = None  # the engine with its settings; None for a bank from a file
     dependence: float = 0.0  # correlation of repeated answers of a respondent to an item
     replayed: RealError | None = None  # of adaptive evaluations, if a replay has measured it
@@ -115,6 +117,7 @@ class Calibration(ScoredRespondents, Result):
             log_likelihood=np.nan,
             flags=tuple(self.flags[k] for k in places),
             responses=None if self.responses is None else self.responses.select(items=items),
+            encoded=None,
             replayed=None,
         )
 

@@ -14,15 +14,13 @@ import numpy as np
 
 from itemwise.arguments import whole_number
 from itemwise.calibration.compared_abilities import AbilityComparison, compare_abilities
+from itemwise.calibration.encoded_responses import EncodedResponses
 from itemwise.calibration.shown_scale import said_of_errors, sums_frame
 from itemwise.calibration.uncertainty import Uncertainty, pooled_items
 from itemwise.errors import InputError
-from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import Correction
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.encoding import Encoded, effective_tries, encode
-from itemwise.responses.repeated_answers import tries_in_words
 from itemwise.responses.stored_cells import as_floats
 from itemwise.scoring import Abilities, Population, score_abilities
 from itemwise.scoring.ability_covariance import AbilityCovariance, ability_covariance
@@ -40,21 +38,13 @@ from itemwise.scoring.item_errors import ItemErrors
 if TYPE_CHECKING:
     import pandas as pd
 
-# Bytes. The encoding of a table is no larger than the table itself, and that of categories is the
-# same memory; the encoding of a larger table is not kept.
-MOST_KEPT = 1 << 28
 
-
-class ScoredRespondents:
+class ScoredRespondents(EncodedResponses):
     """What a calibration says of respondents: its own, or new ones on its items."""
 
-    model: MeasurementModel
-    item_names: tuple[str, ...]
     coords: Floats
     uncertainty: Uncertainty
     population: Population
-    responses: Responses | None
-    dependence: float
 
     def abilities(self, method: str = "eap", *, items_known: bool = False) -> pd.DataFrame:
         """Ability of each respondent of the calibration, with its standard error.
@@ -227,29 +217,16 @@ class ScoredRespondents:
         columns = {"score": found.mean, "score_se": se, "asked": found.asked.astype(int)}
         return pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
 
-    def _table(self, responses: Table | None) -> Responses:
-        """The responses, these or the calibration's own."""
-        table = self._own_responses() if responses is None else responses
-        return as_responses(table, self.model.kind)
-
-    def _own_responses(self) -> Responses:
-        if self.responses is None:
-            raise InputError(
-                "This calibration holds items, not responses: it was loaded from a file. "
-                "Give the responses, as in cal.score(responses)."
-            )
-        return self.responses
-
     def _scored(self, table: Responses, method: str) -> Abilities:
         if table is self.responses and method == "eap":
             return self._own_eap
-        data = self._encode(table)
+        data = self._to_score(table)
         return score_abilities(data, self.model, self.coords, self.population, method)
 
     @cached_property
     def _own_eap(self) -> Abilities:
         """EAP of the own respondents; frames that are handed out hold copies of it."""
-        data = self._encode(self._own_responses())
+        data = self._to_score(self._own_responses())
         return score_abilities(data, self.model, self.coords, self.population, "eap")
 
     @cached_property
@@ -287,7 +264,7 @@ class ScoredRespondents:
         self, errors: ItemErrors | None, table: Responses, method: str
     ) -> AbilityCovariance:
         return ability_covariance(
-            self._encode(table),
+            self._to_score(table),
             self.model,
             self.coords,
             self.population,
@@ -307,63 +284,6 @@ class ScoredRespondents:
         data = self._encode(table)
         se = sum_errors(data, self.model, self.population, method, here, self._item_errors, counted)
         return ScoreSums(sums.total, se, sums.n_items)
-
-    def _encode(self, responses: Responses) -> Encoded:
-        """Responses as engines read them; the own ones are encoded once, unless they are huge."""
-        kept = responses is self.responses and responses.cells.nbytes <= MOST_KEPT
-        return self._own_encoding if kept else self._encoded(responses)
-
-    @cached_property
-    def _own_encoding(self) -> Encoded:
-        found = self._encoded(self._own_responses())
-        found.cells.setflags(write=False)  # it is shared by all who ask
-        return found
-
-    def _encoded(self, responses: Responses) -> Encoded:
-        cells = self.placed(responses)
-        self.model.check(cells, self.item_names)
-        tries = self.placed_tries(responses)
-        if tries is not None:
-            tries = effective_tries(tries, self.dependence)
-        return encode(cells, self.model, collapsing=False, tries=tries)
-
-    def cells(self, responses: Table | None = None) -> np.ndarray:
-        """Responses, these or its own, as engines read them: items in the order of this bank."""
-        table = self._table(responses)
-        if table.tries is not None and self.model.kind == "binary":
-            raise InputError(
-                "This needs one answer per cell, but the responses have "
-                f"{tries_in_words(table.tries)}. Give single answers, such as logs that were read "
-                "with epochs='first', or take the shares as scores: kind='continuous'."
-            )
-        return np.asarray(self._encode(table).cells)
-
-    def placed(self, responses: Responses) -> np.ndarray:
-        """Responses in the order of this bank; items that were not asked stay empty."""
-        never = np.nan if responses.cells.dtype.kind == "f" else -1
-        return self._in_order(responses.cells, responses, never)
-
-    def placed_tries(self, responses: Responses) -> np.ndarray | None:
-        """The tries behind `placed`; None if there is one everywhere."""
-        tries = responses.tries
-        return None if tries is None else self._in_order(tries, responses, 0)
-
-    def _in_order(self, table: np.ndarray, responses: Responses, never: float) -> np.ndarray:
-        """A table beside the items of `responses`, in the order of this bank."""
-        if responses.items == self.item_names:
-            return table
-        place = {name: k for k, name in enumerate(self.item_names)}
-        unknown = [name for name in responses.items if name not in place]
-        if unknown:
-            raise InputError(
-                f"{len(unknown)} of {responses.n_items} items are not in this calibration, "
-                f"for example {unknown[0]!r}. Leave them out with responses.select(items=[...]); "
-                "items are known by name."
-            )
-        shape = responses.n_respondents, len(self.item_names)
-        cells = np.full(shape, never, dtype=table.dtype)
-        cells[:, [place[name] for name in responses.items]] = table
-        return cells
 
     def _kept(self, *, keep_negative: bool) -> np.ndarray:
         """Positions of the items that count; negative ones only where they are wanted."""

@@ -218,6 +218,7 @@ def _calibration(
         ),
         flags=flags,
         responses=table,
+        encoded=fit.encoded,
         weights=counts,
         fitted_by=engine,
         dependence=alike,

@@ -275,6 +275,7 @@ class EM:
             iterations=found.iterations,
             converged=found.converged,
             undetermined=as_numpy(found.undetermined),
+            encoded=None if self.device is None or data.merged else data,
             notes=(
                 *([said] if said else []),
                 *self._remarks(),

@@ -26,7 +26,6 @@ from itemwise.numerics.arrays import (
     histogram,
     like,
 )
-from itemwise.numerics.special import log_fall, sigmoid_pair
 from itemwise.responses.encoding import Encoded, Work
 from itemwise.scoring.posterior import (
     STANDARD,
@@ -34,13 +33,11 @@ from itemwise.scoring.posterior import (
     NormalPopulation,
     Population,
     Posterior,
-    normalised,
     scale_scores,
 )
+from itemwise.scoring.sufficient_scores import LinearCurves, ScoreGrid, posterior_of_scores
 
-TABLE_CELLS = 1 << 25  # largest table of posteriors
 LANE_CELLS = 1 << 25  # numbers that all partial sums together may hold
-TABLE_STEP = 0.0625  # in s; cubic interpolation between is then exact to 1e-9 a respondent
 
 
 def expect(
@@ -56,9 +53,9 @@ def expect(
         return expect_normally(data, model, coords, run)
     if not (model.linear and data.complete):
         return expect_generally(data, model, coords, nodes, run, population)
-    table_rows = float(array_namespace(coords).sum(abs(coords[:, 0]))) / TABLE_STEP
-    if data.shape[0] > 2 * table_rows and table_rows * nodes.fine.size < TABLE_CELLS:
-        return _expect_by_table(data, coords, nodes, run, population)
+    grid = ScoreGrid.of(coords[:, 0])
+    if grid.pays(data.shape[0], nodes.fine.size):
+        return _expect_by_table(data, coords, nodes, run, population, grid)
     return _expect_by_row(data, coords, nodes, run, population)
 
 
@@ -66,9 +63,8 @@ def _expect_by_row(
     data: Encoded, coords: Array, nodes: Nodes, run: Run, population: Population
 ) -> Expectation:
     """Sufficient scores, few respondents: the posterior of each."""
-    curves = _LinearCurves.at(coords, nodes, population)
-
-    known = coords[:, 0], curves.abilities, curves.log_base, curves.scores
+    sums = _LinearSums.at(coords, nodes, population)
+    known = coords[:, 0], sums.curves.abilities, sums.curves.log_base, sums.scores
 
     def over(part: Encoded, run: Run) -> Work:
         del run
@@ -77,8 +73,7 @@ def _expect_by_row(
 
         def pass_over(rows: slice) -> tuple[Array, ...]:
             rights, weights = part.rights(rows), part.weights[rows]
-            place = rights @ slope
-            posterior, log_norm = normalised(place[:, None] * abilities + log_base)
+            posterior, log_norm = posterior_of_scores(rights @ slope, abilities, log_base)
             mean = posterior @ abilities
             ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
             outer = outer_sums(posterior @ scores, weights)
@@ -89,20 +84,22 @@ def _expect_by_row(
     ends, log_norm, mass, products, outer = data.gather(
         run, over, width=nodes.fine.size, combine=_join
     )
-    return curves.expectation(data, coords, products, mass, log_norm, outer, ends)
+    return sums.expectation(data, coords, products, mass, log_norm, outer, ends)
 
 
 def _expect_by_table(
-    data: Encoded, coords: Array, nodes: Nodes, run: Run, population: Population
+    data: Encoded,
+    coords: Array,
+    nodes: Nodes,
+    run: Run,
+    population: Population,
+    grid: ScoreGrid,
 ) -> Expectation:
     """Sufficient scores, many respondents: posteriors on a grid of scores, interpolated."""
     xp = array_namespace(coords)
-    curves = _LinearCurves.at(coords, nodes, population)
-    slope = coords[:, 0]
-    low = float(xp.sum(xp.where(slope < 0, slope, 0 * slope))) - 2 * TABLE_STEP
-    size = int(float(xp.sum(xp.abs(slope))) / TABLE_STEP) + 6
-    grid = low + TABLE_STEP * xp.arange(size, dtype=coords.dtype, device=coords.device)
-    posterior, log_norm = normalised(grid[:, None] * curves.abilities + curves.log_base)
+    sums = _LinearSums.at(coords, nodes, population)
+    slope, curves = coords[:, 0], sums.curves
+    posterior, log_norm = curves.posterior(grid.points(slope))
     means = posterior @ curves.abilities
 
     def over(part: Encoded, run: Run) -> Work:
@@ -112,13 +109,9 @@ def _expect_by_table(
 
         def pass_over(rows: slice) -> tuple[Array, Array]:
             rights, weights = part.rights(rows), part.weights[rows]
-            place = (rights @ own - low) / TABLE_STEP
-            index = xp.astype(place, xp.int64)
-            u = place - xp.astype(index, own.dtype)
             bins, mean = 0, 0
-            for offset, weight in zip((-1, 0, 1, 2), _cubic_weights(u), strict=True):
-                near = index + offset
-                bins = bins + histogram(near, weight * weights, size)
+            for near, weight in grid.near(rights @ own):
+                bins = bins + histogram(near, weight * weights, grid.size)
                 mean = mean + weight * xp.take(table, near)
             return bins, (mean * weights) @ rights
 
@@ -126,32 +119,24 @@ def _expect_by_table(
 
     bins, products = data.gather(run, over)
     mass = bins @ posterior
-    outer = outer_sums(posterior @ curves.scores, bins)
+    outer = outer_sums(posterior @ sums.scores, bins)
     seen = posterior[bins > 1e-6 * xp.max(bins)]
     ends = xp.stack([xp.max(seen[:, 0]), xp.max(seen[:, -1])])
-    return curves.expectation(data, coords, products, mass, bins @ log_norm, outer, ends)
+    return sums.expectation(data, coords, products, mass, bins @ log_norm, outer, ends)
 
 
 @dataclass(frozen=True, eq=False)
-class _LinearCurves:
-    """The items' curves on the nodes, where log-odds are linear in ability."""
+class _LinearSums:
+    """What sums over respondents say, where log-odds are linear in ability."""
 
-    abilities: Array  # (n_nodes,)
+    curves: LinearCurves
     scores: Array  # (n_nodes, 2): see `scale_scores`
-    rise: Array  # (n_items, n_nodes)
-    fall: Array
-    log_base: Array  # (n_nodes,): population weight and the chance to get everything wrong
     population: Population
 
     @classmethod
-    def at(cls, coords: Array, nodes: Nodes, population: Population) -> _LinearCurves:
-        xp = array_namespace(coords)
-        abilities = like(nodes.fine, coords)
-        z = coords[:, :1] * abilities + coords[:, 1:2]
-        rise, fall = sigmoid_pair(z)
-        log_base = like(nodes.log_weights, coords) + xp.sum(log_fall(z, rise), axis=0)
+    def at(cls, coords: Array, nodes: Nodes, population: Population) -> _LinearSums:
         scores = like(scale_scores(population, nodes.fine)[0], coords)
-        return cls(abilities, scores, rise, fall, log_base, population)
+        return cls(LinearCurves.at(coords, nodes), scores, population)
 
     def expectation(
         self,
@@ -164,11 +149,11 @@ class _LinearCurves:
         ends: Array,
     ) -> Expectation:
         """Finish the step: `products` is Σ E[θ] x, `mass` the posterior mass on the nodes."""
-        xp = array_namespace(coords)
-        moments = xp.stack([mass * self.abilities**2, mass * self.abilities, mass], axis=1)
-        expected = self.rise @ moments[:, 1:]
+        xp, curves = array_namespace(coords), self.curves
+        moments = xp.stack([mass * curves.abilities**2, mass * curves.abilities, mass], axis=1)
+        expected = curves.rise @ moments[:, 1:]
         gradient = xp.stack([products - expected[:, 0], data.right_counts - expected[:, 1]], axis=1)
-        weighted = (self.rise * self.fall) @ moments
+        weighted = (curves.rise * curves.fall) @ moments
         information = xp.stack([weighted[:, :2], weighted[:, 1:]], axis=1)
         value = float(log_norm + coords[:, 1] @ data.right_counts)
         chance = data.right_counts / data.n_respondents
@@ -178,10 +163,10 @@ class _LinearCurves:
             expected=information,
             observed=information,
             scale=population_information(
-                self.population, as_numpy(self.abilities), as_numpy(mass), as_numpy(outer)
+                self.population, as_numpy(curves.abilities), as_numpy(mass), as_numpy(outer)
             ),
             edges=(float(ends[0]), float(ends[1])),
-            alignment=float(xp.sum(products - chance * (mass @ self.abilities))),
+            alignment=float(xp.sum(products - chance * (mass @ curves.abilities))),
             mass=as_numpy(mass),
         )
 
@@ -285,11 +270,3 @@ def outer_sums(means: Array, weights: Array) -> Array:
     xp = array_namespace(means)
     origin, unit = means[:, 0], means[:, 1]
     return xp.stack([origin * origin, origin * unit, unit * unit]) @ weights
-
-
-def _cubic_weights(u: Array) -> tuple[Array, Array, Array, Array]:
-    """Lagrange weights of the points -1, 0, 1, 2 for a place `u` in [0, 1)."""
-    v, w = u - 1, u - 2
-    outer = u * v / 6
-    inner = (u + 1) * w / 2
-    return -outer * w, inner * v, -inner * u, outer * (u + 1)

@@ -14,6 +14,8 @@ from itemwise.models import Categorical, MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, Run, fold, row_blocks
 from itemwise.progress import Progress, silent
 from itemwise.responses import Responses
+from itemwise.responses.encoding import Encoded
+from itemwise.responses.tallies import Tally
 from itemwise.scoring import Population
 from itemwise.words import counted, listed
 
@@ -87,6 +89,7 @@ class Fit:
     converged: bool
     undetermined: np.ndarray | None = None  # (n_items,): of which the responses leave much open
     notes: tuple[str, ...] = ()
+    encoded: Encoded | None = None  # row by row, if it lies on a device
 
 
 def check_settings(tolerance: float, max_iterations: int) -> None:
@@ -151,11 +154,12 @@ def item_flags(
     table: Responses, model: MeasurementModel, fit: Fit, weights: Floats | None
 ) -> Flags:
     """What a reader should know of single items, in words; nothing for most."""
-    cells = table.cells if weights is None else table.cells[weights > 0]
-    masks = _constant(cells, table.kind)
+    everybody = weights is None or (weights > 0).all()
+    tally = table.tally if weights is None or everybody else Tally.of(table.cells[weights > 0])
+    masks = _constant(tally, table.kind)
     ordinary = ~np.logical_or.reduce(list(masks.values()))
     if isinstance(model, Categorical) and model.n_categories > 2:
-        masks[UNSEEN] = ordinary & _unseen(model, model.read(cells))
+        masks[UNSEEN] = ordinary & _unseen(model, tally)
     masks[NEGATIVE] = ordinary & (model.parameters(fit.coords)["discrimination"] < 0)
     if fit.undetermined is not None:
         masks[UNDETERMINED] = ordinary & fit.undetermined
@@ -172,27 +176,21 @@ def item_flags(
     return tuple(flags)
 
 
-def _constant(cells: np.ndarray, kind: str) -> dict[str, np.ndarray]:
+def _constant(tally: Tally, kind: str) -> dict[str, np.ndarray]:
     """Items that nobody was asked, or that all answered alike."""
-    if kind == "binary":
-        asked = (cells >= 0).sum(axis=0)
-        return {  # of repeated answers, cells are shares
-            NEVER_ASKED: asked == 0,
-            ALL_RIGHT: (asked > 0) & ((cells >= 1).sum(axis=0) == asked),
-            ALL_WRONG: (asked > 0) & ((cells > 0).sum(axis=0) == 0),
-        }
-    scores = cells if kind == "continuous" else np.where(cells >= 0, cells, np.nan)
-    lowest = np.fmin.reduce(scores, axis=0, initial=np.inf)
-    highest = np.fmax.reduce(scores, axis=0, initial=-np.inf)
-    return {NEVER_ASKED: lowest > highest, CONSTANT: lowest == highest}
+    never = tally.asked == 0
+    if kind == "binary":  # of repeated answers, cells are shares
+        right, wrong = tally.lowest >= 1, tally.highest <= 0
+        return {NEVER_ASKED: never, ALL_RIGHT: right & ~never, ALL_WRONG: wrong & ~never}
+    return {NEVER_ASKED: never, CONSTANT: tally.lowest == tally.highest}
 
 
-def _unseen(model: Categorical, values: np.ndarray) -> np.ndarray:
+def _unseen(model: Categorical, tally: Tally) -> np.ndarray:
     """Items with a grade, up to their highest, that nobody got."""
+    assert tally.counts is not None  # noqa: S101 - grades are codes
     low, high = model.extent()
-    n_grades = np.broadcast_to(np.asarray(high) - np.asarray(low) + 1, values.shape[1])
-    seen = sum((values == k).any(axis=0).astype(int) for k in range(model.n_categories))
-    unseen: np.ndarray = seen < n_grades
+    n_grades = np.broadcast_to(np.asarray(high) - np.asarray(low) + 1, len(tally.counts))
+    unseen: np.ndarray = (tally.counts > 0).sum(axis=1) < n_grades
     return unseen
 
 
@@ -215,9 +213,8 @@ def table_notes(table: Responses, model: MeasurementModel, weights: Floats | Non
         notes.append(
             "Only one item: its discrimination cannot be distinguished from its difficulty."
         )
-    empty = np.flatnonzero(~table.observed.any(axis=1)) if table.n_missing else np.array([], int)
-    if empty.size:
-        names = [table.respondents[k] for k in empty]
+    if table.tally.unasked.size:
+        names = [table.respondents[k] for k in table.tally.unasked]
         notes.append(f"{listed(names, 'respondent')} without any response: placed at the mean.")
     return notes
 

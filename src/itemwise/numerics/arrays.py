@@ -6,6 +6,7 @@ Work over blocks of rows runs in threads, with results that do not depend on the
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -38,8 +39,9 @@ def as_array(values: Array, device: str | None) -> Array:
     if device is None:
         return values
     xp = _torch_namespace()
-    writable = values if values.flags.writeable else values.copy()  # torch cannot promise not to
-    return xp.asarray(writable, device=checked_device(device))
+    with warnings.catch_warnings():  # nothing is ever written into responses
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        return xp.asarray(values, device=checked_device(device))
 
 
 def as_numpy(array: Array) -> NDArray[Any]:
@@ -121,6 +123,18 @@ def workers(n_jobs: int | None = None) -> Iterator[Run]:
                 return map(work, parts) if len(parts) == 1 else pool.map(work, parts)
 
             yield run
+
+
+def in_threads(work: Callable[[Any], Value], parts: Sequence[Any]) -> list[Value]:
+    """What `work` returns of each part, in order; many parts are shared by all cores.
+
+    For work inside NumPy that needs no BLAS.
+    """
+    cores = min(available_cores(), len(parts) // 2)
+    if cores < 2:
+        return list(map(work, parts))
+    with ThreadPoolExecutor(cores) as pool:
+        return list(pool.map(work, parts))
 
 
 def available_cores() -> int:

@@ -87,6 +87,7 @@ class Encoded:
     single: bool = False  # tables in float32: half the work, while the fit is far from its end
     moments: tuple[Array, Array] | None = None  # mean and covariance of complete scores
     tries: Array | None = None  # (n_rows, n_items), behind each cell; None if one everywhere
+    merged: bool = False  # equal rows are one
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -165,6 +166,15 @@ class Encoded:
         tries = None if self.tries is None else self.tries[::stride]
         cells = self.cells[::stride]
         return replace(self, cells=cells, weights=scaled, moments=None, tries=tries)
+
+    def of_rows(self, rows: Array) -> Encoded:
+        """Some of the rows, by position."""
+        xp = array_namespace(self.cells)
+        if not isinstance(self.cells, np.ndarray):
+            rows = xp.asarray(rows, device=self.cells.device)
+        tries = None if self.tries is None else self.tries[rows]
+        part, weights = self.cells[rows], self.weights[rows]
+        return replace(self, cells=part, weights=weights, moments=None, tries=tries)
 
     def of_items(self, items: slice | Array) -> Encoded:
         """The same rows of some items."""
@@ -258,7 +268,8 @@ def encode(
     if tries is not None and model.kind == "binary":
         return _encode_repeated(cells, tries, model, weights, device)
     graded = cells.dtype.kind in "iu"
-    if collapsing and graded and n_items <= FEW_ITEMS:
+    merged = collapsing and graded and n_items <= FEW_ITEMS
+    if merged:
         cells, weights = collapse(cells, weights)
     complete = bool(cells.min() >= 0) if graded else not _any_missing(cells)
     placed, read = as_array(cells, device), model.read if lazy and complete else None
@@ -266,7 +277,7 @@ def encode(
         placed = model.read(placed)
     binary = model.kind == "binary"
     placed_weights = as_array(weights, device)
-    return Encoded(placed, placed_weights, complete, model.statistics, binary, read)
+    return Encoded(placed, placed_weights, complete, model.statistics, binary, read, merged=merged)
 
 
 def _right_counts(data: Encoded, run: Run) -> Work:

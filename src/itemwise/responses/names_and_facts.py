@@ -24,7 +24,7 @@ Selection = str | slice | Sequence[str] | Sequence[int] | Sequence[bool] | NDArr
 def named(names: Iterable[object] | None, count: int, what: str) -> tuple[str, ...]:
     """Check that there are `count` distinct names; without names, make `item_1`, `item_2`, ..."""
     if names is None:
-        return tuple(f"{what}_{position}" for position in range(1, count + 1))
+        return tuple([f"{what}_{position}" for position in range(1, count + 1)])
     if isinstance(names, str | bytes):
         raise InputError(
             f"{what}s is the text {shown(names)}, but it should be one name per {what}. "

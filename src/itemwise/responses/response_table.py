@@ -46,6 +46,7 @@ from itemwise.responses.stored_cells import (
     coded,
     recoded,
 )
+from itemwise.responses.tallies import Tally
 from itemwise.responses.triples import Triples
 from itemwise.tables.foreign_frames import as_pandas, with_row_names
 from itemwise.words import counted
@@ -300,9 +301,14 @@ class Responses(DescribedTable):
         return np.full(self.shape, np.nan) if told is None else told
 
     @cached_property
+    def tally(self) -> Tally:
+        """How often each item got each response, from one pass over the table."""
+        return Tally.of(self.cells)
+
+    @property
     def n_missing(self) -> int:
         """The number of cells without a response."""
-        return self.cells.size - int(np.count_nonzero(self.observed))
+        return self.tally.n_missing
 
     @property
     def complete(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, get_args
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
+from itemwise.numerics.arrays import in_threads, row_blocks
 from itemwise.tables.text_tables import number
 from itemwise.words import shown
 
@@ -90,10 +91,14 @@ def coded(values: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArra
         return np.ascontiguousarray(values, dtype=np.float64), kind
     _check_range(extent, values, kind, where)
     cells = np.empty(values.shape, dtype=_grade_type(extent.high))
-    for rows, block in _blocks(values):
+
+    def fill(rows: slice) -> None:
+        block = values[rows]
         if block.dtype.kind == "f":
             block = np.where(np.isnan(block), NEVER_ASKED, block)
         cells[rows] = block
+
+    in_threads(fill, _blocks(values))
     return cells, kind
 
 
@@ -154,22 +159,19 @@ def pair_in_words(respondent: str, item: str) -> str:
     return f"The cell of respondent {shown(respondent)} and item {shown(item)}"
 
 
-def _blocks(values: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
-    step = max(1, _BLOCK_CELLS * len(values) // max(1, values.size))
-    for start in range(0, len(values), step):
-        rows = slice(start, start + step)
-        yield rows, values[rows]
+def _blocks(values: NDArray[Any]) -> list[slice]:
+    return row_blocks(len(values), max(1, _BLOCK_CELLS * len(values) // max(1, values.size)))
 
 
 def extent_of(values: NDArray[Any], where: Where) -> Extent:
     """The range of the responses; infinite ones are refused."""
-    if values.dtype.kind != "f":
-        return Extent(float(values.min()), float(values.max()), True) if values.size else Extent()
-    low, high, whole = math.inf, -math.inf, True
-    for _, block in _blocks(values):
-        low = min(low, float(np.fmin.reduce(block, axis=None, initial=math.inf)))
-        high = max(high, float(np.fmax.reduce(block, axis=None, initial=-math.inf)))
-        whole = whole and bool(((block == np.floor(block)) | np.isnan(block)).all())
+    if not values.size:
+        return Extent()
+    read = _extent if values.dtype.kind == "f" else _extent_of_integers
+    lowest, highest, all_whole = zip(
+        *in_threads(lambda rows: read(values[rows]), _blocks(values)), strict=True
+    )
+    low, high, whole = min(lowest), max(highest), all(all_whole)
     if low == -math.inf or high == math.inf:
         first, n_more = _first(values, np.isinf)
         raise InputError(
@@ -177,6 +179,16 @@ def extent_of(values: NDArray[Any], where: Where) -> Extent:
             f"Correct the cell. {_HOW_TO_MISS}."
         )
     return Extent(low, high, whole)
+
+
+def _extent(block: NDArray[Any]) -> tuple[float, float, bool]:
+    low = float(np.fmin.reduce(block, axis=None, initial=math.inf))
+    high = float(np.fmax.reduce(block, axis=None, initial=-math.inf))
+    return low, high, bool(((block == np.floor(block)) | np.isnan(block)).all())
+
+
+def _extent_of_integers(block: NDArray[Any]) -> tuple[float, float, bool]:
+    return float(block.min()), float(block.max()), True
 
 
 def _inferred(extent: Extent, values: NDArray[Any], where: Where) -> Kind:
@@ -215,8 +227,8 @@ def _first(
 ) -> tuple[int, int]:
     """The first position in C order where the test holds, and how many more there are."""
     first, count = -1, 0
-    for rows, block in _blocks(values):
-        found = np.flatnonzero(test(block))
+    for rows in _blocks(values):
+        found = np.flatnonzero(test(values[rows]))
         if found.size and first < 0:
             first = rows.start * (values.size // len(values)) + int(found[0])
         count += found.size
@@ -267,7 +279,7 @@ def check_codes(cells: NDArray[Any]) -> None:
             "of int8 or int16. Give other numbers to Responses(values)."
         )
     check_shape(cells.shape)
-    if cells.min() < NEVER_ASKED:
+    if min(in_threads(lambda rows: cells[rows].min(), _blocks(cells))) < NEVER_ASKED:
         raise InputError(
             f"cells holds {cells.min()}, but codes are -1 (never asked), 0 and above. "
             "Use -1 for what is missing."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from itemwise.scoring.abilities import METHODS, Abilities, score_abilities, staged_abilities
+from itemwise.scoring.abilities import METHODS, Abilities, score_abilities
 from itemwise.scoring.posterior import HistogramPopulation, NormalPopulation, Population
+from itemwise.scoring.staged_abilities import staged_abilities
 
 __all__ = [
     "METHODS",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,10 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.newton import root_of
 from itemwise.responses.encoding import Encoded
 from itemwise.scoring.abilities import Abilities, score_abilities
+from itemwise.scoring.averaged_errors import MOST_JOINT, averaged_errors, averages
 from itemwise.scoring.item_errors import ItemErrors, ability_derivatives
 from itemwise.scoring.posterior import Population
 
-MOST_JOINT = 500  # respondents; errors of single items hardly matter where there are more
 MOST_DENSE = 20_000  # respondents whose whole matrix is 3 GB
 
 
@@ -114,22 +115,36 @@ def ability_covariance(
     fixed = found.at_bound | expected.at_bound
     own = np.where(fixed, found.se, expected.se) ** 2
     offset = np.where(fixed, 0.0, expected.ability - found.ability)[:, None]
-    joint = own.size <= MOST_JOINT
+    if averages(model, own.size, data.tries):
+        moving = np.where(expected.at_bound, 0.0, expected.se**2)
+        alone, together = averaged_errors(data, model, errors, expected.ability, moving)
+        own, directions = own + alone, [together]
+    else:
+        slopes = ability_derivatives(data, model, errors.coords, population, method, expected)
+        added, directions = _through_items((part for _, part in slopes), errors, own.size)
+        own = own + added
+    shared = np.concatenate([offset, *directions], axis=1)
+    return AbilityCovariance(respondents, found.ability, own, shared)
+
+
+def _through_items(
+    derivatives: Iterable[Floats], errors: ItemErrors, n_rows: int
+) -> tuple[Floats, list[Floats]]:
+    """Variance that counts as each one's own, (n_rows,), and the directions that all share."""
+    joint = n_rows <= MOST_JOINT
     alone, together, added = [], [], []
-    for _, slopes in ability_derivatives(data, model, errors.coords, population, method, expected):
+    for slopes in derivatives:
         through = errors.alone(slopes)
         together.append(errors.together(slopes))
         if joint:
             alone.append(through)
         else:
             added.append((through**2).sum(axis=1))
-    shared = [offset, np.concatenate(together)]
-    if joint:
-        # A smaller root of the same matrix, where there are more items than respondents.
-        shared.append(narrow(alone[0] if len(alone) == 1 else np.concatenate(alone)))
-    else:
-        own = own + np.concatenate(added)
-    return AbilityCovariance(respondents, found.ability, own, np.concatenate(shared, axis=1))
+    if not joint:
+        return np.concatenate(added), [np.concatenate(together)]
+    # A smaller root of the same matrix, where there are more items than respondents.
+    root = narrow(alone[0] if len(alone) == 1 else np.concatenate(alone))
+    return np.zeros(n_rows), [np.concatenate(together), root]
 
 
 def narrow(shared: Floats) -> Floats:

@@ -10,9 +10,9 @@ from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, row_blocks
 from itemwise.responses.encoding import Encoded
 from itemwise.responses.stored_cells import as_floats
-from itemwise.scoring.abilities import FARTHEST, Abilities, score_abilities
+from itemwise.scoring.abilities import Abilities, score_abilities
 from itemwise.scoring.item_errors import ItemErrors, PosteriorSlopes, ability_derivatives
-from itemwise.scoring.posterior import Population, plan_nodes
+from itemwise.scoring.posterior import FARTHEST, Population, plan_nodes
 
 ROWS = 1024
 NUDGE = 1e-5

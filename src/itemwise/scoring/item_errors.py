@@ -20,8 +20,15 @@ from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, row_blocks
 from itemwise.numerics.newton import root_of
 from itemwise.responses.encoding import Block, Encoded
-from itemwise.scoring.abilities import FARTHEST, Abilities
-from itemwise.scoring.posterior import Nodes, NormalPopulation, Population, Posterior, plan_nodes
+from itemwise.scoring.abilities import Abilities
+from itemwise.scoring.posterior import (
+    FARTHEST,
+    Nodes,
+    NormalPopulation,
+    Population,
+    Posterior,
+    plan_nodes,
+)
 
 CELLS = 1 << 20  # derivatives in one block of rows
 NUDGE = 1e-4

@@ -29,6 +29,7 @@ STEEPEST_STEP = 1.2  # in log-odds; a sum over a logistic curve is then exact to
 SMOOTHEST_STEP = 0.5  # in log-odds; its logarithm is then interpolated to 1e-5
 STENCIL = 8
 REACH = 6.0  # standard normal mass beyond: 2e-9
+FARTHEST = 10.0  # standard deviations; where no finite estimate of ability exists, it stands here
 LOWEST = 1_000.0  # nats below the best node at which a place no longer counts
 PROBES = 121  # where information is looked at; a steep item must not hide between two
 FINER = 0.5  # steps, so that a population narrower than the usual one leaves enough of them

@@ -1,0 +1,91 @@
+"""Where log-odds are linear in ability and no response is missing: one number says all of a row.
+
+s = Σ a x, the number right weighted with the slopes, is sufficient for ability. Responses enter
+through one matrix-vector product; the posterior is that of s. With many rows it is computed on a
+grid of scores, and what is needed of it is interpolated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from itemwise.numerics.arrays import Array, array_namespace, like
+from itemwise.numerics.special import log_fall, sigmoid_pair
+from itemwise.scoring.posterior import Nodes, normalised
+
+TABLE_CELLS = 1 << 25  # largest table of posteriors
+TABLE_STEP = 0.0625  # in s; cubic interpolation between is then exact to 1e-9 a respondent
+
+
+@dataclass(frozen=True, eq=False)
+class LinearCurves:
+    """Items on the nodes, and the posterior of whoever has a given score."""
+
+    abilities: Array  # (n_nodes,)
+    rise: Array  # (n_items, n_nodes): chance to be right
+    fall: Array
+    log_base: Array  # (n_nodes,): population weight and the chance to get everything wrong
+
+    @classmethod
+    def at(cls, coords: Array, nodes: Nodes) -> LinearCurves:
+        """The curves of items at `coords`."""
+        xp = array_namespace(coords)
+        abilities = like(nodes.fine, coords)
+        z = coords[:, :1] * abilities + coords[:, 1:2]
+        rise, fall = sigmoid_pair(z)
+        log_base = like(nodes.log_weights, coords) + xp.sum(log_fall(z, rise), axis=0)
+        return cls(abilities, rise, fall, log_base)
+
+    def posterior(self, scores: Array) -> tuple[Array, Array]:
+        """Posterior weights of each score, (n_scores, n_nodes), and its log-likelihood.
+
+        The latter lacks the intercepts of what was right, which do not depend on ability.
+        """
+        return posterior_of_scores(scores, self.abilities, self.log_base)
+
+
+def posterior_of_scores(scores: Array, abilities: Array, log_base: Array) -> tuple[Array, Array]:
+    """The same from what it takes of the curves."""
+    return normalised(scores[:, None] * abilities + log_base)
+
+
+@dataclass(frozen=True)
+class ScoreGrid:
+    """Equally spaced scores that reach beyond all that these items can give."""
+
+    low: float
+    size: int
+
+    @classmethod
+    def of(cls, slopes: Array) -> ScoreGrid:
+        """The grid of items with these slopes, (n_items,)."""
+        xp = array_namespace(slopes)
+        low = float(xp.sum(xp.where(slopes < 0, slopes, 0 * slopes))) - 2 * TABLE_STEP
+        return cls(low, int(float(xp.sum(xp.abs(slopes))) / TABLE_STEP) + 6)
+
+    def pays(self, n_rows: int, n_nodes: int) -> bool:
+        """Whether posteriors on the grid are less work than those of so many rows."""
+        return n_rows > 2 * self.size and self.size * n_nodes < TABLE_CELLS
+
+    def points(self, other: Array) -> Array:
+        """The scores themselves, where `other` lies."""
+        xp = array_namespace(other)
+        return self.low + TABLE_STEP * xp.arange(self.size, dtype=other.dtype, device=other.device)
+
+    def near(self, scores: Array) -> Iterator[tuple[Array, Array]]:
+        """The four points about each score, by position, and how much each of them counts."""
+        xp = array_namespace(scores)
+        place = (scores - self.low) / TABLE_STEP
+        index = xp.astype(place, xp.int64)
+        u = place - xp.astype(index, scores.dtype)
+        for offset, weight in zip((-1, 0, 1, 2), cubic_weights(u), strict=True):
+            yield index + offset, weight
+
+
+def cubic_weights(u: Array) -> tuple[Array, Array, Array, Array]:
+    """Lagrange weights of the points -1, 0, 1, 2 for a place `u` in [0, 1)."""
+    v, w = u - 1, u - 2
+    outer = u * v / 6
+    inner = (u + 1) * w / 2
+    return -outer * w, inner * v, -inner * u, outer * (u + 1)
