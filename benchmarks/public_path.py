@@ -139,7 +139,7 @@ def _warm(device: str | None) -> None:
     small = iw.simulate("2pl", 200, 10, random_state=0).responses
     for name in ("2pl", "3pl"):
         cal = iw.calibrate(small, name, engine=iw.EM(device=device), progress=False)
-        cal.abilities(), cal.items  # noqa: B018
+        _ = cal.abilities(), cal.items
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from itemwise import calibrate, simulate
 from itemwise.responses.encoding import encode
 from itemwise.scoring import averaged_errors as module
 from itemwise.scoring import score_abilities
-from itemwise.scoring.averaged_errors import AbilityGrid, averaged_errors, item_tables
+from itemwise.scoring.averaged_errors import averaged_errors, item_tables, points_among, sums_at
 from itemwise.scoring.item_errors import ItemErrors
 
 
@@ -24,7 +24,7 @@ def test_averages_are_near_what_the_responses_give(cal, method, monkeypatch):
     vars(cal).pop("_own_covariance", None)
     exact = cal._covariance_with(cal._item_errors, cal.responses, method)
     known = cal.ability_covariance(method=method, items_known=True)
-    assert exact.variance.mean() > 1.005 * known.variance.mean()  # else there is nothing to see
+    assert np.median(exact.variance / known.variance) > 1.005  # else there is nothing to see
     moved = ~cal.score(cal.responses, method)["at_bound"].to_numpy()
     ratio = found.se[moved] / exact.se[moved]
     assert np.abs(ratio.mean() - 1) < 0.01
@@ -40,9 +40,10 @@ def test_tables_of_one_item_by_hand():
     errors = ItemErrors.of(
         coords, covariance + np.einsum("kni,knj->nij", direction, direction), direction
     )
-    grid = AbilityGrid.over(np.array([-1.0, 1.0]))
-    found = item_tables(model, errors, grid, encode(drawn.responses.cells, model, collapsing=False))
-    ability = grid.points
+    ability = points_among(np.array([-1.0, 1.0]))
+    found = item_tables(
+        model, errors, ability, encode(drawn.responses.cells, model, collapsing=False)
+    )
     right = 1 / (1 + np.exp(-(1.3 * ability - 0.4)))
     wrong = 1 - right
     # d² log P(x) / (d ability d coordinate), of slope and intercept, for wrong and right.
@@ -57,17 +58,19 @@ def test_tables_of_one_item_by_hand():
     np.testing.assert_allclose(found[1, 0], together, atol=1e-7)
 
 
-def test_sums_over_the_items_asked_are_interpolated_exactly_for_cubics():
+def test_sums_over_the_items_asked_are_interpolated():
     ability = np.linspace(-2, 3, 60)
     cells = np.random.default_rng(0).integers(-1, 2, (60, 4)).astype(np.int8)
     model = simulate("2pl", 5, 4, random_state=0).truth.model
-    grid = AbilityGrid.over(ability)
-    tables = np.stack([np.outer(np.arange(1.0, 5.0), grid.points**k) for k in (0, 3)])
+    points = points_among(ability)
+    tables = np.stack([np.outer(np.arange(1.0, 5.0), points**k) for k in (0, 3)])
     for table in (cells, np.abs(cells)):
         data = encode(table, model, collapsing=False)
         weight = (table >= 0) @ np.arange(1.0, 5.0)
         expected = np.stack([weight, weight * ability**3], axis=1)
-        np.testing.assert_allclose(grid.sums(data, ability, tables), expected, atol=1e-9)
+        found = sums_at(data, ability, points, tables)
+        # Within half a step of the fine abilities, where a cube grows by 27 at most.
+        np.testing.assert_allclose(found, expected, atol=10 * 27 * 0.5 * 5 / 4_096)
 
 
 def test_who_does_not_move_has_no_error_from_the_items(cal):
