@@ -44,7 +44,8 @@ def sums_at(data: Encoded, ability: Floats, points: Floats, tables: Array) -> Fl
     nearest = np.rint((ability - fine[0]) / (fine[1] - fine[0])).astype(np.intp)
     if data.complete:
         whole: Floats = as_numpy(xp.sum(tables, axis=1)) @ refine
-        return np.take(whole.T, nearest, axis=0)
+        taken: Floats = np.take(whole.T, nearest, axis=0)
+        return taken
     n_tables, n_items, n_points = tables.shape
     flat = xp.reshape(xp.permute_dims(tables, (1, 0, 2)), (n_items, -1))
     found = np.empty((len(ability), n_tables))
