@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from itemwise.responses import Responses as Responses
     from itemwise.responses import read_logs as read_logs
     from itemwise.responses import read_responses as read_responses
+    from itemwise.responses import scan_responses as scan_responses
     from itemwise.saved_files import load as load
     from itemwise.studies import *  # noqa: F403
 
@@ -111,6 +112,7 @@ _HOMES = {
     "resample": "diagnostics",
     "Responses": "responses",
     "run_pool": "pools",
+    "scan_responses": "responses",
     "simulate": "estimation",
     "simulate_adaptive": "adaptive",
     "split_dataset": "datasets",

@@ -125,6 +125,7 @@ def test_the_covariance_of_mean_and_deviation_is_that_of_a_sample_where_abilitie
     data = SimpleNamespace(
         block=lambda rows: seen[rows],
         weights=weights,
+        counted=lambda rows: weights[rows],
         n_respondents=weights.sum(),
         gather=lambda run, over, width: fold(run, [slice(0, 20), slice(20, 50)], over(data, run)),
     )

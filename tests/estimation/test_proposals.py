@@ -49,9 +49,9 @@ def test_work_is_the_difference_of_values_and_the_trapezoid_of_the_tilt():
     two = at(-7.0, np.array([[3.0, 4.0]]), np.array([[0.5, -1.0]]))
     assert one.work(two) == pytest.approx(3.0 + 2 * 0.5 - 3 * 1.0)
     assert two.work(one) == pytest.approx(-one.work(two))
-    data = SimpleNamespace(single=False, weights=np.full(5, 2.0))
+    data = SimpleNamespace(single=False, n_respondents=10.0)
     assert one.rounding(data) == pytest.approx(1e-12 * 10 + 1e-9 * 10)
-    assert one.rounding(SimpleNamespace(single=True, weights=np.full(5, 2.0))) == pytest.approx(
+    assert one.rounding(SimpleNamespace(single=True, n_respondents=10.0)) == pytest.approx(
         1e-7 * 10 + 1e-9 * 10
     )
 

@@ -29,6 +29,7 @@ from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
 from itemwise.responses.encoding import Encoded
+from itemwise.responses.scanned_responses import ScannedResponses
 from itemwise.results import Draw, Result, picked
 from itemwise.scoring import Population
 from itemwise.words import counted
@@ -75,6 +76,7 @@ class Calibration(ScoredRespondents, Result):
     notes: tuple[str, ...] = ()
     flags: tuple[tuple[str, ...], ...] = ()  # of each item; empty where there is nothing to say
     responses: Responses | None = None
+    scanned: ScannedResponses | None = None  # in their place, if they are read in blocks
     weights: Floats | None = None  # how many respondents each row of `responses` stands for
     encoded: Encoded | None = None  # `responses` on the engine's device, if it has one
     fitted_by: Any = None  # the engine with its settings; None for a bank from a file

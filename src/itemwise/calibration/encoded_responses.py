@@ -12,6 +12,7 @@ from itemwise.models import MeasurementModel
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import Encoded, effective_tries, encode
 from itemwise.responses.repeated_answers import tries_in_words
+from itemwise.responses.scanned_responses import ScannedResponses
 from itemwise.scoring.averaged_errors import averages
 
 # Bytes. The encoding of a table is no larger than the table itself, and that of categories is the
@@ -25,6 +26,7 @@ class EncodedResponses:
     model: MeasurementModel
     item_names: tuple[str, ...]
     responses: Responses | None
+    scanned: ScannedResponses | None  # in their place, if they are read in blocks
     encoded: Encoded | None  # its own responses where the engine has them, if that is a device
     fitted_by: Any
     dependence: float
@@ -35,6 +37,11 @@ class EncodedResponses:
         return as_responses(table, self.model.kind)
 
     def _own_responses(self) -> Responses:
+        if self.scanned is not None:
+            raise InputError(
+                "This needs all responses at once, but scanned ones are read in blocks. Give a "
+                "part of them, as in cal.true_scores(scanned.sample(10_000))."
+            )
         if self.responses is None:
             raise InputError(
                 "This calibration holds items, not responses: it was loaded from a file. "

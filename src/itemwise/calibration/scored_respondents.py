@@ -17,10 +17,12 @@ from itemwise.calibration.compared_abilities import AbilityComparison, compare_a
 from itemwise.calibration.encoded_responses import EncodedResponses
 from itemwise.calibration.shown_scale import said_of_errors, sums_frame
 from itemwise.calibration.uncertainty import Uncertainty, pooled_items
+from itemwise.calibration.written_abilities import scored_frame, write_scores
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import Correction
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.scanned_responses import ScannedResponses
 from itemwise.responses.stored_cells import as_floats
 from itemwise.scoring import Abilities, Population, score_abilities
 from itemwise.scoring.ability_covariance import AbilityCovariance, ability_covariance
@@ -36,7 +38,11 @@ from itemwise.scoring.expected_scores import (
 from itemwise.scoring.item_errors import ItemErrors
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
+
+    from itemwise.files import PathLike
 
 
 class ScoredRespondents(EncodedResponses):
@@ -66,15 +72,43 @@ class ScoredRespondents(EncodedResponses):
         >>> bool((cal.abilities()["se"] > known).all())
         True
         """
-        return self.score(self._own_responses(), method, items_known=items_known)
+        own = self.scanned if self.scanned is not None else self._own_responses()
+        return self.score(own, method, items_known=items_known)
+
+    def write_abilities(
+        self,
+        path: PathLike,
+        responses: Table | ScannedResponses | None = None,
+        method: str = "eap",
+        *,
+        items_known: bool = False,
+    ) -> Path:
+        """Write abilities to a Parquet file, respondents of scanned responses as they are read.
+
+        Without `responses`, those of the calibration. Columns are respondent and those of
+        `abilities`. The file is whole or not there.
+        """
+        given = self.scanned if responses is None and self.scanned is not None else responses
+        if not isinstance(given, ScannedResponses):
+            given = self._table(given)
+
+        def score(block: Responses) -> pd.DataFrame:
+            return self.score(block, method, items_known=items_known)
+
+        return write_scores(path, given, score)
 
     def score(
-        self, responses: Table, method: str = "eap", *, items_known: bool = False
+        self, responses: Table | ScannedResponses, method: str = "eap", *, items_known: bool = False
     ) -> pd.DataFrame:
         """Ability of respondents who answered some items of this bank, known by item name.
 
         Columns and errors as in `abilities`.
         """
+        if isinstance(responses, ScannedResponses):
+            return scored_frame(
+                responses.of_kind(self.model.kind),
+                lambda block: self.score(block, method, items_known=items_known),
+            )
         table = as_responses(responses, self.model.kind)
         found = self._scored(table, method)
         se = found.se if items_known else self._covariance(table, method).se

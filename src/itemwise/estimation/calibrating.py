@@ -21,6 +21,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.encoding import effective_tries
+from itemwise.responses.scanned_responses import ScannedResponses
 
 PICKS = {
     "binary": ("2pl", "responses are right or wrong; where guessing matters, ask for '3pl'"),
@@ -55,7 +56,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e15
 
 
 def calibrate(
-    responses: Table,
+    responses: Table | ScannedResponses,
     model: str | MeasurementModel = AUTO,
     *,
     preset: str | None = None,
@@ -75,7 +76,8 @@ def calibrate(
     Parameters
     ----------
     responses
-        Respondents × items: `Responses`, or a frame or array that makes them.
+        Respondents × items: `Responses`, or a frame or array that makes them; or what
+        `scan_responses` found in files that are larger than memory.
     model
         "auto" picks one by the kind of responses and says which. Right or wrong: "1pl",
         "2pl", "3pl", "4pl". Grades: "graded", "gpcm". Scores in an interval: "continuous",
@@ -116,7 +118,7 @@ def calibrate(
     >>> bool(found.items["difficulty"].corr(drawn.truth.items["difficulty"]) > 0.95)
     True
     """
-    table = as_responses(responses)
+    table = responses if isinstance(responses, ScannedResponses) else as_responses(responses)
     if preset is not None:
         model, engine = _of_preset(preset, model, engine, settings)
         settings = {}
@@ -133,21 +135,36 @@ def calibrate(
     with telling(progress, "Calibrating") as told:
 
         def fit(**repeats: Any) -> Fit:
-            return runner.fit(table.cells, chosen, counts, told, **repeats)
+            return runner.fit(_rows_of(table, runner), chosen, counts, told, **repeats)
 
         found, alike = _fitted(fit, table, chosen, counts)
     said = [picked] if picked else []
     return _calibration(table, chosen, found, counts, runner, said, alike)
 
 
+def _rows_of(table: Responses | ScannedResponses, engine: Engine) -> Any:
+    """What an engine reads: the cells, or rows that stay where they are."""
+    if isinstance(table, Responses):
+        return table.cells
+    if not isinstance(engine, EM):
+        raise InputError(
+            f"The {engine.name} engine needs all responses at once, but scanned ones are read in "
+            "blocks. Use the em engine, or read them all with read_responses."
+        )
+    return table.opened
+
+
 def _fitted(
-    fit: Callable[..., Fit], table: Responses, model: MeasurementModel, counts: Floats | None
+    fit: Callable[..., Fit],
+    table: Responses | ScannedResponses,
+    model: MeasurementModel,
+    counts: Floats | None,
 ) -> tuple[Fit, float]:
     """A fit, and the correlation of repeated answers, with which they are fitted again.
 
     Engines are told of tries only where there are some.
     """
-    if table.tries is None or model.kind != "binary":
+    if isinstance(table, ScannedResponses) or table.tries is None or model.kind != "binary":
         return fit(), 0.0
     first = fit(tries=table.tries)
     alike = dependence(table.cells, table.tries, model, first.coords, first.population, counts)
@@ -158,7 +175,7 @@ def _fitted(
 
 def _beside(
     bank: Calibration,
-    table: Responses,
+    table: Responses | ScannedResponses,
     model: str | MeasurementModel,
     engine: Engine,
     priors: Literal["default"] | Mapping[str, Prior | None] | None,
@@ -168,14 +185,14 @@ def _beside(
     """New items beside those of a bank, on its scale."""
     check_engine(engine)
     table = table.of_kind(bank.model.kind)
-    chosen, held = items_held(bank, table, model)
+    chosen, held = items_held(bank, seen_of(table), model)
     if priors != "default":
         chosen = with_priors(chosen, priors)
     assert isinstance(engine, EM)  # noqa: S101 - no other engine holds items
     counts = checked_weights(weights, table)
 
     def fit(**repeats: Any) -> Fit:
-        return engine.fit(table.cells, chosen, counts, progress, held, **repeats)
+        return engine.fit(_rows_of(table, engine), chosen, counts, progress, held, **repeats)
 
     fitted, alike = _fitted(fit, table, chosen, counts)
     note = held_note(held, fitted.population.mean, fitted.population.sd)
@@ -188,7 +205,7 @@ def _beside(
 
 
 def _calibration(
-    table: Responses,
+    table: Responses | ScannedResponses,
     model: MeasurementModel,
     fit: Fit,
     counts: Floats | None,
@@ -197,7 +214,8 @@ def _calibration(
     alike: float = 0.0,
 ) -> Calibration:
     """What an engine found, with all that a reader should know; notes begin with `first`."""
-    flags = item_flags(table, model, fit, counts)
+    seen = seen_of(table)
+    flags = item_flags(seen, model, fit, None if seen is not table else counts)
     return Calibration(
         model=model,
         item_names=table.items,
@@ -214,10 +232,11 @@ def _calibration(
             *fit.notes,
             *_repeat_notes(table, model, alike),
             *table_notes(table, model, counts),
-            *flag_notes(table, flags),
+            *flag_notes(seen, flags),
         ),
         flags=flags,
-        responses=table,
+        responses=table if isinstance(table, Responses) else None,
+        scanned=table if isinstance(table, ScannedResponses) else None,
         encoded=fit.encoded,
         weights=counts,
         fitted_by=engine,
@@ -225,9 +244,16 @@ def _calibration(
     )
 
 
-def _repeat_notes(table: Responses, model: MeasurementModel, alike: float) -> list[str]:
+def seen_of(table: Responses | ScannedResponses) -> Responses:
+    """A table in which a model sees the same grades and bounds: itself, or a few rows of it."""
+    return table if isinstance(table, Responses) else table.digest
+
+
+def _repeat_notes(
+    table: Responses | ScannedResponses, model: MeasurementModel, alike: float
+) -> list[str]:
     """How repeated answers count."""
-    if table.tries is None:
+    if isinstance(table, ScannedResponses) or table.tries is None:
         return []
     if model.kind != "binary":
         return [f"The {model.name} model takes the mean of repeated answers as one response."]
@@ -292,7 +318,7 @@ def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
     return family(**settings)
 
 
-def checked_weights(weights: Any, table: Responses) -> Floats | None:
+def checked_weights(weights: Any, table: Responses | ScannedResponses) -> Floats | None:
     """Weights as numbers, one a respondent."""
     if weights is None:
         return None
@@ -327,9 +353,11 @@ def _has_names(weights: Any) -> bool:
     return hasattr(index, "dtype") and type(index).__name__ != "RangeIndex"
 
 
-def pick_model(model: str | MeasurementModel, table: Responses) -> tuple[MeasurementModel, str]:
+def pick_model(
+    model: str | MeasurementModel, responses: Responses | ScannedResponses
+) -> tuple[MeasurementModel, str]:
     """The model asked for, fitted to the shape of the table, and a note if "auto" picked it."""
-    note = ""
+    note, table = "", seen_of(responses)
     if is_auto(model):
         model, reason = PICKS[table.kind]
         note = f"Model '{model}', chosen because {reason}."

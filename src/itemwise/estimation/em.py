@@ -13,7 +13,7 @@ from itemwise.errors import InputError
 from itemwise.estimation.ascent import ascend
 from itemwise.estimation.expectation import expect_generally
 from itemwise.estimation.fit_task import Ascent, Task
-from itemwise.estimation.fits import Fit, check_settings, log_base
+from itemwise.estimation.fits import Fit, check_settings, gathered_base, log_base
 from itemwise.estimation.held_items import Held
 from itemwise.estimation.inverse_information import Inverse
 from itemwise.estimation.maximization import log_penalty
@@ -36,7 +36,8 @@ from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like, workers
 from itemwise.numerics.newton import Anderson
 from itemwise.progress import Progress, silent
-from itemwise.responses.encoding import Encoded, encode
+from itemwise.responses.encoding import Encoded, encode, encode_stored
+from itemwise.responses.scanned_responses import OpenedRows
 from itemwise.scoring import HistogramPopulation, NormalPopulation
 from itemwise.scoring.posterior import Nodes, plan_nodes
 
@@ -102,7 +103,7 @@ class EM:
 
     def fit(
         self,
-        cells: np.ndarray,
+        cells: np.ndarray | OpenedRows,
         model: MeasurementModel,
         weights: Floats | None = None,
         progress: Progress = silent,
@@ -115,10 +116,15 @@ class EM:
         Items that are `held` stay where a bank has them and give the scale.
         """
         by_moments = model.normal and self.population != "histogram"
-        data = encode(cells, model, weights, self.device, lazy=by_moments, tries=tries)
-        counted = np.ones(len(cells)) if weights is None else weights
         with workers(self.n_jobs) as run:
-            base = log_base(cells, model, counted, run)
+            if isinstance(cells, OpenedRows):
+                complete = cells.seen.n_missing == 0
+                data = encode_stored(cells.rows, model, weights, self.device, complete=complete)
+                base = gathered_base(data, model, run)
+            else:
+                data = encode(cells, model, weights, self.device, lazy=by_moments, tries=tries)
+                counted = np.ones(len(cells)) if weights is None else weights
+                base = log_base(cells, model, counted, run)
             if by_moments:
                 data = with_moments(data, run)
             task, said = Task(data, model, run, progress, held=held), ""

@@ -72,7 +72,7 @@ def _expect_by_row(
         xp = array_namespace(slope)
 
         def pass_over(rows: slice) -> tuple[Array, ...]:
-            rights, weights = part.rights(rows), part.weights[rows]
+            rights, weights = part.rights(rows), part.counted(rows)
             posterior, log_norm = posterior_of_scores(rights @ slope, abilities, log_base)
             mean = posterior @ abilities
             ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
@@ -108,7 +108,7 @@ def _expect_by_table(
         xp = array_namespace(own)
 
         def pass_over(rows: slice) -> tuple[Array, Array]:
-            rights, weights = part.rights(rows), part.weights[rows]
+            rights, weights = part.rights(rows), part.counted(rows)
             bins, mean = 0, 0
             for near, weight in grid.near(rights @ own):
                 bins = bins + histogram(near, weight * weights, grid.size)
@@ -230,7 +230,7 @@ def _general_sums(
 ) -> list[Array]:
     """Masses at both ends, log-likelihood, posterior mass, and what its tables hold of a block."""
     xp = array_namespace(scores)
-    block, weights = data.block(rows), xp.astype(data.weights[rows], data.dtype, copy=False)
+    block, weights = data.block(rows), xp.astype(data.counted(rows), data.dtype, copy=False)
     posterior, log_norm = posterior_of(block)
     weighted = posterior if data.unweighted else posterior * weights[:, None]
     ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
@@ -242,7 +242,7 @@ def _general_sums(
         totals = mass if carried is weighted else xp.sum(carried, axis=0)
     else:
         totals = carried.T @ block.observed
-    value = data.weights[rows] @ xp.astype(log_norm, xp.float64, copy=False)
+    value = data.counted(rows) @ xp.astype(log_norm, xp.float64, copy=False)
     found = [ends, value, mass, outer, totals, *counts]
     return [xp.asarray(part, dtype=xp.float64) for part in found]  # sums stay exact
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from itemwise.calibration import Uncertainty
 from itemwise.errors import InputError
-from itemwise.estimation.common_factor import common_factor
+from itemwise.estimation.common_factor import LOOKED_AT, common_factor
 from itemwise.models import Categorical, MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, Run, fold, row_blocks
 from itemwise.progress import Progress, silent
 from itemwise.responses import Responses
-from itemwise.responses.encoding import Encoded
+from itemwise.responses.encoding import Encoded, Work
+from itemwise.responses.scanned_responses import ScannedResponses
 from itemwise.responses.tallies import Tally
 from itemwise.scoring import Population
 from itemwise.words import counted, listed
@@ -107,6 +108,18 @@ def log_base(cells: Array, model: MeasurementModel, weights: Array, run: Run = m
     return float(total)
 
 
+def gathered_base(data: Encoded, model: MeasurementModel, run: Run = map) -> float:
+    """The same of rows that are read where they are used."""
+    if type(model).log_base is MeasurementModel.log_base or data.read is None:
+        return 0.0  # of categories there is none
+
+    def over(part: Encoded, run: Run) -> Work:
+        del run
+        return lambda rows: (model.log_base(part.cells[rows], part.counted(rows)),)
+
+    return float(data.gather(run, over)[0])
+
+
 class Engine(Protocol):
     """How item parameters are found; an engine knows no model by name."""
 
@@ -194,11 +207,15 @@ def _unseen(model: Categorical, tally: Tally) -> np.ndarray:
     return unseen
 
 
-def table_notes(table: Responses, model: MeasurementModel, weights: Floats | None) -> list[str]:
+def table_notes(
+    table: Responses | ScannedResponses, model: MeasurementModel, weights: Floats | None
+) -> list[str]:
     """What the table as a whole cannot support."""
-    notes = model.remarks(table.cells)
+    scanned = isinstance(table, ScannedResponses)
+    looked_at = table.sample(LOOKED_AT) if isinstance(table, ScannedResponses) else table
+    notes = [] if scanned else model.remarks(looked_at.cells)
     if model.kind == "continuous":
-        note = common_factor(table, model, weights).note
+        note = common_factor(looked_at, model, None if scanned else weights).note
         notes = [*notes, note] if note else notes
     total = table.n_respondents if weights is None else float(weights.sum())
     if total < FEW_RESPONDENTS:
@@ -213,6 +230,10 @@ def table_notes(table: Responses, model: MeasurementModel, weights: Floats | Non
         notes.append(
             "Only one item: its discrimination cannot be distinguished from its difficulty."
         )
+    if isinstance(table, ScannedResponses):
+        n_empty = table.opened.seen.n_empty
+        who = counted(n_empty, "respondent")
+        return [*notes, f"{who} without any response: placed at the mean."] if n_empty else notes
     if table.tally.unasked.size:
         names = [table.respondents[k] for k in table.tally.unasked]
         notes.append(f"{listed(names, 'respondent')} without any response: placed at the mean.")

@@ -158,7 +158,7 @@ class Scores:
         """Squares of mean scores, and posterior mass by category, of a block."""
         xp = array_namespace(self.slopes)
         block = self.data.block(rows)
-        weights = xp.astype(self.data.weights[rows], self.data.dtype, copy=False)
+        weights = xp.astype(self.data.counted(rows), self.data.dtype, copy=False)
         posterior, _ = self.posterior_of(block)
         scores = self._scores(block, posterior)
         outer = xp.stack([weights @ (scores[i] * scores[k]) for i, k in pairs])
@@ -184,7 +184,7 @@ class Scores:
         """
         xp = array_namespace(self.slopes)
         block = self.data.block(rows)
-        root = xp.astype(xp.sqrt(self.data.weights[rows]), self.slopes.dtype, copy=False)[:, None]
+        root = xp.astype(xp.sqrt(self.data.counted(rows)), self.slopes.dtype, copy=False)[:, None]
         posterior, _ = self.posterior_of(block)
         if self._steep(negligible):
             for weights in _node_by_node(posterior):

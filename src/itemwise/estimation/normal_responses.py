@@ -37,7 +37,7 @@ def with_moments(data: Encoded, run: Run) -> Encoded:
             apart = part.values(rows)[0] - middle
             if part.unweighted:
                 return xp.sum(apart, axis=0), apart.T @ apart
-            weighted = apart * part.weights[rows][:, None]
+            weighted = apart * part.counted(rows)[:, None]
             return xp.sum(weighted, axis=0), weighted.T @ apart
 
         return pass_over
@@ -129,7 +129,7 @@ def _row_sums(data: Encoded, model: MeasurementModel, coords: Array) -> Work:
     def pass_over(rows: slice) -> list[Array]:
         z, asked = data.values(rows)
         asked = xp.ones_like(z) if asked is None else asked
-        counted = data.weights[rows]
+        counted = data.counted(rows)
         apart = (z - intercept) * asked
         left = 1 / (1 + asked @ (weights * loading))
         mean = left * (apart @ weights)

@@ -24,8 +24,8 @@ from itemwise.estimation.observed_information import observed_inverse
 from itemwise.estimation.population_shape import with_unknown_shape
 from itemwise.models import MeasurementModel
 from itemwise.models.priors import Normal
-from itemwise.numerics.arrays import Floats, as_numpy
-from itemwise.responses.encoding import Encoded
+from itemwise.numerics.arrays import Floats, Run, as_numpy
+from itemwise.responses.encoding import Encoded, Work
 from itemwise.scoring import HistogramPopulation
 
 FEW = 150  # respondents; where there are more, items are known well enough by themselves
@@ -91,9 +91,12 @@ def widened(task: Task, found: Ascent, errors: KnownCovariances) -> PooledItems:
 
 def asked(data: Encoded) -> Floats:
     """How many respondents answered each item."""
-    cells = as_numpy(data.cells)
-    observed = cells >= 0 if data.graded else ~np.isnan(cells)
-    found: Floats = as_numpy(data.weights) @ observed
+
+    def over(part: Encoded, run: Run) -> Work:
+        del run
+        return lambda rows: (part.counted(rows) @ part.block(rows).asked,)
+
+    found: Floats = as_numpy(data.gather(map, over)[0])
     return found
 
 

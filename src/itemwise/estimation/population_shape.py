@@ -144,7 +144,7 @@ def covariance_of_moments(
 
         def pass_over(rows: slice) -> tuple[Array, Array, Array]:
             posterior, _ = posterior_of(part.block(rows))
-            weights = part.weights[rows]
+            weights = part.counted(rows)
             seen, mass = posterior @ moments, weights @ posterior
             return (seen.T * weights) @ seen, (moments.T * mass) @ moments, mass @ moments
 

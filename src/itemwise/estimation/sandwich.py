@@ -50,7 +50,7 @@ def sandwich(
         xp = array_namespace(own)
 
         def pass_over(rows: slice) -> tuple[Floats, ...]:
-            block, weights = part.block(rows), as_numpy(part.weights[rows])
+            block, weights = part.block(rows), as_numpy(part.counted(rows))
             posterior, _ = posterior_of(block)
             averaged = averaged_scores(block, slopes, posterior_of.on_coarse(posterior))
             items, scale = inverse.moves(as_numpy(xp.stack(averaged, axis=2)))

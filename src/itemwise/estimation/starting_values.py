@@ -34,7 +34,8 @@ def start(data: Encoded, model: MeasurementModel) -> Array:
     """Coordinates from item means and loadings on the first principal component."""
     xp = array_namespace(data.weights)
     sample = data.every(data.shape[0] // MOST_ROWS)
-    block, weights = sample.block(slice(None)), sample.weights
+    everyone = slice(None)
+    block, weights = sample.block(everyone), sample.counted(everyone)
     asked = weights @ block.asked
     some = xp.clip(asked, 1e-300, None)
     means = xp.stack([weights @ table / some for table in block.statistics])

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from itemwise.responses.response_reading import read_responses as read_responses
     from itemwise.responses.response_table import Responses as Responses
     from itemwise.responses.response_writing import write_responses as write_responses
+    from itemwise.responses.scanned_responses import ScannedResponses as ScannedResponses
+    from itemwise.responses.scanned_responses import scan_responses as scan_responses
 
 _HOMES = {
     "LogReading": "logs",
@@ -22,6 +24,8 @@ _HOMES = {
     "as_responses": "given_tables",
     "read_logs": "logs",
     "read_responses": "response_reading",
+    "scan_responses": "scanned_responses",
+    "ScannedResponses": "scanned_responses",
     "write_responses": "response_writing",
 }
 

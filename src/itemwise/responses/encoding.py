@@ -21,11 +21,13 @@ from itemwise.numerics.arrays import (
     free_bytes,
     row_blocks,
 )
+from itemwise.responses.stored_rows import StoredRows
 
 FEW_ITEMS = 20  # with so few items, equal rows are common enough to collapse
 STREAMED_CELLS = 1 << 17  # a float64 block that fits into a core's cache
 PRODUCT_CELLS = 1 << 18  # a block that keeps matrix products busy
 NODE_CELLS = 1 << 18  # posterior weights of a block
+MOST_DISTINCT = 1 << 20  # rows that are left of a table whose equal rows are merged
 LEAST_ROWS = 192  # with fewer rows, a matrix product waits for memory
 DEVICE_CELLS = 1 << 28  # block size on a GPU
 
@@ -128,6 +130,12 @@ class Encoded:
         blocks = self.blocks(width) if rows is None else row_blocks(self.shape[0], rows)
         return fold(run, blocks, over(self, run), lanes, combine)
 
+    def counted(self, rows: slice) -> Array:
+        """How many respondents each of some rows stands for."""
+        found = self.weights[rows]
+        # One number may stand for the weights of all rows; matrix products want one each.
+        return np.ascontiguousarray(found) if isinstance(found, np.ndarray) else found
+
     @property
     def exclusive(self) -> bool:
         """Whether every cell is one response, in one category."""
@@ -149,7 +157,7 @@ class Encoded:
     def blocks(self, width: int) -> list[slice]:
         """Slices of rows for work that needs `width` numbers per row besides its responses."""
         n_rows, n_items = self.shape
-        if not isinstance(self.cells, np.ndarray):
+        if not isinstance(self.weights, np.ndarray):
             at_a_time = width if self.floats is not None else n_items + width
             return row_blocks(n_rows, max(1, DEVICE_CELLS // at_a_time))
         if width == 1:
@@ -187,7 +195,7 @@ class Encoded:
         Equal rows of few items are already collapsed, and differ too much in weight to thin.
         """
         n_rows, n_items = self.shape
-        few = self.graded and n_items <= FEW_ITEMS
+        few = self.merged
         return self if few else self.every(n_rows // most)
 
     @property
@@ -202,7 +210,7 @@ class Encoded:
         Scores stay in float64, because their statistics cancel. So do tables on a GPU, which sums
         too many rows at once.
         """
-        plain = isinstance(self.cells, np.ndarray) and self.graded
+        plain = isinstance(self.weights, np.ndarray) and self.graded
         return replace(self, single=True) if plain else self
 
     def rights(self, rows: slice) -> Array:
@@ -215,6 +223,8 @@ class Encoded:
     def floats(self) -> Array | None:
         """All of `cells` as float64, if a GPU has room for them."""
         n_rows, n_items = self.shape
+        if isinstance(self.cells, StoredRows):
+            return None
         if self.single or not self.complete or 16 * n_rows * n_items > free_bytes(self.cells):
             return None
         xp = array_namespace(self.weights)
@@ -270,7 +280,9 @@ def encode(
     graded = cells.dtype.kind in "iu"
     merged = collapsing and graded and n_items <= FEW_ITEMS
     if merged:
-        cells, weights = collapse(cells, weights)
+        distinct = collapse(cells, weights)
+        merged = len(distinct[0]) <= MOST_DISTINCT
+        cells, weights = distinct if merged else (cells, weights)
     complete = bool(cells.min() >= 0) if graded else not _any_missing(cells)
     placed, read = as_array(cells, device), model.read if lazy and complete else None
     if read is None:
@@ -280,9 +292,48 @@ def encode(
     return Encoded(placed, placed_weights, complete, model.statistics, binary, read, merged=merged)
 
 
+def encode_stored(
+    rows: StoredRows,
+    model: Reader,
+    weights: Floats | None = None,
+    device: str | None = None,
+    *,
+    complete: bool,
+) -> Encoded:
+    """Rows that stay in their file: each block is read, used and let go.
+
+    Of few items, equal rows are merged on the way, if what is left of them is small.
+    """
+    if weights is None:
+        weights = np.broadcast_to(1.0, (rows.shape[0],))
+    binary = model.kind == "binary"
+    if rows.dtype.kind in "iu" and rows.shape[1] <= FEW_ITEMS:
+        few = _collapse_blocks(rows, weights)
+        if few is not None:
+            cells = model.read(as_array(few[0], device))
+            counted = as_array(few[1], device)
+            return Encoded(cells, counted, complete, model.statistics, binary, merged=True)
+    placed = as_array(weights, device)
+    return Encoded(rows.on(device), placed, complete, model.statistics, binary, model.read)
+
+
+def _collapse_blocks(rows: StoredRows, weights: Floats) -> tuple[Array, Floats] | None:
+    """Distinct rows of a table in a file; None where they are too many to be worth it."""
+    found: tuple[Array, Floats] | None = None
+    for part in row_blocks(rows.shape[0], MOST_DISTINCT):
+        cells, counts = collapse(rows[part], weights[part])
+        if found is not None:
+            together = np.concatenate([found[0], cells])
+            cells, counts = collapse(together, np.concatenate([found[1], counts]))
+        if len(cells) > MOST_DISTINCT:
+            return None
+        found = cells, counts
+    return found
+
+
 def _right_counts(data: Encoded, run: Run) -> Work:
     del run
-    return lambda rows: (data.weights[rows] @ data.rights(rows),)
+    return lambda rows: (data.counted(rows) @ data.rights(rows),)
 
 
 def effective_tries(tries: Array, dependence: float) -> Array:

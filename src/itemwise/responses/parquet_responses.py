@@ -40,7 +40,7 @@ def responses_from_parquet(path: Path, kind: str | None, layout: str, max_bytes:
     columns = long_columns(names, layout)
     if columns is None:
         table = _columns(path, list(schema), max_bytes)
-        first = _names_column(schema, layout)
+        first = names_column(schema, layout)
         if layout == ITEM_ROWS:
             return _item_rows(table, first or 0, kind)
         heading = names[first or 0]
@@ -179,7 +179,7 @@ def _about(path: Path, content: bytes) -> dict[str, Any]:
     return told
 
 
-def _names_column(schema: Any, layout: str) -> int | None:
+def names_column(schema: Any, layout: str) -> int | None:
     """The column that names the rows: the index that pandas stored, or the first, if it may."""
     told = schema.pandas_metadata
     index = told.get("index_columns") if isinstance(told, dict) else None
