@@ -190,13 +190,11 @@ class Encoded:
         return replace(self, cells=self.cells[:, items], moments=None, tries=tries)
 
     def thinned(self, most: int) -> Encoded:
-        """About `most` evenly spaced rows that represent all; tables of few items stay as they are.
+        """About `most` evenly spaced rows that represent all; merged ones stay as they are.
 
-        Equal rows of few items are already collapsed, and differ too much in weight to thin.
+        Equal rows of few items are already one, and differ too much in weight to thin.
         """
-        n_rows, n_items = self.shape
-        few = self.merged
-        return self if few else self.every(n_rows // most)
+        return self if self.merged else self.every(self.shape[0] // most)
 
     @property
     def dtype(self) -> Any:
