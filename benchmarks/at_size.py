@@ -1,9 +1,10 @@
 """Commands at the size of real benchmarks: CPU seconds, peak memory, and the longest silence.
 
-python benchmarks/at_size.py [--folder FOLDER] [--only NAME ...] [--commands NAME ...]
+python benchmarks/at_size.py [--folder FOLDER] [--tables NAME ...] [--commands NAME ...]
+                             [--stop SECONDS]
 
 Each command runs in its own process and writes all its tables, figures and its page. It is stopped
-after 300 CPU seconds, or when it asks for more than 16 GB. The seconds are those of all its
+after 300 CPU seconds, unless told otherwise, or when it asks for more than 16 GB. The seconds are those of all its
 threads, so that other work on the machine does not count.
 """
 
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import IO
@@ -26,7 +28,7 @@ from scipy.special import expit
 import itemwise as iw
 from common import SHARED, machine, print_table
 
-MOST_SECONDS, MOST_BYTES = 300, 16 * 10**9
+MOST_SECONDS, MOST_BYTES = 300, 16 * 10**9  # of one command
 COMMANDS = ("report", "diagnose", "health", "leaderboard", "tasks")
 RUN = "import sys; from itemwise.cli import main; sys.exit(main())"
 N_TASKS = 14
@@ -76,7 +78,7 @@ TABLES = {
 }
 
 
-def measured(command: str, table: Path, folder: Path) -> tuple[str, str, str]:
+def measured(command: str, table: Path, folder: Path, stop: int) -> tuple[str, str, str]:
     """Return CPU seconds, peak memory in GB, and the longest time without a word, in seconds."""
     out = folder / ("page.html" if command == "report" else f"{command}-{table.stem}")
     words = [command, str(table), "--out", str(out)]
@@ -85,7 +87,7 @@ def measured(command: str, table: Path, folder: Path) -> tuple[str, str, str]:
         [sys.executable, "-c", RUN, *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        preexec_fn=_limited,
+        preexec_fn=partial(_limited, stop),
     )
     said = [(began, b"")]
     reader = threading.Thread(target=_listen, args=(process.stderr, said))
@@ -96,15 +98,15 @@ def measured(command: str, table: Path, folder: Path) -> tuple[str, str, str]:
     silence = f"{max(np.diff(moments)):.0f}"
     seconds, memory = f"{used.ru_utime + used.ru_stime:.0f}", f"{used.ru_maxrss / 1e6:.1f}"
     if os.WIFSIGNALED(status):
-        return f"> {MOST_SECONDS}", memory, silence
+        return f"> {stop}", memory, silence
     if (code := os.waitstatus_to_exitcode(status)) not in (0, 4):
         last = said[-1][1].decode(errors="replace").strip()
         return f"failed after {seconds} ({code}): {last[:80]}", memory, silence
     return seconds, memory, silence
 
 
-def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+def _limited(seconds: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
 
 
@@ -115,8 +117,9 @@ def _listen(stream: IO[bytes], said: list[tuple[float, bytes]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, help="Where the tables lie, or are written.")
-    parser.add_argument("--only", nargs="*", default=list(TABLES), help="Names of tables.")
+    parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("--commands", nargs="*", default=list(COMMANDS))
+    parser.add_argument("--stop", type=int, default=MOST_SECONDS, help="CPU seconds.")
     given = parser.parse_args()
     print(f"\n## Commands at the size of real benchmarks\n\n{machine()}.")
     rows = []
@@ -124,14 +127,15 @@ def main() -> None:
         folder = given.folder or Path(place)
         folder.mkdir(exist_ok=True, parents=True)
         for number, (name, make) in enumerate(TABLES.items()):
-            if name not in given.only:
+            if name not in given.tables:
                 continue
             path = folder / f"table_{number}.parquet"
             if not path.exists():
                 make().save(path)
             for command in given.commands:
                 with tempfile.TemporaryDirectory() as results:
-                    rows.append((f"`{command}`", name, *measured(command, path, Path(results))))
+                    found = measured(command, path, Path(results), given.stop)
+                    rows.append((f"`{command}`", name, *found))
                 print("  ", *rows[-1], file=sys.stderr, flush=True)
     heads = ("command", "table", "CPU seconds", "peak memory, GB", "longest silence, s")
     print_table("Commands", heads, rows)

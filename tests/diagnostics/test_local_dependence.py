@@ -1,5 +1,3 @@
-from importlib import import_module
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,11 +5,10 @@ from scipy import stats
 
 import itemwise
 from itemwise import OnePL, Responses, calibrate, simulate
+from itemwise.diagnostics import residual_pairs as module
 from itemwise.diagnostics.local_dependence import local_dependence
 from itemwise.errors import InputError
 from itemwise.numerics.multiplicity import benjamini_hochberg
-
-module = import_module("itemwise.diagnostics.local_dependence")  # its function has the same name
 
 COLUMNS = ["item", "other", "q3", "q3_adjusted", "z", "p", "p_adjusted", "n", "dependent"]
 RASCH = ["LSAT6_Rasch", "LSAT7_Rasch", "SAT12_Rasch"]
@@ -93,6 +90,33 @@ def test_many_items_keep_the_largest_pairs_only(gappy, monkeypatch):
     assert (found.p_adjusted >= whole.p_adjusted - 1e-12).all()
     with pytest.raises(InputError, match=r"6 items.*to_frame\(\)"):
         _ = found.q3
+
+
+@pytest.mark.parametrize("kept", [40, 10_000])
+def test_many_items_of_a_complete_table_are_sifted_to_the_same_pairs(kept, monkeypatch):
+    values = with_a_copy(150, 40)
+    values[:, 11] = 1.0  # no Q3
+    found = calibrate(values, "2pl")
+    whole = local_dependence(found, max_pairs=30)
+    for name, value in (("STRIP", 16), ("KEPT_PAIRS", kept), ("MOST_ITEMS_IN_MATRIX", 5)):
+        monkeypatch.setattr(module, name, value)
+    sifted = local_dependence(found, max_pairs=30)
+    columns = ["item", "other", "q3", "q3_adjusted", "z", "p", "n"]
+    frames = sifted.to_frame()[columns], whole.to_frame()[columns]
+    pd.testing.assert_frame_equal(*frames, rtol=1e-10, atol=1e-12)
+    assert sifted.n_pairs == whole.n_pairs
+    assert sifted.n_dependent == whole.n_dependent >= 1
+
+
+def test_a_sample_that_misleads_costs_time_and_no_pair(monkeypatch):
+    found = calibrate(with_a_copy(150, 40), "2pl")
+    monkeypatch.setattr(module, "MOST_ITEMS_IN_MATRIX", 5)
+    whole = local_dependence(found)
+    monkeypatch.setattr(module, "KEPT_PAIRS", 100)
+    monkeypatch.setattr(module.Scaled, "reached_by", lambda self, share: 50.0)
+    misled = local_dependence(found)
+    columns = ["item", "other", "q3", "z", "p"]
+    pd.testing.assert_frame_equal(misled.to_frame()[columns], whole.to_frame()[columns])
 
 
 def test_a_large_table_is_thinned_and_says_so(gappy, monkeypatch):

@@ -15,11 +15,11 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import Diagnosis, own_or_given
+from itemwise.diagnostics.residual_pairs import MOST_ITEMS_IN_MATRIX, Pairs, residuals_of
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Floats, row_blocks
+from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
-from itemwise.responses import Responses, Table
-from itemwise.responses.stored_cells import as_floats
+from itemwise.responses import Table
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05  # share of false discoveries among the pairs called dependent
 STRONG = 0.2  # of q3_adjusted; less is seldom worth a change (Christensen et al., 2017)
-MOST_ITEMS_IN_MATRIX = 1000  # beyond, only the largest pairs are kept
 MOST_ITEMS_IN_MAP = 40  # that a heat map shows
-MOST_WORK = 2e11  # respondents × items²; beyond, evenly spaced respondents stand for all
-KEPT_PAIRS = 1 << 19
-STRIP = 512  # items at a time
-STRIP_CELLS = 1 << 20
-LEAST_COMMON = 3  # respondents who answered both; two points always lie on a line
-NUDGE = 1e-4
 REMEDY = (
     "Standard errors of abilities are then too small, and discriminations are biased, which no "
     'standard error covers, se="robust" included: keep one of each pair, or add the items that '
@@ -188,166 +181,11 @@ def local_dependence(
     table, weights = own_or_given(calibration, responses, "local_dependence")
     if isinstance(max_pairs, bool) or not isinstance(max_pairs, int) or max_pairs < 1:
         raise InputError(f"max_pairs is {max_pairs!r}; give how many pairs to list, 1 or more.")
-    residuals, notes = _residuals(calibration, table, weights, method)
-    return _diagnosed(_Pairs(residuals), max_pairs, notes)
+    residuals, notes = residuals_of(calibration, table, weights, method)
+    return _diagnosed(Pairs(residuals), max_pairs, notes)
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Some respondents and items; each (n_rows, n_items), 0 where never asked."""
-
-    asked: Floats  # one column where everything was
-    residual: Floats
-    variance: Floats
-    pull: Floats  # how far the residual moves with the error of the ability estimate
-
-
-@dataclass(frozen=True, eq=False)
-class _Residuals:
-    """Response less expected response, made when asked for: the whole table may be large."""
-
-    calibration: Calibration
-    table: Responses
-    places: np.ndarray  # in the bank, of the items of the table
-    rows: np.ndarray  # of the table
-    ability: Floats
-    se: Floats
-    weights: Floats
-
-    def part(self, rows: slice, items: slice) -> _Part:
-        model = self.calibration.model.of_items(self.places[items])
-        coords = self.calibration.coords[self.places[items]]
-        ability, se = self.ability[rows], self.se[rows]
-        values = as_floats(self.table.cells[self.rows[rows], items])
-        asked = ~np.isnan(values)
-        step = NUDGE * max(float(np.std(self.ability)), 1.0)
-        rise = model.expected(coords, ability + step) - model.expected(coords, ability - step)
-        residual = np.where(asked, values - model.expected(coords, ability).T, 0.0)
-        variance = np.where(asked, model.variance(coords, ability).T, 0.0)
-        pull = np.where(asked, rise.T * (se / (2 * step))[:, None], 0.0)
-        whole = np.ones((len(ability), 1))
-        return _Part(whole if self.table.complete else asked * 1.0, residual, variance, pull)
-
-    @property
-    def constant(self) -> np.ndarray:
-        """Items to which all responses are the same, or none was given."""
-        found = []
-        for items in row_blocks(len(self.places), STRIP):
-            values = as_floats(self.table.cells[self.rows, items])
-            low = np.where(np.isnan(values), np.inf, values).min(axis=0)
-            high = np.where(np.isnan(values), -np.inf, values).max(axis=0)
-            found.append(low >= high)
-        return np.concatenate(found)
-
-
-def _residuals(
-    calibration: Calibration, table: Responses, weights: Floats, method: str
-) -> tuple[_Residuals, list[str]]:
-    place = {name: k for k, name in enumerate(calibration.item_names)}
-    scored = calibration.score(
-        table, method, items_known=True
-    )  # refuses items that the bank does not know
-    rows, notes = np.arange(table.n_respondents), []
-    stride = int(np.ceil(table.n_respondents * table.n_items**2 / MOST_WORK))
-    if stride > 1:
-        rows = rows[::stride]
-        notes.append(f"from {len(rows):,} of {counted(table.n_respondents, 'respondent')}")
-    se = scored["se"].to_numpy()[rows]
-    residuals = _Residuals(
-        calibration,
-        table,
-        np.array([place[name] for name in table.items]),
-        rows,
-        scored["ability"].to_numpy()[rows],
-        np.where(np.isfinite(se), se, 0.0),
-        weights[rows],
-    )
-    return residuals, notes
-
-
-class _Pairs:
-    """Q3 of all pairs, strip by strip: the surest, the mean, and the matrix if it is small."""
-
-    def __init__(self, residuals: _Residuals) -> None:
-        n_items = len(residuals.places)
-        self.names = residuals.table.items
-        self.constant = residuals.constant
-        self.matrix = (
-            np.full((n_items, n_items), np.nan) if n_items <= MOST_ITEMS_IN_MATRIX else None
-        )
-        self.count, self.sum, self.least = 0, 0.0, 0.0
-        self.best = np.empty((0, 5))  # first, second, q3, z, n
-        strips = row_blocks(n_items, STRIP)
-        for k, left in enumerate(strips):
-            for right in strips[k:]:
-                self._take(left, right, *_compared(residuals, left, right))
-        size = -np.abs(self.best[:, 3])  # ties in the order of the items
-        self.best = self.best[np.lexsort((self.best[:, 1], self.best[:, 0], size))]
-
-    def _take(self, left: slice, right: slice, q3: Floats, z: Floats, n: Floats) -> None:
-        q3[self.constant[left]] = np.nan
-        q3[:, self.constant[right]] = np.nan
-        if self.matrix is not None:
-            self.matrix[left, right] = q3
-            self.matrix[right, left] = q3.T
-        first = np.arange(left.start, left.stop)[:, None]
-        second = np.arange(right.start, right.stop)[None]
-        there = (first < second) & np.isfinite(q3)
-        self.count += int(np.count_nonzero(there))
-        self.sum += float(q3[there].sum())
-        rows, columns = np.nonzero(there & (np.abs(z) >= self.least))
-        at = rows, columns
-        new = np.stack([rows + left.start, columns + right.start, q3[at], z[at], n[at]], axis=1)
-        self.best = np.vstack([self.best, new])
-        if len(self.best) > KEPT_PAIRS:
-            sizes = np.abs(self.best[:, 3])
-            self.least = float(np.partition(sizes, -KEPT_PAIRS)[-KEPT_PAIRS])
-            self.best = self.best[sizes >= self.least]
-
-
-def _compared(residuals: _Residuals, left: slice, right: slice) -> tuple[Floats, Floats, Floats]:
-    """Q3, z and the number of common respondents of all pairs of two strips of items."""
-    n_rows = len(residuals.rows)
-    widest = max(left.stop - left.start, right.stop - right.start)
-    totals: list[Floats] | None = None
-    for rows in row_blocks(n_rows, max(64, STRIP_CELLS // widest)):
-        one = residuals.part(rows, left)
-        other = one if left == right else residuals.part(rows, right)
-        sums = _sums(one, other, residuals.weights[rows][:, None])
-        totals = sums if totals is None else [a + b for a, b in zip(totals, sums, strict=True)]
-    assert totals is not None  # noqa: S101 - a table has rows
-    n, cross, mean_one, mean_other, square_one, square_other, spread, variance, pull = totals
-    common = np.maximum(n, 1.0)
-    covariance = cross - mean_one * mean_other / common
-    scale = (square_one - mean_one**2 / common) * (square_other - mean_other**2 / common)
-    sure = np.sqrt(np.maximum(spread, variance))
-    enough = (n >= LEAST_COMMON) & (scale > 0) & (sure > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        q3 = np.where(enough, np.clip(covariance / np.sqrt(np.abs(scale)), -1, 1), np.nan)
-        # The error of the ability estimate ties residuals together: their products come to
-        # -variance of the estimate × slope × slope, to first order.
-        z = np.where(enough, (covariance + pull) / sure, 0.0)
-    return q3, z, np.broadcast_to(n, q3.shape)
-
-
-def _sums(one: _Part, other: _Part, weights: Floats) -> list[Floats]:
-    """What Q3 and its standard error are made of, summed over respondents."""
-    residual, asked = (weights * one.residual).T, (weights * one.asked).T
-    square = (weights * one.residual**2).T
-    return [
-        asked @ other.asked,
-        residual @ other.residual,
-        residual @ other.asked,
-        asked @ other.residual,
-        square @ other.asked,
-        asked @ other.residual**2,
-        square @ other.residual**2,
-        (weights * one.variance).T @ other.variance,
-        (weights * one.pull).T @ other.pull,
-    ]
-
-
-def _diagnosed(pairs: _Pairs, max_pairs: int, notes: list[str]) -> LocalDependence:
+def _diagnosed(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependence:
     from scipy.special import ndtr
 
     best = pairs.best
