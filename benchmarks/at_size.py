@@ -4,8 +4,8 @@ python benchmarks/at_size.py [--folder FOLDER] [--tables NAME ...] [--commands N
                              [--stop SECONDS]
 
 Each command runs in its own process and writes all its tables, figures and its page. It is stopped
-after 300 CPU seconds, unless told otherwise, or when it asks for more than 16 GB. The seconds are those of all its
-threads, so that other work on the machine does not count.
+after 300 CPU seconds, unless told otherwise, or when it asks for more than 16 GB. The seconds are
+those of all its threads, so that other work on the machine does not count.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class _Series:
 
     rows: np.ndarray  # which of the scores
     nodes: slice  # those that matter to them
-    at: Floats  # terms of the scores, (n_rows, n_nodes, n_points)
+    at: Floats  # terms of the scores, (n_points, n_rows, n_nodes)
     before: Floats  # and of the scores that are lower by one
     low: Floats  # lowest chance at each node
     width: Floats  # the highest less the lowest
@@ -165,13 +165,14 @@ class _Series:
         right, weights = right[:, self.nodes], weights[self.nodes]
         inside = self.width > 0
         x = 2 * (right - self.low) / np.where(inside, self.width, 1.0) - inside
-        basis = _polynomials(x, self.at.shape[2])
+        basis = _polynomials(x, len(self.at))
         parts = _parts(chance[self.rows, self.nodes], np.arange(len(self.rows)))
         for k, (share, terms) in enumerate(((1 - right, self.at), (right, self.before))):
-            known = basis * (weights * share)[:, :, None]
+            known = basis * (weights * share)
             for rows, nodes in parts:
-                left = known[:, nodes].reshape(len(right), -1)
-                joint[k, self.rows[rows]] = terms[rows, nodes].reshape(len(rows), -1) @ left.T
+                block = slice(rows[0], rows[-1] + 1)
+                products = terms[:, block, nodes] @ known[:, :, nodes].transpose(0, 2, 1)
+                joint[k, self.rows[rows]] = products.sum(axis=0)
 
 
 def _series(
@@ -188,12 +189,12 @@ def _series(
         width = right[:, nodes].max(axis=0) - low
         asked = np.union1d(scores[left], scores[left] - 1)
         terms = _terms(whole[:, nodes], low, width, asked, n_points)
-        rest = np.abs(terms[:, :, -2:]).sum(axis=2) @ weights[nodes]
-        settled = rest <= PRECISE * (np.abs(terms[:, :, 0]) @ weights[nodes])
+        rest = np.abs(terms[-2:]).sum(axis=0) @ weights[nodes]
+        settled = rest <= PRECISE * (np.abs(terms[0]) @ weights[nodes])
         at, before = (np.searchsorted(asked, scores[left] - k) for k in (0, 1))
         good = settled[at] & settled[before]
         if good.any():
-            parts = terms[at[good]], terms[before[good]]
+            parts = terms[:, at[good]], terms[:, before[good]]
             found.append(_Series(left[good], nodes, *parts, low, width))
         left = left[~good]
     return found, left
@@ -206,7 +207,7 @@ def _terms(whole: Floats, low: Floats, width: Floats, asked: np.ndarray, n_point
     found = without_one(whole, points, asked)
     change = np.cos(np.arange(n_points)[:, None] * angle) * (2 / n_points)
     change[0] /= 2
-    return np.ascontiguousarray(np.einsum("mk,skq->sqm", change, found, optimize=True))
+    return np.tensordot(change, found, (1, 1))
 
 
 def _within_reach(right: Floats, weights: Floats, scores: np.ndarray) -> tuple[Floats, Floats]:
@@ -233,9 +234,10 @@ def _parts(chance: Floats, rows: np.ndarray) -> list[tuple[np.ndarray, slice]]:
 
 
 def _polynomials(x: Floats, count: int) -> Floats:
-    """Chebyshev polynomials of x, in a last axis."""
-    found = np.empty((*x.shape, count))
-    found[:, :, 0], found[:, :, 1] = 1.0, x
+    """Chebyshev polynomials of x, in a first axis."""
+    found = np.empty((count, *x.shape))
+    found[0], found[1] = 1.0, x
     for k in range(2, count):
-        found[:, :, k] = 2 * x * found[:, :, k - 1] - found[:, :, k - 2]
+        np.multiply(2 * x, found[k - 1], out=found[k])
+        found[k] -= found[k - 2]
     return found
