@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from itemwise.learning import TablePreparation as TablePreparation
     from itemwise.models import Beta as Beta
     from itemwise.models import BetaResponse as BetaResponse
+    from itemwise.models import Censored as Censored
     from itemwise.models import Continuous as Continuous
     from itemwise.models import FourPL as FourPL
     from itemwise.models import Graded as Graded
@@ -76,6 +77,7 @@ _HOMES = {
     "Calibration": "calibration",
     "CapabilityGate": "capability",
     "CaseDifficulty": "capability",
+    "Censored": "models",
     "compare_models": "diagnostics",
     "compare_ranks": "diagnostics",
     "Continuous": "models",

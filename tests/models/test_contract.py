@@ -169,6 +169,7 @@ PLAIN = {
     "graded": plain_graded,
     "gpcm": plain_partial_credit,
     "continuous": plain_continuous,
+    "censored": plain_continuous,  # no score of these tests lies beyond a limit
     "beta": plain_beta,
 }
 

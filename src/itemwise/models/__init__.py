@@ -8,6 +8,7 @@ from dataclasses import replace
 from itemwise.errors import InputError
 from itemwise.models.beta import BetaResponse
 from itemwise.models.categorical import Categorical
+from itemwise.models.censored import Censored
 from itemwise.models.continuous import Continuous
 from itemwise.models.graded import Graded
 from itemwise.models.logistic import FourPL, OnePL, ThreePL, TwoPL
@@ -19,7 +20,17 @@ AUTO = "auto"  # the model is chosen by the kind of responses
 
 MODELS: dict[str, type[MeasurementModel]] = {
     model.name: model
-    for model in (OnePL, TwoPL, ThreePL, FourPL, Graded, PartialCredit, Continuous, BetaResponse)
+    for model in (
+        OnePL,
+        TwoPL,
+        ThreePL,
+        FourPL,
+        Graded,
+        PartialCredit,
+        Continuous,
+        Censored,
+        BetaResponse,
+    )
 }
 
 __all__ = [
@@ -28,6 +39,7 @@ __all__ = [
     "Beta",
     "BetaResponse",
     "Categorical",
+    "Censored",
     "Continuous",
     "Coordinate",
     "FourPL",

@@ -53,6 +53,25 @@ def log_normal_cdf(x: Array) -> Array:
     return torch.special.log_ndtr(x)
 
 
+def scaled_log_normal_cdf(x: Array) -> Array:
+    """Log of the standard normal distribution function plus x² / 2, exact in the lower tail.
+
+    Over -x, the exponential of it is about 1 / √(2π): what Mills' ratio leaves of a far tail.
+    """
+    xp = array_namespace(x)
+    below = xp.clip(x, None, 0.0) / -(2.0**0.5)
+    if isinstance(x, np.ndarray):
+        from scipy.special import erfcx
+
+        lower = np.log(0.5 * erfcx(below))
+    else:
+        import torch
+
+        lower = torch.log(0.5 * torch.special.erfcx(below))
+    above = xp.clip(x, 0.0, None)
+    return xp.where(x < 0, lower, log_normal_cdf(above) + 0.5 * above**2)
+
+
 def log_gamma(x: Array) -> Array:
     """Log of the gamma function."""
     if isinstance(x, np.ndarray):

@@ -30,8 +30,9 @@ from itemwise.studies.algorithms.algorithm_selector import (
     PERFORMANCE,
     AlgorithmSelector,
 )
-from itemwise.studies.algorithms.performances import Performances, as_performances, checked_penalty
+from itemwise.studies.algorithms.performances import Performances, as_performances
 from itemwise.studies.algorithms.portfolio_gaps import SINGLE, folds_of_problems
+from itemwise.studies.algorithms.timeouts import checked_penalty
 from itemwise.tables.foreign_frames import as_pandas, with_row_names
 from itemwise.words import counted, listed
 

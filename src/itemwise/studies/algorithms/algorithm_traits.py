@@ -16,6 +16,7 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.estimation.fits import AT_BOUND, FEW_RESPONDENTS, UNSEEN
+from itemwise.models import Censored
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.performance_tables import means
 from itemwise.numerics.special import log_normal_cdf, sigmoid_pair
@@ -148,8 +149,32 @@ def goodness_of(
     actual = (performances.cells - low) / (high - low) if grades is None else grades / top
     predicted = np.broadcast_to(means(actual), actual.shape).copy()
     positions = performances.algorithms.get_indexer(calibration.items.index)
-    predicted[:, positions] = _predicted(calibration, difficulty) / top
+    if grades is None and isinstance(calibration.model, Censored):
+        found = _expected_with_timeouts(calibration, performances, difficulty)
+        predicted[:, positions] = (found - low) / (high - low)
+    else:
+        predicted[:, positions] = _predicted(calibration, difficulty) / top
     return Goodness(actual, predicted)
+
+
+def _expected_with_timeouts(
+    calibration: Calibration, performances: Performances, difficulty: Floats
+) -> Floats:
+    """Expected performance, (n_problems, n_calibrated), with what runs that did not end count as.
+
+    The median would not do: where half of the runs do not end, it says nothing of the other half.
+    """
+    model: Any = calibration.model
+    coords, easiness = calibration.coords, -difficulty
+    expected = model.expected(coords, easiness)
+    assert performances.cut is not None  # noqa: S101 - otherwise nothing is censored
+    assert performances.unsolved is not None  # noqa: S101
+    counts = performances.cells[performances.unsolved.to_numpy() & ~np.isnan(performances.cells)]
+    if counts.size:
+        late = model.chance_beyond(coords, easiness)[0]
+        expected = expected + late * (counts.mean() - performances.cut.limit)
+    found: Floats = expected.T
+    return found
 
 
 def _predicted(calibration: Calibration, difficulty: Floats) -> Floats:

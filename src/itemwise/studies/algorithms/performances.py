@@ -1,18 +1,14 @@
-"""Performances of algorithms on problems in one form: higher is better, within bounds.
-
-A run that did not solve its problem counts as the cut-off, as a multiple of it, or as the worst.
-"""
+"""Performances of algorithms on problems in one form: higher is better, within bounds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.arguments import as_number
 from itemwise.datasets.aslib import AslibScenario
 from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
@@ -20,6 +16,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, places
 from itemwise.responses import Responses
 from itemwise.results import Result
+from itemwise.studies.algorithms.timeouts import Unsolved, at_worst, solved_by_somebody, timed_out
 from itemwise.tables.foreign_frames import with_row_names
 from itemwise.words import counted, listed
 
@@ -29,60 +26,18 @@ if TYPE_CHECKING:
 Transform = Literal["raw", "negate", "reciprocal"]
 TRANSFORMS: tuple[Transform, ...] = ("raw", "negate", "reciprocal")
 FEWEST_ALGORITHMS, FEWEST_PROBLEMS = 3, 3
+QUICK = 0.01  # of the time limit
+FEWEST_BETWEEN = 0.1  # of the runs that ended, that were not quick; with fewer, all count
 PIVOT = "Reshape a long table: runs.pivot(index='problem', columns='algorithm', values='time')."
 SOLVED = "For solved or not, use itemwise.calibrate(solved, '2pl')."
 
 
-def timed_out(
-    values: Floats,
-    unsolved: NDArray[np.bool_] | None,
-    better: Better,
-    cutoff: float | None,
-    penalty: float | None,
-    notes: list[str],
-) -> Floats:
-    """Set runs that timed out or failed to the cut-off, or to the penalty times the cut-off."""
-    if better == "higher":
-        raise InputError("cutoff and penalty are for runtimes: give better='lower' as well.")
-    if cutoff is None:
-        raise InputError("penalty is a multiple of the cut-off: give cutoff as well.")
-    if not 0 < as_number(cutoff) < np.inf:
-        raise InputError(f"cutoff is {cutoff!r}, but it should be a number above 0.")
-    if penalty is not None:
-        checked_penalty(penalty)
-    # Where the source says how runs ended, one at the cut-off may have succeeded.
-    late = values >= cutoff if unsolved is None else (values > cutoff) | unsolved
-    least = cutoff * (1.0 if penalty is None else penalty)
-    kept = np.where(np.isnan(values), least, np.maximum(values, least))
-    values = np.where(late, kept if penalty is None else least, values)
-    count = int(late.sum())
-    if count:
-        share = count / max(int((~np.isnan(values)).sum()), 1)
-        by = "" if penalty is None else f", counted as {least:,.10g}"
-        notes.append(f"{counted(count, 'run')} ({share:.0%}) timed out or failed{by}.")
-    return values
+class Cut(NamedTuple):
+    """Where runs were stopped, on the scale of `Performances.modelled`."""
 
-
-def at_worst(
-    values: Floats, unsolved: NDArray[np.bool_], better: Better, notes: list[str]
-) -> Floats:
-    """Set failed runs to the worst value on record, where no cut-off is known."""
-    if not unsolved.any() or np.isnan(values).all():
-        return values
-    worst = float(np.nanmax(values) if better == "lower" else np.nanmin(values))
-    notes.append(
-        f"{counted(int(unsolved.sum()), 'run')} timed out or failed, and no cut-off is known: "
-        f"counted as the worst value on record, {worst:,.10g}. Give cutoff to say where runs end."
-    )
-    return np.where(unsolved, worst, values)
-
-
-def checked_penalty(penalty: object) -> float:
-    """The multiple of the cut-off that a timed-out run counts as: 1 or more."""
-    number = as_number(penalty)
-    if not 1 <= number < np.inf:
-        raise InputError(f"penalty is {penalty!r}, but it should be a number, 1 or more.")
-    return number
+    limit: float  # a run at or below it is only known to lie there
+    quick: float | None  # one at or above it is quick; how quick does not count
+    reach: tuple[float, float]  # worst and best that a run could have been
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +52,8 @@ class Performances:
     notes: tuple[str, ...] = ()
     folds: pd.Series | None = None  # fold of each problem, if the source has one
     scale: str = "performance"  # what `modelled` is, on the axis of a figure
+    unsolved: pd.DataFrame | None = None  # of the same shape: which runs timed out or failed
+    cut: Cut | None = None  # where runs were stopped, if some were
 
     @property
     def algorithms(self) -> pd.Index:
@@ -117,7 +74,8 @@ class Performances:
     def of_problems(self, rows: NDArray[np.intp]) -> Performances:
         """The performances on some problems, with the bounds of the whole table."""
         given, modelled = self.given.iloc[rows], self.modelled.iloc[rows]
-        return replace(self, given=given, modelled=modelled, notes=())
+        unsolved = None if self.unsolved is None else self.unsolved.iloc[rows]
+        return replace(self, given=given, modelled=modelled, notes=(), unsolved=unsolved)
 
     def require_every_run(self, what: str) -> None:
         """Refuse a table with missing runs for a method that needs complete tables."""
@@ -170,11 +128,12 @@ def as_performances(
     bounds: tuple[float, float] | None = None,
     cutoff: float | None = None,
     penalty: float | None = None,
+    unsolved: Unsolved = "keep",
 ) -> Performances:
     """A table, `Responses` or ASlib scenario as performances; see `portfolio`."""
     if isinstance(performance, Performances):
         return performance
-    unsolved: NDArray[np.bool_] | None = None
+    failed: NDArray[np.bool_] | None = None
     notes: list[str] = []
     given, folds, stated = performance, None, None
     if isinstance(performance, AslibScenario):
@@ -188,7 +147,7 @@ def as_performances(
         better = better or performance.better
         cutoff = performance.cutoff if cutoff is None else cutoff
         if performance.kind == "runtime":
-            unsolved = (~performance.status.isin(["ok", "missing"])).to_numpy()
+            failed = (~performance.status.isin(["ok", "missing"])).to_numpy()
         given = performance.performance
     else:
         attributes = getattr(performance, "attrs", {})  # set by read_runs
@@ -202,15 +161,49 @@ def as_performances(
         measure = performance.attrs.get("measure", "its values")
         notes.append(f"{stated.capitalize()} is better, as the table states for {measure}.")
     table = _table(given)
+    late = np.zeros(table.shape, dtype=bool) if failed is None else failed
+    stopped = cutoff
     if cutoff is not None or penalty is not None:
-        values = timed_out(table.to_numpy(), unsolved, better, cutoff, penalty, notes)
+        values, late = timed_out(table.to_numpy(), failed, better, cutoff, penalty, notes)
         table = _filled(table, values)
-    elif unsolved is not None:
-        table = _filled(table, at_worst(table.to_numpy(), unsolved, better, notes))
-    table = _with_runs(table, notes)
+    elif failed is not None and failed.any():
+        table = _filled(table, at_worst(table.to_numpy(), failed, better, notes))
+        stopped = float(np.nanmax(table.to_numpy()))
+    did_not_end = _filled(table, late)
+    kept = solved_by_somebody(late, table.notna().to_numpy(), unsolved, notes)
+    table = _with_runs(table[kept], notes)
     transform = transform or ("raw" if better == "higher" else "negate")
     counts = None if penalty is None or cutoff is None else cutoff * penalty
-    return replace(_transformed(table, better, transform, bounds, notes, counts), folds=folds)
+    made = _transformed(table, better, transform, bounds, notes, counts)
+    if not late.any():
+        return replace(made, folds=folds)
+    did_not_end = did_not_end.loc[table.index, table.columns]
+    cut = None if stopped is None else _cut(made, table, stopped)
+    return replace(made, folds=folds, unsolved=did_not_end, cut=cut)
+
+
+def _cut(made: Performances, table: pd.DataFrame, stopped: float) -> Cut:
+    """The time at which runs were stopped, half way between none and twice that time.
+
+    So log-odds are close to the logarithm of time, and the difficulty limit of an algorithm is
+    where half of its runs would end in time. Runs that took less than a hundredth of it are quick:
+    between 1 and 10 milliseconds, log-odds differ as much as between a minute and the limit, and
+    would decide what is hard.
+    """
+    if made.transform == "reciprocal":
+        return Cut(1 / (1 + stopped), None, (0.0, 1.0))
+    raw, modelled = table.to_numpy().ravel(), made.cells.ravel()
+    worst, best = int(np.nanargmax(raw)), int(np.nanargmin(raw))
+    fall = (modelled[best] - modelled[worst]) / (raw[worst] - raw[best])
+    least = min(0.0, float(raw[best]))
+    limit, quick, low, high = (
+        float(modelled[best] - fall * (time - raw[best]))
+        for time in (stopped, QUICK * stopped, 2 * stopped - least, least)
+    )
+    between, ended = (int(((raw < stopped) & (raw > time)).sum()) for time in (QUICK * stopped, -np.inf))
+    if between < FEWEST_BETWEEN * ended:
+        return Cut(limit, None, (low, high))
+    return Cut(limit, quick, (low, high))
 
 
 def _table(performance: Any) -> pd.DataFrame:

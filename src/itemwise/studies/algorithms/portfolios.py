@@ -20,7 +20,7 @@ from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.shojima import Shojima
-from itemwise.models import Continuous
+from itemwise.models import Censored, Continuous
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.performance_tables import means, ranges
 from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines, too_few
@@ -51,6 +51,7 @@ from itemwise.studies.algorithms.portfolio_choice import (
     regions,
 )
 from itemwise.studies.algorithms.portfolio_figures import FIGURES, figure
+from itemwise.studies.algorithms.timeouts import Unsolved
 from itemwise.words import listed
 
 if TYPE_CHECKING:
@@ -320,6 +321,7 @@ def portfolio(
     bounds: tuple[float, float] | None = None,
     cutoff: float | None = None,
     penalty: float | None = None,
+    unsolved: Unsolved | None = None,
     model: Model = "continuous",
     grades: int = 5,
     preset: str | None = None,
@@ -364,6 +366,7 @@ def portfolio(
         bounds=bounds,
         cutoff=cutoff,
         penalty=penalty,
+        unsolved=unsolved or ("keep" if preset else "drop"),
     )
     return fit_portfolio(table, settings)
 
@@ -372,6 +375,8 @@ def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
     """Fit a portfolio to prepared performances."""
     notes = list(table.notes)
     judged = table.cells
+    if table.cut is not None and not settings.preset:
+        judged = judged.clip(table.cut.limit, table.cut.quick)
     if settings.model == "graded":
         judged = table.grades(settings.grades)
         notes += table.notes_on_grades(judged, settings.grades)
@@ -428,4 +433,7 @@ def _calibrated(
         bounds: Any = "table" if table.transform == "reciprocal" else table.bounds
         return calibrate(responses, Continuous(bounds=bounds, at_bounds=0.01), engine=Shojima())
     # Without priors: an algorithm that leaves no noise sets the line, which is a finding here.
-    return calibrate(responses, Continuous(bounds=table.bounds), priors=None)
+    model = Continuous(bounds=table.bounds)
+    if table.cut is not None:
+        model = Censored(bounds=table.cut.reach, limits=table.cut[:2])
+    return calibrate(responses, model, priors=None)
