@@ -25,7 +25,7 @@ from itemwise.errors import InputError
 from itemwise.results import stacked
 from itemwise.studies.algorithms.performances import TRANSFORMS
 from itemwise.studies.algorithms.portfolio_choice import AIRT, METHODS
-from itemwise.studies.algorithms.portfolios import MODELS, Settings
+from itemwise.studies.algorithms.portfolio_settings import MODELS, Settings
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -79,7 +79,10 @@ class Censored(Continuous):
     def _inside(self, cells: Array, bounds: Pair, item: str | None) -> Pair:
         """The limits, or half way from a bound to the nearest score inside."""
         low, high = self.limits or (None, None)
-        given = [bound if limit is None else limit for limit, bound in zip((low, high), bounds, strict=True)]
+        given = [
+            bound if limit is None else limit
+            for limit, bound in zip((low, high), bounds, strict=True)
+        ]
         if not bounds[0] <= given[0] < given[1] <= bounds[1]:
             raise InputError(
                 f"limits is {self.limits!r}, but it should lie within the bounds {bounds[0]:g} "
@@ -106,7 +109,9 @@ class Censored(Continuous):
             return like(np.array([-NOWHERE]), values), like(np.array([NOWHERE]), values)
         low, high = np.atleast_2d(np.array(self.bounds, dtype=float)).T
         worst, best = np.atleast_2d(np.array(self.inside, dtype=float)).T
-        places = (np.clip((end - low) / (high - low), NEAREST, 1 - NEAREST) for end in (worst, best))
+        places = (
+            np.clip((end - low) / (high - low), NEAREST, 1 - NEAREST) for end in (worst, best)
+        )
         at_low, at_high = (logit(like(place, values)) for place in places)
         return at_low, at_high
 
@@ -242,6 +247,10 @@ class Censored(Continuous):
         cuts = self._cuts(coords, abilities)
         return xp.exp(log_normal_cdf(cuts.low)), xp.exp(log_normal_cdf(-cuts.high))
 
+    def start(self, means: Array, asked: Array, loading: Array) -> Array:
+        """Mean and standard deviation of z as cut off, split by the loading."""
+        return self.bounded(super().start(means, asked, loading))
+
     def _share_moment(self, coords: Array, abilities: Array, power: int) -> Array:
         """Expected power of the place between the bounds; a score beyond a limit stands there."""
         xp = array_namespace(coords)
@@ -261,7 +270,8 @@ class Censored(Continuous):
         """Normal log-odds, as scores; those beyond a limit are at it."""
         scores = super().draw(coords, abilities, random)
         low, high = self.limits or (None, None)
-        return scores.clip(low, high)
+        cut: np.ndarray = np.clip(scores, low, high)
+        return cut
 
     def _cuts(self, coords: Array, abilities: Array) -> Cuts:
         """The limits in standard deviations from the mean."""
@@ -292,14 +302,16 @@ class Told(NamedTuple):
 def _told(cuts: Cuts) -> Told:
     """Moments of the scores x and x² - 1 of a standard normal that is cut off."""
     xp = array_namespace(cuts.low)
-    l, r = cuts
-    below, above = (xp.exp(-0.5 * cut**2 - 0.5 * LOG_2PI) for cut in (l, r))
-    low, high = _mills(l), _mills(-r)
-    seen = xp.clip(xp.exp(log_normal_cdf(r)) - xp.exp(log_normal_cdf(l)), 0.0, None)
+    start, end = cuts
+    below, above = (xp.exp(-0.5 * cut**2 - 0.5 * LOG_2PI) for cut in cuts)
+    low, high = _mills(start), _mills(-end)
+    seen = xp.clip(xp.exp(log_normal_cdf(end)) - xp.exp(log_normal_cdf(start)), 0.0, None)
     return Told(
-        seen + below * (l + low) + above * (high - r),
-        below * (l**2 + 1 + l * low) - above * (r**2 + 1 - r * high),
-        2 * seen + below * (l**3 + l + l**2 * low) - above * (r**3 + r - r**2 * high),
+        seen + below * (start + low) + above * (high - end),
+        below * (start**2 + 1 + start * low) - above * (end**2 + 1 - end * high),
+        2 * seen
+        + below * (start**3 + start + start**2 * low)
+        - above * (end**3 + end - end**2 * high),
     )
 
 
@@ -316,5 +328,7 @@ def _checked(limits: Any) -> tuple[float | None, float | None]:
     except (TypeError, ValueError):
         fine = False
     if not fine:
-        raise InputError(f"limits is {limits!r:.60}; give (low, high), either of which may be None.")
+        raise InputError(
+            f"limits is {limits!r:.60}; give (low, high), either of which may be None."
+        )
     return low, high

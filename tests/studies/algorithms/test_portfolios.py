@@ -293,9 +293,9 @@ def test_algorithms_that_hardly_differ_are_no_portfolio():
 def test_the_meaning_names_who_leads_and_who_is_anomalous(found):
     best = found.occupancy()["occupancy"]
     assert found.meaning.startswith(f"{best.idxmax()} has the best curve at {best.max():.0%}")
-    assert found.meaning.endswith("Better on harder problems: 1 algorithm (solver 4).")
+    assert "Better on harder problems: 1 algorithm (solver 4). The single" in found.meaning
     plain = iw.portfolio(simulated()[0].drop(columns="solver 4"))
-    assert plain.meaning.endswith("none does better on harder problems.")
+    assert "none does better on harder problems. The single best" in plain.meaning
 
 
 def test_who_is_anomalous_by_chance_is_not_named():
@@ -317,7 +317,7 @@ def test_who_is_anomalous_without_any_noise_is_named():
     row = found.algorithms.loc["algorithm_4"]
     assert abs(row["discrimination"]) < row["discrimination_se"]
     assert row["anomalous_chance"] > 0.999
-    assert found.meaning.endswith("Better on harder problems: 1 algorithm (algorithm_4).")
+    assert "Better on harder problems: 1 algorithm (algorithm_4)." in found.meaning
 
 
 def test_a_portfolio_is_a_finding(found):

@@ -215,7 +215,8 @@ def traits_of_algorithms(calibration: Calibration, performances: Performances) -
     import pandas as pd
 
     items = calibration.items
-    slope, limit = items["discrimination"], _limit_name(items)
+    slope = items["discrimination"]
+    at, at_se = _limits(calibration)
     # In the continuous model slope = loading / noise, whose error explodes where there is hardly
     # any noise; scaling = 1 / loading has the same sign, and the same ratio to its error.
     signed = "scaling" if "scaling" in items else "discrimination"
@@ -228,8 +229,8 @@ def traits_of_algorithms(calibration: Calibration, performances: Performances) -
             "anomalous_chance": np.exp(log_normal_cdf(-ratio)),
             "consistency": 1 / slope.abs(),
             "consistency_se": items["discrimination_se"] / slope**2,
-            "difficulty_limit": -items[limit],
-            "difficulty_limit_se": items[f"{limit}_se"],
+            "difficulty_limit": -at,
+            "difficulty_limit_se": at_se,
         }
     )
     if "scaling" in items:
@@ -244,6 +245,25 @@ def traits_of_algorithms(calibration: Calibration, performances: Performances) -
     flags = pd.Series(_flags(calibration), dtype=object).reindex(frame.index, fill_value="")
     frame["flag"] = np.select([few, alike], [FEW_RUNS, CONSTANT], flags)
     return frame
+
+
+def _limits(calibration: Calibration) -> tuple[Floats, Floats]:
+    """The easiness at which each algorithm reaches its limit, and its standard error.
+
+    Where runs are cut off, half of the runs on such problems end in time.
+    """
+    items, model = calibration.items, calibration.model
+    if not isinstance(model, Censored):
+        name = _limit_name(items)
+        return items[name].to_numpy(dtype=float), items[f"{name}_se"].to_numpy(dtype=float)
+    slope, scaling = (items[name].to_numpy(dtype=float) for name in ("discrimination", "scaling"))
+    coords = calibration.coords
+    place = (model.ends(coords)[0] - coords[:, 1]) * scaling
+    by_coordinate = np.stack([-place / slope, -scaling, -place], axis=1)
+    covariances = calibration.uncertainty.covariances
+    variance = np.einsum("ni,nij,nj->n", by_coordinate, covariances, by_coordinate)
+    error = np.sqrt(np.where(items["discrimination_se"] > 0, variance, np.nan))
+    return place, error
 
 
 def notes_on_left_out(few: Sequence[str], alike: Sequence[str]) -> list[str]:

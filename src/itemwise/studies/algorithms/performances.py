@@ -27,6 +27,7 @@ Transform = Literal["raw", "negate", "reciprocal"]
 TRANSFORMS: tuple[Transform, ...] = ("raw", "negate", "reciprocal")
 FEWEST_ALGORITHMS, FEWEST_PROBLEMS = 3, 3
 QUICK = 0.01  # of the time limit
+FAR = 1000.0  # time limits: so far out, log-odds are the logarithm of time
 FEWEST_BETWEEN = 0.1  # of the runs that ended, that were not quick; with fewer, all count
 PIVOT = "Reshape a long table: runs.pivot(index='problem', columns='algorithm', values='time')."
 SOLVED = "For solved or not, use itemwise.calibrate(solved, '2pl')."
@@ -183,12 +184,10 @@ def as_performances(
 
 
 def _cut(made: Performances, table: pd.DataFrame, stopped: float) -> Cut:
-    """The time at which runs were stopped, half way between none and twice that time.
+    """The time at which runs were stopped, on a scale whose log-odds are the logarithm of time.
 
-    So log-odds are close to the logarithm of time, and the difficulty limit of an algorithm is
-    where half of its runs would end in time. Runs that took less than a hundredth of it are quick:
-    between 1 and 10 milliseconds, log-odds differ as much as between a minute and the limit, and
-    would decide what is hard.
+    Runs that took less than a hundredth of it are quick: between 1 and 10 milliseconds, log-odds
+    differ as much as between a minute and ten, and would decide what is hard.
     """
     if made.transform == "reciprocal":
         return Cut(1 / (1 + stopped), None, (0.0, 1.0))
@@ -198,9 +197,11 @@ def _cut(made: Performances, table: pd.DataFrame, stopped: float) -> Cut:
     least = min(0.0, float(raw[best]))
     limit, quick, low, high = (
         float(modelled[best] - fall * (time - raw[best]))
-        for time in (stopped, QUICK * stopped, 2 * stopped - least, least)
+        for time in (stopped, QUICK * stopped, FAR * stopped, least)
     )
-    between, ended = (int(((raw < stopped) & (raw > time)).sum()) for time in (QUICK * stopped, -np.inf))
+    between, ended = (
+        int(((raw < stopped) & (raw > time)).sum()) for time in (QUICK * stopped, -np.inf)
+    )
     if between < FEWEST_BETWEEN * ended:
         return Cut(limit, None, (low, high))
     return Cut(limit, quick, (low, high))
@@ -222,7 +223,7 @@ def _table(performance: Any) -> pd.DataFrame:
     return _filled(table, _numbers(table))
 
 
-def _filled(table: pd.DataFrame, values: Floats) -> pd.DataFrame:
+def _filled(table: pd.DataFrame, values: Any) -> pd.DataFrame:
     """A frame of other values under the same names."""
     import pandas as pd
 

@@ -25,7 +25,8 @@ from itemwise.studies.algorithms.portfolio_choice import (
     notes_on_epsilon,
     ranked,
 )
-from itemwise.studies.algorithms.portfolios import Portfolio, Settings, fit_portfolio
+from itemwise.studies.algorithms.portfolio_settings import Settings
+from itemwise.studies.algorithms.portfolios import Portfolio, fit_portfolio
 from itemwise.words import counted, joined, listed
 
 if TYPE_CHECKING:
@@ -235,6 +236,7 @@ def _given(performance: Any, settings: dict[str, Any]) -> tuple[Performances, Se
             f"{', '.join(sorted(known))}."
         )
     how = Settings(**{key: settings.pop(key) for key in list(settings) if key in names})
+    settings.setdefault("unsolved", "keep" if how.preset else "drop")
     return as_performances(performance, **settings), how
 
 

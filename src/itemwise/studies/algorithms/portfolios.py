@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.arguments import whole_number
 from itemwise.calibration import Calibration
 from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
@@ -23,7 +22,7 @@ from itemwise.estimation.shojima import Shojima
 from itemwise.models import Censored, Continuous
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.performance_tables import means, ranges
-from itemwise.numerics.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines, too_few
+from itemwise.numerics.splines import Splines, fit_splines, too_few
 from itemwise.responses import Responses
 from itemwise.results import Draw, Result, picked, stacked
 from itemwise.studies.algorithms.algorithm_traits import (
@@ -51,8 +50,13 @@ from itemwise.studies.algorithms.portfolio_choice import (
     regions,
 )
 from itemwise.studies.algorithms.portfolio_figures import FIGURES, figure
+from itemwise.studies.algorithms.portfolio_sentences import (
+    better_on_harder,
+    references,
+    who_leads,
+)
+from itemwise.studies.algorithms.portfolio_settings import Model, Settings
 from itemwise.studies.algorithms.timeouts import Unsolved
-from itemwise.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,43 +65,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ChosenPortfolio", "Portfolio", "portfolio"]
 
-Model = Literal["continuous", "graded"]
-MODELS: tuple[Model, ...] = ("continuous", "graded")
 CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
 CONFIDENCE, Z = 0.95, 1.959963984540054
-MOST_GRADES = 100
-SURE = 0.95
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a portfolio is fitted, here and in every fold of a cross-validation."""
-
-    model: Model = "continuous"
-    grades: int = 5
-    preset: str | None = None
-    knots: int = 10
-    smoothing: str = "reml"
-
-    def __post_init__(self) -> None:
-        if self.model not in MODELS:
-            raise InputError(
-                f"model is {self.model!r}, but it should be one of {', '.join(MODELS)}."
-            )
-        if self.preset not in (None, AIRT):
-            raise InputError(f"There is no preset {self.preset!r}. The only one is '{AIRT}'.")
-        if self.preset and self.model != "continuous":
-            raise InputError(f"preset='{AIRT}' uses the continuous model; leave `model` out.")
-        if whole_number(self.grades, "grades", 2) > MOST_GRADES:
-            raise InputError(
-                f"grades is {self.grades}, but at most {MOST_GRADES} are possible. For finer "
-                "grades, use model='continuous'."
-            )
-        whole_number(self.knots, "knots", FEWEST_KNOTS)
-        if self.smoothing not in SMOOTHINGS:
-            raise InputError(
-                f"smoothing is {self.smoothing!r}, but it should be one of {', '.join(SMOOTHINGS)}."
-            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,21 +203,9 @@ class Portfolio(Result):
 
     @property
     def meaning(self) -> str:
-        """Which algorithm has the best curve, and which do better on harder problems."""
-        share = self.occupancy()["occupancy"]
-        leaders = int((share > 0).sum())
-        text = (
-            f"{share.idxmax()} has the best curve at {share.max():.0%} of the problems; "
-            f"{leaders} of {len(share)} algorithms {'has' if leaders == 1 else 'have'} the best "
-            "curve somewhere"
-        )
-        odd = self.algorithms[self.algorithms["anomalous"]]
-        sure = odd.index[odd["anomalous_chance"] > SURE]
-        if len(sure):
-            return f"{text}. Better on harder problems: {listed(list(sure), 'algorithm')}."
-        if len(odd):
-            return f"{text}; none does significantly better on harder problems."
-        return f"{text}; none does better on harder problems."
+        """Who leads, beside the single and the virtual best; who does better on harder problems."""
+        said = f"{who_leads(self.occupancy())}{better_on_harder(self.algorithms)}"
+        return f"{said} {references(self.performances)}"
 
     def to_frame(self) -> pd.DataFrame:
         """One row per algorithm."""
@@ -338,7 +295,9 @@ def portfolio(
     1 / (1 + t). `bounds` are the smallest and largest possible value, in the unit of the table; by
     default, those that occur. Runs at or beyond `cutoff`, and runs that failed in a scenario, keep
     their value but count at least as the cut-off; or they count as `penalty` times the cut-off (10:
-    PAR10).
+    PAR10). The model takes them as what they are: runs that would have taken longer. Problems that
+    nobody solved have no leader: `unsolved="drop"` leaves them out, "keep" does not, which is the
+    default with a preset.
 
     `model` is "continuous", or "graded" with this number of `grades` (equally many runs in each).
     `preset="airt"` reproduces the paper: its early stop of the estimation, its rule at the bounds,

@@ -82,7 +82,8 @@ def solved_by_somebody(
     """The problems to keep, (n_problems,): those that somebody solved, if `unsolved` is "drop"."""
     if unsolved not in UNSOLVED:
         raise InputError(f"unsolved is {unsolved!r}, but it should be 'drop' or 'keep'.")
-    solved = (ran & ~late).any(axis=1) | ~ran.any(axis=1)  # what never ran is said elsewhere
+    # What never ran is told elsewhere.
+    solved = np.asarray((ran & ~late).any(axis=1) | ~ran.any(axis=1))
     count = int((~solved).sum())
     if not count or unsolved == "keep":
         return np.ones_like(solved)

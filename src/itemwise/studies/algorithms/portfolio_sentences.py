@@ -1,0 +1,64 @@
+"""What a portfolio says in sentences: who leads, beside the single and the virtual best."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.intervals import reach_of_parts
+from itemwise.numerics.performance_tables import fair_means, worst_where_missing
+from itemwise.studies.algorithms.performances import Performances
+from itemwise.words import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SURE = 0.95
+
+
+def who_leads(occupancy: pd.DataFrame) -> str:
+    """Who has the best curve at most problems, with its interval; nobody whose interval has a 0."""
+    share = occupancy["occupancy"]
+    sure = occupancy[occupancy["occupancy_low"] > 0]
+    leaders = int((share > 0).sum())
+    some = (
+        f"{leaders} of {len(share)} algorithms {'has' if leaders == 1 else 'have'} the best curve"
+    )
+    if sure.empty:
+        return f"Nobody surely leads: {some} somewhere, but every interval includes 0"
+    best = sure.sort_values("occupancy", ascending=False, kind="stable").iloc[0]
+    return (
+        f"{best.name} has the best curve at {best['occupancy']:.0%} of the problems (95% interval "
+        f"{best['occupancy_low']:.0%} to {best['occupancy_high']:.0%}); {some} somewhere, "
+        f"{len(sure)} surely"
+    )
+
+
+def references(performances: Performances) -> str:
+    """The single best and the virtual best algorithm, in the unit of the measure."""
+    gains = performances.gains
+    filled = worst_where_missing(gains)
+    single = int(fair_means(gains).argmax())
+    sign = 1.0 if performances.better == "higher" else -1.0
+    alone, best = sign * filled[:, single], sign * filled.max(axis=1)
+    name = performances.algorithms[single]
+    return (
+        f"The single best is {name} with a mean of {_with_error(alone)}; "
+        f"the virtual best, the best algorithm for each problem, has {_with_error(best)}."
+    )
+
+
+def better_on_harder(algorithms: pd.DataFrame) -> str:
+    """Which algorithms do better on harder problems, as the end of a sentence."""
+    odd = algorithms[algorithms["anomalous"]]
+    sure = odd.index[odd["anomalous_chance"] > SURE]
+    if len(sure):
+        return f". Better on harder problems: {listed(list(sure), 'algorithm')}."
+    return f"; none does {'significantly ' if len(odd) else ''}better on harder problems."
+
+
+def _with_error(values: Floats) -> str:
+    reach = reach_of_parts(len(values)) * float(values.std(ddof=1)) / np.sqrt(len(values))
+    return f"{values.mean():,.4g} ± {reach:,.2g}"

@@ -1,0 +1,110 @@
+"""Runs that did not end: the model takes them as censored, and nobody leads where nobody solved."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.errors import InputError
+
+CUTOFF = 600.0
+SLOPES, LEVELS, NOISE = [2.0, 1.5, 1.0, -0.4], [4.0, 4.5, 5.5, 6.0], [0.6, 0.8, 0.5, 1.2]
+
+
+def seconds(n=400, seed=0, recorded=CUTOFF):
+    """Log-normal runtimes of four algorithms; runs beyond the cut-off are recorded as a number."""
+    random = np.random.default_rng(seed)
+    hard = random.normal(size=(n, 1))
+    times = np.exp(LEVELS + SLOPES * hard + NOISE * random.normal(size=(n, 4)))
+    frame = pd.DataFrame(np.where(times >= CUTOFF, recorded, times), columns=list("abcd"))
+    return frame.rename(index=lambda k: f"p{k}"), hard[:, 0], times
+
+
+def test_predicted_effectiveness_follows_the_actual_one_however_timeouts_are_recorded(subtests):
+    for recorded, penalty in ((CUTOFF, None), (10 * CUTOFF, None), (CUTOFF, 10)):
+        with subtests.test(recorded=recorded, penalty=penalty):
+            table, _, times = seconds(recorded=recorded)
+            found = iw.portfolio(table, better="lower", cutoff=CUTOFF, penalty=penalty)
+            assert (times >= CUTOFF).mean() > 0.2
+            assert found.goodness["difference"].max() < 0.05
+
+
+def test_difficulty_and_traits_do_not_depend_on_what_a_timeout_counts_as():
+    table, hard, _ = seconds()
+    found = [iw.portfolio(table, better="lower", cutoff=CUTOFF, penalty=p) for p in (None, 2, 10)]
+    for other in found[1:]:
+        np.testing.assert_allclose(other.difficulty, found[0].difficulty, atol=1e-6)
+        columns = ["consistency", "difficulty_limit"]
+        np.testing.assert_allclose(
+            other.algorithms[columns], found[0].algorithms[columns], rtol=1e-5
+        )
+    kept = [int(name[1:]) for name in found[0].problems.index]
+    assert np.corrcoef(found[0].difficulty, hard[kept])[0, 1] > 0.93
+    assert found[0].algorithms["anomalous"].tolist() == [False, False, False, True]
+
+
+def test_the_difficulty_limit_is_where_half_of_the_runs_end_in_time():
+    table, _, _ = seconds(n=1500, seed=1)
+    found = iw.portfolio(table, better="lower", cutoff=CUTOFF, unsolved="keep")
+    truth = (np.log(CUTOFF) - LEVELS) / SLOPES
+    apart = found.algorithms["difficulty_limit"] - truth
+    assert np.abs(apart[:3]).max() < 0.12
+
+
+def test_the_preset_stays_as_published():
+    table, _, _ = seconds(n=80)
+    plain = iw.portfolio(table, better="lower", preset="airt")
+    stopped = iw.portfolio(table, better="lower", cutoff=CUTOFF, preset="airt")
+    assert len(stopped.problems) == 80
+    np.testing.assert_array_equal(stopped.difficulty, plain.difficulty)
+    pd.testing.assert_frame_equal(stopped.goodness, plain.goodness)
+
+
+def test_problems_that_nobody_solved_are_left_out_and_counted():
+    table, _, _ = seconds(n=60)
+    table.iloc[:7] = CUTOFF
+    found = iw.portfolio(table, better="lower", cutoff=CUTOFF)
+    count = int((table >= CUTOFF).all(axis=1).sum())
+    assert count >= 7
+    assert len(found.problems) == 60 - count
+    assert f"Nobody solved {count} problems ({count / 60:.0%}): left out" in " ".join(found.notes)
+    kept = iw.portfolio(table, better="lower", cutoff=CUTOFF, unsolved="keep")
+    assert len(kept.problems) == 60
+    gaps = iw.compare_portfolios(table, better="lower", cutoff=CUTOFF, sizes=[1], cv=3)
+    assert any("Nobody solved" in note for note in gaps.notes)
+
+
+def test_the_headline_gives_its_interval_and_the_references_beside_it():
+    table, _, _ = seconds()
+    found = iw.portfolio(table, better="lower", cutoff=CUTOFF)
+    share = found.occupancy()
+    leader = share[share["occupancy_low"] > 0]["occupancy"].idxmax()
+    row = share.loc[leader]
+    interval = f"(95% interval {row['occupancy_low']:.0%} to {row['occupancy_high']:.0%})"
+    assert found.meaning.startswith(f"{leader} has the best curve at {row['occupancy']:.0%}")
+    assert interval in found.meaning
+    solved = table[(table < CUTOFF).any(axis=1)]
+    single = solved.mean().idxmin()
+    assert (
+        f"The single best is {single} with a mean of {solved[single].mean():,.4g}" in found.meaning
+    )
+    assert f"has {solved.min(axis=1).mean():,.4g}" in found.meaning
+
+
+def test_nobody_is_named_whose_interval_begins_at_zero():
+    random = np.random.default_rng(3)
+    alike = random.normal(0, 1, (40, 1)) + random.normal(0, 1, (40, 6))
+    found = iw.portfolio(1 / (1 + np.exp(-alike)))
+    share = found.occupancy()
+    if (share["occupancy_low"] > 0).any():
+        pytest.skip("somebody leads by chance")
+    assert found.meaning.startswith("Nobody surely leads")
+
+
+def test_too_few_solved_problems_are_refused():
+    table, _, _ = seconds(n=20)
+    table.iloc[2:] = CUTOFF
+    with pytest.raises(InputError, match="Nobody solved 18 problems of 20"):
+        iw.portfolio(table, better="lower", cutoff=CUTOFF)
+    with pytest.raises(InputError, match="'drop' or 'keep'"):
+        iw.portfolio(table, better="lower", cutoff=CUTOFF, unsolved="no")
