@@ -6,8 +6,8 @@ from __future__ import annotations
 class ItemwiseError(Exception):
     """Base of every error that Itemwise raises on purpose.
 
-    Such are `InputError` (a ValueError), `FileError` (an OSError), `HarnessError` (a RuntimeError)
-    and `MissingExtraError`.
+    Such are `InputError` (a ValueError), `FileError` (an OSError), `HarnessError` and
+    `ClusterError` (RuntimeErrors) and `MissingExtraError`.
 
     >>> import itemwise as iw
     >>> try:
@@ -28,6 +28,10 @@ class FileError(ItemwiseError, OSError):
 
 class HarnessError(ItemwiseError, RuntimeError):
     """An evaluation harness could not ask a model; the message says what it said."""
+
+
+class ClusterError(ItemwiseError, RuntimeError):
+    """A cluster cannot do the work, or is lost; the message says what to do."""
 
 
 class MissingExtraError(ItemwiseError, ImportError):

@@ -7,7 +7,9 @@ scale. With few respondents that is the larger part of what is not known.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +18,8 @@ from itemwise.arguments import whole_number
 from itemwise.calibration.compared_abilities import AbilityComparison, compare_abilities
 from itemwise.calibration.encoded_responses import EncodedResponses
 from itemwise.calibration.shown_scale import said_of_errors, sums_frame
-from itemwise.calibration.uncertainty import Uncertainty, pooled_items
-from itemwise.calibration.written_abilities import scored_frame, write_scores
+from itemwise.calibration.uncertainty import Uncertainty, known, pooled_items
+from itemwise.calibration.written_abilities import scored_frame, write_partitions, write_scores
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import Correction
@@ -38,8 +40,6 @@ from itemwise.scoring.expected_scores import (
 from itemwise.scoring.item_errors import ItemErrors
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
     from itemwise.files import PathLike
@@ -86,7 +86,8 @@ class ScoredRespondents(EncodedResponses):
         """Write abilities to a Parquet file, respondents of scanned responses as they are read.
 
         Without `responses`, those of the calibration. Columns are respondent and those of
-        `abilities`. The file is whole or not there.
+        `abilities`. The file is whole or not there. After a calibration on a cluster, a `path`
+        without an ending is a folder, to which workers write one file for each file they read.
         """
         given = self.scanned if responses is None and self.scanned is not None else responses
         if not isinstance(given, ScannedResponses):
@@ -95,7 +96,17 @@ class ScoredRespondents(EncodedResponses):
         def score(block: Responses) -> pd.DataFrame:
             return self.score(block, method, items_known=items_known)
 
+        client = getattr(self.fitted_by, "client", None)
+        if client is not None and isinstance(given, ScannedResponses) and not Path(path).suffix:
+            bank = self._bare()
+            return write_partitions(path, given, client, bank, method, items_known=items_known)
         return write_scores(path, given, score)
+
+    def _bare(self) -> Any:
+        """The bank alone, as it can be sent elsewhere."""
+        bank: Any = self
+        left = dict.fromkeys(("responses", "scanned", "encoded", "weights", "fitted_by"))
+        return replace(bank, uncertainty=known(self.uncertainty), **left)
 
     def score(
         self, responses: Table | ScannedResponses, method: str = "eap", *, items_known: bool = False

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.files import PathLike, check_writable, write_atomically
+from itemwise.files import PathLike, check_writable, tidy_folder, write_atomically
 from itemwise.responses import Responses
-from itemwise.responses.scanned_responses import ScannedResponses
+from itemwise.responses.scanned_files import ScannedFile
+from itemwise.responses.scanned_responses import ScannedResponses, WideRows
+from itemwise.responses.stored_cells import Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +52,61 @@ def write_scores(path: PathLike, responses: Responses | ScannedResponses, score:
 
     write_atomically(target, write)
     return target
+
+
+def write_partitions(
+    path: PathLike,
+    responses: ScannedResponses,
+    client: Any,
+    bank: Any,
+    method: str,
+    *,
+    items_known: bool,
+) -> Path:
+    """Abilities of each file in a file of its own, written by workers; all of them or none."""
+    source = responses.source
+    if not isinstance(source, WideRows):
+        raise InputError(
+            "Workers write abilities of files with one row per respondent. Let the path end in "
+            f"{SUFFIX}, and this process writes them."
+        )
+    with tidy_folder(path) as folder:
+        targets = [folder / f"part-{k:05d}{SUFFIX}" for k in range(len(source.files))]
+        tasks = [
+            client.submit(
+                _write_one,
+                bank,
+                file,
+                source.items,
+                responses.kind,
+                str(target),
+                method,
+                items_known,
+            )
+            for file, target in zip(source.files, targets, strict=True)
+        ]
+        try:
+            client.gather(tasks)
+        except BaseException:
+            client.cancel(tasks)
+            for target in targets:
+                target.unlink(missing_ok=True)
+            raise
+    return folder
+
+
+def _write_one(
+    bank: Any,
+    file: ScannedFile,
+    items: tuple[str, ...],
+    kind: Kind,
+    path: str,
+    method: str,
+    items_known: bool,  # noqa: FBT001 - a task has no keywords
+) -> None:
+    """The abilities of one file, where a worker reads it."""
+    part = ScannedResponses(WideRows((file,), items), kind)
+    bank.write_abilities(path, part, method, items_known=items_known)
 
 
 def scored_frame(responses: ScannedResponses, score: Score) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 
 from itemwise.calibration import HELD, Calibration
 from itemwise.errors import InputError
+from itemwise.estimation.cluster import check_client, is_dask_array, on_cluster, scanned_array
 from itemwise.estimation.dependent_answers import NEGLIGIBLE, dependence, said_of_dependence
 from itemwise.estimation.em import EM
 from itemwise.estimation.fits import Engine, Fit, flag_notes, item_flags, table_notes
@@ -118,7 +119,7 @@ def calibrate(
     >>> bool(found.items["difficulty"].corr(drawn.truth.items["difficulty"]) > 0.95)
     True
     """
-    table = responses if isinstance(responses, ScannedResponses) else as_responses(responses)
+    table = _given(responses, engine, settings)
     if preset is not None:
         model, engine = _of_preset(preset, model, engine, settings)
         settings = {}
@@ -140,6 +141,26 @@ def calibrate(
         found, alike = _fitted(fit, table, chosen, counts)
     said = [picked] if picked else []
     return _calibration(table, chosen, found, counts, runner, said, alike)
+
+
+def _given(
+    responses: Table | ScannedResponses, engine: str | Engine, settings: Mapping[str, Any]
+) -> Responses | ScannedResponses:
+    """Responses as they are, or where the workers of a cluster have them."""
+    client = settings.get("client", getattr(engine, "client", None))
+    if is_dask_array(responses):
+        if client is None:
+            raise InputError(
+                "A dask array is calibrated on a cluster: give engine=EM(client=client), or "
+                "array.compute()."
+            )
+        responses = scanned_array(responses)
+    if not isinstance(responses, ScannedResponses):
+        return as_responses(responses)
+    if client is None:
+        return responses
+    check_client(client)
+    return on_cluster(client, responses)
 
 
 def _rows_of(table: Responses | ScannedResponses, engine: Engine) -> Any:

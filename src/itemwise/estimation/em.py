@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from itemwise.calibration import KnownCovariances, PooledItems
 from itemwise.errors import InputError
 from itemwise.estimation.ascent import ascend
+from itemwise.estimation.cluster import check_client, sent
 from itemwise.estimation.expectation import expect_generally
 from itemwise.estimation.fit_task import Ascent, Task
 from itemwise.estimation.fits import Fit, check_settings, gathered_base, log_base
@@ -68,8 +69,9 @@ class EM:
     most `tolerance`. `population` is "normal", "histogram" for a distribution of abilities of any
     shape, or "auto" for a histogram where a test refutes the normal shape. `device` is None for
     NumPy, or a torch device such as "cuda". `n_jobs` threads share the rows; the result does not
-    depend on their number. `se` is "model" for standard errors from the information, which take
-    the model as true, or "robust" for the sandwich (White, 1982), which does not.
+    depend on their number. `client` is a `distributed.Client`: its workers hold the responses
+    and do the E-steps. `se` is "model" for standard errors from the information, which take the
+    model as true, or "robust" for the sandwich (White, 1982), which does not.
 
     Marginal maximum likelihood (Bock and Aitkin, 1981).
 
@@ -87,6 +89,7 @@ class EM:
     se: Literal["model", "robust"] = "model"
     device: str | None = None
     n_jobs: int | None = None
+    client: Any = None
 
     def __post_init__(self) -> None:
         check_settings(self.tolerance, self.max_iterations)
@@ -117,6 +120,8 @@ class EM:
         """
         by_moments = model.normal and self.population != "histogram"
         with workers(self.n_jobs) as run:
+            if self.client is not None:
+                cells = self._sent(cells, tries)
             if isinstance(cells, OpenedRows):
                 complete = cells.seen.n_missing == 0
                 data = encode_stored(cells.rows, model, weights, self.device, complete=complete)
@@ -130,13 +135,30 @@ class EM:
             task, said = Task(data, model, run, progress, held=held), ""
             found = self.climb(task)
             if held is not None:
-                return self._on_bank(data, model, found, base, held)
+                return self._known(self._on_bank(data, model, found, base, held))
             found = self._upright(task, found)
             if self.population != "normal":
                 task, found, said = self._shaped(task, found)
             elif model.affine and found.converged and found.expectation.mass is not None:
                 said = ShapeTest.of(found.nodes, found.expectation).advice
-        return self._expressed(task.data, model, found, base, said)
+        return self._known(self._expressed(task.data, model, found, base, said))
+
+    def _known(self, fit: Fit) -> Fit:
+        """The fit; of rows on a cluster with its standard errors, since the cluster may go."""
+        if self.client is not None:
+            _ = fit.uncertainty.covariances, fit.uncertainty.pooled
+        return fit
+
+    def _sent(self, cells: np.ndarray | OpenedRows, tries: np.ndarray | None) -> OpenedRows:
+        """The rows on the workers of the cluster, if they are not there yet."""
+        check_client(self.client)
+        if isinstance(cells, OpenedRows):
+            return cells
+        if tries is not None:
+            raise InputError(
+                "Repeated answers are calibrated on one machine: leave client out of the engine."
+            )
+        return sent(self.client, cells)
 
     def climb(self, task: Task) -> Ascent:
         """Go up from the first principal component, or from the maximum itself where it is known.

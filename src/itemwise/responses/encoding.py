@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -28,7 +28,8 @@ STREAMED_CELLS = 1 << 17  # a float64 block that fits into a core's cache
 PRODUCT_CELLS = 1 << 18  # a block that keeps matrix products busy
 NODE_CELLS = 1 << 18  # posterior weights of a block
 MOST_DISTINCT = 1 << 20  # rows that are left of a table whose equal rows are merged
-LEAST_ROWS = 192  # with fewer rows, a matrix product waits for memory
+LEAST_ROWS = 256  # with fewer rows, a matrix product waits for memory
+MOST_ROWS = 4096  # of a block; parts that begin at multiples of it have the blocks of the whole
 DEVICE_CELLS = 1 << 28  # block size on a GPU
 
 Work: TypeAlias = "Callable[[slice], Sequence[Array]]"  # on a block of rows
@@ -127,8 +128,12 @@ class Encoded:
         hold on to items and nodes, but to no rows. Blocks have so many `rows`, or as many as suit
         `width` numbers a row.
         """
-        blocks = self.blocks(width) if rows is None else row_blocks(self.shape[0], rows)
-        return fold(run, blocks, over(self, run), lanes, combine)
+        if hasattr(self.cells, "gather"):  # rows are elsewhere, and so is the work
+            found: Sequence[Array] = self.cells.gather(
+                self, over, width=width, rows=rows, lanes=lanes, combine=combine
+            )
+            return found
+        return fold(run, self.cut(width, rows), over(self, run), lanes, combine)
 
     def counted(self, rows: slice) -> Array:
         """How many respondents each of some rows stands for."""
@@ -161,9 +166,15 @@ class Encoded:
             at_a_time = width if self.floats is not None else n_items + width
             return row_blocks(n_rows, max(1, DEVICE_CELLS // at_a_time))
         if width == 1:
-            return row_blocks(n_rows, min(4096, max(64, STREAMED_CELLS // n_items)))
+            return row_blocks(n_rows, even_rows(STREAMED_CELLS // n_items))
         rows = min(PRODUCT_CELLS // n_items, NODE_CELLS // width)
-        return row_blocks(n_rows, max(LEAST_ROWS, rows))
+        return row_blocks(n_rows, max(LEAST_ROWS, even_rows(rows)))
+
+    def cut(self, width: int, rows: int | None) -> list[slice]:
+        """Slices of so many rows, or as many as suit `width` numbers a row."""
+        if rows is None:
+            return self.blocks(width)
+        return row_blocks(self.shape[0], even_rows(rows))
 
     def every(self, stride: int) -> Encoded:
         """Every `stride`-th row, with weights that sum to the same number of respondents."""
@@ -221,7 +232,7 @@ class Encoded:
     def floats(self) -> Array | None:
         """All of `cells` as float64, if a GPU has room for them."""
         n_rows, n_items = self.shape
-        if isinstance(self.cells, StoredRows):
+        if isinstance(self.weights, np.ndarray) or isinstance(self.cells, StoredRows):
             return None
         if self.single or not self.complete or 16 * n_rows * n_items > free_bytes(self.cells):
             return None
@@ -252,6 +263,15 @@ class Encoded:
         if observed is not None and not self.graded:
             statistics = [table * observed for table in statistics]
         return Block(statistics, observed)
+
+
+def even_rows(rows: int) -> int:
+    """About so many rows a block, as a power of two from 64 to `MOST_ROWS`.
+
+    Sums in single precision depend on where blocks begin; with powers of two that is the same
+    however a table is cut into parts.
+    """
+    return min(MOST_ROWS, max(64, 1 << (max(rows, 1).bit_length() - 1)))
 
 
 def encode(
@@ -291,14 +311,14 @@ def encode(
 
 
 def encode_stored(
-    rows: StoredRows,
+    rows: Any,
     model: Reader,
     weights: Floats | None = None,
     device: str | None = None,
     *,
     complete: bool,
 ) -> Encoded:
-    """Rows that stay in their file: each block is read, used and let go.
+    """Rows that stay where they are, `StoredRows` in a file or others on workers.
 
     Of few items, equal rows are merged on the way, if what is left of them is small.
     """
@@ -306,26 +326,33 @@ def encode_stored(
         weights = np.broadcast_to(1.0, (rows.shape[0],))
     binary = model.kind == "binary"
     if rows.dtype.kind in "iu" and rows.shape[1] <= FEW_ITEMS:
-        few = _collapse_blocks(rows, weights)
+        few = rows.distinct(weights) if hasattr(rows, "distinct") else _distinct(rows, weights)
         if few is not None:
             cells = model.read(as_array(few[0], device))
             counted = as_array(few[1], device)
             return Encoded(cells, counted, complete, model.statistics, binary, merged=True)
+    if not isinstance(rows, StoredRows):
+        found: Encoded = rows.read_by(model, weights, device, complete=complete)
+        return found
     placed = as_array(weights, device)
     return Encoded(rows.on(device), placed, complete, model.statistics, binary, model.read)
 
 
-def _collapse_blocks(rows: StoredRows, weights: Floats) -> tuple[Array, Floats] | None:
+def _distinct(rows: StoredRows, weights: Floats) -> tuple[Array, Floats] | None:
     """Distinct rows of a table in a file; None where they are too many to be worth it."""
+    parts = row_blocks(rows.shape[0], MOST_DISTINCT)
+    return merged_rows(collapse(rows[part], weights[part]) for part in parts)
+
+
+def merged_rows(parts: Iterable[tuple[Array, Floats]]) -> tuple[Array, Floats] | None:
+    """Distinct rows of all parts, and the weight of each; None where they are too many."""
     found: tuple[Array, Floats] | None = None
-    for part in row_blocks(rows.shape[0], MOST_DISTINCT):
-        cells, counts = collapse(rows[part], weights[part])
-        if found is not None:
-            together = np.concatenate([found[0], cells])
-            cells, counts = collapse(together, np.concatenate([found[1], counts]))
-        if len(cells) > MOST_DISTINCT:
+    for part in parts:
+        both = [part] if found is None else [found, part]
+        cells, counts = (np.concatenate(column) for column in zip(*both, strict=True))
+        found = collapse(cells, counts)
+        if len(found[0]) > MOST_DISTINCT:
             return None
-        found = cells, counts
     return found
 
 

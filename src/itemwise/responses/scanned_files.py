@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from itemwise.words import counted, listed, shown
 
 SUFFIXES = (".parquet", ".pq")
 CODE_CELLS, SCORE_CELLS = 1 << 24, 1 << 22  # of a block
+PART_CELLS = 1 << 26  # of what one task of a cluster reads
 TILE_ROWS = 2_048  # of columns that are laid side by side: they stay in a core's cache
 
 Block = tuple[NDArray[Any], SeenCells]
@@ -37,6 +38,13 @@ class NotGradesError(Exception):
         super().__init__(where)
         self.where, self.negative = where, negative
 
+    def __reduce__(self) -> Any:
+        return _not_grades, (self.where, self.negative)
+
+
+def _not_grades(where: str, negative: bool) -> NotGradesError:  # noqa: FBT001 - as it is unpickled
+    return NotGradesError(where, negative=negative)
+
 
 @dataclass(frozen=True)
 class ScannedFile:
@@ -48,6 +56,7 @@ class ScannedFile:
     names: str | None = None  # the column that names respondents
     columns: tuple[str | None, ...] = ()  # of each item; None where the file lacks it
     roles: tuple[str, str, str] | None = None  # columns of respondent, item and response
+    groups: tuple[int, ...] | None = None  # row groups, if these are not all
 
     def check(self) -> None:
         """Refuse a file that has changed since it was found."""
@@ -69,7 +78,10 @@ class ScannedFile:
 
         self.check()
         with parquet_errors(Path(self.path)):
-            scanner = ds.dataset(self.path, format="parquet").scanner(
+            (fragment,) = ds.dataset(self.path, format="parquet").get_fragments()
+            if self.groups is not None:
+                fragment = fragment.subset(row_group_ids=list(self.groups))
+            scanner = fragment.scanner(
                 columns=list(columns),
                 batch_size=n_rows,
                 batch_readahead=2,
@@ -80,6 +92,26 @@ class ScannedFile:
                     batch.validate(full=True)  # a damaged page may point outside its dictionary
                     yield batch
         self.check()
+
+    def parts(self) -> Iterator[ScannedFile]:
+        """The file in parts of whole row groups, small enough for a worker's memory."""
+        import pyarrow.parquet as pq
+
+        with parquet_errors(Path(self.path)):
+            metadata = pq.read_metadata(self.path)
+            sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+        most = max(1, PART_CELLS // max(1, len(self.columns)))
+        groups: list[int] = []
+        for k, size in enumerate(sizes):
+            if groups and sum(sizes[g] for g in groups) + size > most:
+                yield self._of_groups(groups, sizes)
+                groups = []
+            groups.append(k)
+        yield self._of_groups(groups, sizes)
+
+    def _of_groups(self, groups: list[int], sizes: list[int]) -> ScannedFile:
+        n_rows = sum(sizes[k] for k in groups)
+        return replace(self, n_rows=n_rows, groups=tuple(groups))
 
     def blocks(self, *, grades: bool) -> Iterator[Block]:
         """Rows of a wide file, as one byte each if they are `grades`, and what is seen in them."""

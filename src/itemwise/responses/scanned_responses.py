@@ -80,30 +80,32 @@ class ScannedResponses:
 
     def __init__(
         self,
-        source: WideRows | tuple[ScannedFile, ...],
+        source: Source | tuple[ScannedFile, ...],
         kind: Kind | None = None,
         notes: Iterable[str] = (),
         cache: PathLike | None = None,
     ) -> None:
-        self._source, self._kind, self._cache = source, kind, cache
+        self._source, self.declared, self.cache = source, kind, cache
         self.notes = tuple(notes)
 
     @property
     def files(self) -> tuple[ScannedFile, ...]:
         """The files, in the order in which they are read."""
-        return self._source.files if isinstance(self._source, WideRows) else self._source
+        if isinstance(self._source, tuple):
+            return self._source
+        return self._source.files if isinstance(self._source, WideRows) else ()
 
     @cached_property
     def source(self) -> Source:
         """Where rows come from; rows by response are sorted by respondent first."""
-        if isinstance(self._source, WideRows):
-            return self._source
-        return LongRows(self._source, self._cache)
+        if isinstance(self._source, tuple):
+            return LongRows(self._source, self.cache)
+        return self._source
 
     @cached_property
     def opened(self) -> OpenedRows:
         """All rows in a temporary file: the files are read once, when something is first asked."""
-        return open_rows(self.source, self._kind, self._cache)
+        return open_rows(self.source, self.declared, self.cache)
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -148,9 +150,9 @@ class ScannedResponses:
     def sample(self, size: int = 10_000) -> Responses:
         """About `size` evenly spaced respondents, in memory, for diagnoses and figures."""
         most = whole_number(size, "size", least=1)
-        rows, places = self.opened.rows, evenly_spaced(self.n_respondents, most)
-        cells = np.concatenate([rows[k : k + 1] for k in places.tolist()])
-        names = [name for k, name in enumerate(self._names()) if k in set(places.tolist())]
+        places = evenly_spaced(self.n_respondents, most)
+        cells, wanted = self.opened.rows.take(places), set(places.tolist())
+        names = [name for k, name in enumerate(self._names()) if k in wanted]
         found = Responses(self._floats(cells), names, self.items, self.kind)
         return found.described(notes=[*self.notes, f"{counted(len(names), 'respondent')} of many."])
 
@@ -204,9 +206,10 @@ def scan_responses(
     """Responses in Parquet files that need not fit into memory, read in blocks.
 
     `paths` is a folder, a pattern such as "folder/*.parquet", or several paths. Files have one row
-    per respondent and one column per item, or one row per response with the columns respondent,
-    item and response; respondents of such rows may lie in several files, in any order. Items of
-    all files are joined by name.
+    per respondent and one column per item (`layout` "wide"), or one row per response with the
+    columns respondent, item and response ("long"); "auto" tells them apart. Respondents of long
+    rows may lie in several files, in any order. Items of all files are joined by name. `kind` is
+    that of `Responses`, and inferred if it is left out.
 
     Files are read once, into a temporary file of one byte per response (eight per score) in the
     folder `cache`, by default that of the system; it has no name and goes with the process.

@@ -59,11 +59,14 @@ class StoredRows:
         first, last, step = rows.indices(self.shape[0])
         if step == 1:
             return as_array(self._read(first, max(first, last)), self._device)
-        wanted = range(first, last, step)
-        found = np.empty((len(wanted), self.shape[1]), dtype=self.dtype)
-        for place, row in enumerate(wanted):
-            found[place] = self._read(row, row + 1)
-        return as_array(found, self._device)
+        return as_array(self.take(np.arange(first, last, step)), self._device)
+
+    def take(self, places: NDArray[np.intp]) -> NDArray[Any]:
+        """Rows at these places."""
+        found = np.empty((len(places), self.shape[1]), dtype=self.dtype)
+        for k, row in enumerate(places.tolist()):
+            found[k] = self._read(row, row + 1)
+        return found
 
     def _read(self, first: int, last: int) -> NDArray[Any]:
         count, start = (last - first) * self.row_bytes, first * self.row_bytes
