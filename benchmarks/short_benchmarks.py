@@ -24,9 +24,9 @@ import itemwise as iw
 from common import SHARED, machine, print_table
 from itemwise.numerics.prediction_error import prediction_error
 from itemwise.responses.study_tables import copies, grouped_folds
-from itemwise.studies.shortening.choosers import CHOOSERS, Candidates
-from itemwise.studies.shortening.forecasts import full_cells, known_of
-from itemwise.studies.shortening.predictors import PREDICTORS
+from itemwise.shortening.choosers import CHOOSERS, Candidates
+from itemwise.shortening.forecasts import full_cells, known_of
+from itemwise.shortening.predictors import PREDICTORS
 
 FILES = {"arc": "metabench_arc_2pl", "mmlu": "metabench_mmlu_3pl"}
 SIZES = (5, 10, 25, 50)

@@ -116,7 +116,7 @@ LONG_CALLS = {
     "shorten": (lambda table, **kw: iw.shorten(table, 4, cv=2, **kw), "Shortening: 0 of 3"),
     "replay": (
         lambda table, **kw: iw.replay_adaptively(table, sizes=[3], cv=2, model="2pl", **kw),
-        "Replaying: 1 of 4, bank 2 of 2",
+        "Replaying: 1 of 5, bank 2 of 2",
     ),
     "tasks": (
         lambda table, **kw: iw.task_scales(table, by=["one", "two"] * 6, **kw),

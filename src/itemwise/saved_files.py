@@ -195,7 +195,7 @@ def _adaptive_test(found: Found) -> AdaptiveTest:
 
 
 def _short_benchmark(found: Found) -> ShortBenchmark:
-    from itemwise.studies.shortening.short_benchmark import load_short_benchmark
+    from itemwise.shortening.short_benchmark import load_short_benchmark
 
     return load_short_benchmark(found.path, found.document or {})
 

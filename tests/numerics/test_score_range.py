@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from itemwise.numerics.score_range import GRID, Placed, ScoreRange, item_curves, score_edges
+from itemwise.numerics.score_range import (
+    GRID,
+    Placed,
+    ScoreRange,
+    item_curves,
+    odds_beyond,
+    score_edges,
+)
 
 
 def drawn(n=400, m=40, seed=0, most=1.0):
@@ -16,9 +23,9 @@ def drawn(n=400, m=40, seed=0, most=1.0):
     return values[kept], values[kept].mean(axis=1)
 
 
-def learned(values, score):
+def learned(values, score, n_items=40):
     """The range, if the measurement model goes on in straight lines as well."""
-    return ScoreRange.learned(values, score, item_curves(values, score, GRID))
+    return ScoreRange.learned(values, score, item_curves(values, score, GRID), n_items)
 
 
 def test_curves_average_to_the_score_and_reach_the_ends():
@@ -77,7 +84,7 @@ def test_stronger_respondents_are_found_and_expected_where_they_are(subtests):
 
 def test_placing_is_bayes_theorem_over_the_grid():
     values, score = drawn(200, 20, most=0.7)
-    within = ScoreRange.learned(values[:, :6], score, np.tile(GRID[:, None] ** 2, 6))
+    within = ScoreRange.learned(values[:, :6], score, np.tile(GRID[:, None] ** 2, 6), 20)
     row = np.array([[1.0, 0.0, 1.0, np.nan, 1.0, 1.0]])
     seen = ~np.isnan(row[0])
     ways = [
@@ -95,10 +102,15 @@ def test_placing_is_bayes_theorem_over_the_grid():
     found = within.place(row, 0.9)
     assert found.above[0] == pytest.approx(parts[2] / sum(parts))
     assert found.below[0] == pytest.approx(parts[1] / sum(parts))
-    assert found.if_above[0] == pytest.approx((chance * above) @ GRID / (chance * above).sum())
-    weight = chance * above / (chance * above).sum()
-    left = weight[found.top[0] < GRID].sum() * found.maybe_above[0]
-    assert left <= 0.05 + 1e-12
+    # The score at a point is what was seen, and what the curves say of the other 15 items.
+    scores = [
+        (row[0][seen].sum() + 20 * GRID - curves[:, seen].sum(axis=1)) / 20
+        for curves in (within.curves, within.modelled)
+    ]
+    scores = [np.clip(each, 4 / 20, 19 / 20) for each in scores]  # one answer was wrong
+    weights = [way ** (1 / within.spread) * above for way in ways]
+    wanted = sum((w * s).sum() for w, s in zip(weights, scores, strict=True))
+    assert found.if_above[0] == pytest.approx(wanted / sum(w.sum() for w in weights))
 
 
 def test_responses_decide_how_curves_go_on():
@@ -107,7 +119,8 @@ def test_responses_decide_how_curves_go_on():
     easy_first = np.argsort(-values.mean(axis=0))
     modelled = np.zeros((GRID.size, 40))
     modelled[:, easy_first] = np.clip(GRID[:, None] * 40 - np.arange(40), 0, 1)
-    both, straight = ScoreRange.learned(values, score, modelled), learned(values, score)
+    both = ScoreRange.learned(values, score, modelled, 4000)
+    straight = learned(values, score, 4000)
     row = np.zeros((1, 40))
     row[0, easy_first[:30]] = 1.0
     assert abs(both.place(row, 0.9).if_above[0] - 0.75) < 0.02
@@ -161,3 +174,39 @@ def test_the_odds_of_a_side_are_half_of_its_room_at_the_density_of_the_edge():
     # Scores are even: as many lie in a stretch as it is long.
     wanted = np.array([low, 1 - high]) / (0.92 * 2)
     np.testing.assert_allclose(found.odds, wanted, rtol=0.02)
+
+
+def test_who_was_asked_everything_is_placed_at_its_score():
+    values, score = drawn(600)
+    known = score <= 0.6
+    within = learned(values[known], score[known])
+    placed = within.place(values[score > 0.7], 0.9)
+    np.testing.assert_allclose(placed.if_above, score[score > 0.7])
+    np.testing.assert_allclose(placed.top, score[score > 0.7])
+
+
+def test_odds_of_lying_beyond_are_those_of_the_density_that_goes_on(subtests):
+    random = np.random.default_rng(1)
+    score = 1 / (1 + np.exp(-0.8 - random.normal(size=2000)))
+    with subtests.test("thinning out"):
+        assert odds_beyond(score)[1] < 0.02
+    with subtests.test("cut off: a tenth was above"):
+        assert odds_beyond(score[score < np.quantile(score, 0.9)])[1] == pytest.approx(
+            0.1, abs=0.04
+        )
+    with subtests.test("even up to the edge: a triangle as high, up to the end"):
+        even = np.linspace(0.2, 0.8, 4001)
+        np.testing.assert_allclose(odds_beyond(even), 0.2 / 0.6 / 2, rtol=0.1)
+
+
+def test_thin_curves_are_nearly_the_same_and_some_items_keep_their_score():
+    values, score = drawn(600, most=0.7)
+    within = learned(values, score)
+    thin = ScoreRange.from_numbers(within.thinned())
+    np.testing.assert_allclose(thin.curves, within.curves, atol=0.02)
+    again = ScoreRange.from_numbers(thin.thinned())
+    np.testing.assert_array_equal(thin.curves, again.curves)
+    rows = values[:5].copy()
+    rows[:, 10:] = np.nan
+    some = within.part(np.arange(10)).place(rows[:, :10], 0.9)
+    np.testing.assert_allclose(some.if_above, within.place(rows, 0.9).if_above)

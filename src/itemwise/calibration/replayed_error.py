@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from itemwise.errors import InputError
 from itemwise.files import written_number, written_text
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import conformal_quantile
+from itemwise.numerics.score_range import CURVES, POINTS, THIN, ScoreRange
 from itemwise.words import counted
 
 LARGEST = 1e12
+ADAPTIVE, FORM = "adaptive", "short form"  # ways to ask
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,9 +28,14 @@ class RealError:
     (conformal prediction with normalised errors). A model that may belong to the strongest tenth
     may be better than all of them: its interval also reaches as far up as that tenth needed,
     predicted by a bank from the rest; and likewise down for the weakest.
+
+    `within` are the accuracies that the bank has seen, from which models beyond them are told.
+    `compared` has the mean absolute error of each way to ask by size: of models held out at random,
+    and of the strongest tenth (NaN if it was not replayed). `forms` are the short forms, as their
+    files have them, of sizes at which they are better than the adaptive test.
     """
 
-    items: frozenset[str]
+    items: tuple[str, ...]  # in the order of the curves of `within`
     selector: str
     sizes: tuple[int, ...]
     floors: tuple[float, ...]  # mean standard error at each size, added to that of each model
@@ -36,6 +43,9 @@ class RealError:
     edges: tuple[float, float]  # accuracies beyond which a tenth lies
     weakest: tuple[Floats, ...] = ()  # misses of the weakest tenth; empty if it was not replayed
     strongest: tuple[Floats, ...] = ()
+    within: ScoreRange | None = None
+    compared: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    forms: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         n = self.misses[0].size if self.misses else 0
@@ -79,7 +89,7 @@ class RealError:
 
     def refuse_unless_for(self, items: tuple[str, ...], selector: str) -> None:
         """Refuse the error of another bank or selector, which does not apply."""
-        if self.items != frozenset(items):
+        if set(self.items) != set(items):
             raise InputError(
                 f"error comes from a replay with {len(self.items):,} items that are not the "
                 f"{len(items):,} of this bank. Replay responses to the same items."
@@ -90,6 +100,29 @@ class RealError:
                 f"{selector}. Replay with the same selector."
             )
 
+    def range_of(self, items: Sequence[str]) -> ScoreRange | None:
+        """The accuracies seen, with the curves of some items."""
+        if self.within is None:
+            return None
+        place = {name: k for k, name in enumerate(self.items)}
+        return self.within.part(np.array([place[name] for name in items], dtype=np.intp))
+
+    def said_of(self, size: int) -> str:
+        """Which way to ask so many items was better in the replay; empty if none was compared."""
+        if size not in self.sizes or FORM not in self.compared:
+            return ""
+        own, form = (self.compared[way][self.sizes.index(size)] for way in (ADAPTIVE, FORM))
+        better = "a fixed short form is better than an adaptive test"
+        if size not in self.forms:
+            better = "an adaptive test is at least as good as a fixed short form"
+        told = f"{own[0]:.4f} against {form[0]:.4f} for models like those seen"
+        if own[1] == own[1] and form[1] == form[1]:
+            told += f", and {own[1]:.4f} against {form[1]:.4f} for stronger ones"
+        return (
+            f"With {counted(size, 'item')}, {better} on this benchmark: mean absolute errors in a "
+            f"replay are {told} (adaptive first)."
+        )
+
     def document(self) -> dict[str, Any]:
         """What a bank writes of it; the items are those of the bank."""
         return {
@@ -98,6 +131,12 @@ class RealError:
             "floors": list(self.floors),
             "edges": list(self.edges),
             **{name: [m.tolist() for m in getattr(self, name)] for name in PARTS},
+            "within": None if self.within is None else _lists(self.within.thinned()),
+            "compared": {
+                way: [[None if np.isnan(each) else each for each in pair] for pair in pairs]
+                for way, pairs in self.compared.items()
+            },
+            "forms": {str(size): form for size, form in self.forms.items()},
         }
 
 
@@ -120,13 +159,50 @@ def real_error_from(document: Mapping[str, Any], items: Sequence[str]) -> RealEr
     if any(not row.size for rows in parts.values() for row in rows):
         raise ValueError("the replayed errors are empty.")
     return RealError(
-        items=frozenset(items),
+        items=tuple(items),
         selector=written_text(document["selector"], "selector"),
         sizes=sizes,
         floors=tuple(floors),
         edges=(edges[0], edges[1]),
         **parts,
+        within=_within(document["within"], len(items)),
+        compared=_compared(document["compared"], len(sizes)),
+        forms={int(size): dict(form) for size, form in document["forms"].items()},
     )
+
+
+def _lists(numbers: Mapping[str, Floats]) -> dict[str, Any]:
+    return {name: values.tolist() for name, values in numbers.items()}
+
+
+def _within(written: Any, n_items: int) -> ScoreRange | None:
+    """The accuracies that a bank has seen; curves lie between 0 and 1."""
+    if written is None:
+        return None
+    tall = POINTS // THIN + 1
+    found = {name: np.array([_numbers(row, name) for row in written[name]]) for name in CURVES}
+    for name, count in {"inside": POINTS, "edges": 2, "odds": 2, "spread": 1, "weight": 1}.items():
+        found[name] = np.array(_numbers(written[name], name, low=0.0))
+        if found[name].shape != (count,):
+            raise ValueError(f"{name} has the wrong length.")
+    for name in CURVES:
+        curves = found[name]
+        if curves.shape != (tall, n_items) or not (curves.min() > 0 and curves.max() < 1):
+            raise ValueError(f"the {name} of the accuracies seen do not fit the items.")
+    if not (found["spread"][0] > 0 and found["weight"][0] > 0 and found["inside"].sum() > 0):
+        raise ValueError("the accuracies seen are damaged.")
+    return ScoreRange.from_numbers(found)
+
+
+def _compared(written: Any, n_sizes: int) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Errors of each way to ask by size; null where the strongest were not replayed."""
+    found = {}
+    for way, pairs in written.items():
+        rows = [[float("nan") if each is None else each for each in pair] for pair in pairs]
+        if len(rows) != n_sizes or any(len(row) != 2 for row in rows):
+            raise ValueError("the errors compared do not fit their sizes.")
+        found[str(way)] = tuple((float(row[0]), float(row[1])) for row in rows)
+    return found
 
 
 def _numbers(rows: Any, name: str, low: float = -LARGEST) -> list[float]:

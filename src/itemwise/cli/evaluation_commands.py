@@ -38,9 +38,10 @@ from itemwise.cli.command_arguments import (
 from itemwise.cli.console import Console
 from itemwise.errors import InputError
 from itemwise.models import AUTO
+from itemwise.shortening.short_form import METHODS
+from itemwise.studies.evaluation.adaptive_replay import METHODS as REPLAYS
 from itemwise.studies.evaluation.adaptive_replay import SIZES
 from itemwise.studies.linking.linking_lines import METHODS as LINKINGS
-from itemwise.studies.shortening.short_form import METHODS
 
 if TYPE_CHECKING:
     from itemwise.calibration import Calibration
@@ -174,6 +175,9 @@ def adapt(
     source: Source = None,
     replay: Replay = None,
     budget: Budget = None,
+    method: Annotated[
+        str, choice("--method", names=REPLAYS, text="auto: short forms are compared, too.")
+    ] = AUTO,
     selector: Annotated[
         str, choice("--selector", names=SELECTORS, text="How items are chosen.")
     ] = "score",
@@ -232,6 +236,7 @@ def adapt(
             given,
             recorded,
             sizes=budget or SIZES,
+            method=method,
             selector=selector,
             model=model,
             cv=cv,

@@ -32,6 +32,7 @@ from itemwise.cli.command_arguments import (
 from itemwise.cli.console import Console
 from itemwise.errors import InputError
 from itemwise.models import AUTO
+from itemwise.studies.evaluation.adaptive_replay import METHODS, bank_from
 from itemwise.words import shown
 
 if TYPE_CHECKING:
@@ -100,6 +101,14 @@ def evaluate(
         float | None, typer.Option(help="Stop at this standard error of the ability.")
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Items asked at once.")] = 5,
+    method: Annotated[
+        str,
+        choice(
+            "--method",
+            names=METHODS,
+            text="auto: a fixed short form, where a replay of the responses finds it better.",
+        ),
+    ] = AUTO,
     selector: Annotated[
         str, choice("--selector", names=SELECTORS, text="How items are chosen.")
     ] = "score",
@@ -120,7 +129,8 @@ def evaluate(
     """Ask a model the most informative items, in Inspect or lm-eval, and predict its accuracy.
 
     Responses of earlier models, with task and id of their items, say what each item is, and are
-    calibrated unless --bank is given. Without --out, the responses are printed as CSV.
+    calibrated unless --bank is given. They are also replayed, which tells whether a short form is
+    better and how wide intervals must be. Without --out, the responses are printed as CSV.
     """
     check_targets({"--out": (out, TABLE)}, sources=[responses])
     import itemwise as iw
@@ -137,13 +147,14 @@ def evaluate(
         metric=metric,
         settings=_settings(setting or []),
     )
-    known = iw.calibrate(table, model, progress=False) if bank is None else read_bank(bank)
+    known = bank_from(table, model) if bank is None else read_bank(bank)
     with console.progress(f"Asking {harness_model}") as report, redirect_stdout(sys.stderr):
         found = iw.evaluate_adaptively(
             known,
             ask,
             budget=budget,
             max_se=max_se,
+            method=method,
             selector=selector,
             batch_size=batch_size,
             journal=folder / JOURNAL,

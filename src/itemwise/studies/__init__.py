@@ -43,7 +43,6 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.leaderboards.ranked_board import *  # noqa: F403
     from itemwise.studies.linking.linking import *  # noqa: F403
     from itemwise.studies.planning.evaluation_plan import *  # noqa: F403
-    from itemwise.studies.shortening.short_form import *  # noqa: F403
     from itemwise.studies.tasks.task_scales import *  # noqa: F403
 
 LANGUAGE_MODELS = "Language models"
@@ -169,7 +168,7 @@ STUDIES: dict[str, Study] = {
     "relate_metadata": Study(".benchmarks.metadata_relations", ("MetadataRelations",)),
     "replay_adaptively": Study(".evaluation.adaptive_replay", ("AdaptiveReplay",)),
     "select_models": Study(".difficulty.model_selection", ("ModelSelection",)),
-    "shorten": Study(".shortening.short_form", ("ShortBenchmark",)),
+    "shorten": Study("itemwise.shortening.short_form", ("ShortBenchmark",)),
     "task_scales": Study(
         ".tasks.task_scales",
         ("TaskScales",),

@@ -2,6 +2,7 @@ import asyncio
 import json
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,8 @@ def drawn():
 
 @pytest.fixture(scope="module")
 def bank(drawn):
-    return iw.calibrate(drawn.responses)
+    """A bank as from a file: without responses, nothing is replayed before the first item."""
+    return replace(iw.calibrate(drawn.responses), responses=None, weights=None)
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,8 @@ def ask(mind, facts, tmp_path):
 
 
 def evaluate(bank, ask, **kw):
-    return iw.evaluate_adaptively(bank, ask, **{"budget": 6, "batch_size": 3} | kw, progress=False)
+    settings = {"budget": 6, "batch_size": 3, "method": "adaptive"} | kw
+    return iw.evaluate_adaptively(bank, ask, **settings, progress=False)
 
 
 def truth(facts, items):

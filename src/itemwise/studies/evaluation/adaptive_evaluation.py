@@ -16,14 +16,17 @@ from itemwise.calibration.replayed_error import RealError
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
+from itemwise.numerics.score_range import ScoreRange
 from itemwise.responses import Responses
 from itemwise.results import Result
+from itemwise.studies.evaluation.adaptive_forecasts import forecast, range_known, reached
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+    from itemwise.shortening.short_benchmark import ShortBenchmark
     from itemwise.studies.evaluation.course import Course
 
 FIGURES = ("trace",)
@@ -153,12 +156,12 @@ def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
     asked = list(trace["item"]) or [bank.item_names[0]]
     values = np.where(seen, given, np.nan) if count else np.full((1, 1), np.nan)
     known = Responses(values, items=asked, kind=bank.model.kind)
-    found = bank.completed_scores(known)
-    mean, error = found["score"].to_numpy(), found["score_se"].to_numpy()
-    down = up = normal_reach(course.confidence) * error
-    if course.error is not None:
-        told = zip(range(count + 1), mean.tolist(), error.tolist(), strict=True)
-        down, up = np.array([course.error.reaches(*row, course.confidence) for row in told]).T
+    if course.form is not None:
+        mean, error, down, up = _by_form(course.form, known)
+    else:
+        told = forecast(bank, _range(course, asked), known, course.confidence)
+        mean, error = told.accuracy, told.se
+        down, up = reached(course.error, np.arange(count + 1), told, course.confidence)
     places = np.array([course.session.test.items.place_of[name] for name in trace["item"]], int)
     least, most = zip(
         *(possible_scores(bank, places[:k], given[:k]) for k in range(count + 1)), strict=True
@@ -173,8 +176,30 @@ def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def _range(course: Course, asked: list[str]) -> ScoreRange | None:
+    """The accuracies that the bank was calibrated on, with the curves of the items asked."""
+    bank, place = course.calibration, course.session.test.items.place_of
+    found = range_known(bank, course.error)
+    return None if found is None else found.part(np.array([place[name] for name in asked]))
+
+
+def _by_form(form: ShortBenchmark, known: Responses) -> tuple[Floats, Floats, Floats, Floats]:
+    """Accuracy by a short form: its standard error is that of a normal interval as wide."""
+    found = form.predict(known)
+    mean, low, high = (found[f"accuracy{end}"].to_numpy() for end in ("", "_low", "_high"))
+    error = (high - low) / (2 * normal_reach(form.confidence))
+    return mean, error, mean - low, high - mean
+
+
 def _notes(course: Course) -> tuple[str, ...]:
     notes = []
+    if course.error is not None and (said := course.error.said_of(course.budget)):
+        notes.append(said)
+    if course.error is not None and not np.isfinite(course.error.reach(1, course.confidence)):
+        notes.append(
+            f"Too few models were replayed for a {course.confidence:.0%} interval: it spans all "
+            "accuracies that are possible."
+        )
     if course.session.skipped:
         lost = listed(course.session.skipped, "item")
         notes.append(

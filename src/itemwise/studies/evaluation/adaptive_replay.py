@@ -12,24 +12,32 @@ import numpy as np
 from itemwise.adaptive import AdaptiveTest, Budget, Selector
 from itemwise.arguments import checked_share, one_of, whole_number
 from itemwise.calibration import Calibration
-from itemwise.calibration.replayed_error import RealError
+from itemwise.calibration.replayed_error import ADAPTIVE, FORM, RealError
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.calibrating import model_of_choices
 from itemwise.models import AUTO, MeasurementModel
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.intervals import conformal_quantile, conformal_rank, normal_reach
-from itemwise.numerics.prediction_error import prediction_error
+from itemwise.numerics.intervals import conformal_rank, normal_reach
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.study_tables import Ints, answered, copies, grouped_folds, said_of_folds
 from itemwise.results import Draw, Result
+from itemwise.studies.evaluation.adaptive_forecasts import range_known, seen_range
+from itemwise.studies.evaluation.replayed_forms import (
+    adaptive_errors,
+    better_forms,
+    form_errors,
+    form_predictions,
+    form_rows,
+    short_forms,
+)
+from itemwise.studies.evaluation.replayed_misses import side_misses, summed_up
 from itemwise.studies.evaluation.replayed_predictions import (
-    ADAPTIVE,
     EXTREME,
     PLAIN,
     Part,
     extremes,
+    part_without,
     predicted,
 )
 from itemwise.words import counted
@@ -38,11 +46,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+    from itemwise.shortening.short_benchmark import ShortBenchmark
 
 __all__ = ["AdaptiveReplay", "replay_adaptively"]
 
 
 SIZES = (5, 10, 25, 50)
+METHODS = (AUTO, ADAPTIVE)
 FIGURES = {"mae": "mean absolute error", "coverage": "share of intervals that cover the truth"}
 
 
@@ -80,8 +90,13 @@ class AdaptiveReplay(Result):
             f"After {counted(int(best['n_items']), 'item')} of {self.n_items:,}, the accuracy on "
             f"all of them is predicted with a mean absolute error of {off[0]}; for the plain mean "
             f"of as many random items it is {off[1]}. {held} of the model's {self.confidence:.0%} "
-            f"intervals cover the true accuracy{tail}."
+            f"intervals cover the true accuracy{tail}.{self._said_of_forms(int(best['n_items']))}"
         )
+
+    def _said_of_forms(self, size: int) -> str:
+        """Which of both ways is better; empty if short forms were not compared."""
+        said = self.real_error.said_of(size)
+        return f" {said}" if said else ""
 
     def _reach(self, se: float) -> str:
         """Half the interval of a figure in a sentence; empty if there is no standard error."""
@@ -124,6 +139,7 @@ def replay_adaptively(
     responses: Table | None = None,
     *,
     sizes: Sequence[int] = SIZES,
+    method: str = AUTO,
     selector: Selector | str = "score",
     model: str | MeasurementModel = AUTO,
     cv: int = 5,
@@ -145,7 +161,10 @@ def replay_adaptively(
     The `selector` is compared with random items, completed by the model and as a plain mean.
     `evaluate_adaptively(result.bank, ...)` has intervals that allow for the errors found. From one
     table, the strongest tenth and the weakest are also replayed with a bank from the rest, so that
-    intervals hold for models stronger or weaker than any in the bank.
+    intervals hold for models stronger or weaker than any in the bank; and with the `method` "auto",
+    fixed short forms (`shorten`) are judged on the same models. The bank carries those that are
+    better than the adaptive test, and `evaluate_adaptively` then asks them. "adaptive" leaves the
+    short forms out.
 
     The frame, also `errors`, has one row per method and number of items: mae, rmse, bias, each with
     its standard error, rank_correlation, coverage. `batch_size` and `confidence` are those of
@@ -158,7 +177,10 @@ def replay_adaptively(
     >>> found.errors["mae"].round(2).head(2).tolist()
     [0.09, 0.07]
     """
+    import pandas as pd
+
     checked_share(confidence, "confidence", 0.95)
+    one_of(method, "method", METHODS)
     whole_number(cv, "cv", 2)
     whole_number(batch_size, "batch_size", 1)
     whole_number(random_state, "random_state", 0)
@@ -170,35 +192,64 @@ def replay_adaptively(
     held_out = responses is not None or isinstance(source, Calibration)
     alone = held_out and np.unique(groups).size < 2
     fold = np.zeros_like(groups) if alone else grouped_folds(groups, cv, random_state)
-    settings = steps, selector, batch_size, random_state
-    with telling(progress, "Replaying") as report:
+    settings = steps, selector, batch_size, confidence, random_state
+    with telling(progress, "Replaying") as told:
+        count = 1 if held_out else int(fold.max()) + 1
+        whole = 2 * count + (len(steps) if method == AUTO and not held_out else 0)
+
+        def report(done: int, _: int | None, message: str) -> None:
+            told(done, whole, message)
+
         parts = list(_parts(source, responses, table, fold, chosen, report))
         predictions = predicted(parts, settings, report)
-        bank = parts[0].bank
+        bank, within = parts[0].bank, parts[0].within
         sides: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None)
+        forms: dict[int, ShortBenchmark] = {}
         if not held_out:
             bank = calibrate(table, chosen)
+            within = seen_range(bank, table)
             sides = extremes(table, groups, chosen, settings)
-    names = frozenset(bank.item_names)
-    errors, floors, misses = _summed_up(predictions, ADAPTIVE, groups, fold, confidence)
+            if method == AUTO:
+                forms = short_forms(
+                    table, steps, cv, confidence, random_state, partial(_after, report, 2 * count)
+                )
+    errors, floors, misses = summed_up(predictions, ADAPTIVE, groups, fold, confidence)
     way = repr(AdaptiveTest(bank, selector=selector, stopper=Budget(1)).parts.selector)
     truth = predictions.loc[predictions["method"] == ADAPTIVE, "truth"].to_numpy()
     low, high = (float(edge) for edge in np.quantile(truth, [EXTREME, 1 - EXTREME]))
-    weak, strong = (_side_misses(side, steps, floors) for side in sides)
-    error = RealError(names, way, steps, floors, misses, (low, high), weak, strong)
+    weak, strong = (side_misses(side, steps, floors) for side in sides)
+    own, others = adaptive_errors(errors, sides[1], steps), form_errors(forms)
+    error = RealError(
+        items=bank.item_names,
+        selector=way,
+        sizes=steps,
+        floors=floors,
+        misses=misses,
+        edges=(low, high),
+        weakest=weak,
+        strongest=strong,
+        within=within,
+        compared={ADAPTIVE: own, **({FORM: others} if forms else {})},
+        forms=better_forms(forms, own, others) if forms else {},
+    )
+    shown = predictions.drop(columns=["row", "bottom", "top"])
     return AdaptiveReplay(
-        errors=errors,
-        predictions=predictions.drop(columns="row"),
+        errors=pd.concat([errors, form_rows(forms)], ignore_index=True),
+        predictions=pd.concat([shown, form_predictions(forms, confidence)], ignore_index=True),
         real_error=error,
         bank=replace(bank, replayed=error),
         confidence=confidence,
         n_respondents=table.n_respondents,
-        n_items=len(names),
+        n_items=len(bank.item_names),
         notes=(
             *(*notes, *left_out, *picked, *said_of_folds(groups, cv)),
             *_too_few(groups.size, confidence),
         ),
     )
+
+
+def _after(report: Progress, count: int, done: int, total: int | None, message: str) -> None:
+    report(count + done, total, message)
 
 
 def _table(source: Any, responses: Table | None) -> tuple[Responses, tuple[str, ...]]:
@@ -260,18 +311,18 @@ def _parts(
 ) -> Iterator[Part]:
     """Banks, each with held-out respondents."""
     if isinstance(source, Calibration):
-        yield Part(source, table, np.arange(table.n_respondents))
+        within = range_known(source, source.replayed)
+        yield Part(source, table, np.arange(table.n_respondents), within)
         return
     if responses is not None:
-        bank = calibrate(as_responses(source), model)
-        yield Part(bank, table, np.arange(table.n_respondents))
+        known = as_responses(source)
+        bank = calibrate(known, model)
+        yield Part(bank, table, np.arange(table.n_respondents), seen_range(bank, known))
         return
     count = int(fold.max()) + 1
     for k in range(count):
         report(k, 2 * count, f"bank {k + 1} of {count}")
-        rows = np.flatnonzero(fold == k)
-        bank = calibrate(table.select(respondents=fold != k), model)
-        yield Part(bank, table.select(respondents=rows), rows)
+        yield part_without(table, np.flatnonzero(fold == k), model)
 
 
 def bank_from(responses: Responses, model: str | MeasurementModel = AUTO) -> Calibration:
@@ -284,68 +335,6 @@ def _model(
 ) -> tuple[str | MeasurementModel, list[str]]:
     """The model of the bank, and notes on it; a bank already has one."""
     return (AUTO, []) if isinstance(source, Calibration) else model_of_choices(model, table)
-
-
-def _summed_up(
-    predictions: pd.DataFrame, widened: str, groups: Ints, fold: Ints, confidence: float
-) -> tuple[pd.DataFrame, tuple[float, ...], tuple[Floats, ...]]:
-    """One row per method and number of items; floors and misses of the method `widened` by size.
-
-    Respondents of one group count as one for standard errors. Coverage of the widened intervals is
-    measured on each `fold` with the misses of the others.
-    """
-    import pandas as pd
-
-    rows, floors, misses, reach = [], [], [], normal_reach(confidence)
-    for (method, items), part in predictions.groupby(["method", "n_items"], sort=False):
-        found = part.sort_values("row")
-        value, se, truth = (found[name].to_numpy() for name in ("accuracy", "accuracy_se", "truth"))
-        figures = prediction_error(value, truth, groups, reach * se)
-        row = {"method": method, "n_items": items, **figures, "coverage_widened": np.nan}
-        if method == widened:
-            floors.append(float(se.mean()))
-            missed = _missed(value - truth, se + floors[-1])
-            misses.append(missed)
-            row["coverage_widened"] = _held(missed, fold, confidence)
-        rows.append(row)
-    return pd.DataFrame(rows), tuple(floors), tuple(misses)
-
-
-def _side_misses(
-    side: pd.DataFrame | None, sizes: tuple[int, ...], floors: tuple[float, ...]
-) -> tuple[Floats, ...]:
-    """Misses of an extreme by size; nothing if it was not replayed."""
-    if side is None:
-        return ()
-    mine = side[side["method"] == ADAPTIVE]
-    parts = [mine[mine["n_items"] == size] for size in sizes]
-    return tuple(
-        _missed(
-            (part["accuracy"] - part["truth"]).to_numpy(), part["accuracy_se"].to_numpy() + floor
-        )
-        for part, floor in zip(parts, floors, strict=True)
-    )
-
-
-def _missed(error: Floats, se: Floats) -> Floats:
-    """Error in standard errors; zero for an exact prediction with a standard error of zero."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(np.abs(error) > 1e-12, np.abs(error) / se, 0.0)
-    return found
-
-
-def _held(missed: Floats, fold: Ints, confidence: float) -> float:
-    """Coverage of intervals by the misses of the other folds.
-
-    NaN if there are too few others for an interval.
-    """
-    held = np.zeros(missed.size, dtype=bool)
-    for k in np.unique(fold):
-        reach = conformal_quantile(missed[fold != k], confidence)
-        if not np.isfinite(reach):
-            return float("nan")
-        held[fold == k] = missed[fold == k] <= reach
-    return float(held.mean())
 
 
 def _too_few(n_respondents: int, confidence: float) -> list[str]:

@@ -12,6 +12,7 @@ from itemwise.adaptive import Selector
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.files import PathLike
+from itemwise.models import AUTO
 from itemwise.progress import Progress, telling
 from itemwise.studies.evaluation.adaptive_evaluation import AdaptiveEvaluation, evaluation_of
 from itemwise.studies.evaluation.course import (
@@ -36,6 +37,7 @@ def evaluate_adaptively(
     *,
     budget: int = BUDGET,
     max_se: float | None = None,
+    method: str = AUTO,
     selector: Selector | str = SELECTOR,
     batch_size: int = 1,
     journal: PathLike | None = None,
@@ -57,15 +59,20 @@ def evaluate_adaptively(
     The evaluation stops when `budget` items were asked, or when the standard error of the ability
     is at most `max_se`. The `selector` "score" chooses items that make the accuracy on all items
     most precise, "information" those most informative about the ability; see `AdaptiveTest`.
+    On some benchmarks, a fixed short form of as many items predicts better (`shorten`). The
+    `method` "auto" asks it where a replay found that, and no `max_se` is given; "adaptive" never
+    does. `notes` say what was asked and why.
 
     With a `journal`, each response is on disk before it counts: after a crash, the same call
     resumes and asks nothing twice. It can also be resumed with a larger budget. One journal
     belongs to one evaluation. `progress` is True (a bar in a terminal or a notebook), False, or a
     callable of (items asked, budget, next items).
 
-    Intervals of the accuracy are as wide as a replay found necessary, if the bank carries its error
-    (`replay_adaptively(responses).bank`), or with `error=replay_adaptively(...)`. Otherwise they
-    come from the model and are too narrow if one ability does not explain all items.
+    Intervals of the accuracy are as wide as a replay found necessary: that of the bank
+    (`replay_adaptively(responses).bank`), of `error=replay_adaptively(...)`, or, with the method
+    "auto", of the models that the bank was calibrated on, which takes some seconds or minutes
+    before the first item. A bank from a file without a replay has none: intervals then come from
+    the model and are too narrow if one ability does not explain all items; a note says so.
 
     The frame has one row per response, with the ability and the accuracy on all items after it,
     each with its standard error, and the interval of the accuracy. `confidence` is the level of the
@@ -82,6 +89,7 @@ def evaluate_adaptively(
         calibration,
         budget=budget,
         max_se=max_se,
+        method=method,
         selector=selector,
         batch_size=batch_size,
         journal=journal,
@@ -108,8 +116,8 @@ async def evaluate_adaptively_async(
     """Do the same as `evaluate_adaptively` in the running event loop.
 
     `ask` may be async or not; an async one can use clients that belong to this loop. `calibration`,
-    `progress` and the `settings` (budget, max_se, selector, batch_size, journal, error, confidence,
-    respondent, random_state) have the same meaning.
+    `progress` and the `settings` (budget, max_se, method, selector, batch_size, journal, error,
+    confidence, respondent, random_state) have the same meaning.
 
     >>> import asyncio
     >>> import itemwise as iw

@@ -11,12 +11,17 @@ import numpy as np
 
 from itemwise.adaptive import AdaptiveTest, Budget, Selector
 from itemwise.adaptive.named_parts import refuse_unless_number
-from itemwise.arguments import checked_share, whole_number
+from itemwise.arguments import checked_share, one_of, whole_number
 from itemwise.calibration import Calibration
+from itemwise.calibration.replayed_error import FORM
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
+from itemwise.models import AUTO
+from itemwise.shortening.short_benchmark import ShortBenchmark, short_benchmark_from
 from itemwise.studies.evaluation.adaptive_evaluation import as_real_error
+from itemwise.studies.evaluation.adaptive_replay import METHODS
 from itemwise.studies.evaluation.journal import ResponseJournal
+from itemwise.studies.evaluation.replayed_banks import replayed_bank
 from itemwise.words import counted
 
 BUDGET, SELECTOR, CONFIDENCE, RESPONDENT = 25, "score", 0.95, "model"  # defaults of evaluations
@@ -27,6 +32,7 @@ class Settings(TypedDict, total=False):
 
     budget: int
     max_se: float | None
+    method: str
     selector: Selector | str
     batch_size: int
     journal: PathLike | None
@@ -48,6 +54,7 @@ class Course:
         *,
         budget: int = BUDGET,
         max_se: float | None = None,
+        method: str = AUTO,
         selector: Selector | str = SELECTOR,
         batch_size: int = 1,
         journal: PathLike | None = None,
@@ -69,12 +76,24 @@ class Course:
         test = AdaptiveTest(
             calibration, selector=selector, stopper=Budget(self.budget), random_state=random_state
         )
+        one_of(method, "method", METHODS)
         self.error = as_real_error(error)
         way = repr(test.parts.selector)
         if self.error is not None:
             self.error.refuse_unless_for(calibration.item_names, way)
-        elif calibration.replayed is not None and calibration.replayed.selector == way:
-            self.error = calibration.replayed
+        elif method == AUTO and max_se is None:
+            calibration = replayed_bank(
+                calibration,
+                self.budget,
+                selector=selector,
+                batch_size=batch_size,
+                confidence=self.confidence,
+                random_state=random_state,
+            )
+        if self.error is None:
+            carried = calibration.replayed
+            self.error = carried if carried is not None and carried.selector == way else None
+        self.form = self._better_form() if method == AUTO and max_se is None else None
         self.session = test.start()
         self.recovered = 0
         if not (journal is None or isinstance(journal, str | os.PathLike)):
@@ -114,10 +133,20 @@ class Course:
             return "budget spent"
         return self.session.reason
 
+    def _better_form(self) -> ShortBenchmark | None:
+        """The short form of this size, if the replay found it better than the adaptive test."""
+        document = None if self.error is None else self.error.forms.get(self.budget)
+        if document is None or document["confidence"] != self.confidence:
+            return None
+        return short_benchmark_from(document)
+
     def next_items(self) -> list[str]:
         """Items to ask now; empty when the evaluation is over."""
         if self.reason:
             return []
+        if self.form is not None:
+            done = {*self.session.answered, *self.session.skipped}
+            return [item for item in self.form.items if item not in done][: self.batch_size]
         return self.session.next_items(min(self.batch_size, self.budget - self.asked))
 
     def take(self, items: list[str], responses: list[Any]) -> None:
@@ -163,7 +192,7 @@ class Course:
         digest = hashlib.sha256(repr(known).encode() + bank.coords.tobytes()).hexdigest()
         return {
             "bank": digest[:16],
-            "selector": repr(test.parts.selector),
+            "selector": repr(test.parts.selector) if self.form is None else FORM,
             "random_state": test.random_state,
             "respondent": self.respondent,
         }

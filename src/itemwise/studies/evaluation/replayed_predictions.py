@@ -8,20 +8,24 @@ import numpy as np
 
 from itemwise.adaptive import AdaptiveTest, Budget, asked_of_recorded
 from itemwise.calibration import Calibration
+from itemwise.calibration.replayed_error import ADAPTIVE
 from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.score_range import ScoreRange
 from itemwise.progress import Progress
 from itemwise.responses import Responses
 from itemwise.responses.study_tables import Ints
+from itemwise.studies.evaluation.adaptive_forecasts import Forecasts, forecast, seen_range
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ADAPTIVE, COMPLETED, PLAIN = "adaptive", "random items, completed", "random items, plain mean"
+COMPLETED, PLAIN = "random items, completed", "random items, plain mean"
 EXTREME = 0.1  # share of the models replayed as the weakest, and as the strongest
 LEAST_KINDS = 4  # different models that a bank without an extreme needs
 MOST_TIED = 0.4  # share of models; more with equal scores are no extreme
+TOLD = ("accuracy", "accuracy_se", "bottom", "top")
 
 
 class Part(NamedTuple):
@@ -30,13 +34,14 @@ class Part(NamedTuple):
     bank: Calibration
     responses: Responses
     rows: Ints  # their places in the whole table
+    within: ScoreRange | None  # accuracies that the bank was calibrated on, if known
 
 
 def predicted(parts: list[Part], settings: tuple[Any, ...], report: Progress) -> pd.DataFrame:
     """One row per method, number of items and respondent: prediction and truth."""
     import pandas as pd
 
-    steps, selector, batch_size, seed = settings
+    steps, selector, batch_size, confidence, seed = settings
     frames = []
     for k, part in enumerate(parts):
         report(len(parts) + k, 2 * len(parts), f"fold {k + 1} of {len(parts)}")
@@ -52,11 +57,12 @@ def predicted(parts: list[Part], settings: tuple[Any, ...], report: Progress) ->
             for size in steps:
                 known = {"n_items": size, "respondent": part.responses.respondents}
                 known |= {"row": part.rows, "truth": truth}
-                told = {method: _completed(part, asked[:, :size])}
+                told = {method: _completed(part, asked[:, :size], confidence)}
                 if method == COMPLETED:
                     told[PLAIN] = _plain(part, asked[:, :size])
-                for name, (value, se) in told.items():
-                    columns = {"method": name, **known, "accuracy": value, "accuracy_se": se}
+                for name, found in told.items():
+                    columns = {"method": name, **known}
+                    columns |= dict(zip(TOLD, found, strict=True))
                     frames.append(pd.DataFrame(columns))
     whole = pd.concat(frames, ignore_index=True)
     order = pd.Categorical(whole["method"], [ADAPTIVE, COMPLETED, PLAIN], ordered=True)
@@ -71,20 +77,27 @@ def _answers(part: Part, asked: Ints) -> Floats:
     return found
 
 
-def _completed(part: Part, asked: Ints) -> tuple[Floats, Floats]:
+def _completed(part: Part, asked: Ints, confidence: float) -> Forecasts:
     values = np.full((len(asked), len(part.bank.item_names)), np.nan)
     np.put_along_axis(values, asked, _answers(part, asked), axis=1)
     known = Responses(values, items=part.bank.item_names, kind=part.bank.model.kind)
-    found = part.bank.completed_scores(known)
-    return found["score"].to_numpy(), found["score_se"].to_numpy()
+    return forecast(part.bank, part.within, known, confidence)
 
 
-def _plain(part: Part, asked: Ints) -> tuple[Floats, Floats]:
+def _plain(part: Part, asked: Ints) -> Forecasts:
     """Mean, and its standard error for a sample without replacement from all items."""
     values, size = _answers(part, asked), asked.shape[1]
     rest = 1 - size / len(part.bank.item_names)
     spread = values.std(axis=1, ddof=1) if size > 1 else np.full(len(values), np.nan)
-    return values.mean(axis=1), spread * np.sqrt(rest / size)
+    none = np.full(len(values), np.nan)
+    return Forecasts(values.mean(axis=1), spread * np.sqrt(rest / size), none, none)
+
+
+def part_without(table: Responses, rows: Ints, model: str | MeasurementModel) -> Part:
+    """Some respondents, and a bank from the others."""
+    others = table.select(respondents=np.setdiff1d(np.arange(table.n_respondents), rows))
+    bank = calibrate(others, model)
+    return Part(bank, table.select(respondents=rows), rows, seen_range(bank, others))
 
 
 def extremes(
@@ -104,7 +117,6 @@ def extremes(
             found.append(None)
             continue
         rows = np.flatnonzero(part)
-        bank = calibrate(table.select(respondents=~part), model)
-        held = Part(bank, table.select(respondents=rows), rows)
+        held = part_without(table, rows, model)
         found.append(predicted([held], settings, lambda *_: None))
     return found[0], found[1]

@@ -26,15 +26,15 @@ from itemwise.files import (
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.prediction_error import COLUMNS
 from itemwise.numerics.score_range import POINTS, ScoreRange
-from itemwise.studies.shortening.choosers import CHOOSERS
-from itemwise.studies.shortening.folds import BASELINE
-from itemwise.studies.shortening.forecasts import Margin
-from itemwise.studies.shortening.predictors import PREDICTORS
+from itemwise.shortening.choosers import CHOOSERS
+from itemwise.shortening.folds import BASELINE
+from itemwise.shortening.forecasts import Margin
+from itemwise.shortening.predictors import PREDICTORS
 
 if TYPE_CHECKING:
-    from itemwise.studies.shortening.short_benchmark import ShortBenchmark
+    from itemwise.shortening.short_benchmark import ShortBenchmark
 
-KIND, VERSION = "short-benchmark", 2
+KIND, VERSION = "short-benchmark", 3
 TEXTS = ("method", "predictor", "role")
 HELD_OUT = ("accuracy", "predicted", "low", "high")
 KEYS = (
@@ -59,9 +59,15 @@ LARGEST = 1e12
 
 def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
     """Write the short form, with the bank of all items whose score it predicts."""
+    write_json(path, KIND, VERSION, short_document(short))
+    return Path(path)
+
+
+def short_document(short: ShortBenchmark) -> dict[str, Any]:
+    """What is written of a short form."""
     factor = short.margin.factor
     held = {name: getattr(short, name).tolist() for name in HELD_OUT}
-    document = {
+    return {
         "items": list(short.items),
         "weights": short.weights.tolist(),
         "groups": None if short.groups is None else list(short.groups),
@@ -82,8 +88,6 @@ def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
         "form": [[_told(cell) for cell in row] for row in short.form.tolist()],
         "notes": list(short.notes),
     }
-    write_json(path, KIND, VERSION, document)
-    return Path(path)
 
 
 def read_short_benchmark(file: Path, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,7 +95,7 @@ def read_short_benchmark(file: Path, document: Mapping[str, Any]) -> dict[str, A
     check_version(file, document, VERSION)
     require_keys(file, document, KEYS)
     try:
-        return _restored(document)
+        return restored(document)
     except DAMAGED as error:
         raise FileError(
             f"'{file}' is not a short benchmark that this Itemwise can use: {why_damaged(error)} "
@@ -99,7 +103,8 @@ def read_short_benchmark(file: Path, document: Mapping[str, Any]) -> dict[str, A
         ) from error
 
 
-def _restored(document: Mapping[str, Any]) -> dict[str, Any]:
+def restored(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the `ShortBenchmark` that `short_document` described."""
     calibration = calibration_from(document["calibration"])
     items = written_texts(document["items"], "items")
     size = len(items)
@@ -166,10 +171,11 @@ def _within(written: Mapping[str, Any], size: int) -> ScoreRange:
         "edges": (2,),
         "odds": (2,),
         "spread": (1,),
+        "weight": (1,),
     }
     found = {name: _array(written[name], name, shape) for name, shape in shapes.items()}
     curves, spread = np.stack([found["curves"], found["modelled"]]), found["spread"]
-    if not (curves.min() > 0 and curves.max() < 1 and spread[0] > 0):
+    if not (curves.min() > 0 and curves.max() < 1 and min(spread[0], found["weight"][0]) > 0):
         raise InputError("its curves are not between 0 and 1")
     if not (found["inside"].min() >= 0 and found["inside"].sum() > 0 and found["odds"].min() >= 0):
         raise InputError("the densities of its range are not positive")

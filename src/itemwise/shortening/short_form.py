@@ -16,8 +16,8 @@ from itemwise.numerics.intervals import conformal_rank
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.study_tables import answered, said_of_folds, shares_as_scores
-from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, shares
-from itemwise.studies.shortening.folds import (
+from itemwise.shortening.choosers import CHOOSERS, Candidates, shares
+from itemwise.shortening.folds import (
     BASELINE,
     HeldOut,
     Trials,
@@ -29,9 +29,9 @@ from itemwise.studies.shortening.folds import (
     hold_out,
     random_figures,
 )
-from itemwise.studies.shortening.forecasts import bounds, full_cells, known_of, margin, range_of
-from itemwise.studies.shortening.predictors import PREDICTORS
-from itemwise.studies.shortening.short_benchmark import (
+from itemwise.shortening.forecasts import bounds, full_cells, known_of, margin, range_of
+from itemwise.shortening.predictors import PREDICTORS
+from itemwise.shortening.short_benchmark import (
     OWN,
     STRONGER,
     WEAKER,

@@ -20,7 +20,7 @@ from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.score_range import ScoreRange
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
-from itemwise.studies.shortening.forecasts import (
+from itemwise.shortening.forecasts import (
     Forecast,
     Margin,
     bounds,
@@ -28,9 +28,10 @@ from itemwise.studies.shortening.forecasts import (
     margin,
     placed_in,
 )
-from itemwise.studies.shortening.predictors import PREDICTORS
-from itemwise.studies.shortening.short_benchmark_file import (
+from itemwise.shortening.predictors import PREDICTORS
+from itemwise.shortening.short_benchmark_file import (
     read_short_benchmark,
+    restored,
     save_short_benchmark,
 )
 from itemwise.words import counted
@@ -220,6 +221,11 @@ def checked_confidence(value: object) -> float:
 def load_short_benchmark(file: Path, document: Mapping[str, Any]) -> ShortBenchmark:
     """Restore the short benchmark that `ShortBenchmark.save` wrote; it predicts as before."""
     return ShortBenchmark(**read_short_benchmark(file, document))
+
+
+def short_benchmark_from(document: Mapping[str, Any]) -> ShortBenchmark:
+    """Restore the short benchmark that a bank carries."""
+    return ShortBenchmark(**restored(document))
 
 
 def _reach(

@@ -13,8 +13,8 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import conformal_quantile
 from itemwise.numerics.score_range import GRID, Placed, ScoreRange
 from itemwise.responses import Responses
-from itemwise.studies.shortening.choosers import item_shares
-from itemwise.studies.shortening.predictors import Known
+from itemwise.shortening.choosers import item_shares
+from itemwise.shortening.predictors import Known
 
 FARTHEST, ABILITIES = 8.0, 401  # standard deviations from the mean, and points between
 
@@ -130,7 +130,8 @@ def range_of(bank: Calibration, short: Responses, cells: Floats, score: Floats) 
     low, high = bounds(bank)
     part = bank.of_items(short.items)
     share = (score - low) / (high - low)
-    return ScoreRange.learned(item_shares(part, cells), share, _modelled(bank, short.items))
+    shares = item_shares(part, cells)
+    return ScoreRange.learned(shares, share, _modelled(bank, short.items), len(bank.item_names))
 
 
 def _modelled(bank: Calibration, items: Sequence[str]) -> Floats:

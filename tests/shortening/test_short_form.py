@@ -14,7 +14,7 @@ from itemwise.errors import FileError, InputError
 from itemwise.numerics.score_range import Placed
 from itemwise.responses.study_tables import copies, grouped_folds
 from itemwise.saved_files import load_only
-from itemwise.studies.shortening.choosers import (
+from itemwise.shortening.choosers import (
     CHOOSERS,
     Candidates,
     _Covariance,
@@ -24,8 +24,8 @@ from itemwise.studies.shortening.choosers import (
     _Quota,
     shares,
 )
-from itemwise.studies.shortening.forecasts import Forecast, full_cells, known_of, margin
-from itemwise.studies.shortening.predictors import PREDICTORS, Known
+from itemwise.shortening.forecasts import Forecast, full_cells, known_of, margin
+from itemwise.shortening.predictors import PREDICTORS, Known
 
 
 def simulated(n=240, m=30, seed=1, model="2pl", **settings):

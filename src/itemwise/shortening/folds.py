@@ -16,8 +16,8 @@ from itemwise.numerics.prediction_error import grouped_se, prediction_error
 from itemwise.progress import Progress
 from itemwise.responses import Responses
 from itemwise.responses.study_tables import Ints, copies, grouped_folds
-from itemwise.studies.shortening.choosers import CHOOSERS, Candidates, Choice
-from itemwise.studies.shortening.forecasts import (
+from itemwise.shortening.choosers import CHOOSERS, Candidates, Choice
+from itemwise.shortening.forecasts import (
     Forecast,
     Margin,
     Rows,
@@ -28,7 +28,7 @@ from itemwise.studies.shortening.forecasts import (
     placed_in,
     range_of,
 )
-from itemwise.studies.shortening.predictors import PREDICTORS
+from itemwise.shortening.predictors import PREDICTORS
 
 DRAWS = 20  # random forms per fold, whose errors are averaged
 LEAST_KINDS = 4  # distinct respondents needed for cross-validation
